@@ -1,0 +1,3 @@
+"""harness: run declarative agents for real, offline, in a simulated world, and test what they do."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,130 @@
+"""The errors people see, and where they point.
+
+    HarnessError                 everything this package raises on purpose
+    ├── SourceError              files that cannot be used: one or many located problems
+    │   ├── FormatError          … a scenario file or a setting
+    │   └── ManifestError        … an agent's manifest, or something it names
+    ├── ExpressionError          an expression that cannot be parsed or evaluated
+    ├── WorldError               the simulated world cannot answer
+    │   └── UnscriptedCall       … because no stub was written for this call
+    └── RunError                 a run that broke (recursion limit, deadlock)
+
+Fields come first (`code`, `span`, `hint`); text is made from them at the rim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a file. Lines and columns count from 1; `length` is in characters (0: unknown)."""
+
+    file: str
+    line: int
+    column: int
+    length: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a file.
+
+    `code` is stable and documented in docs/troubleshooting.md (kebab-case, such as `unknown-key`).
+    """
+
+    code: str
+    message: str
+    span: Span | None = None
+    hint: str = ""
+    severity: Severity = "error"
+
+    def __str__(self) -> str:
+        place = f"{self.span}: " if self.span else ""
+        hint = f"\n    {self.hint}" if self.hint else ""
+        return f"{place}{self.message}{hint}"
+
+
+class HarnessError(Exception):
+    """Base of every error raised on purpose. `code` is stable; `str()` is for people."""
+
+    code = "harness-error"
+
+
+class SourceError(HarnessError):
+    """A file that cannot be used. All its problems are collected and raised once."""
+
+    code = "source-error"
+
+    def __init__(self, problems: Problem | Iterable[Problem]) -> None:
+        self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        if self.problems:
+            self.code = self.problems[0].code
+        super().__init__("\n".join(str(p) for p in self.problems))
+
+
+class FormatError(SourceError):
+    """A scenario file, or a setting, that says something the format does not know."""
+
+
+class ManifestError(SourceError):
+    """A manifest that is refused."""
+
+
+class ExpressionError(HarnessError):
+    """An expression that cannot be parsed or evaluated.
+
+    `source` is the whole expression; `column` (from 1, 0 when unknown) points into it.
+    """
+
+    code = "expression"
+
+    def __init__(self, message: str, *, source: str, line: int = 1, column: int = 0) -> None:
+        self.source, self.line, self.column = source, line, column
+        super().__init__(message)
+
+
+class WorldError(HarnessError):
+    """The simulated world cannot answer. No retry, fallback or tolerant node may absorb it."""
+
+    code = "world"
+
+
+@dataclass
+class Nearest:
+    """The stub that came closest to a call, and why it did not answer it."""
+
+    description: str
+    span: Span | None
+    reasons: Sequence[str] = field(default_factory=tuple)
+
+
+class UnscriptedCall(WorldError):
+    """A call for which no stub was written. Shows the request and the nearest stub."""
+
+    code = "unscripted-call"
+
+    def __init__(self, request: str, nearest: Nearest | None, hint: str = "") -> None:
+        self.request, self.nearest = request, nearest
+        lines = [f"nothing answers {request}"]
+        if nearest is not None:
+            where = f" ({nearest.span})" if nearest.span else ""
+            lines.append(f"  nearest stub: {nearest.description}{where}")
+            lines += [f"    - {reason}" for reason in nearest.reasons]
+        if hint:
+            lines.append(f"  {hint}")
+        super().__init__("\n".join(lines))
+
+
+class RunError(HarnessError):
+    """A run that broke for a reason of its own."""
+
+    code = "run-error"
