@@ -1,0 +1,149 @@
+"""Virtual time: an asyncio loop whose clock jumps when nothing is ready to run.
+
+A sleep of 100,000 virtual seconds costs microseconds, timeouts fire exactly, and parallel waits cost the
+longest of them. Work that really waits (a subprocess, a live provider, a worker thread) holds the clock
+still: enter `VirtualTimeLoop.hold()` around it. The idea is trio's `MockClock` with an autojump of zero.
+
+Only code that asks the loop for the time sees virtual time; `time.monotonic()` stays real.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from typing import Any
+
+from harness.errors import RunError
+
+# With no timer, no ready callback and nobody holding the clock, only a foreign thread could wake the loop.
+# This many real seconds of silence are taken for a deadlock.
+DEADLOCK_AFTER_S = 5.0
+
+# Virtual time is kept to the nanosecond, so that 0.1 + 0.2 is 0.3 and sums compare equal.
+PRECISION = 9
+
+
+class Deadlock(RunError):
+    """Every task waits and no timer is set: nothing can ever happen again."""
+
+    code = "deadlock"
+
+
+class _JumpingSelector(selectors.BaseSelector):
+    """A selector that, instead of waiting for its timeout, moves the clock by it."""
+
+    def __init__(self) -> None:
+        self._real = selectors.DefaultSelector()
+        self.now = 0.0
+        self.holders = 0
+        self.real_time = 0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if self.real_time:
+            return self._select_in_real_time(timeout)
+        if self.holders:
+            # The clock stands still, so timers must not fire; callbacks that are ready (timeout 0) may.
+            return self._real.select(0 if timeout == 0 else None)
+        events = self._real.select(0)
+        if events or timeout == 0:
+            return events
+        if timeout is None:
+            events = self._real.select(DEADLOCK_AFTER_S)
+            if not events:
+                raise Deadlock("the run is stuck: every task waits for something that will never happen")
+            return events
+        self.now = round(self.now + timeout, PRECISION)
+        return []
+
+    def _select_in_real_time(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
+        began = time.monotonic()
+        events = self._real.select(timeout)
+        self.now = round(self.now + time.monotonic() - began, PRECISION)
+        return events
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self._real.register(fileobj, events, data)
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._real.unregister(fileobj)
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self._real.modify(fileobj, events, data)
+
+    def close(self) -> None:
+        self._real.close()
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return self._real.get_map()
+
+
+class VirtualTimeLoop(asyncio.SelectorEventLoop):
+    """An event loop in virtual time; `time()` starts at 0.0 and is in virtual seconds.
+
+    Use it with `asyncio.Runner(loop_factory=VirtualTimeLoop)`. Raises `Deadlock` out of the run when
+    nothing can ever happen again. Worker threads started through `run_in_executor` hold the clock.
+    """
+
+    def __init__(self) -> None:
+        self._jumping = _JumpingSelector()
+        super().__init__(self._jumping)
+
+    def time(self) -> float:
+        """The virtual time, in seconds since the loop was made."""
+        return self._jumping.now
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keep the clock still while something outside the simulation really takes its time."""
+        self._jumping.holders += 1
+        try:
+            yield
+        finally:
+            self._jumping.holders -= 1
+
+    @contextmanager
+    def in_real_time(self) -> Iterator[None]:
+        """Let the clock run as real clocks do, for work that sets timers of its own."""
+        self._jumping.real_time += 1
+        try:
+            yield
+        finally:
+            self._jumping.real_time -= 1
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Executor | None, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        future = super().run_in_executor(executor, func, *args)
+        self._jumping.holders += 1
+
+        def release(_: asyncio.Future[Any]) -> None:
+            self._jumping.holders -= 1
+
+        future.add_done_callback(release)
+        return future
+
+
+@contextmanager
+def in_real_time() -> Iterator[None]:
+    """Let the running loop's clock run as real clocks do; nothing changes where it does already."""
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, VirtualTimeLoop):
+        with loop.in_real_time():
+            yield
+    else:
+        yield
+
+
+@contextmanager
+def real_wait() -> Iterator[None]:
+    """Hold the running loop's clock, if it has a virtual one; otherwise do nothing."""
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, VirtualTimeLoop):
+        with loop.hold():
+            yield
+    else:
+        yield

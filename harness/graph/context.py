@@ -1,0 +1,187 @@
+"""What a running graph, and each of its nodes, may do: perform effects, wait, pause, warn, make ids.
+
+`Simulation` is shared by a run and all runs nested in it: one world, one clock, one seed, one trace.
+`RunContext` is one graph running in it, `NodeContext` one visit of a node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import random
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import RunError, WorldError
+from harness.graph.clock import PRECISION
+from harness.graph.effects import Effect, World
+from harness.graph.model import Graph, State
+from harness.graph.trace import Trace
+
+if TYPE_CHECKING:
+    from harness.graph.run import Ending
+
+# Sub-agents that call each other for ever are stopped here.
+MAX_NESTING = 20
+
+
+class NestingError(RunError):
+    """Graphs nested deeper than `MAX_NESTING`: agents that call each other in a circle."""
+
+    code = "nesting"
+
+
+class Simulation:
+    """One world, clock, seed and trace. `now` is in virtual seconds since the simulation began."""
+
+    def __init__(self, world: World, seed: int = 0) -> None:
+        self.world = world
+        self.trace = Trace()
+        self.random = random.Random(seed)
+        self.unanswerable: WorldError | None = None
+        self._began = asyncio.get_running_loop().time()
+
+    @property
+    def now(self) -> float:
+        """Virtual seconds since the simulation began."""
+        return round(asyncio.get_running_loop().time() - self._began, PRECISION)
+
+    def new_id(self, prefix: str) -> str:
+        """An id that depends on nothing but the seed and how many were made before."""
+        return f"{prefix}-{self.random.getrandbits(64):016x}"
+
+    def warn(self, text: str) -> None:
+        """Raise a warning: it stands in the trace and in `warnings`."""
+        self.trace.record("warning", self.now, text=text)
+
+
+class RunContext:
+    """One graph running in a simulation. `resources` holds what the dialect prepared for this run."""
+
+    def __init__(
+        self, graph: Graph, simulation: Simulation, *, prefix: str = "", thread_id: str = ""
+    ) -> None:
+        self.graph = graph
+        self.simulation = simulation
+        self.prefix = prefix
+        self.thread_id = thread_id or simulation.new_id("thread")
+        self.resources: dict[str, Any] = {}
+        self.recursion_limit = graph.recursion_limit
+        self.invocation = 0
+        self.culprit: str | None = None  # the node that failed last
+        self.paused: dict[str, str] = {}  # LangGraph task id → node, of visits that paused
+        self.questions: dict[str, tuple[str, Any]] = {}  # interrupt id → node, value
+        self.jumps: dict[str, str] = {}  # LangGraph task id → fallback node
+
+    @property
+    def world(self) -> World:
+        """Everything outside the graph."""
+        return self.simulation.world
+
+    @property
+    def now(self) -> float:
+        """Virtual seconds since the simulation began."""
+        return self.simulation.now
+
+    def warn(self, text: str) -> None:
+        """Raise a warning: it stands in the trace and in `warnings`."""
+        self.simulation.warn(text)
+
+    def new_id(self, prefix: str) -> str:
+        """An id that comes from the seed."""
+        return self.simulation.new_id(prefix)
+
+    async def perform(self, effect: Effect, state: State, node: str) -> Any:
+        """Have the world answer an effect, and record both.
+
+        Returns the answer's value.
+
+        Raises:
+            WorldError: nothing answers. The run ends, whatever catches this.
+            Exception: the answer is an error.
+        """
+        simulation = self.simulation
+        effect = dataclasses.replace(effect, node=self.prefix + node)
+        started = simulation.now
+        call = simulation.trace.call(effect, started)
+        value: Any = None
+        error: BaseException | None = None
+        try:
+            answer = await simulation.world.answer(effect, state)
+            if answer.latency_s:
+                await asyncio.sleep(answer.latency_s)
+            if answer.error is not None:
+                raise answer.error
+            value = answer.value
+        except BaseException as raised:
+            error = raised
+            if isinstance(raised, WorldError):
+                simulation.unanswerable = simulation.unanswerable or raised
+            raise
+        finally:
+            now = simulation.now
+            simulation.trace.answered(call, now, round(now - started, PRECISION), value, error)
+        return value
+
+
+class NodeContext:
+    """One visit of a node. `name` is its name in its own graph; `state` what it was given."""
+
+    def __init__(self, run: RunContext, name: str, state: State) -> None:
+        self.run = run
+        self.name = name
+        self.state = state
+
+    async def perform(self, effect: Effect) -> Any:
+        """Have the world answer an effect; see `RunContext.perform`."""
+        return await self.run.perform(effect, self.state, self.name)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, in virtual seconds."""
+        await asyncio.sleep(seconds)
+
+    async def pause(self, value: Any) -> Any:
+        """Interrupt the run with a value and return the answer it is resumed with.
+
+        A resumed node runs again from its start, and this call then returns.
+        """
+        from langgraph.types import interrupt
+
+        return interrupt(value)
+
+    def warn(self, text: str) -> None:
+        """Raise a warning: it stands in the trace and in `warnings`."""
+        self.run.warn(text)
+
+    def new_id(self, prefix: str) -> str:
+        """An id that comes from the seed."""
+        return self.run.new_id(prefix)
+
+    def must_end(self, error: Exception) -> bool:
+        """Whether this is a pause, or an error that must end the run: retries and fallbacks let it pass."""
+        from langgraph.errors import GraphBubbleUp
+
+        return (
+            isinstance(error, (GraphBubbleUp, WorldError))
+            or self.run.simulation.unanswerable is not None
+        )
+
+    async def run_nested(self, graph: Graph, value: Any) -> Ending:
+        """Run another graph from its start, on a thread of its own, in this world, clock and trace.
+
+        Raises:
+            NestingError: graphs nest deeper than `MAX_NESTING`.
+            Exception: what ended the nested run, if it failed.
+        """
+        from harness.graph.run import Conversation
+
+        prefix = f"{self.run.prefix}{self.name}/"
+        if prefix.count("/") > MAX_NESTING:
+            raise NestingError(
+                f"agents call each other more than {MAX_NESTING} levels deep: {prefix}{graph.name}"
+            )
+        nested = Conversation(graph, self.run.simulation, prefix=prefix)
+        await nested.prepare()
+        ending = await nested.send(value, ask=False)
+        if ending.error is not None:
+            raise ending.error
+        return ending

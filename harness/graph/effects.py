@@ -1,0 +1,251 @@
+"""Effects: everything a node can want from outside, as plain data, and the answers to them.
+
+A node awaits `ctx.perform(effect)`; the run's world answers. `name` and `args` are what a scenario's
+`calls` and `args` matchers see (docs/scenario-format.md); `request()` is what `when` sees as `request`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
+    from harness.graph.model import State
+
+Real = Callable[[], Awaitable[Any]]
+"""Does the real thing, when the world says `real`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """One wish. `node` is filled in by the context (`outer/inner` in nested graphs)."""
+
+    kind: ClassVar[str] = ""
+
+    node: str = ""
+    name: str = ""
+    args: Mapping[str, Any] = field(default_factory=dict)
+    real: Real | None = None
+
+    def request(self) -> dict[str, Any]:
+        """What `when` sees as `request`: plain data, or sequences that convert on access."""
+        return {"kind": self.kind, "node": self.node, "name": self.name, "args": self.args}
+
+    def recorded(self) -> dict[str, Any]:
+        """The request as it stands in the trace."""
+        return {"args": self.args}
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """A tool as a model sees it. `schema` is the JSON Schema of its arguments."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+
+    def as_mapping(self) -> dict[str, Any]:
+        """`{name, description, schema}`."""
+        return {"name": self.name, "description": self.description, "schema": self.schema}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LLMCall(Effect):
+    """A chat model's turn. `name` is the model without its provider; `messages` in the order sent."""
+
+    kind: ClassVar[str] = "llm"
+
+    provider: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    messages: Sequence[BaseMessage] = ()
+    tools: Sequence[ToolSpec] = ()
+    response_format: Any = None
+
+    def request(self) -> dict[str, Any]:
+        from harness.graph.messages import MessageViews, message_text
+
+        return {
+            "kind": self.kind,
+            "node": self.node,
+            "name": self.name,
+            "args": self.args,
+            "model": self.name,
+            "provider": self.provider,
+            "params": self.params,
+            "messages": MessageViews(self.messages),
+            "tools": [tool.as_mapping() for tool in self.tools],
+            "response_format": self.response_format,
+            "prompt": message_text(self.messages[-1]) if self.messages else "",
+        }
+
+    def recorded(self) -> dict[str, Any]:
+        recorded: dict[str, Any] = {"messages": self.messages}
+        if self.provider:
+            recorded["provider"] = self.provider
+        if self.params:
+            recorded["params"] = self.params
+        if self.tools:
+            recorded["tools"] = [tool.name for tool in self.tools]
+        if self.response_format is not None:
+            recorded["response_format"] = self.response_format
+        return recorded
+
+
+@dataclass(frozen=True)
+class LLMReply:
+    """A chat model's answer. `usage` is `{input_tokens, output_tokens}` where reported."""
+
+    text: str
+    tool_calls: Sequence[Mapping[str, Any]] = ()
+    usage: Mapping[str, int] = field(default_factory=dict)
+    finish_reason: str | None = None
+    chunks: Sequence[str] = ()
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The reply as it stands in the trace."""
+        mapping: dict[str, Any] = {"text": self.text}
+        if self.tool_calls:
+            mapping["tool_calls"] = list(self.tool_calls)
+        if self.usage:
+            mapping["usage"] = dict(self.usage)
+        if self.finish_reason is not None:
+            mapping["finish_reason"] = self.finish_reason
+        if self.chunks:
+            mapping["chunks"] = list(self.chunks)
+        return mapping
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolCall(Effect):
+    """A tool, by its id; `args` by parameter name. The answer is the tool's return value.
+
+    `alias` is what the model calls it. A `native` tool belongs to the dialect and runs without a stub.
+    """
+
+    kind: ClassVar[str] = "tool"
+
+    alias: str = ""
+    native: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class MCPCall(Effect):
+    """A tool of an MCP server, by the server's own name for it. The answer is an `MCPResult`."""
+
+    kind: ClassVar[str] = "mcp"
+
+    server: str = ""
+
+    def request(self) -> dict[str, Any]:
+        return {**super().request(), "server": self.server}
+
+    def recorded(self) -> dict[str, Any]:
+        return {"server": self.server, "args": self.args}
+
+
+@dataclass(frozen=True, kw_only=True)
+class HTTPCall(Effect):
+    """An HTTP request; `name` is its URL. `args` has {method, url, query, json, headers, text}."""
+
+    kind: ClassVar[str] = "http"
+
+    def request(self) -> dict[str, Any]:
+        return {**super().request(), **self.args}
+
+
+@dataclass(frozen=True)
+class HTTPReply:
+    """An HTTP answer. `json` is the parsed body where it is JSON; header names are in lower case."""
+
+    status: int
+    text: str
+    json: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The reply as it stands in the trace."""
+        return {"status": self.status, "text": self.text, "headers": dict(self.headers)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentCall(Effect):
+    """Another agent, by its id; `args` is `{input}`. The answer is text."""
+
+    kind: ClassVar[str] = "agent"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HumanCall(Effect):
+    """A question to a person; `name` is the node. `args` is `{value}` or `{question, options}`."""
+
+    kind: ClassVar[str] = "human"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScriptCall(Effect):
+    """A script a node runs; `name` is the node. The answer is its parsed standard output."""
+
+    kind: ClassVar[str] = "script"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandlerCall(Effect):
+    """A registered Python handler, by name; `args` is what the node was given."""
+
+    kind: ClassVar[str] = "handler"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrievalCall(Effect):
+    """A search in documents; `name` is the node. `args` is `{query, top_k, group}`."""
+
+    kind: ClassVar[str] = "retrieval"
+
+
+@dataclass(frozen=True)
+class MCPEndpoint:
+    """How a manifest reaches an MCP server. `transport` is stdio, sse or streamable_http."""
+
+    id: str
+    transport: str
+    url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    command: str | None = None
+    args: Sequence[str] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the world says. `error` instead of `value` is raised in the node; `latency_s` is virtual."""
+
+    value: Any = None
+    error: Exception | None = None
+    latency_s: float = 0.0
+
+
+class World(Protocol):
+    """Everything outside the graph."""
+
+    async def answer(self, effect: Effect, state: State) -> Answer:
+        """Answer an effect. `state` is what the calling node was given.
+
+        Raises:
+            UnscriptedCall: nothing answers; this always ends the run.
+        """
+        ...
+
+    def has_answer(self, effect: Effect, state: State) -> bool:
+        """Whether `answer` would find one; uses nothing up (a pause without an answer is no error)."""
+        ...
+
+    async def mcp_tools(self, endpoint: MCPEndpoint) -> Sequence[ToolSpec]:
+        """The tools of an MCP server, connecting to it on first use.
+
+        Raises:
+            Exception: the server cannot be reached, with a text that says why.
+        """
+        ...

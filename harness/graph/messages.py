@@ -1,0 +1,198 @@
+"""Conversations: LangChain messages in state, and as plain data.
+
+`MessageLog` is the value of a messages channel. Appending to it is O(1) and leaves older views as they
+were, so a step in a conversation of a thousand messages costs what it costs in one of ten (LangGraph's
+`add_messages` copies and re-coerces the whole list at every step).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, overload
+
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
+
+ROLES: Mapping[str, type[BaseMessage]] = {
+    "human": HumanMessage,
+    "user": HumanMessage,
+    "ai": AIMessage,
+    "assistant": AIMessage,
+    "system": SystemMessage,
+    "tool": ToolMessage,
+}
+
+
+class MessageLog(Sequence[BaseMessage]):
+    """An immutable view of an append-only list of messages that many views share."""
+
+    __slots__ = ("_items", "_length", "_positions")
+
+    def __init__(self, messages: Sequence[BaseMessage] = ()) -> None:
+        self._items: list[BaseMessage] = list(messages)
+        self._length = len(self._items)
+        self._positions: dict[str, int] = {m.id: i for i, m in enumerate(self._items) if m.id}
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> BaseMessage: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[BaseMessage]: ...
+
+    def __getitem__(self, index: int | slice) -> BaseMessage | list[BaseMessage]:
+        if isinstance(index, slice):
+            return self._items[: self._length][index]
+        if not -self._length <= index < self._length:
+            raise IndexError(index)
+        return self._items[index % self._length]
+
+    def __iter__(self) -> Iterator[BaseMessage]:
+        return islice(self._items, self._length)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __add__(self, other: Sequence[BaseMessage]) -> list[BaseMessage]:
+        return [*self, *other]
+
+    def __repr__(self) -> str:
+        return f"MessageLog({list(self)!r})"
+
+    def merged(self, new: Sequence[BaseMessage]) -> MessageLog:
+        """This log with `new` appended; a message whose id is already there replaces the old one in place.
+
+        The rule is LangGraph's `add_messages`, `RemoveMessage` included.
+        """
+        if not new:
+            return self
+        if len(self._items) != self._length or any(
+            isinstance(message, RemoveMessage) or message.id in self._positions for message in new
+        ):
+            return self._rewritten(new)
+        view = MessageLog.__new__(MessageLog)
+        view._items, view._positions = self._items, self._positions
+        for message in new:
+            if message.id is not None:
+                view._positions[message.id] = len(view._items)
+            view._items.append(message)
+        view._length = len(view._items)
+        return view
+
+    def _rewritten(self, new: Sequence[BaseMessage]) -> MessageLog:
+        by_id: dict[object, BaseMessage] = {message.id or object(): message for message in self}
+        for message in new:
+            if not isinstance(message, RemoveMessage):
+                by_id[message.id or object()] = message
+            elif message.id == "__remove_all__":
+                by_id.clear()
+            else:
+                by_id.pop(message.id, None)
+        return MessageLog(list(by_id.values()))
+
+
+def append_messages(left: MessageLog, right: Sequence[BaseMessage]) -> MessageLog:
+    """The reducer of a messages channel."""
+    return left.merged(right)
+
+
+def to_message(value: Any) -> BaseMessage:
+    """A message from a message, a text (human), or a mapping with `role` or `type` and `content`.
+
+    Raises:
+        ValueError: the value is none of these.
+    """
+    if isinstance(value, BaseMessage):
+        return value
+    if isinstance(value, str):
+        return HumanMessage(content=value)
+    if not isinstance(value, Mapping):
+        raise ValueError(f"not a message: {value!r} (a text, or a mapping with 'role' and 'content')")
+    fields = dict(value)
+    alias = fields.pop("type", None)
+    role = fields.pop("role", alias)
+    message_class = ROLES.get(str(role))
+    if message_class is None:
+        known = ", ".join(ROLES)
+        raise ValueError(f"not a message: role {role!r} is none of {known}")
+    if "content" not in fields:
+        raise ValueError(f"not a message: {value!r} has no 'content'")
+    content = fields.pop("content")
+    # An absent name or id reads as null, or, in sherma's CEL, as false.
+    fields = {key: item for key, item in fields.items() if item is not None}
+    for key in ("name", "id"):
+        if not isinstance(fields.get(key, ""), str):
+            del fields[key]
+    if "tool_calls" in fields:
+        fields["tool_calls"] = [{"id": None, **call} for call in fields["tool_calls"]]
+    return message_class(content="" if content is None else content, **fields)
+
+
+def to_messages(value: Any) -> list[BaseMessage]:
+    """Messages from a list of what `to_message` takes; a bare value counts as a list of one."""
+    if isinstance(value, (list, tuple, MessageLog)):
+        return [to_message(item) for item in value]
+    return [to_message(value)]
+
+
+def message_text(message: BaseMessage) -> str:
+    """The text of a message; of content blocks, the text of those that have one, joined."""
+    if isinstance(message.content, str):
+        return message.content
+    blocks = (block if isinstance(block, str) else block.get("text", "") for block in message.content)
+    return "".join(str(text) for text in blocks)
+
+
+def message_json(message: BaseMessage) -> dict[str, Any]:
+    """A message as scenarios and results see it: type, content, name, tool_calls, …
+
+    What does not apply to the type of message is left out.
+    """
+    plain: dict[str, Any] = {"type": message.type, "content": message.content}
+    if message.name is not None:
+        plain["name"] = message.name
+    if isinstance(message, AIMessage):
+        plain["tool_calls"] = [
+            {"name": call["name"], "args": call["args"], "id": call["id"]} for call in message.tool_calls
+        ]
+    if isinstance(message, ToolMessage):
+        plain["tool_call_id"] = message.tool_call_id
+        if message.status == "error":
+            plain["status"] = message.status
+    plain["additional_kwargs"] = message.additional_kwargs
+    if message.id is not None:
+        plain["id"] = message.id
+    return plain
+
+
+class MessageViews(Sequence[Mapping[str, Any]]):
+    """Messages as `when` sees them: mappings as in state with the alias `role`, made when they are read."""
+
+    def __init__(self, messages: Sequence[BaseMessage]) -> None:
+        self._messages = messages
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, Any]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Any]]: ...
+
+    def __getitem__(self, index: int | slice) -> Mapping[str, Any] | Sequence[Mapping[str, Any]]:
+        if isinstance(index, slice):
+            return MessageViews(self._messages[index])
+        message = self._messages[index]
+        return {**message_json(message), "role": message.type}

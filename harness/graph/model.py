@@ -1,0 +1,138 @@
+"""The graph: what every dialect compiles to. Plain data that knows its own shape.
+
+A node is a pure async function of state plus effects (`harness.graph.effects`); edges, their conditions and
+fallbacks are data, so that validation, diagrams and coverage need no dialect. `harness.graph.build`
+translates a Graph to LangGraph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from harness.errors import Span
+
+if TYPE_CHECKING:
+    from harness.graph.context import NodeContext, RunContext
+
+START: Final = "__start__"
+END: Final = "__end__"
+
+State = Mapping[str, Any]
+Reducer = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Update:
+    """What a node leaves: values for channels, and, when it failed over, the node to go on with instead."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    goto: str | None = None
+
+
+NodeFunction = Callable[[State, "NodeContext"], Awaitable[Update]]
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A field of the state.
+
+    `reducer` merges a written value into the old one (None: the new value replaces the old, and two writes
+    in one superstep fail). `initial` makes the value a thread starts with (None: the field starts absent).
+    """
+
+    name: str
+    reducer: Reducer | None = None
+    initial: Callable[[], Any] | None = None
+
+
+@dataclass(frozen=True)
+class Node:
+    """A step. `run` never touches the outside but through its context."""
+
+    name: str
+    kind: str
+    run: NodeFunction
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A way from one node to another. `condition` is its text (None: always); `on_error` marks fallbacks."""
+
+    source: str
+    target: str
+    condition: str | None = None
+    on_error: bool = False
+    span: Span | None = None
+
+    @property
+    def label(self) -> str | None:
+        """What a diagram writes on the edge."""
+        return "on error" if self.on_error else self.condition
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """Send one edge's target a state of its own (fan-out)."""
+
+    edge: Edge
+    state: State
+
+
+Router = Callable[[State, "RunContext"], Awaitable[Sequence[Edge | Dispatch]]]
+"""Chooses among a node's edges, on the state with that node's updates applied. No choice: the path ends."""
+
+
+async def _nothing(_ctx: RunContext) -> None:
+    return None
+
+
+async def _as_it_is(value: Any, _ctx: RunContext) -> Any:
+    return value
+
+
+async def _not_rescued(error: Exception, _ctx: RunContext) -> Exception | None:
+    return error
+
+
+@dataclass(frozen=True)
+class Lifecycle:
+    """What a dialect does around the nodes of a run.
+
+    1. `prepare` once, before anything else (start hooks, list MCP servers); a ManifestError refuses the run.
+    2. `accept` turns each input into a state update; what it raises fails the run before any node.
+    3. `answer` turns each reply to an interrupt into the value the paused node receives.
+    4. `rescue` sees an error that ended the run and gives back the error to report, or None to swallow it.
+    5. `finish` makes the output from the final state; what it raises fails the run after its nodes.
+    """
+
+    prepare: Callable[[RunContext], Awaitable[None]] = _nothing
+    accept: Callable[[Any, RunContext], Awaitable[Mapping[str, Any]]] = _as_it_is
+    answer: Callable[[Any, RunContext], Awaitable[Any]] = _as_it_is
+    rescue: Callable[[Exception, RunContext], Awaitable[Exception | None]] = _not_rescued
+    finish: Callable[[State, RunContext], Awaitable[Any]] = _as_it_is
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A compiled agent. `routers` choose among a node's edges; a node without one follows all its edges.
+
+    `recursion_limit` is in supersteps for one invocation. `warnings` were raised at load.
+    """
+
+    name: str
+    dialect: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    channels: tuple[Channel, ...]
+    routers: Mapping[str, Router] = field(default_factory=dict)
+    lifecycle: Lifecycle = field(default_factory=Lifecycle)
+    recursion_limit: int = 25
+    warnings: tuple[str, ...] = ()
+    source: str = ""
+
+    def edges_from(self, source: str) -> tuple[Edge, ...]:
+        """The edges that leave a node, in the order they were declared."""
+        return tuple(edge for edge in self.edges if edge.source == source)

@@ -1,0 +1,150 @@
+"""What a trace says about a run: path, visits, routes, calls, latency, usage, coverage.
+
+Each function takes the events of a run, or of one turn of it, and looks at the top graph only; the calls
+and tokens of nested graphs count too. Times are virtual seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from harness.graph.clock import PRECISION
+from harness.graph.model import END, Edge, Graph
+from harness.graph.plain import plain
+from harness.graph.trace import Event
+
+ENDS_OF_VISITS = ("node_end", "node_pause", "node_error")
+
+
+def _top(events: Iterable[Event], *kinds: str) -> Iterable[Event]:
+    return (event for event in events if event["event"] in kinds and event["graph"] == "")
+
+
+def path(events: Sequence[Event]) -> list[Any]:
+    """The nodes in the order they started; those of one superstep as a nested list. A resume is no new start."""
+    steps: dict[tuple[int, int], list[str]] = {}
+    for event in _top(events, "node_start"):
+        steps.setdefault((event["invocation"], event["step"]), []).append(event["node"])
+    return [nodes[0] if len(nodes) == 1 else nodes for nodes in steps.values()]
+
+
+def visits(events: Sequence[Event]) -> dict[str, int]:
+    """How often each node started."""
+    counts: dict[str, int] = {}
+    for event in _top(events, "node_start"):
+        counts[event["node"]] = counts.get(event["node"], 0) + 1
+    return counts
+
+
+def routes(events: Sequence[Event]) -> list[list[str]]:
+    """The transitions taken, in order, as [from, to]; `__start__` and `__end__` included."""
+    return [[event["source"], event["target"]] for event in _top(events, "route")]
+
+
+def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """Every effect, in the order they were asked for: {kind, name, node, args, ok, latency}."""
+    answers = {event["call"]: event for event in events if event["event"] == "answer"}
+    found = []
+    for event in events:
+        if event["event"] == "call":
+            answer = answers.get(event["call"], {"ok": False, "latency": 0.0})
+            found.append(
+                {
+                    "kind": event["kind"],
+                    "name": event["name"],
+                    "node": event["node"],
+                    "args": plain(event["request"].get("args", {})),
+                    "ok": answer["ok"],
+                    "latency": answer["latency"],
+                }
+            )
+    return found
+
+
+def latency(events: Sequence[Event], began: float, ended: float) -> dict[str, Any]:
+    """{total, nodes}: from `began` to `ended`, and by node summed over its visits, unfinished ones too."""
+    nodes: dict[str, float] = {}
+    running: dict[str, list[float]] = {}
+    for event in _top(events, "node_start", "node_resume", *ENDS_OF_VISITS):
+        name = event["node"]
+        if event["event"] in ENDS_OF_VISITS:
+            running[name].pop()
+            nodes[name] = nodes.get(name, 0.0) + event["latency"]
+        else:
+            running.setdefault(name, []).append(event["at"])
+    for name, starts in running.items():
+        for start in starts:
+            nodes[name] = nodes.get(name, 0.0) + ended - start
+    return {
+        "total": round(ended - began, PRECISION),
+        "nodes": {name: round(seconds, PRECISION) for name, seconds in nodes.items()},
+    }
+
+
+def usage(events: Sequence[Event]) -> dict[str, Any]:
+    """{llm_calls, input_tokens, output_tokens, cost, by_model}. Every attempt is a call. Nothing has a price yet."""
+    models = {
+        event["call"]: event["name"]
+        for event in events
+        if event["event"] == "call" and event["kind"] == "llm"
+    }
+    by_model: dict[str, dict[str, int]] = {}
+    for model in models.values():
+        counts = by_model.setdefault(model, {"llm_calls": 0, "input_tokens": 0, "output_tokens": 0})
+        counts["llm_calls"] += 1
+    for event in events:
+        if event["event"] == "answer" and event["call"] in models:
+            counts = by_model[models[event["call"]]]
+            for key in ("input_tokens", "output_tokens"):
+                counts[key] += int(event.get("usage", {}).get(key) or 0)
+    totals = {
+        key: sum(counts[key] for counts in by_model.values())
+        for key in ("llm_calls", "input_tokens", "output_tokens")
+    }
+    return {**totals, "cost": 0.0, "by_model": by_model}
+
+
+def interrupts(events: Sequence[Event]) -> list[Any]:
+    """The values the run paused with, in order; the node's name where a pause carries none."""
+    return [
+        event["node"] if value is None else value
+        for event in _top(events, "node_pause")
+        for value in event["values"]
+    ]
+
+
+def warnings(events: Sequence[Event]) -> list[str]:
+    """The texts of the warnings raised while running."""
+    return [event["text"] for event in events if event["event"] == "warning"]
+
+
+def coverage(events: Sequence[Event]) -> dict[str, Any]:
+    """{nodes, edges, branches} taken, each once, sorted."""
+    taken = {(event["source"], event["target"], event["condition"]) for event in _top(events, "route")}
+    return {
+        "nodes": sorted(visits(events)),
+        "edges": sorted([list(edge) for edge in {(source, target) for source, target, _ in taken}]),
+        "branches": sorted(branch(*route) for route in taken if route[2] is not None),
+    }
+
+
+def shape(graph: Graph) -> dict[str, Any]:
+    """{nodes, edges, branches}: all that `coverage` could name."""
+    edges = [*graph.edges, *_implied_ends(graph)]
+    return {
+        "nodes": sorted(node.name for node in graph.nodes),
+        "edges": sorted([list(edge) for edge in {(edge.source, edge.target) for edge in edges}]),
+        "branches": sorted({branch(e.source, e.target, e.label) for e in edges if e.label is not None}),
+    }
+
+
+def _implied_ends(graph: Graph) -> list[Edge]:
+    """A node without a way out leads to the end."""
+    sources = {edge.source for edge in graph.edges if not edge.on_error}
+    return [Edge(node.name, END) for node in graph.nodes if node.name not in sources]
+
+
+def branch(source: str, target: str, condition: str | None) -> str:
+    """How coverage names a branch."""
+    return f"{source} -> {target} [{condition}]"

@@ -1,0 +1,109 @@
+"""A graph made ready to be drawn: nodes in layers, back edges and unreachable nodes found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.graph.model import END, START
+
+NodeSpec = tuple[str, str]
+EdgeSpec = tuple[str, str, str | None]
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """What every kind of picture starts from.
+
+    kinds        every node's kind, nodes in the order of their layers; a node that only an edge names is
+                 of the kind "undeclared"
+    edges        (source, target, label), none twice
+    back         positions in `edges` of those that lead back to a node on the way to them, or to itself
+    unreachable  nodes no edge leads to from the start
+    layer        length of the longest way to each node without back edges; the end stands below all others
+    """
+
+    kinds: Mapping[str, str]
+    edges: Sequence[EdgeSpec]
+    back: frozenset[int]
+    unreachable: frozenset[str]
+    layer: Mapping[str, int]
+
+
+def sketch(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec]) -> Sketch:
+    """The graph of these (name, kind) and (source, target, label or None). `__start__` is always in it."""
+    unique = list(dict.fromkeys(edges))
+    kinds = {START: "start"}
+    for name, kind in nodes:
+        if name != END:
+            kinds.setdefault(name, kind)
+    for name in (end for edge in unique for end in edge[:2]):
+        kinds.setdefault(name, "end" if name == END else "undeclared")
+    names = list(kinds)
+    back, reached = _search(names, unique)
+    layer = _longest_ways(names, [edge for i, edge in enumerate(unique) if i not in back])
+    if END in kinds:
+        layer[END] = 1 + max(depth for name, depth in layer.items() if name != END)
+    return Sketch(
+        kinds={name: kinds[name] for name in sorted(names, key=layer.__getitem__)},
+        edges=unique,
+        back=frozenset(back),
+        unreachable=frozenset(names) - reached,
+        layer=layer,
+    )
+
+
+def _leaving(edges: Sequence[EdgeSpec]) -> dict[str, list[int]]:
+    out: dict[str, list[int]] = {}
+    for position, (source, _, _) in enumerate(edges):
+        out.setdefault(source, []).append(position)
+    return out
+
+
+def _search(names: Sequence[str], edges: Sequence[EdgeSpec]) -> tuple[set[int], set[str]]:
+    """Depth first from the start, then from every node not yet seen: back edges, and what start reaches."""
+    out = _leaving(edges)
+    seen: set[str] = set()
+    back = _descend(START, edges, out, seen)
+    reached = set(seen)
+    for root in names:
+        if root not in seen:
+            back |= _descend(root, edges, out, seen)
+    return back, reached
+
+
+def _descend(root: str, edges: Sequence[EdgeSpec], out: Mapping[str, list[int]], seen: set[str]) -> set[int]:
+    """The back edges found from one root. A loop, not a recursion: graphs may be long chains."""
+    back: set[int] = set()
+    seen.add(root)
+    way = {root: iter(out.get(root, ()))}
+    while way:
+        name = next(reversed(way))
+        position = next(way[name], None)
+        if position is None:
+            del way[name]
+            continue
+        target = edges[position][1]
+        if target in way:
+            back.add(position)
+        elif target not in seen:
+            seen.add(target)
+            way[target] = iter(out.get(target, ()))
+    return back
+
+
+def _longest_ways(names: Sequence[str], edges: Sequence[EdgeSpec]) -> dict[str, int]:
+    layer = {name: 0 if name == START else 1 for name in names}
+    waiting = dict.fromkeys(names, 0)
+    out = _leaving(edges)
+    for _, target, _ in edges:
+        waiting[target] += 1
+    ready = [name for name in names if not waiting[name]]
+    for name in ready:
+        for position in out.get(name, ()):
+            target = edges[position][1]
+            layer[target] = max(layer[target], layer[name] + 1)
+            waiting[target] -= 1
+            if not waiting[target]:
+                ready.append(target)
+    return layer

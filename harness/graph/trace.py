@@ -1,0 +1,107 @@
+"""The trace: everything that happened in a run, in order, as plain data.
+
+Events are mappings with `event` and `at` (virtual seconds since the run began):
+
+    node_start   node, step, invocation       node_resume  node, step, invocation
+    node_pause   node, values                 node_end     node, update, latency
+    node_error   node, type, message          route        source, target, condition
+    call         call, kind, name, node, …    answer       call, ok, latency, value | error
+    warning      text                         input, end   what went in, how it ended
+
+Node and route events also say `graph`: "" for the top graph, the path of nodes that leads to it (`outer/`)
+for a nested one; the `node` of a call is its full path. `call` numbers the effects. The request of a model
+call keeps its messages by reference, and they are rendered when the trace is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from harness.graph.effects import Effect, LLMReply
+from harness.graph.plain import plain
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
+Event = dict[str, Any]
+
+
+class Trace:
+    """A growing list of events, and the digest that tells two runs apart."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._calls = 0
+        self._fingerprints: dict[int, tuple[BaseMessage, str]] = {}
+
+    def record(self, event: str, at: float, **data: Any) -> None:
+        """Add an event. The data must be plain already."""
+        self.events.append({"event": event, "at": at, **data})
+
+    def call(self, effect: Effect, at: float) -> int:
+        """Record that an effect was asked for; returns its number."""
+        self._calls += 1
+        request = effect.recorded()
+        if "messages" in request:
+            request["messages"] = tuple(request["messages"])
+        self.record(
+            "call",
+            at,
+            call=self._calls,
+            kind=effect.kind,
+            name=effect.name,
+            node=effect.node,
+            request=request,
+        )
+        return self._calls
+
+    def answered(
+        self, call: int, at: float, latency_s: float, value: Any, error: BaseException | None
+    ) -> None:
+        """Record the answer to an effect."""
+        if error is not None:
+            told = {"type": type(error).__name__, "message": str(error)}
+            self.record("answer", at, call=call, ok=False, latency=latency_s, error=told)
+            return
+        said = value.as_mapping() if hasattr(value, "as_mapping") else value
+        data: dict[str, Any] = {"value": plain(said)}
+        if isinstance(value, LLMReply):
+            data["usage"] = dict(value.usage)
+        self.record("answer", at, call=call, ok=True, latency=latency_s, **data)
+
+    def rendered(self) -> Iterator[Event]:
+        """The events as pure JSON data."""
+        return (plain(event) for event in self.events)
+
+    def digest(self) -> str:
+        """SHA-256 of the canonical trace, as hexadecimal digits."""
+        sha = hashlib.sha256()
+        for event in self.events:
+            sha.update(_canonical(self._fingerprinted(event)).encode("utf-8", "surrogatepass"))
+            sha.update(b"\n")
+        return sha.hexdigest()
+
+    def _fingerprinted(self, event: Event) -> Event:
+        """Messages replaced by their hashes: a long conversation is sent many times but hashed once."""
+        if event["event"] != "call" or "messages" not in event["request"]:
+            return event
+        request = {**event["request"], "messages": self._hashes(event["request"]["messages"])}
+        return {**event, "request": request}
+
+    def _hashes(self, messages: Sequence[BaseMessage]) -> list[str]:
+        known = self._fingerprints
+        hashes = []
+        for message in messages:
+            found = known.get(id(message))
+            if found is None:
+                text = _canonical(plain(message)).encode("utf-8", "surrogatepass")
+                found = known[id(message)] = (message, hashlib.sha256(text).hexdigest())
+            hashes.append(found[1])
+        return hashes
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=plain)
