@@ -1,0 +1,195 @@
+"""The functions an expression may call: cel-python's own, and those the sherma document adds.
+
+A method is a function whose first argument stands before the dot, so every function has both spellings.
+A function takes and returns CEL values. It raises ValueError for a value it cannot serve (the message is
+shown) and TypeError for a type; a wrong number of arguments is a TypeError too.
+
+Where the document says "string", the text functions take any scalar and use its text, as sherma does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import re2  # type: ignore[import-untyped]
+from celpy.evaluation import base_functions
+
+from harness.expressions.values import FALSE, TRUE, TYPES, integer, plain, type_of, view
+
+Function = Callable[..., Any]
+
+
+def text(value: Any) -> str:
+    """A value's text, as `string(value)` gives it: booleans `True` and `False`, containers as in Python."""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, (list, dict)):
+        return str(plain(value))
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def parse_json(value: Any) -> Any:
+    """`json`: any JSON value, scalars included. Nulls in it are real nulls."""
+    if isinstance(value, (list, dict)):
+        raise TypeError("not a string")
+    try:
+        return view(json.loads(text(value)))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not valid JSON ({error})") from None
+    except RecursionError:
+        raise ValueError("JSON nested too deeply") from None
+
+
+def is_json(value: Any) -> Any:
+    """`jsonValid`: whether `json` would parse it."""
+    try:
+        parse_json(value)
+    except (TypeError, ValueError):
+        return FALSE
+    return TRUE
+
+
+def split(value: Any, separator: Any) -> Any:
+    """`split`: an empty separator is an error."""
+    if not text(separator):
+        raise ValueError("the separator is empty")
+    return view(text(value).split(text(separator)))
+
+
+def join(items: Any, separator: Any) -> str:
+    """`join`: the items' texts."""
+    return text(separator).join(text(item) for item in _items(items))
+
+
+def replace(value: Any, old: Any, new: Any) -> str:
+    """`replace`: every occurrence."""
+    return text(value).replace(text(old), text(new))
+
+
+def index_of(value: Any, part: Any) -> Any:
+    """`indexOf`: the first occurrence in code points from 0, or -1."""
+    return integer(text(value).find(text(part)))
+
+
+def substring(value: Any, start: Any, end: Any) -> str:
+    """`substring`: an end past the text is the text's end; positions below zero count from it."""
+    return text(value)[int(start) : int(end)]
+
+
+def template(value: Any, replacements: Any) -> str:
+    """`template`: replaces `${key}`, key after key in the map's order; what a key put in may be replaced again."""
+    if not isinstance(replacements, dict):
+        raise TypeError("not a map")
+    filled = text(value)
+    for key in replacements:
+        filled = filled.replace("${" + text(key) + "}", text(replacements[key]))
+    return filled
+
+
+def last(items: Any) -> Any:
+    """`last`: an empty list is an error."""
+    if not isinstance(items, (list, str)):
+        raise TypeError("not a list")
+    if not items:
+        raise ValueError("the list is empty")
+    return items[len(items) - 1]
+
+
+def contains(container: Any, item: Any) -> Any:
+    """`contains`: text in text, an item in a list, a key in a map; in a message, text in its content."""
+    if isinstance(container, dict) and _is_message(container):
+        return TRUE if any(item in part for part in _content_texts(container["content"])) else FALSE
+    return TRUE if item in container else FALSE
+
+
+def _is_message(value: Mapping[Any, Any]) -> bool:
+    return "content" in value and ("type" in value or "role" in value)
+
+
+def _content_texts(content: Any) -> list[str]:
+    blocks = [content] if isinstance(content, str) else content
+    return [text(block["text"] if isinstance(block, dict) else block) for block in blocks if _has_text(block)]
+
+
+def _has_text(block: Any) -> bool:
+    return isinstance(block, str) or (isinstance(block, dict) and "text" in block)
+
+
+def size(value: Any) -> Any:
+    """`size`: code points of a text, bytes, items of a list, entries of a map."""
+    return integer(0 if value is None else len(value))
+
+
+def matches(value: str, pattern: str) -> Any:
+    """`matches`: whether the RE2 pattern is found anywhere in the text."""
+    return TRUE if _pattern(pattern).search(value) else FALSE
+
+
+@lru_cache(maxsize=256)
+def _pattern(pattern: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False  # it would print past Python
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0]
+        raise ValueError(reason.decode() if isinstance(reason, bytes) else str(reason)) from None
+
+
+def kind(value: Any) -> type:
+    """`type`: what `int`, `string`, `list`, … name."""
+    return type if isinstance(value, type) else TYPES[type_of(value)]
+
+
+def _conversion(convert: Function) -> Function:
+    def converted(value: Any) -> Any:
+        try:
+            return convert(value)
+        except ValueError as error:
+            raise ValueError(
+                "overflow" if "overflow" in str(error) else f"cannot read {text(value)!r}"
+            ) from None
+
+    return converted
+
+
+def smallest(items: Any) -> Any:
+    """`min`, a method cel-python adds to lists."""
+    return min(_items(items))
+
+
+def _items(items: Any) -> Any:
+    if not isinstance(items, (list, str, dict)):
+        raise TypeError("not a list")
+    return items
+
+
+# cel-python keeps its operators in the same table, under names like `_+_`.
+_BUILT_IN = {name: call for name, call in base_functions.items() if name.isidentifier()}
+_CONVERSIONS = ("bool", "bytes", "double", "duration", "int", "timestamp", "uint")
+
+FUNCTIONS: Mapping[str, Function] = {
+    **_BUILT_IN,
+    **{name: _conversion(_BUILT_IN[name]) for name in _CONVERSIONS},
+    "contains": contains,
+    "indexOf": index_of,
+    "join": join,
+    "json": parse_json,
+    "jsonValid": is_json,
+    "last": last,
+    "lowerAscii": lambda value: text(value).lower(),
+    "matches": matches,
+    "min": smallest,
+    "replace": replace,
+    "size": size,
+    "split": split,
+    "string": text,
+    "substring": substring,
+    "template": template,
+    "trim": lambda value: text(value).strip(),
+    "type": kind,
+    "upperAscii": lambda value: text(value).upper(),
+}

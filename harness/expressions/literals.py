@@ -1,0 +1,62 @@
+"""Literals: constants, and lists and maps made of expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from celpy.celtypes import DoubleType, ListType, MapType, UintType
+from celpy.evaluation import celbytes, celstr
+from lark import Token
+
+from harness.expressions.failure import Failure, Place
+from harness.expressions.operators import Code, Frame
+from harness.expressions.values import FALSE, TRUE, integer, plain, type_of
+
+_LITERALS: dict[str, Callable[[Token], Any]] = {
+    "INT_LIT": lambda token: integer(int(token, 16 if "x" in token else 10)),
+    "UINT_LIT": lambda token: UintType(token[:-1]),
+    "FLOAT_LIT": DoubleType,
+    "STRING_LIT": lambda token: str(celstr(token)),
+    "MLSTRING_LIT": lambda token: str(celstr(token)),
+    "BYTES_LIT": celbytes,
+    "BOOL_LIT": lambda token: TRUE if token == "true" else FALSE,
+}
+
+
+def constant(token: Token) -> Any:
+    """The CEL value of a literal.
+
+    Raises:
+        ValueError, TypeError, OverflowError: it has none, such as an integer of more than 64 bits.
+    """
+    return None if token.type == "NULL_LIT" else _LITERALS[token.type](token)
+
+
+def always(value: Any) -> Code:
+    """A constant."""
+    return lambda _frame: value
+
+
+def list_of(items: Sequence[Code]) -> Code:
+    """`[a, b, …]`."""
+    return lambda frame: ListType([item(frame) for item in items])
+
+
+def map_of(entries: Sequence[tuple[Code, Code]], place: Place) -> Code:
+    """`{a: b, …}`; a key that comes twice is an error."""
+
+    def run(frame: Frame) -> Any:
+        made = MapType()
+        for key_code, value_code in entries:
+            key = key_code(frame)
+            try:
+                repeated = key in made
+            except TypeError:
+                raise Failure(f"a value of type {type_of(key)} cannot be a key", place) from None
+            if repeated:
+                raise Failure(f"duplicate key {plain(key)!r}", place)
+            made[key] = value_code(frame)
+        return made
+
+    return run

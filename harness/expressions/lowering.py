@@ -1,0 +1,358 @@
+"""From a parse tree to a function that evaluates it.
+
+cel-python's own evaluator walks the tree again at every evaluation, through the ten grammar levels that
+stand between an expression and a name, and converts all bindings beforehand. Here the tree is walked once:
+each node becomes a closure over its children's closures (`Code`), which works on lazy views. Values,
+operators and functions remain cel-python's; the tests hold the two evaluations against each other.
+
+A closure gets one argument, the frame: the bindings, followed by one slot for each macro variable of the
+expression. A frame belongs to one evaluation, so programs can be shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from celpy.evaluation import CELEvalError
+from lark import Token
+
+from harness.errors import ExpressionError
+from harness.expressions import literals, operators, reading
+from harness.expressions.failure import Failure, Place
+from harness.expressions.functions import FUNCTIONS
+from harness.expressions.macros import MACROS, default, has, reduction
+from harness.expressions.operators import Code, Frame
+from harness.expressions.syntax import DEEPEST, Node, parse
+from harness.expressions.values import TYPES, Null, plain, type_of
+
+_SYMBOLS = {
+    "relation_lt": "<",
+    "relation_le": "<=",
+    "relation_gt": ">",
+    "relation_ge": ">=",
+    "relation_eq": "==",
+    "relation_ne": "!=",
+    "relation_in": "in",
+    "addition_add": "+",
+    "addition_sub": "-",
+    "multiplication_mul": "*",
+    "multiplication_div": "/",
+    "multiplication_mod": "%",
+    "unary_not": "!",
+    "unary_neg": "-",
+}
+# Grammar levels that mean nothing when they have one child.
+_OPERATOR_LEVELS = (
+    "expr",
+    "conditionalor",
+    "conditionaland",
+    "relation",
+    "addition",
+    "multiplication",
+    "unary",
+)
+_LEVELS = frozenset((*_OPERATOR_LEVELS, "member", "primary", "paren_expr"))
+
+
+@dataclass
+class Program:
+    """A lowered expression, and what it reads.
+
+    `names` are its free identifiers, `reads` the (name, field) pairs whose field is written out, `reference`
+    the names and string keys of an expression that is nothing but a path.
+    """
+
+    source: str
+    code: Code
+    slots: int
+    names: frozenset[str]
+    reads: frozenset[tuple[str, str]]
+    reference: tuple[str, ...] | None
+
+    def run(self, bindings: Mapping[str, Any]) -> Any:
+        """The plain value.
+
+        Raises:
+            ExpressionError: there is none.
+        """
+        try:
+            return plain(self.code([bindings, *(None,) * self.slots]))
+        except Failure as failure:
+            raise failure.error() from None
+        except RecursionError:
+            raise ExpressionError("the value is nested too deeply", source=self.source) from None
+
+
+def lower(source: str, null: Null) -> Program:
+    """The program of an expression. Stored nulls read as `null`.
+
+    Raises:
+        ExpressionError: the text is not an expression.
+    """
+    tree = parse(source)
+    work = _Lowering(source, null)
+    code = work.lower(tree)
+    return Program(source, code, work.slots, frozenset(work.names), frozenset(work.reads), work.path(tree))
+
+
+def _core(node: Node) -> Node:
+    """The node below levels that mean nothing."""
+    while node.data in _LEVELS and len(node.children) == 1:
+        node = _child(node, 0)
+    return node
+
+
+def _child(node: Node, index: int) -> Node:
+    child = node.children[index]
+    assert not isinstance(child, Token)
+    return child
+
+
+def _token(node: Node, index: int) -> str:
+    return str(node.children[index])
+
+
+def _arguments(node: Node, index: int) -> list[Node]:
+    """The expressions of a call's argument list, which is absent when empty."""
+    if len(node.children) <= index:
+        return []
+    return [child for child in _child(node, index).children if not isinstance(child, Token)]
+
+
+@dataclass
+class _Lowering:
+    source: str
+    null: Null
+    slots: int = 0
+    depth: int = 0
+    scope: dict[str, int] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    reads: set[tuple[str, str]] = field(default_factory=set)
+
+    def lower(self, node: Node) -> Code:
+        node = _core(node)
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise self.refusal(node, "the expression is nested too deeply")
+        try:
+            return _RULES[node.data](self, node)
+        finally:
+            self.depth -= 1
+
+    def place(self, node: Node) -> Place:
+        meta = node.meta
+        if meta.empty:
+            return Place(self.source, 1, 1, 0, len(self.source))
+        return Place(self.source, meta.line, meta.column, meta.start_pos, meta.end_pos)
+
+    def refusal(self, node: Node, message: str) -> ExpressionError:
+        place = self.place(node)
+        return ExpressionError(message, source=self.source, line=place.line, column=place.column)
+
+    def path(self, node: Node) -> tuple[str, ...] | None:
+        """The names and string keys of a path; None for anything else."""
+        steps: list[str] = []
+        node = _core(node)
+        while node.data in ("member_dot", "member_index"):
+            step = _token(node, 1) if node.data == "member_dot" else self.string(_child(node, 1))
+            if step is None:
+                return None
+            steps.append(step)
+            node = _core(_child(node, 0))
+        if node.data not in ("ident", "dot_ident"):
+            return None
+        return (_token(node, 0), *reversed(steps))
+
+    def string(self, node: Node) -> str | None:
+        """The text of a string literal; None for anything else."""
+        node = _core(node)
+        if node.data != "literal":
+            return None
+        value = self.constant(node)
+        return value if isinstance(value, str) else None
+
+    # Operators
+
+    def ternary(self, node: Node) -> Code:
+        condition, first, second = (self.lower(_child(node, i)) for i in range(3))
+        return operators.choice(condition, first, second, self.place(node))
+
+    def logic(self, node: Node) -> Code:
+        rule, place = node.data, self.place(node)
+        right_to_left: list[Node] = []
+        while node.data == rule:
+            right_to_left.append(_child(node, 1))
+            node = _core(_child(node, 0))
+        operands = [self.lower(operand) for operand in (node, *reversed(right_to_left))]
+        return (
+            operators.either(operands, place) if rule == "conditionalor" else operators.both(operands, place)
+        )
+
+    def binary(self, node: Node) -> Code:
+        # A long sum leans to the left: lowered in a loop, and evaluated in one, it needs no depth.
+        pending: list[tuple[str, Node, Place]] = []
+        while node.data in ("relation", "addition", "multiplication"):
+            sign = _child(node, 0)
+            pending.append((_SYMBOLS[sign.data], _child(node, 1), self.place(node)))
+            node = _core(_child(sign, 0))
+        code = self.lower(node)
+        steps = [(symbol, self.lower(right), place) for symbol, right, place in reversed(pending)]
+        return operators.chain(code, steps, self.null)
+
+    def unary(self, node: Node) -> Code:
+        return operators.unary(_SYMBOLS[_child(node, 0).data], self.lower(_child(node, 1)), self.place(node))
+
+    # Names, fields, elements
+
+    def variable(self, node: Node) -> Code:
+        name = _token(node, 0)
+        slot = self.scope.get(name) if node.data == "ident" else None
+        if slot is not None:
+            return reading.variable(slot)
+        if name not in TYPES:
+            self.names.add(name)
+        return reading.name(name, self.place(node), self.null)
+
+    def field(self, node: Node) -> Code:
+        self.note_read(node)
+        return reading.field(self.lower(_child(node, 0)), _token(node, 1), self.place(node))
+
+    def element(self, node: Node) -> Code:
+        self.note_read(node)
+        key = self.string(_child(node, 1))
+        container, place = self.lower(_child(node, 0)), self.place(node)
+        if key is not None:
+            return reading.element(container, literals.always(key), place)
+        return reading.element(container, self.lower(_child(node, 1)), place)
+
+    def note_read(self, node: Node) -> None:
+        base = _core(_child(node, 0))
+        path = self.path(node) if base.data in ("ident", "dot_ident") else None
+        if path and path[0] not in self.scope:
+            self.reads.add((path[0], path[1]))
+
+    # Literals
+
+    def literal(self, node: Node) -> Code:
+        return literals.always(self.constant(node))
+
+    def constant(self, node: Node) -> Any:
+        token = node.children[0]
+        assert isinstance(token, Token)
+        try:
+            return literals.constant(token)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise self.refusal(node, f"not a literal: {token[:40]} ({error})") from None
+
+    def list_literal(self, node: Node) -> Code:
+        return literals.list_of([self.lower(item) for item in _arguments(node, 0)])
+
+    def map_literal(self, node: Node) -> Code:
+        parts = [self.lower(part) for part in _arguments(node, 0)]
+        return literals.map_of(list(zip(parts[0::2], parts[1::2], strict=True)), self.place(node))
+
+    def message(self, node: Node) -> Code:
+        raise self.refusal(node, 'message types cannot be constructed; a map is written {"key": value}')
+
+    # Calls
+
+    def call(self, node: Node) -> Code:
+        name, arguments = _token(node, 0), _arguments(node, 1)
+        if name == "has":
+            self.check_count(node, "has", arguments, 1)
+            return has(self.lower(arguments[0]))
+        if name == "dyn":
+            self.check_count(node, "dyn", arguments, 1)
+            return self.lower(arguments[0])
+        return self.function(node, name, arguments)
+
+    def method(self, node: Node) -> Code:
+        name, subject, arguments = _token(node, 1), _child(node, 0), _arguments(node, 2)
+        if name in MACROS:
+            self.check_count(node, name, arguments, 2)
+            items, (slot,), (body,) = self.scoped(name, subject, arguments, variables=1)
+            return MACROS[name](items, slot, body, self.place(node))
+        if name == "reduce":
+            self.check_count(node, name, arguments, 4)
+            start = self.lower(arguments[2])
+            items, (total, item), (body,) = self.scoped(
+                name, subject, [*arguments[:2], arguments[3]], variables=2
+            )
+            return reduction(items, (total, item), start, body, self.place(node))
+        return self.function(node, name, [subject, *arguments])
+
+    def scoped(
+        self, name: str, subject: Node, arguments: list[Node], variables: int
+    ) -> tuple[Code, list[int], list[Code]]:
+        """The list, the slots of the variables, and what sees them."""
+        items, outside, slots = self.lower(subject), self.scope, []
+        for variable in map(_core, arguments[:variables]):
+            if variable.data != "ident":
+                raise self.refusal(variable, f"{name}() starts with a variable name: {name}(x, …)")
+            self.slots += 1
+            slots.append(self.slots)
+            self.scope = {**self.scope, _token(variable, 0): self.slots}
+        try:
+            return items, slots, [self.lower(body) for body in arguments[variables:]]
+        finally:
+            self.scope = outside
+
+    def check_count(self, node: Node, name: str, arguments: list[Node], count: int) -> None:
+        if len(arguments) != count:
+            wanted = "1 argument" if count == 1 else f"{count} arguments"
+            raise self.refusal(node, f"{name}() takes {wanted}, not {len(arguments)}")
+
+    def function(self, node: Node, name: str, arguments: list[Node]) -> Code:
+        if name == "default":
+            self.check_count(node, name, arguments, 2)
+            return default(self.lower(arguments[0]), self.lower(arguments[1]))
+        return _call(name, [self.lower(argument) for argument in arguments], self.place(node))
+
+
+def _call(name: str, arguments: list[Code], place: Place) -> Code:
+    function = FUNCTIONS.get(name)
+    if function is None:
+
+        def unknown(_frame: Frame) -> Any:
+            hint = f"; it is a method: list.{name}(x, …)" if name in MACROS else ""
+            raise Failure(f"no function {name!r}{hint}", place, name, (*FUNCTIONS, "default", "has"))
+
+        return unknown
+
+    def run(frame: Frame) -> Any:
+        values = [argument(frame) for argument in arguments]
+        try:
+            result = function(*values)
+        except (TypeError, AttributeError, AssertionError):
+            raise Failure(f"no such overload: {name}({', '.join(map(type_of, values))})", place) from None
+        except (ValueError, ArithmeticError, LookupError) as error:
+            raise Failure(f"{name}(): {error}", place) from None
+        if isinstance(result, CELEvalError):
+            raise Failure(f"{name}(): {result.args[0]}", place)
+        return result
+
+    return run
+
+
+_RULES: dict[str, Callable[[_Lowering, Node], Code]] = {
+    "expr": _Lowering.ternary,
+    "conditionalor": _Lowering.logic,
+    "conditionaland": _Lowering.logic,
+    "relation": _Lowering.binary,
+    "addition": _Lowering.binary,
+    "multiplication": _Lowering.binary,
+    "unary": _Lowering.unary,
+    "ident": _Lowering.variable,
+    "dot_ident": _Lowering.variable,
+    "member_dot": _Lowering.field,
+    "member_index": _Lowering.element,
+    "member_object": _Lowering.message,
+    "literal": _Lowering.literal,
+    "list_lit": _Lowering.list_literal,
+    "map_lit": _Lowering.map_literal,
+    "ident_arg": _Lowering.call,
+    "dot_ident_arg": _Lowering.call,
+    "member_dot_arg": _Lowering.method,
+}

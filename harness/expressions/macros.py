@@ -1,0 +1,109 @@
+"""Macros: calls that decide themselves what of their arguments is evaluated, and with which variable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from celpy.celtypes import ListType
+
+from harness.expressions.failure import Failure, Place
+from harness.expressions.operators import Code, Frame, attempt, reduce_logic
+from harness.expressions.values import FALSE, TRUE, type_of
+
+# list, slot of the variable in the frame, body, place
+Macro = Callable[[Code, int, Code, Place], Code]
+
+
+def has(member: Code) -> Code:
+    """`has(e)`: whether `e` has a value."""
+    return lambda frame: FALSE if isinstance(attempt(member, frame), Failure) else TRUE
+
+
+def default(wanted: Code, fallback: Code) -> Code:
+    """`default(a, b)`: `b` where `a` has no value. False, 0, "" and [] are values."""
+
+    def run(frame: Frame) -> Any:
+        try:
+            return wanted(frame)
+        except Failure:
+            return fallback(frame)
+
+    return run
+
+
+def _each(items: Code, frame: Frame, place: Place) -> Iterator[Any]:
+    """The items of a list, the keys of a map, the characters of a text."""
+    value = items(frame)
+    if not isinstance(value, (list, dict, str)):
+        raise Failure(f"a value of type {type_of(value)} is not a list", place)
+    return iter(value)
+
+
+def _map(items: Code, slot: int, body: Code, place: Place) -> Code:
+    def run(frame: Frame) -> Any:
+        results = ListType()
+        for element in _each(items, frame, place):
+            frame[slot] = element
+            results.append(body(frame))
+        return results
+
+    return run
+
+
+def _filter(items: Code, slot: int, body: Code, place: Place) -> Code:
+    def run(frame: Frame) -> Any:
+        kept = ListType()
+        for item in _each(items, frame, place):
+            frame[slot] = item
+            if body(frame):
+                kept.append(item)
+        return kept
+
+    return run
+
+
+def _exists_one(items: Code, slot: int, body: Code, place: Place) -> Code:
+    def run(frame: Frame) -> Any:
+        found = 0
+        for element in _each(items, frame, place):
+            frame[slot] = element
+            found += bool(body(frame))
+        return TRUE if found == 1 else FALSE
+
+    return run
+
+
+def _quantifier(symbol: str) -> Macro:
+    def build(items: Code, slot: int, body: Code, place: Place) -> Code:
+        def verdicts(frame: Frame, each: Iterator[Any]) -> Iterator[Any]:
+            for frame[slot] in each:
+                yield attempt(body, frame)
+
+        return lambda frame: reduce_logic(symbol, verdicts(frame, _each(items, frame, place)), place)
+
+    return build
+
+
+MACROS: dict[str, Macro] = {
+    "map": _map,
+    "filter": _filter,
+    "all": _quantifier("&&"),
+    "exists": _quantifier("||"),
+    "exists_one": _exists_one,
+}
+
+
+def reduction(items: Code, slots: tuple[int, int], start: Code, body: Code, place: Place) -> Code:
+    """`list.reduce(sum, item, start, body)`, a macro cel-python adds."""
+    total, item = slots
+
+    def run(frame: Frame) -> Any:
+        result = start(frame)
+        for element in _each(items, frame, place):
+            frame[item] = element
+            frame[total] = result
+            result = body(frame)
+        return result
+
+    return run

@@ -1,0 +1,94 @@
+"""From the text of an expression to cel-python's parse tree.
+
+cel-python builds its parser once in a process, at first use (0.1 s). Text that would make it hang is
+refused before it is parsed: its pattern for strings backtracks exponentially over an unclosed one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from celpy.celparser import CELParseError, CELParser
+from lark import Token, Tree
+
+from harness.errors import ExpressionError
+
+Node = Tree[Token]
+
+LONGEST = 100_000
+DEEPEST = 100
+
+_LEXEME = re.compile(
+    r"""
+    (?P<comment> //[^\n]* )
+  | (?P<string>  \"{3}(?:\\.|[^\\])*?\"{3} | '{3}(?:\\.|[^\\])*?'{3}
+               | \"(?!\"\")(?:\\[^\n]|[^"\\\n])*\" | '(?!'')(?:\\[^\n]|[^'\\\n])*' )
+  | (?P<quote>   ["'] )
+  | (?P<open>    [(\[{] )
+  | (?P<close>   [)\]}] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_WORD = re.compile(r"\w+|\S")
+_ADVICE = {
+    "=": "equality is ==",
+    "and": "and is &&",
+    "or": "or is ||",
+    "not": "not is !",
+    "is": "equality is ==",
+    "&": "and is &&",
+    "|": "or is ||",
+}
+
+
+def parse(source: str) -> Node:
+    """The parse tree of an expression, with positions.
+
+    Raises:
+        ExpressionError: the text is not an expression; longer than 100,000 characters; brackets more than
+            100 deep.
+    """
+    if len(source) > LONGEST:
+        raise ExpressionError(
+            f"the expression is too long ({len(source)} characters; {LONGEST} are the most)", source=source
+        )
+    _check_quotes_and_brackets(source)
+    try:
+        return CELParser().parse(source)
+    except CELParseError as error:
+        _refuse(source, error)
+
+
+def _check_quotes_and_brackets(source: str) -> None:
+    depth = 0
+    for lexeme in _LEXEME.finditer(source):
+        if lexeme.lastgroup == "quote":
+            raise _error("a string is not closed", source, lexeme.start())
+        if lexeme.lastgroup == "close":
+            depth -= 1
+        elif lexeme.lastgroup == "open":
+            depth += 1
+            if depth > DEEPEST:
+                raise _error("the expression is nested too deeply", source, lexeme.start())
+
+
+def _refuse(source: str, error: CELParseError) -> NoReturn:
+    ended = getattr(getattr(error.__context__, "token", None), "type", "") == "$END"
+    if ended or error.line is None or error.column is None or not source.strip():
+        problem = "the expression ends too early" if source.strip() else "the expression is empty"
+        raise _error(problem, source, len(source)) from None
+    lines = source.split("\n")
+    offset = sum(len(line) + 1 for line in lines[: error.line - 1]) + error.column - 1
+    word = _WORD.match(source, offset)
+    found = word.group() if word else source[offset : offset + 1]
+    advice = f" ({_ADVICE[found]})" if found in _ADVICE else ""
+    raise _error(f"unexpected {found!r}{advice}", source, offset) from None
+
+
+def _error(problem: str, source: str, offset: int) -> ExpressionError:
+    line = source.count("\n", 0, offset) + 1
+    column = offset - (source.rfind("\n", 0, offset) + 1) + 1
+    return ExpressionError(
+        f"{problem} (line {line}, column {column})", source=source, line=line, column=column
+    )

@@ -1,0 +1,254 @@
+"""Python values seen as CEL values, and back.
+
+`view` never copies a container: a list, mapping or object becomes a `ListView` or `MapView`, which
+converts an element when it is read. So an expression costs what it reads, not what the state holds.
+`plain` is the way back and yields only None, bool, int, float, str, bytes, list and dict.
+
+Text stays `str`; every other scalar becomes cel-python's own type, whose operators carry CEL's rules
+(64-bit overflow, no mixed overloads).
+
+Both directions know what a stored null means: `view(value, null)` shows each None in `value`, at any
+depth, as `null`, which is None itself or `FALSE` (sherma's reading).
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, Set, ValuesView
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import lru_cache, partial
+from typing import Any
+
+from celpy import celtypes
+from celpy.celtypes import BoolType, DoubleType, IntType, ListType, MapType, UintType
+
+TRUE = BoolType(True)
+FALSE = BoolType(False)
+
+Null = BoolType | None
+
+TYPES: Mapping[str, type] = {
+    "bool": BoolType,
+    "bytes": celtypes.BytesType,
+    "double": DoubleType,
+    "duration": celtypes.DurationType,
+    "int": IntType,
+    "list": ListType,
+    "map": MapType,
+    "null_type": type(None),
+    "string": celtypes.StringType,
+    "timestamp": celtypes.TimestampType,
+    "uint": UintType,
+}
+
+_CEL_SCALARS = (BoolType, IntType, UintType, DoubleType, celtypes.BytesType, celtypes.TimestampType)
+_CEL_VALUES = (*_CEL_SCALARS, celtypes.DurationType, ListType, MapType)
+_PLAIN_SCALARS = frozenset((str, int, float, bool, bytes))
+_KEYS = (str, IntType, UintType, BoolType)
+
+
+class MapView(MapType):
+    """A mapping of Python values, read as a CEL map."""
+
+    __slots__ = ("fields", "null")
+
+    def __init__(self, fields: Mapping[Any, Any], null: Null) -> None:
+        self.fields, self.null = fields, null
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, _KEYS):
+            raise TypeError("not a key type")
+        if key not in self.fields:  # asked first: a defaultdict would make the entry
+            raise KeyError(key)
+        return view(self.fields[key], self.null)
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, _KEYS) and key in self.fields
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (view(key, self.null) for key in self.fields)
+
+    def keys(self) -> KeysView[Any]:  # type: ignore[override]
+        return self.fields.keys()
+
+    def values(self) -> ValuesView[Any]:  # type: ignore[override]
+        return ValuesView(self)
+
+    def items(self) -> ItemsView[Any, Any]:  # type: ignore[override]
+        return ItemsView(self)
+
+
+class ListView(ListType):
+    """A sequence of Python values, read as a CEL list. Uses only its length, indexing and iteration."""
+
+    __slots__ = ("elements", "null")
+
+    def __init__(self, elements: Sequence[Any], null: Null) -> None:
+        self.elements, self.null = elements, null
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, int):
+            raise TypeError("not an index")
+        return view(self.elements[int(index)], self.null)
+
+    def __contains__(self, item: object) -> bool:
+        return any(element == item for element in self)
+
+    def __len__(self) -> int:
+        return len(self.elements)
+
+    def __iter__(self) -> Iterator[Any]:
+        null = self.null
+        return (view(element, null) for element in self.elements)
+
+
+def integer(value: int) -> IntType:
+    """A CEL int.
+
+    Raises:
+        OverflowError: `value` does not fit 64 bits.
+    """
+    if not -(2**63) <= value < 2**63:
+        raise OverflowError("integer overflow")
+    return int.__new__(IntType, value)
+
+
+def view(value: Any, null: Null = None) -> Any:
+    """The CEL value of a Python value, containers unread.
+
+    Raises:
+        OverflowError: an int that does not fit 64 bits.
+    """
+    kind = type(value)
+    if kind is str:
+        return value
+    if kind is dict:
+        return MapView(value, null)
+    if kind is list:
+        return ListView(value, null)
+    if value is None:
+        return null
+    if kind is bool:
+        return TRUE if value else FALSE
+    if kind is int:
+        return integer(value)
+    if kind is float:
+        return float.__new__(DoubleType, value)
+    return _view_of_rarer(value, null)
+
+
+def _view_of_rarer(value: Any, null: Null) -> Any:
+    return _viewer(type(value))(value, null)  # type: ignore[arg-type]  # types are hashable
+
+
+@lru_cache(maxsize=1024)
+def _viewer(kind: type) -> _Viewer:
+    """How values of a Python type are seen."""
+    for kinds, viewer in _VIEWERS:
+        if issubclass(kind, kinds):
+            return viewer
+    declared = getattr(kind, "model_fields", None)
+    if isinstance(declared, Mapping):
+        return partial(_view_of_model, declared.keys())
+    if is_dataclass(kind):
+        return partial(_view_of_dataclass, [field.name for field in fields(kind) if field.name[0] != "_"])
+    return _view_of_object
+
+
+def _view_of_model(declared: KeysView[str], value: Any, null: Null) -> MapView:
+    """A pydantic model (as messages are): its fields, and extra ones where it takes them."""
+    held, extra = vars(value), value.model_extra
+    if held.keys() == declared and not extra:
+        return MapView(held, null)
+    return MapView({name: held[name] for name in declared if name in held} | (extra or {}), null)
+
+
+def _view_of_dataclass(names: Sequence[str], value: Any, null: Null) -> MapView:
+    return MapView({name: getattr(value, name) for name in names if hasattr(value, name)}, null)
+
+
+def _view_of_object(value: Any, null: Null) -> Any:
+    """Its public attributes; its text when it has no attributes of its own (a UUID, a Decimal)."""
+    if not hasattr(value, "__dict__"):
+        return str(value)
+    return MapView({name: item for name, item in vars(value).items() if not name.startswith("_")}, null)
+
+
+_Viewer = Callable[[Any, Null], Any]
+# The first that fits, so subclasses come before what they specialise.
+_VIEWERS: Sequence[tuple[tuple[type, ...], _Viewer]] = (
+    ((*_CEL_VALUES, type), lambda value, _null: value),
+    ((Enum,), lambda value, null: view(value.value, null)),
+    ((str,), lambda value, _null: str.__str__(value)),
+    ((int,), lambda value, _null: integer(int(value))),
+    ((float,), lambda value, _null: DoubleType(float(value))),
+    ((bytes, bytearray), lambda value, _null: celtypes.BytesType(bytes(value))),
+    ((datetime.datetime,), lambda value, _null: celtypes.TimestampType(value)),
+    ((datetime.timedelta,), lambda value, _null: celtypes.DurationType(value)),
+    ((datetime.date, datetime.time), lambda value, _null: value.isoformat()),
+    ((Mapping,), MapView),
+    ((Sequence,), ListView),
+    ((Set,), lambda value, null: ListView(sorted(value, key=repr), null)),
+)
+
+
+def plain(value: Any, null: Null = None) -> Any:
+    """The Python value of a CEL value or of anything a view may hold; containers are new.
+
+    Timestamps and durations become text (`2020-01-01T00:00:00Z`, `90s`), a type its CEL name.
+    """
+    kind = type(value)
+    if kind in _PLAIN_SCALARS:
+        return value
+    if value is None:
+        return None if null is None else False
+    if kind is MapView:
+        return plain(value.fields, value.null)
+    if kind is ListView:
+        return plain(value.elements, value.null)
+    if isinstance(value, Mapping):
+        return {plain(key): plain(item, null) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item, null) for item in value]
+    return _plain_of_rarer(value, null)
+
+
+def _plain_of_rarer(value: Any, null: Null) -> Any:
+    match value:
+        case BoolType():
+            return bool(value)
+        case IntType() | UintType():
+            return int(value)
+        case DoubleType():
+            return float(value)
+        case celtypes.BytesType():
+            return bytes(value)
+        case celtypes.TimestampType() | celtypes.DurationType():
+            return str(value)
+        case type():
+            return type_name(value)
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
+        return [plain(item, null) for item in value]
+    return plain(_view_of_rarer(value, null))
+
+
+def type_name(kind: type) -> str:
+    """CEL's name for a type: `int`, `string`, `list`, `null_type`, …; Python's where CEL has none."""
+    if issubclass(kind, bool):
+        return "bool"
+    for name, cel in TYPES.items():
+        if issubclass(kind, cel):
+            return name
+    for python, name in ((str, "string"), (float, "double"), (int, "int")):
+        if issubclass(kind, python):
+            return name
+    return kind.__name__
+
+
+def type_of(value: Any) -> str:
+    """CEL's name for the type of a value; a type itself is a `type`."""
+    return "type" if isinstance(value, type) else type_name(type(value))

@@ -1,0 +1,75 @@
+"""Values under a JSON Schema (2020-12).
+
+A schema that refers to another document must carry it: nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import FormatError, Problem
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator, ValidationError
+
+LONGEST_MESSAGE = 200
+
+
+def schema_errors(schema: Any, value: Any) -> list[str]:
+    """Why `value` is not valid, one text (`path: reason`) an error, by path; empty when it is.
+
+    Raises:
+        FormatError: `schema` is not a JSON Schema, or refers to one that is not in it.
+    """
+    from referencing.exceptions import Unresolvable
+
+    validator = schema_validator(schema)
+    try:
+        errors = sorted(validator.iter_errors(value), key=lambda error: [str(part) for part in error.path])
+    except (Unresolvable, re.error) as error:
+        raise _bad_schema(str(error)) from error
+    return [_text(error) for error in errors]
+
+
+def schema_validator(schema: Any) -> Draft202012Validator:
+    """The validator of this schema; equal schemas share one.
+
+    Raises:
+        FormatError: `schema` is not a JSON Schema.
+    """
+    try:
+        text = json.dumps(schema, sort_keys=True)
+    except (TypeError, ValueError) as error:
+        raise _bad_schema(str(error)) from error
+    return _validator(text)
+
+
+@lru_cache(maxsize=256)
+def _validator(schema_text: str) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+    from referencing import Registry
+
+    schema = json.loads(schema_text)
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise _bad_schema(f"{error.json_path}: {_short(error.message)}") from error
+    # An empty registry: jsonschema's own default would fetch a remote $ref over the network.
+    return Draft202012Validator(schema, registry=Registry())
+
+
+def _text(error: ValidationError) -> str:
+    path = error.json_path.removeprefix("$").removeprefix(".")
+    return f"{path}: {_short(error.message)}" if path else _short(error.message)
+
+
+def _bad_schema(reason: str) -> FormatError:
+    return FormatError(Problem("bad-schema", f"not a JSON Schema (2020-12): {reason}"))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[:LONGEST_MESSAGE]}…"

@@ -1,0 +1,200 @@
+"""The matchers whose argument is plain data. Those that take matchers stand in `harness.matchers.value`.
+
+Each function takes the argument as written and returns the test of a value, or raises `FormatError`
+when the argument is malformed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from harness.errors import ExpressionError, FormatError, Problem
+from harness.matchers.json_schema import schema_errors, schema_validator
+
+Test = Callable[[Any], str | None]
+"""What a matcher is once its argument is known: None when the value holds, otherwise the reason."""
+
+
+class _Absent:
+    """The value where a key is not there."""
+
+    def __repr__(self) -> str:
+        return "(absent)"
+
+
+ABSENT: Final = _Absent()
+
+
+def icontains(argument: Any) -> Test:
+    """Text that holds this text, or a list or the keys of a mapping with it, in any case."""
+    if not isinstance(argument, str):
+        raise refused("$icontains", "text", argument)
+    wanted = argument.casefold()
+
+    def test(actual: Any) -> str | None:
+        if isinstance(actual, str):
+            held = wanted in actual.casefold()
+        elif isinstance(actual, Mapping | list | tuple):
+            held = any(isinstance(item, str) and item.casefold() == wanted for item in actual)
+        else:
+            return f"{kind_of(actual)} contains nothing"
+        return None if held else f"does not contain {shown(argument)} in any case"
+
+    return test
+
+
+def regex(argument: Any) -> Test:
+    """Text in which this pattern (Python's `re`) is found anywhere."""
+    if not isinstance(argument, str):
+        raise refused("$regex", "a regular expression", argument)
+    try:
+        pattern = re.compile(argument)
+    except re.error as error:
+        raise refused("$regex", f"a regular expression ({error})", argument) from error
+
+    def test(actual: Any) -> str | None:
+        if not isinstance(actual, str):
+            return f"expected text, was {kind_of(actual)}"
+        return None if pattern.search(actual) else f"does not match /{argument}/"
+
+    return test
+
+
+def order(name: str, sign: str, holds: Callable[[Any, Any], bool]) -> Callable[[Any], Test]:
+    """The matcher `name`: numbers compared with numbers, texts with texts (ISO 8601 dates sort as text)."""
+
+    def build(argument: Any) -> Test:
+        if not (_is_number(argument) or isinstance(argument, str)):
+            raise refused(name, "a number or text", argument)
+
+        def test(actual: Any) -> str | None:
+            comparable = _is_number(actual) if _is_number(argument) else isinstance(actual, str)
+            if not comparable:
+                return f"{kind_of(actual)} cannot be compared with {shown(argument)}"
+            return None if holds(actual, argument) else f"is not {sign} {shown(argument)}"
+
+        return test
+
+    return build
+
+
+def approx(argument: Any) -> Test:
+    """A number near `value`: `|actual - value| <= max(rel * |value|, abs)`.
+
+    Without `rel` and `abs`, rel is 1e-6; otherwise the one not given is 0.
+    """
+    wants = "{value, rel?, abs?} with numbers, rel and abs not below 0"
+    if (
+        not isinstance(argument, Mapping)
+        or "value" not in argument
+        or set(argument) - {"value", "rel", "abs"}
+    ):
+        raise refused("$approx", wants, argument)
+    value, rel, absolute = argument["value"], argument.get("rel", 0), argument.get("abs", 0)
+    if not all(map(_is_number, (value, rel, absolute))) or rel < 0 or absolute < 0:
+        raise refused("$approx", wants, argument)
+    tolerance = max(rel * abs(value), absolute) if len(argument) > 1 else 1e-6 * abs(value)
+
+    def test(actual: Any) -> str | None:
+        if not _is_number(actual):
+            return f"expected a number, was {kind_of(actual)}"
+        held = actual == value or abs(actual - value) <= tolerance
+        return None if held else f"is not within {tolerance:g} of {value}"
+
+    return test
+
+
+TYPES: Final = ("null", "boolean", "integer", "number", "string", "array", "object")
+
+
+def type_(argument: Any) -> Test:
+    """Types as JSON Schema has them: 1.0 is an integer, and an integer is a number."""
+    from jsonschema import Draft202012Validator
+
+    if argument not in TYPES:
+        raise refused("$type", f"one of {', '.join(TYPES)}", argument)
+    is_type = Draft202012Validator.TYPE_CHECKER.is_type
+    return lambda actual: (
+        None if is_type(actual, argument) else f"is {kind_of(actual)}, not of type {argument}"
+    )
+
+
+def any_(argument: Any) -> Test:
+    """Whatever is there, null too."""
+    if argument is not True:
+        raise refused("$any", "true", argument)
+    return lambda _: None
+
+
+def missing(argument: Any) -> Test:
+    """No such key (`true`), or whatever is there (`false`)."""
+    if not isinstance(argument, bool):
+        raise refused("$missing", "true or false", argument)
+
+    def test(actual: Any) -> str | None:
+        if argument:
+            return None if actual is ABSENT else "is there"
+        return "missing" if actual is ABSENT else None
+
+    return test
+
+
+def schema(argument: Any) -> Test:
+    """Valid under this JSON Schema."""
+    schema_validator(argument)
+    return lambda actual: "; ".join(schema_errors(argument, actual)) or None
+
+
+def cel(argument: Any) -> Test:
+    """The CEL expression, which sees `value`, is true."""
+    from harness.expressions.cel import compile as compile_cel
+
+    if not isinstance(argument, str):
+        raise refused("$cel", "an expression", argument)
+    try:
+        expression = compile_cel(argument)
+    except ExpressionError as error:
+        raise refused("$cel", f"an expression ({error})", argument) from error
+
+    def test(actual: Any) -> str | None:
+        try:
+            result = expression.evaluate({"value": actual})
+        except ExpressionError as error:
+            return f"{argument}: {error}"
+        return None if result is True else f"{argument} is {shown(result)}"
+
+    return test
+
+
+def refused(name: str, wants: str, argument: Any) -> FormatError:
+    """The error for a matcher whose argument is not what it wants."""
+    return FormatError(Problem("bad-matcher", f"{name} wants {wants}, not {shown(argument)}"))
+
+
+def kind_of(value: Any) -> str:
+    """What a value is, in words: `a number`, `text`, `null`."""
+    if value is None:
+        return "null"
+    kinds = {
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+        str: "text",
+        list: "a list",
+        tuple: "a list",
+    }
+    return "a mapping" if isinstance(value, Mapping) else kinds.get(type(value), type(value).__name__)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def shown(value: Any) -> str:
+    """A value as one short line of JSON."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 80 else f"{text[:79]}…"

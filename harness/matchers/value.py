@@ -1,0 +1,320 @@
+"""Value matchers: what an expected value says about an actual one.
+
+    a plain value     equals (`1` is `1.0`, but `true` is not `1`; text is compared exactly)
+    a mapping         a mapping that contains it
+    a list            a list of the same length, item by item
+    {$name: argument} the only key starts with `$`: the matcher of that name in `MATCHERS`
+
+A key that is not there is `ABSENT`. `$missing: true` holds for it and every other matcher fails, `$not`
+and `$any` too: they speak of a value that is there (`null` is one).
+
+*Leaves* are what partial scores count. A matcher and a plain value are one leaf each; a mapping and a
+list have the leaves of what is in them, and one when they are empty. Where the actual value is no
+mapping, or a list of another length, all leaves below are missed at once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final
+
+from harness.errors import FormatError, Problem
+from harness.matchers.plain import ABSENT, Test, kind_of, refused, shown
+from harness.matchers import plain
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """One place where the values differ. `path` is like `messages[2].content`, empty for the whole value."""
+
+    path: str
+    expected: Any
+    actual: Any
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}" if self.path else self.reason
+
+
+def matches(expected: Any, actual: Any) -> bool:
+    """`actual` is what `expected` says.
+
+    Raises:
+        FormatError: a matcher in `expected` is malformed.
+    """
+    return all(leaf.mismatch is None for leaf in _leaves(expected, actual, "", subset=True))
+
+
+def leaf_score(expected: Any, actual: Any) -> tuple[float, list[Mismatch]]:
+    """The share of leaves (0 to 1) that match, and where they do not; 1 exactly when `matches` holds.
+
+    Raises:
+        FormatError: a matcher in `expected` is malformed.
+    """
+    leaves = list(_leaves(expected, actual, "", subset=True))
+    found = [leaf.mismatch for leaf in leaves if leaf.mismatch is not None]
+    missed = sum(leaf.count for leaf in leaves if leaf.mismatch is not None)
+    total = sum(leaf.count for leaf in leaves)
+    return (total - missed) / total, found
+
+
+def malformed(expected: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Each malformed matcher in `expected` as `(path, what is wrong with it)`."""
+    if is_matcher(expected):
+        try:
+            _test_of(expected)
+        except FormatError as error:
+            yield path, error.problems[0].message
+    elif isinstance(expected, Mapping):
+        for key, value in expected.items():
+            yield from malformed(value, _below(path, key))
+    elif isinstance(expected, list | tuple):
+        for index, item in enumerate(expected):
+            yield from malformed(item, f"{path}[{index}]")
+
+
+def is_matcher(expected: Any) -> bool:
+    """A mapping whose only key starts with `$`."""
+    if not isinstance(expected, Mapping) or len(expected) != 1:
+        return False
+    key = next(iter(expected))
+    return isinstance(key, str) and key.startswith("$")
+
+
+# --- comparing ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """`count` leaves that hold or fail together."""
+
+    count: int
+    mismatch: Mismatch | None
+
+
+def _leaves(expected: Any, actual: Any, path: str, *, subset: bool) -> Iterator[_Leaf]:
+    """Compare; with `subset` False (inside `$exact`) a mapping must not contain more than expected."""
+    if is_matcher(expected):
+        reason = _absent_reason(expected) if actual is ABSENT else _test_of(expected)(actual)
+        yield _leaf(1, reason, path, expected, actual)
+    elif isinstance(expected, Mapping):
+        yield from _mapping_leaves(expected, actual, path, subset)
+    elif isinstance(expected, list | tuple):
+        yield from _list_leaves(expected, actual, path, subset)
+    else:
+        yield _leaf(1, None if _equal(expected, actual) else "differs", path, expected, actual)
+
+
+def _mapping_leaves(expected: Mapping[Any, Any], actual: Any, path: str, subset: bool) -> Iterator[_Leaf]:
+    if not isinstance(actual, Mapping):
+        reason = f"expected a mapping, was {kind_of(actual)}"
+        yield _leaf(_count(expected), reason, path, expected, actual)
+        return
+    if not expected:
+        yield _leaf(1, None, path, expected, actual)
+    for key, value in expected.items():
+        yield from _leaves(value, actual.get(key, ABSENT), _below(path, key), subset=subset)
+    for key in () if subset else actual:
+        if key not in expected:
+            yield _leaf(1, "not expected", _below(path, key), ABSENT, actual[key])
+
+
+def _list_leaves(expected: Sequence[Any], actual: Any, path: str, subset: bool) -> Iterator[_Leaf]:
+    reason = None
+    if not isinstance(actual, list | tuple):
+        reason = f"expected a list, was {kind_of(actual)}"
+    elif len(actual) != len(expected):
+        reason = f"expected {_items(len(expected))}, was {_items(len(actual))}"
+    if reason is not None or not expected:
+        yield _leaf(_count(expected), reason, path, expected, actual)
+        return
+    for index, (wanted, item) in enumerate(zip(expected, actual, strict=True)):
+        yield from _leaves(wanted, item, f"{path}[{index}]", subset=subset)
+
+
+def _leaf(count: int, reason: str | None, path: str, expected: Any, actual: Any) -> _Leaf:
+    if reason is None:
+        return _Leaf(count, None)
+    return _Leaf(count, Mismatch(path, expected, actual, "missing" if actual is ABSENT else reason))
+
+
+def _count(expected: Any) -> int:
+    """Leaves below an expected value."""
+    if is_matcher(expected):
+        return 1
+    if isinstance(expected, Mapping):
+        return sum(map(_count, expected.values())) or 1
+    if isinstance(expected, list | tuple):
+        return sum(map(_count, expected)) or 1
+    return 1
+
+
+def _equal(expected: Any, actual: Any) -> bool:
+    if isinstance(expected, bool) or isinstance(actual, bool):
+        return expected is actual
+    return bool(expected == actual)
+
+
+def _absent_reason(expected: Mapping[str, Any]) -> str | None:
+    test = _test_of(expected)  # a malformed matcher is told even where there is nothing to test
+    return test(ABSENT) if "$missing" in expected else "missing"
+
+
+def _below(path: str, key: Any) -> str:
+    if not isinstance(key, str) or not re.fullmatch(r"[\w$-]+", key):
+        return f"{path}[{json.dumps(key, ensure_ascii=False, default=str)}]"
+    return f"{path}.{key}" if path else key
+
+
+def _items(count: int) -> str:
+    return f"{count} item" if count == 1 else f"{count} items"
+
+
+# --- matchers ----------------------------------------------------------------------------------------------
+
+
+def _test_of(expected: Mapping[str, Any]) -> Test:
+    ((name, argument),) = expected.items()
+    if name not in MATCHERS:
+        near = get_close_matches(name, MATCHERS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(MATCHERS)}"
+        raise FormatError(Problem("unknown-matcher", f"unknown matcher {name}; {hint}"))
+    return MATCHERS[name](argument)
+
+
+def _inner(expected: Any) -> Any:
+    """The argument of a matcher that takes matchers, refused now when one of them is malformed."""
+    for path, message in malformed(expected):
+        raise FormatError(Problem("bad-matcher", f"{path}: {message}" if path else message))
+    return expected
+
+
+def _reason(expected: Any, actual: Any) -> str | None:
+    """Why `expected` does not hold: its first mismatch."""
+    leaves = _leaves(expected, actual, "", subset=True)
+    first = next((leaf.mismatch for leaf in leaves if leaf.mismatch is not None), None)
+    if first is None:
+        return None
+    return str(first) if first.path or is_matcher(expected) else f"is not {shown(expected)}"
+
+
+def _contains(argument: Any) -> Test:
+    _inner(argument)
+
+    def test(actual: Any) -> str | None:
+        if isinstance(actual, str):
+            held = isinstance(argument, str) and argument in actual
+        elif isinstance(actual, Mapping):
+            held = any(_equal(argument, key) for key in actual)
+        elif isinstance(actual, list | tuple):
+            held = any(matches(argument, item) for item in actual)
+        else:
+            return f"{kind_of(actual)} contains nothing"
+        return None if held else f"does not contain {shown(argument)}"
+
+    return test
+
+
+def _not(argument: Any) -> Test:
+    _inner(argument)
+    return lambda actual: f"must not match {shown(argument)}" if matches(argument, actual) else None
+
+
+def _in(argument: Any) -> Test:
+    if not isinstance(argument, list | tuple):
+        raise refused("$in", "a list", argument)
+    _inner(argument)
+    held = f"is not one of {shown(argument)}"
+    return lambda actual: None if any(matches(item, actual) for item in argument) else held
+
+
+def _len(argument: Any) -> Test:
+    if not (_is_count(argument) or is_matcher(argument)):
+        raise refused("$len", "a count, or a matcher for one", argument)
+    _inner(argument)
+
+    def test(actual: Any) -> str | None:
+        if not isinstance(actual, str | list | tuple | Mapping):
+            return f"{kind_of(actual)} has no length"
+        reason = _reason(argument, len(actual))
+        return None if reason is None else f"its length {len(actual)} {reason}"
+
+    return test
+
+
+def _all(argument: Any) -> Test:
+    if not isinstance(argument, list | tuple):
+        raise refused("$all", "a list of matchers", argument)
+    _inner(argument)
+    return lambda actual: next(filter(None, (_reason(item, actual) for item in argument)), None)
+
+
+def _some(argument: Any) -> Test:
+    _inner(argument)
+
+    def test(actual: Any) -> str | None:
+        if not isinstance(actual, list | tuple):
+            return f"expected a list, was {kind_of(actual)}"
+        held = any(matches(argument, item) for item in actual)
+        return None if held else f"none of {_items(len(actual))} matches {shown(argument)}"
+
+    return test
+
+
+def _json(argument: Any) -> Test:
+    _inner(argument)
+
+    def test(actual: Any) -> str | None:
+        if not isinstance(actual, str):
+            return f"expected JSON text, was {kind_of(actual)}"
+        try:
+            value = json.loads(actual)
+        except ValueError as error:
+            return f"is not JSON: {error}"
+        return _reason(argument, value)
+
+    return test
+
+
+def _exact(argument: Any) -> Test:
+    if not isinstance(argument, Mapping | list | tuple):
+        raise refused("$exact", "a mapping or a list", argument)
+    _inner(argument)
+
+    def test(actual: Any) -> str | None:
+        leaves = _leaves(argument, actual, "", subset=False)
+        return "; ".join(str(leaf.mismatch) for leaf in leaves if leaf.mismatch is not None) or None
+
+    return test
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+MATCHERS: Final[Mapping[str, Callable[[Any], Test]]] = {
+    "$contains": _contains,
+    "$icontains": plain.icontains,
+    "$regex": plain.regex,
+    "$not": _not,
+    "$in": _in,
+    "$gt": plain.order("$gt", ">", lambda actual, bound: bool(actual > bound)),
+    "$gte": plain.order("$gte", "≥", lambda actual, bound: bool(actual >= bound)),
+    "$lt": plain.order("$lt", "<", lambda actual, bound: bool(actual < bound)),
+    "$lte": plain.order("$lte", "≤", lambda actual, bound: bool(actual <= bound)),
+    "$approx": plain.approx,
+    "$len": _len,
+    "$type": plain.type_,
+    "$any": plain.any_,
+    "$missing": plain.missing,
+    "$schema": plain.schema,
+    "$all": _all,
+    "$some": _some,
+    "$json": _json,
+    "$cel": plain.cel,
+    "$exact": _exact,
+}
