@@ -1,0 +1,86 @@
+"""Scripted errors as exceptions: the class a provider's client would raise, and its text.
+
+Class names follow the providers' Python clients, so that `type` in a manifest's error handling reads as it
+would in production.
+"""
+
+from __future__ import annotations
+
+import builtins
+
+from harness.world.spec import ErrorAnswer
+
+
+class ProviderError(Exception):
+    """Base of the errors a model, tool or server answers with."""
+
+
+class RateLimitError(ProviderError):
+    """Too many requests."""
+
+
+class APITimeoutError(ProviderError, TimeoutError):
+    """No answer in time."""
+
+
+class APIConnectionError(ProviderError, ConnectionError):
+    """The other side cannot be reached."""
+
+
+class InternalServerError(ProviderError):
+    """The other side broke."""
+
+
+class AuthenticationError(ProviderError):
+    """The credentials were refused."""
+
+
+class BadRequestError(ProviderError):
+    """The request was refused."""
+
+
+class ContextLengthError(BadRequestError):
+    """The prompt is longer than the model takes."""
+
+
+class ContentFilterError(ProviderError):
+    """The answer was withheld."""
+
+
+class MalformedAnswerError(ProviderError):
+    """The answer cannot be parsed."""
+
+
+KINDS: dict[str, tuple[type[Exception], str]] = {
+    "rate_limit": (RateLimitError, "429 rate limit exceeded"),
+    "timeout": (APITimeoutError, "request timed out"),
+    "connection": (APIConnectionError, "Connection refused"),
+    "server_error": (InternalServerError, "500 internal server error"),
+    "auth": (AuthenticationError, "401 unauthorized"),
+    "invalid_request": (BadRequestError, "400 invalid request"),
+    "context_length": (ContextLengthError, "400 context length exceeded"),
+    "content_filter": (ContentFilterError, "response blocked by content filter"),
+    "malformed": (MalformedAnswerError, "an answer that cannot be parsed"),
+}
+
+
+def to_exception(answer: ErrorAnswer) -> Exception:
+    """The exception a scripted error raises. Source: docs/scenario-format.md, "The world"."""
+    if answer.kind == "exception":
+        return _builtin(answer.type or "RuntimeError", answer.message or "")
+    exception, text = KINDS[answer.kind]
+    return exception(text if answer.message is None else answer.message)
+
+
+def _builtin(name: str, message: str) -> Exception:
+    base = getattr(builtins, name, None)
+    if not (isinstance(base, type) and issubclass(base, Exception)):
+        base = RuntimeError
+    if issubclass(base, KeyError | UnicodeError):
+        # Their text is not their argument: a KeyError quotes it, a UnicodeError wants five.
+        base = type(name, (base,), {"__str__": lambda _: message, "__init__": lambda _, *_args: None})
+    try:
+        exception: Exception = base(message)
+    except TypeError:
+        return RuntimeError(message)
+    return exception

@@ -1,0 +1,67 @@
+"""Faults: what goes wrong around otherwise good answers. Drawn from the seed, so a run repeats exactly."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness.graph.effects import Answer, Effect, HTTPReply, LLMReply
+from harness.world.failures import to_exception
+from harness.world.spec import Fault
+from harness.world.stubs import glob, node_matches
+
+
+class Faults:
+    """The faults of one run. Each counts the effects it could have hit."""
+
+    def __init__(self, faults: Sequence[Fault], seed: int) -> None:
+        self._faults = faults
+        self._seen = [0] * len(faults)
+        self._random = [random.Random(f"{seed}/{index}") for index in range(len(faults))]
+
+    def strike(self, effect: Effect) -> list[Fault]:
+        """The faults that hit this effect. Every matching effect is counted, hit or not."""
+        return [fault for index, fault in enumerate(self._faults) if self._hits(index, fault, effect)]
+
+    def _hits(self, index: int, fault: Fault, effect: Effect) -> bool:
+        if fault.effect != effect.kind:
+            return False
+        if fault.node is not None and not node_matches(fault.node, effect.node):
+            return False
+        if fault.name is not None and not glob(fault.name, effect.name):
+            return False
+        self._seen[index] += 1
+        if fault.nth is not None:
+            return self._seen[index] == fault.nth
+        if fault.every is not None:
+            return self._seen[index] % fault.every == 0
+        return self._random[index].random() < (1.0 if fault.rate is None else fault.rate)
+
+
+def refusal(faults: Sequence[Fault]) -> Answer | None:
+    """The answer of a fault that is an error: the effect then never reaches who would have answered."""
+    for fault in faults:
+        if fault.error is not None:
+            return Answer(error=to_exception(fault.error), latency_s=fault.latency_s or 0.0)
+    return None
+
+
+def distorted(answer: Answer, faults: Sequence[Fault]) -> Answer:
+    """The answer made slower or shorter. `truncate` is the number of characters of text that are left."""
+    for fault in faults:
+        if fault.latency_s is not None:
+            answer = replace(answer, latency_s=answer.latency_s + fault.latency_s)
+        if fault.truncate is not None:
+            answer = replace(answer, value=_cut(answer.value, fault.truncate))
+    return answer
+
+
+def _cut(value: object, length: int) -> object:
+    if isinstance(value, str):
+        return value[:length]
+    if isinstance(value, LLMReply):
+        return replace(value, text=value.text[:length], chunks=())
+    if isinstance(value, HTTPReply):
+        return replace(value, text=value.text[:length], json=None)
+    return value

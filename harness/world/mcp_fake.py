@@ -1,0 +1,143 @@
+"""A scripted MCP server that speaks the real protocol, in memory, and the results it answers with."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from harness.errors import HarnessError, WorldError
+from harness.world.mcp_sdk import (
+    MCPResult,
+    MCPSession,
+    MCPTool,
+    SDKSession,
+    build_server,
+    check_content,
+    connect_memory,
+    request_meta,
+)
+
+Answer = Callable[[str, dict[str, Any]], Awaitable[MCPResult]]
+
+CALL_ID = "harness/call"  # the key in `_meta` that tells the server which call of ours it is serving
+
+
+@asynccontextmanager
+async def fake_session(name: str, tools: Sequence[MCPTool], answer: Answer) -> AsyncIterator[MCPSession]:
+    """A client session with a server called `name` that lists `tools` and asks `answer` for results.
+
+    `answer(tool, args)` is awaited once for each call that passed the tool's input schema. It runs in
+    the context variables of the task that called `call_tool`, and is cancelled when that call is.
+    What it raises: a `HarnessError` (such as `UnscriptedCall`) reaches the caller of `call_tool` as
+    the same object, past the protocol; `MCPFailure` arrives as a protocol error; anything else as a
+    tool error with its text, as from any server.
+
+    Raises:
+        WorldError: a tool's schema is not a valid JSON Schema.
+    """
+    fake = _FakeSession(answer)
+    async with connect_memory(build_server(name, tools, fake.serve)) as session:
+        fake.connected(session)
+        yield fake
+
+
+def text_result(text: str) -> MCPResult:
+    """One text block."""
+    return MCPResult([{"type": "text", "text": text}])
+
+
+def structured_result(value: Any) -> MCPResult:
+    """Structured content, and its compact JSON as a text block for clients that read text only.
+
+    The protocol's structured content is an object, so a value that is not a mapping becomes
+    `{"result": value}`, as the SDK's own servers do; its text stays the JSON of the value alone.
+    Source: MCP specification 2025-11-25, Tools, Structured Content.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    plain = json.loads(text)
+    structured = plain if isinstance(plain, dict) else {"result": plain}
+    return MCPResult([{"type": "text", "text": text}], structured)
+
+
+def content_result(blocks: Sequence[Mapping[str, Any]]) -> MCPResult:
+    """The given MCP content blocks, in wire spelling (`mimeType`).
+
+    Raises:
+        WorldError: a block is not one the protocol knows.
+    """
+    for block in blocks:
+        try:
+            check_content(block)
+        except ValueError as error:
+            raise WorldError(str(error)) from None
+    return MCPResult([dict(block) for block in blocks])
+
+
+def error_result(text: str) -> MCPResult:
+    """A tool's own failure, with its text."""
+    return MCPResult([{"type": "text", "text": text}], is_error=True)
+
+
+@dataclass
+class _Call:
+    """One call on its way through the protocol."""
+
+    context: Context = field(default_factory=copy_context)
+    answering: asyncio.Task[MCPResult] | None = None
+    raised: HarnessError | None = None
+
+
+class _FakeSession:
+    """Both ends of the fake: the session its user sees, and what the server behind it answers."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._session: SDKSession
+        self._calls: dict[int, _Call] = {}
+        self._ids = count(1)
+
+    def connected(self, session: SDKSession) -> None:
+        self._session = session
+
+    async def list_tools(self) -> list[MCPTool]:
+        return await self._session.list_tools()
+
+    async def call_tool(self, name: str, args: Mapping[str, Any]) -> MCPResult:
+        call_id, call = next(self._ids), _Call()
+        self._calls[call_id] = call
+        try:
+            result = await self._session.call_tool(name, args, meta={CALL_ID: call_id})
+        finally:
+            del self._calls[call_id]
+            if call.answering is not None:
+                call.answering.cancel()
+        if call.raised is not None:
+            raise call.raised
+        return result
+
+    async def serve(self, name: str, args: dict[str, Any]) -> MCPResult:
+        """Answer one call, on the server's side of the protocol."""
+        call = self._calls.get(request_meta.get()[CALL_ID])
+        if call is None:
+            return error_result("the caller is gone")
+
+        async def answer() -> MCPResult:
+            return await self._answer(name, args)
+
+        call.answering = asyncio.get_running_loop().create_task(answer(), context=call.context)
+        try:
+            return await call.answering
+        except HarnessError as error:
+            call.raised = error
+            return error_result(str(error))
+        except asyncio.CancelledError:
+            server_task = asyncio.current_task()
+            if server_task is not None and server_task.cancelling():
+                raise
+            return error_result("the call was cancelled")

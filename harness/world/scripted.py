@@ -1,0 +1,207 @@
+"""The scripted world: stubs, fake MCP servers and, where a scenario says so, the real thing.
+
+Who answers an effect, in this order: a fault, a stub, the real thing. When nobody does, the call is an
+`UnscriptedCall`; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.errors import UnscriptedCall
+from harness.graph.effects import Answer, Effect, LLMCall, MCPCall, MCPEndpoint, ToolCall, ToolSpec
+from harness.graph.messages import message_text
+from harness.graph.model import State
+from harness.source.imports import import_object
+from harness.source.suggest import did_you_mean
+from harness.world.answers import answer_of
+from harness.world.faults import Faults, distorted, refusal
+from harness.world.mcp_servers import MCPServers
+from harness.world.spec import Entry, WorldSpec
+from harness.world.stubs import StubList
+
+# The scenario keys that map a name to who answers for it, and the kind of effect they answer.
+ENTRY_KINDS = {
+    "tool": "tools",
+    "handler": "handlers",
+    "agent": "agents",
+    "script": "scripts",
+    "retrieval": "retrieval",
+}
+LIST_KINDS = ("llm", "http", "human")
+
+
+class ScriptedWorld:
+    """Answers effects from what a scenario wrote.
+
+    Args:
+        spec: the scenario's world.
+        seed: draws the faults.
+        folders: where `real: pkg.mod.fn` is imported from, in front of `sys.path`.
+    """
+
+    def __init__(self, spec: WorldSpec, *, seed: int = 0, folders: Sequence[Path] = ()) -> None:
+        self._folders = folders
+        self._faults = Faults(spec.faults, seed)
+        self._lists = {kind: StubList(getattr(spec, kind), kind) for kind in LIST_KINDS}
+        self._entries: dict[tuple[str, str], _Answerer] = {}
+        self._mcp = MCPServers()
+        self._add_entries(spec)
+
+    def put_in_front(self, spec: WorldSpec) -> None:
+        """Add a turn's world in front of what is there; its faults are not added again."""
+        for kind, stubs in self._lists.items():
+            stubs.put_in_front(getattr(spec, kind))
+        self._add_entries(spec)
+
+    def _add_entries(self, spec: WorldSpec) -> None:
+        for kind, key in ENTRY_KINDS.items():
+            entries: Mapping[str, Entry] = getattr(spec, key)
+            for name, entry in entries.items():
+                known = self._entries.get((kind, name))
+                if known is None:
+                    self._entries[kind, name] = _Answerer(entry, f"{key}.{name}")
+                else:
+                    known.put_in_front(entry)
+        self._mcp.put_in_front(spec.mcp)
+
+    async def answer(self, effect: Effect, state: State) -> Answer:
+        """Answer an effect.
+
+        Raises:
+            UnscriptedCall: nothing answers it.
+        """
+        faults = self._faults.strike(effect)
+        refused = refusal(faults)
+        if refused is not None:
+            return refused
+        return distorted(await self._answered(effect, state), faults)
+
+    async def _answered(self, effect: Effect, state: State) -> Answer:
+        if isinstance(effect, MCPCall):
+            return await self._mcp.call(effect, state)
+        stubs = self._stubs_for(effect)
+        stub = stubs.take(effect, state) if stubs else None
+        if stub is not None:
+            return answer_of(stub, effect.kind)
+        real = self._real_for(effect)
+        if real is not None:
+            return await _really(real)
+        raise UnscriptedCall(
+            request_text(effect), stubs.nearest(effect, state) if stubs else None, self._hint(effect)
+        )
+
+    def has_answer(self, effect: Effect, state: State) -> bool:
+        """Whether a stub or the real thing would answer; uses nothing up."""
+        stubs = self._stubs_for(effect)
+        return (stubs is not None and stubs.peek(effect, state) is not None) or self._real_for(
+            effect
+        ) is not None
+
+    def _stubs_for(self, effect: Effect) -> StubList | None:
+        if effect.kind in self._lists:
+            return self._lists[effect.kind]
+        answerer = self._answerer(effect)
+        return answerer.stubs if answerer else None
+
+    def _answerer(self, effect: Effect) -> _Answerer | None:
+        found = self._entries.get((effect.kind, effect.name))
+        if found is None and isinstance(effect, ToolCall):
+            found = self._entries.get((effect.kind, effect.alias))
+        return found
+
+    def _real_for(self, effect: Effect) -> Callable[[], Awaitable[Any]] | None:
+        answerer = self._answerer(effect)
+        if answerer is None:
+            # Local sub-agents, scripts and what the dialect itself provides run for real by default.
+            native = isinstance(effect, ToolCall) and effect.native
+            return effect.real if native or effect.kind in ("agent", "script") else None
+        if isinstance(answerer.real, str):
+            return self._imported(answerer.real, effect)
+        return effect.real if answerer.real else None
+
+    def _imported(self, dotted: str, effect: Effect) -> Callable[[], Awaitable[Any]]:
+        async def call() -> Any:
+            function = import_object(dotted, self._folders)
+            result = _call(function, effect)
+            return await result if inspect.isawaitable(result) else result
+
+        return call
+
+    def _hint(self, effect: Effect) -> str:
+        key = ENTRY_KINDS.get(effect.kind)
+        if key is None:
+            return f"add a stub under `{effect.kind}:`"
+        names = [name for kind, name in self._entries if kind == effect.kind]
+        near = did_you_mean(effect.name, names) if names else ""
+        return f"add `{effect.name}` under `{key}:`" + (f" ({near})" if near else "")
+
+    async def mcp_tools(self, endpoint: MCPEndpoint) -> Sequence[ToolSpec]:
+        """The tools of an MCP server; connects on first use.
+
+        Raises:
+            UnscriptedCall: the scenario says nothing about this server.
+            Exception: the server cannot be reached.
+        """
+        return await self._mcp.tools(endpoint)
+
+    def unused(self) -> list[str]:
+        """One text for each stub that is left over."""
+        left = [text for stubs in self._lists.values() for text in stubs.unused()]
+        left += [text for answerer in self._entries.values() for text in answerer.stubs.unused()]
+        return left + self._mcp.unused()
+
+    async def close(self) -> None:
+        """Close the MCP sessions. Call it in the task that opened them."""
+        await self._mcp.close()
+
+
+class _Answerer:
+    """Who answers for one name."""
+
+    def __init__(self, entry: Entry, title: str) -> None:
+        self.real = entry.real
+        self.stubs = StubList(entry.stubs, title)
+
+    def put_in_front(self, entry: Entry) -> None:
+        self.real = entry.real or (self.real if not entry.stubs else False)
+        self.stubs.put_in_front(entry.stubs)
+
+
+async def _really(real: Callable[[], Awaitable[Any]]) -> Answer:
+    """Do the real thing. A call to `sys.exit` in it is its own failure, not the end of the harness."""
+    try:
+        return Answer(value=await real())
+    except SystemExit as stop:
+        return Answer(error=RuntimeError(f"it called sys.exit({stop.code!r})"))
+
+
+def _call(function: Any, effect: Effect) -> Any:
+    """Call what a scenario put in place of a tool or handler, with the effect's arguments by name."""
+    if hasattr(function, "invoke"):  # a LangChain tool
+        return function.ainvoke(dict(effect.args)) if function.coroutine else function.func(**effect.args)
+    return function(**effect.args)
+
+
+def request_text(effect: Effect) -> str:
+    """An effect in a few lines, for people."""
+    where = f" in node {effect.node!r}" if effect.node else ""
+    if isinstance(effect, LLMCall):
+        lines = [f"the call of model {effect.name!r}{where}, with {len(effect.messages)} messages:"]
+        shown = effect.messages[-3:]
+        if len(effect.messages) > len(shown):
+            lines.append("    …")
+        lines += [f"    {message.type}: {_short(message_text(message), 160)}" for message in shown]
+        if effect.tools:
+            lines.append(f"    tools: {', '.join(tool.name for tool in effect.tools)}")
+        return "\n".join(lines)
+    args = ", ".join(f"{key}={_short(repr(value), 80)}" for key, value in effect.args.items())
+    return f"{effect.kind} {effect.name}({args}){where}"
+
+
+def _short(text: str, limit: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"

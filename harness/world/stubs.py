@@ -1,0 +1,165 @@
+"""Stub lists: scripted answers, taken in file order by the first call that fits them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from harness.errors import ExpressionError, Nearest
+from harness.graph.effects import Effect
+from harness.graph.model import State
+from harness.world.spec import Stub
+
+
+@lru_cache(maxsize=4096)
+def _pattern(pattern: str) -> re.Pattern[str]:
+    """`*` any text, `?` any character; everything else, brackets too, is itself."""
+    parts = (".*" if char == "*" else "." if char == "?" else re.escape(char) for char in pattern)
+    return re.compile("".join(parts), re.DOTALL)
+
+
+def glob(pattern: str, text: str) -> bool:
+    """Whether the whole text fits the glob."""
+    return pattern == text or _pattern(pattern).fullmatch(text) is not None
+
+
+def node_matches(pattern: str, node: str) -> bool:
+    """Whether a node (`outer/inner` in nested graphs) fits; without a slash only the last part counts."""
+    return glob(pattern, node if "/" in pattern else node.rpartition("/")[2])
+
+
+@dataclass
+class _Live:
+    """A stub and how often it was used."""
+
+    stub: Stub
+    used: int = 0
+
+    @property
+    def left(self) -> bool:
+        return self.stub.times == "any" or self.used < self.stub.times
+
+    @property
+    def unused(self) -> bool:
+        return self.stub.times != "any" and self.used < self.stub.times
+
+
+class StubList:
+    """Stubs in file order. `title` says whose they are, in messages."""
+
+    def __init__(self, stubs: Sequence[Stub], title: str) -> None:
+        self.title = title
+        self._live = [_Live(stub) for stub in stubs]
+
+    def put_in_front(self, stubs: Sequence[Stub]) -> None:
+        """Add a turn's stubs before those that are there."""
+        self._live[:0] = [_Live(stub) for stub in stubs]
+
+    def take(self, effect: Effect, state: State) -> Stub | None:
+        """The first stub with uses left whose matchers all hold, used once; None if there is none."""
+        live = self._first(effect, state)
+        if live is None:
+            return None
+        live.used += 1
+        return live.stub
+
+    def peek(self, effect: Effect, state: State) -> Stub | None:
+        """What `take` would give, without using it."""
+        live = self._first(effect, state)
+        return live.stub if live else None
+
+    def _first(self, effect: Effect, state: State) -> _Live | None:
+        asked = _Asked(effect, state)
+        return next(
+            (live for live in self._live if live.left and not any(asked.reasons_against(live.stub))), None
+        )
+
+    def unused(self) -> list[str]:
+        """One text for each stub that is left over: what it would have answered, how often, and where it is."""
+        return [
+            f"{describe(live.stub, self.title)}{_times_left(live)}{f' ({live.stub.span})' if live.stub.span else ''}"
+            for live in self._live
+            if live.unused
+        ]
+
+    def nearest(self, effect: Effect, state: State) -> Nearest | None:
+        """The stub with the fewest reasons against it, those with uses left first."""
+        asked = _Asked(effect, state)
+        ranked = []
+        for position, live in enumerate(self._live):
+            reasons = list(asked.reasons_against(live.stub))
+            if not live.left:
+                reasons.append(f"it was used up ({live.used} of {live.stub.times})")
+            ranked.append((len(reasons), position, live.stub, reasons))
+        if not ranked:
+            return None
+        _, _, stub, reasons = min(ranked, key=lambda rank: rank[:2])
+        return Nearest(describe(stub, self.title), stub.span, reasons)
+
+
+def _times_left(live: _Live) -> str:
+    if live.stub.times == 1 or live.stub.times == "any":
+        return ""
+    return f", used {live.used} of {live.stub.times} times"
+
+
+class _Asked:
+    """One call, asked against many stubs; what `when` sees is made once."""
+
+    def __init__(self, effect: Effect, state: State) -> None:
+        self.effect = effect
+        self.state = state
+        self._request: dict[str, Any] | None = None
+
+    def reasons_against(self, stub: Stub) -> Iterator[str]:
+        """Why the stub does not answer, matcher by matcher; nothing when it does."""
+        effect = self.effect
+        for pattern in stub.nodes:
+            if not node_matches(pattern, effect.node):
+                yield f"node is {effect.node!r}, not {pattern!r}"
+        if stub.model is not None and not glob(stub.model, effect.name):
+            yield f"model is {effect.name!r}, not {stub.model!r}"
+        if stub.method is not None and stub.method.upper() != str(effect.args.get("method", "")).upper():
+            yield f"method is {effect.args.get('method')!r}, not {stub.method!r}"
+        if stub.url is not None and not glob(stub.url, effect.name):
+            yield f"url is {effect.name!r}, not {stub.url!r}"
+        if stub.args is not None:
+            yield from self._against_args(stub)
+        if stub.when is not None:
+            yield from self._against_when(stub.when)
+
+    def _against_args(self, stub: Stub) -> Iterator[str]:
+        from harness.matchers.value import leaf_score, matches
+
+        if not matches(stub.args, self.effect.args):
+            for found in leaf_score(stub.args, self.effect.args)[1]:
+                yield f"args.{found.path}: {found.reason}"
+
+    def _against_when(self, when: str) -> Iterator[str]:
+        from harness.expressions.cel import compile as compile_cel
+
+        if self._request is None:
+            self._request = self.effect.request()
+        try:
+            holds = compile_cel(when).evaluate({"request": self._request, "state": self.state})
+        except ExpressionError as error:
+            yield f"when: {when}: {error}"
+            return
+        if holds is not True:
+            yield f"when: {when} is {holds!r}"
+
+
+def describe(stub: Stub, title: str) -> str:
+    """What a stub answers, in a few words."""
+    if stub.error is not None:
+        return f"{title}: error {stub.error.kind}"
+    said = ", ".join(f"{key}: {_short(value)}" for key, value in stub.answer.items())
+    return f"{title}: {said or 'an empty answer'}"
+
+
+def _short(value: Any, limit: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
