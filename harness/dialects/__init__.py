@@ -1,0 +1,1 @@
+"""The dialects: one front end each, and the table that finds them."""

@@ -1,0 +1,66 @@
+"""What a front end is asked to load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.errors import ManifestError, Problem, Span
+from harness.source.document import similar_path
+
+
+@dataclass(frozen=True)
+class LoadRequest:
+    """A manifest and the circumstances of its use.
+
+    paths     the manifest, then the documents it draws components from
+    agent     the agent, entry point or flow inside it; None where there is only one
+    env       values of `${VAR}`; nothing else is looked up
+    folders   where Python modules are imported from, in front of `sys.path`; files below them may be read
+    hooks     import paths of hooks the caller installs
+    allowed   further folders a manifest may read files from
+    """
+
+    paths: tuple[Path, ...]
+    agent: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    folders: tuple[Path, ...] = ()
+    hooks: tuple[str, ...] = ()
+    allowed: tuple[Path, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        """The manifest itself."""
+        return self.paths[0]
+
+    def resolve(self, written: str, base: Path, where: Span) -> Path:
+        """The file a manifest names, relative to `base`.
+
+        Raises:
+            ManifestError: it is not there, or outside every folder that may be read.
+        """
+        path = (base / written).resolve()
+        if not any(path.is_relative_to(folder) for folder in self.readable_folders()):
+            text = f"'{written}' is outside the folders a manifest may read"
+            raise ManifestError(
+                Problem("path-outside", text, where, "allow its folder in [tool.harness] allow_paths")
+            )
+        if not path.is_file():
+            near = similar_path(path)
+            hint = f"did you mean '{near}'?" if near else ""
+            raise ManifestError(Problem("missing-file", f"file '{written}' is not there", where, hint))
+        return path
+
+    def readable_folders(self) -> Sequence[Path]:
+        """The project the manifest stands in, the current folder, the import folders, and what was allowed."""
+        here = self.path.resolve().parent
+        marked = (
+            p for p in (here, *here.parents) if (p / ".git").exists() or (p / "pyproject.toml").exists()
+        )
+        project = next(marked, here.parent if len(here.parents) > 2 else here)
+        return [p.resolve() for p in (project, here, Path.cwd(), *self.folders, *self.allowed)]
+
+    def beside(self, path: Path, agent: str | None) -> LoadRequest:
+        """The request for another manifest, named by this one; hooks of the caller are not handed on."""
+        return LoadRequest((path,), agent, self.env, self.folders, (), self.allowed)

@@ -1,0 +1,82 @@
+"""A compiled agent and one run of it: what its nodes share."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.dialects.sherma import document as doc
+from harness.dialects.sherma.hooks import Hooks
+from harness.dialects.sherma.skills import Skills
+from harness.dialects.sherma.tools import ToolRegistry
+from harness.expressions.cel import compile as compile_cel
+from harness.graph.context import NodeContext, RunContext
+from harness.graph.effects import MCPEndpoint
+from harness.graph.model import State
+
+CallAgent = Callable[[str, NodeContext], Awaitable[str | None]]
+"""Sends text to an agent; the answer is text, or None when it has nothing to say (it paused)."""
+
+
+@dataclass(frozen=True)
+class SubAgent:
+    """A declared sub-agent. `call` performs the `agent` effect."""
+
+    id: str
+    version: str
+    call: CallAgent
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One agent of a manifest, ready to run. `variables` are the CEL names beside `state`."""
+
+    name: str
+    definition: doc.Agent
+    manifest: doc.Manifest
+    base_path: Path
+    variables: Mapping[str, Any]
+    tools: ToolRegistry
+    skills: Skills
+    llms: Mapping[str, doc.LLM]
+    sub_agents: Mapping[str, SubAgent]
+    hooks: tuple[Any, ...] = ()
+    mcp_servers: tuple[tuple[doc.MCPServer, MCPEndpoint], ...] = ()
+
+    def evaluate(self, expression: str, state: State, **names: Any) -> Any:
+        """The value of a CEL expression. It is parsed here, so a syntax error fails the node, not the load.
+
+        Raises:
+            ExpressionError: it cannot be parsed or evaluated.
+        """
+        bindings = {**self.variables, **names, "state": state}
+        return compile_cel(expression, null_as_false=True).evaluate(bindings)
+
+
+@dataclass
+class Session:
+    """One run of an agent: its hooks, fresh, and its tools, those of MCP servers included."""
+
+    agent: Agent
+    hooks: Hooks
+    tools: ToolRegistry
+    invocation: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, run: RunContext) -> Session:
+        """The session of a run."""
+        session: Session = run.resources["session"]
+        return session
+
+
+def hook_state(state: State) -> dict[str, Any]:
+    """The state as hooks see it: a dict, `messages` a list of copies they may change."""
+    plain = dict(state)
+    if "messages" in plain:
+        plain["messages"] = [
+            message.model_copy() if hasattr(message, "model_copy") else message
+            for message in plain["messages"]
+        ]
+    return plain

@@ -1,0 +1,288 @@
+"""A sherma manifest to a Graph. One function a section of the documentation, in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+from harness.dialects.request import LoadRequest
+from harness.dialects.sherma import document as doc
+from harness.dialects.sherma.agent import Agent, SubAgent
+from harness.dialects.sherma.hooks import offer_as_sherma_hooks
+from harness.dialects.sherma.lifecycle import lifecycle
+from harness.dialects.sherma.nodes import BODIES, INTERNAL, around
+from harness.dialects.sherma.routing import edges_and_routers
+from harness.dialects.sherma.rules import Rules, tool_node_name, wants_tool_node
+from harness.dialects.sherma.skills import Skills, read_skill, skill_tools
+from harness.dialects.sherma.sub_agents import sub_agent, sub_agent_tool
+from harness.dialects.sherma.tools import Tool, ToolRegistry, python_tool
+from harness.errors import ManifestError, Problem
+from harness.graph.effects import MCPEndpoint
+from harness.graph.messages import MessageLog, append_messages, to_messages
+from harness.graph.model import Channel, Graph, Node
+from harness.source.document import Document, DocumentPath, read
+from harness.source.environment import substitute
+from harness.source.imports import ImportProblem, import_object
+from harness.source.models import validate
+from harness.source.suggest import did_you_mean
+
+T = TypeVar("T")
+
+
+def load(request: LoadRequest) -> Graph:
+    """Compile the agent a request asks for.
+
+    Raises:
+        ManifestError: with everything wrong that was found.
+    """
+    document = substitute(read(request.path, yaml="1.1"), request.env)
+    manifest = validate(doc.Manifest, document)
+    name = chosen_agent(manifest, document, request.agent)
+    rules = Rules(manifest, name, document)
+    sections = _Sections(request, document, manifest)
+    agent = sections.agent(name)
+    sections.problems += rules.problems()
+    if sections.problems:
+        raise ManifestError(sections.problems)
+    warnings = [*_unknown_keys(document), *rules.warnings()]
+    return _graph(agent, document, [str(warning) for warning in warnings])
+
+
+def chosen_agent(manifest: doc.Manifest, document: Document, wanted: str | None) -> str:
+    """The agent of that id; else the only one. spec: "id must match an agent key in the YAML"."""
+    names = list(manifest.agents)
+    if wanted in manifest.agents:
+        return str(wanted)
+    if len(names) == 1:
+        return names[0]
+    where = document.span(("agents",))
+    if not names:
+        raise ManifestError(Problem("no-agent", "the manifest defines no agent", where))
+    if wanted is None:
+        text = f"the manifest has several agents: say which ({', '.join(names)})"
+        raise ManifestError(Problem("which-agent", text, where))
+    text = f"agent '{wanted}' is not in the manifest"
+    raise ManifestError(Problem("unknown-agent", text, where, did_you_mean(wanted, names)))
+
+
+def _unknown_keys(document: Document) -> Iterator[Problem]:
+    for path, known in doc.unknown_keys(doc.Manifest, document.value):
+        hint = did_you_mean(str(path[-1]), known)
+        text = f"key '{path[-1]}' is ignored: sherma does not know it here"
+        yield Problem("unknown-key", text, document.key_span(path), hint, severity="warning")
+
+
+class _Sections:
+    """Compiles the sections of a manifest and collects what is wrong with them."""
+
+    def __init__(self, request: LoadRequest, document: Document, manifest: doc.Manifest) -> None:
+        self.request, self.document, self.manifest = request, document, manifest
+        self.base_path = request.path.resolve().parent
+        self.problems: list[Problem] = []
+
+    def agent(self, name: str) -> Agent:
+        """The agent with all it may use."""
+        offer_as_sherma_hooks()
+        skills = self.skills()
+        sub_agents = self.sub_agents()
+        registry = ToolRegistry(self.tools())
+        if skills:
+            for tool in (*skill_tools(skills), *(tool for skill in skills.skills for tool in skill.tools)):
+                registry.add(tool)
+        for declared in sub_agents.values():
+            registry.add(sub_agent_tool(declared))
+        return Agent(
+            name=name,
+            definition=self.manifest.agents[name],
+            manifest=self.manifest,
+            base_path=self.base_path,
+            variables=self.variables(skills),
+            tools=registry,
+            skills=skills,
+            llms={llm.id: llm for llm in self.manifest.llms},
+            sub_agents=sub_agents,
+            hooks=self.hooks(),
+            mcp_servers=self.mcp_servers(),
+        )
+
+    def variables(self, skills: Skills) -> Mapping[str, Any]:
+        """spec: CEL, the variables `prompts`, `llms` and `skills` beside `state`."""
+        variables: dict[str, Any] = {
+            "prompts": {
+                prompt.id: {"instructions": self._instructions(prompt, at)}
+                for at, prompt in enumerate(self.manifest.prompts)
+            },
+            "llms": {llm.id: {"model_name": llm.model_name} for llm in self.manifest.llms},
+        }
+        if skills:
+            variables["skills"] = {skill["id"]: skill for skill in skills.listed()}
+        if self.manifest.data:
+            variables["data"] = self.manifest.data
+        return variables
+
+    def _instructions(self, prompt: doc.Prompt, at: int) -> str:
+        """spec: `instructions_path`. The file's text word for word; nothing in it is substituted."""
+        if prompt.instructions_path is None:
+            return prompt.instructions or ""
+        where = self.document.span(("prompts", at, "instructions_path"))
+        text = ""
+        with self._collecting():
+            path = self.request.resolve(prompt.instructions_path, self.base_path, where)
+            try:
+                text = path.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                message = f"prompt file '{prompt.instructions_path}' cannot be read as UTF-8 text: {error}"
+                raise ManifestError(Problem("unreadable", message, where)) from None
+        return text
+
+    def tools(self) -> Iterator[Tool]:
+        """spec: `tools`."""
+        for at, tool in enumerate(self.manifest.tools):
+            path = ("tools", at, "import_path")
+            found = self._import(tool.import_path, path)
+            if found is not None:
+                made = self._made(partial(python_tool, tool.id, tool.version, found), path)
+                if made is not None:
+                    yield made
+
+    def skills(self) -> Skills:
+        """spec: `skills`. Cards are read and their tools imported when the manifest is loaded."""
+        skills = Skills()
+        for at, skill in enumerate(self.manifest.skills):
+            if skill.skill_card_path is None:
+                where = self.document.span(("skills", at, "url"))
+                text = f"skill '{skill.id}' has a remote card, which cannot be read offline"
+                self.problems.append(Problem("remote-skill", text, where, "use skill_card_path"))
+                continue
+            where = self.document.span(("skills", at, "skill_card_path"))
+            with self._collecting():
+                path = self.request.resolve(skill.skill_card_path, self.base_path, where)
+                skills.skills.append(read_skill(path, self.request.folders, where))
+        return skills
+
+    def hooks(self) -> tuple[Any, ...]:
+        """spec: `hooks`. The caller's hooks first, then the manifest's; a run gets fresh instances."""
+        installed: list[Any] = []
+        for dotted in self.request.hooks:
+            with self._collecting():
+                try:
+                    installed.append(import_object(dotted, self.request.folders))
+                except ImportProblem as error:
+                    raise ManifestError(Problem("import", error.message, error.span, error.hint)) from None
+        for at, declared in enumerate(self.manifest.hooks):
+            found = self._import(declared.import_path, ("hooks", at, "import_path"))
+            if found is not None:
+                installed.append(found)
+        return tuple(installed)
+
+    def sub_agents(self) -> Mapping[str, SubAgent]:
+        """spec: `sub_agents`. Files must be there; they are parsed when they are first called."""
+        agents: dict[str, SubAgent] = {}
+        for at, declared in enumerate(self.manifest.sub_agents):
+            imported = None
+            path = None
+            if declared.import_path is not None:
+                imported = self._import(declared.import_path, ("sub_agents", at, "import_path"))
+            if declared.yaml_path is not None:
+                where = self.document.span(("sub_agents", at, "yaml_path"))
+                with self._collecting():
+                    path = self.request.resolve(declared.yaml_path, self.base_path, where)
+            inner = self.request.beside(path, declared.id) if path is not None else None
+            agents[declared.id] = sub_agent(declared, inner, imported, load)
+        return agents
+
+    def mcp_servers(self) -> tuple[tuple[doc.MCPServer, MCPEndpoint], ...]:
+        """spec: `mcp_servers`. They are listed when a run begins, from the run's world."""
+        return tuple(
+            (
+                server,
+                MCPEndpoint(
+                    server.id,
+                    server.transport,
+                    server.url,
+                    server.headers,
+                    server.command,
+                    server.args,
+                    server.env,
+                ),
+            )
+            for server in self.manifest.mcp_servers
+        )
+
+    def _import(self, dotted: str, path: DocumentPath) -> Any:
+        try:
+            return import_object(dotted, self.request.folders)
+        except ImportProblem as error:
+            hint = error.hint or (f"raised at {error.span}" if error.span else "")
+            self.problems.append(Problem("import", error.message, self.document.span(path), hint))
+            return None
+
+    def _made(self, make: Callable[[], T], path: DocumentPath) -> T | None:
+        """What a user's object is made into, or a located problem when it cannot be."""
+        try:
+            return make()
+        except Exception as error:
+            text = f"this is not a tool: {type(error).__name__}: {error}"
+            self.problems.append(Problem("not-a-tool", text, self.document.span(path)))
+            return None
+
+    @contextmanager
+    def _collecting(self) -> Iterator[None]:
+        try:
+            yield
+        except ManifestError as error:
+            self.problems += error.problems
+
+
+def _graph(agent: Agent, document: Document, warnings: Sequence[str]) -> Graph:
+    definition = agent.definition
+    places: DocumentPath = ("agents", agent.name, "graph", "nodes")
+    nodes = [
+        Node(node.name, node.type, around(node, BODIES[node.type]), document.span((*places, at)))
+        for at, node in enumerate(definition.graph.nodes)
+    ]
+    nodes += [_injected(node) for node in definition.graph.nodes if wants_tool_node(node, definition.graph)]
+    edges, routers = edges_and_routers(agent, document)
+    limit = definition.langgraph_config.recursion_limit if definition.langgraph_config else None
+    return Graph(
+        name=agent.name,
+        dialect="sherma",
+        nodes=tuple(nodes),
+        edges=tuple(edges),
+        channels=tuple(_channels(definition)),
+        routers=routers,
+        lifecycle=lifecycle(agent),
+        recursion_limit=limit or 25,
+        warnings=tuple(warnings),
+        source=document.file,
+    )
+
+
+def _injected(node: Any) -> Node:
+    """spec: "Auto-injected tool_node": serves every registered tool."""
+    definition = doc.ToolNodeNode(name=tool_node_name(node), type="tool_node", args=doc.ToolNode())
+    return Node(definition.name, "tool_node", around(definition, BODIES["tool_node"]))
+
+
+def _channels(definition: doc.Agent) -> Iterator[Channel]:
+    """spec: `state`. `messages` accumulates; other fields are replaced; a default is the value at the start."""
+    for field in definition.state.fields_:
+        if field.name == "messages" and definition.keeps_messages:
+            yield Channel(field.name, append_messages, partial(_log, field.default))
+        elif field.name != INTERNAL:
+            yield Channel(field.name, initial=partial(_same, field.default) if field.has_default else None)
+    yield Channel(INTERNAL, _merge)
+
+
+def _log(messages: Any) -> MessageLog:
+    return MessageLog(to_messages(messages or []))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _merge(left: Mapping[str, Any], right: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**left, **right}

@@ -1,0 +1,301 @@
+"""Hooks: what a program may see and change around each step of an agent.
+
+The contexts and their fields are sherma's public interface (spec: "Hooks", "custom", "on_node_error Hook"),
+so that hook classes written for it run here unchanged. Where sherma itself is not installed, `sherma.hooks`
+is this module: see `offer_as_sherma_hooks`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, TypeVar
+
+Context = TypeVar("Context")
+
+
+@dataclass
+class NodeInfo:
+    """The node a hook is called for: `node_def` is its definition (`node_def.args.metadata`, …)."""
+
+    node_def: Any
+    config: Any = None
+    registries: Any = None
+
+
+@dataclass
+class _AtNode:
+    node_context: Any
+    node_name: str
+
+
+@dataclass
+class BeforeLLMCallContext(_AtNode):
+    """`messages` without the system prompt; `system_prompt`, `messages` and `tools` may be replaced."""
+
+    messages: list[Any]
+    system_prompt: str
+    tools: list[Any]
+    state: dict[str, Any]
+
+
+@dataclass
+class AfterLLMCallContext(_AtNode):
+    """`response` is the model's message."""
+
+    response: Any
+    state: dict[str, Any]
+
+
+@dataclass
+class BeforeToolCallContext(_AtNode):
+    """`tools` may be replaced."""
+
+    tool_calls: list[Any]
+    tools: list[Any]
+    state: dict[str, Any]
+
+
+@dataclass
+class AfterToolCallContext(_AtNode):
+    """`result` is `{messages: [tool messages]}`."""
+
+    result: dict[str, Any]
+    state: dict[str, Any]
+
+
+@dataclass
+class BeforeAgentCallContext(_AtNode):
+    """`input_value` may be replaced."""
+
+    input_value: Any
+    agent: Any
+    state: dict[str, Any]
+
+
+@dataclass
+class AfterAgentCallContext(_AtNode):
+    """`result` is `{messages: [the answer]}`."""
+
+    result: dict[str, Any]
+    state: dict[str, Any]
+
+
+@dataclass
+class BeforeSkillLoadContext:
+    """`skill_id` and `version` may be replaced."""
+
+    node_context: Any
+    skill_id: str
+    version: str
+
+
+@dataclass
+class AfterSkillLoadContext:
+    """`content` may be replaced."""
+
+    node_context: Any
+    skill_id: str
+    version: str
+    content: str
+    tools_loaded: list[str] = field(default_factory=list)
+
+
+@dataclass
+class BeforeSkillUnloadContext:
+    """`skill_id` and `version` may be replaced."""
+
+    node_context: Any
+    skill_id: str
+    version: str
+
+
+@dataclass
+class AfterSkillUnloadContext:
+    """What was unloaded."""
+
+    node_context: Any
+    skill_id: str
+    version: str
+    tools_unloaded: list[str] = field(default_factory=list)
+
+
+@dataclass
+class NodeEnterContext(_AtNode):
+    """A node is about to run."""
+
+    node_type: str
+    state: dict[str, Any]
+
+
+@dataclass
+class NodeExitContext(_AtNode):
+    """`result`, the node's updates, may be replaced."""
+
+    node_type: str
+    result: dict[str, Any]
+    state: dict[str, Any]
+
+
+@dataclass
+class BeforeInterruptContext(_AtNode):
+    """`value` may be replaced."""
+
+    value: Any
+    state: dict[str, Any]
+
+
+@dataclass
+class AfterInterruptContext(_AtNode):
+    """`response` may be replaced."""
+
+    value: Any
+    response: Any
+    state: dict[str, Any]
+
+
+@dataclass
+class ChatModelCreateContext:
+    """A model is declared. A `chat_model` set here is noted, but models are the world's."""
+
+    llm_id: str
+    provider: str
+    model_name: str
+    kwargs: dict[str, Any]
+    chat_model: Any = None
+
+
+@dataclass
+class GraphInvokeContext:
+    """`config["recursion_limit"]` and `input` may be replaced."""
+
+    agent_id: str
+    thread_id: str
+    config: dict[str, Any]
+    input: dict[str, Any]
+
+
+@dataclass
+class AfterGraphInvokeContext:
+    """`result`, the final state, may be replaced for the agent's answer."""
+
+    agent_id: str
+    thread_id: str
+    config: dict[str, Any]
+    input: dict[str, Any]
+    result: dict[str, Any]
+
+
+@dataclass
+class NodeExecuteContext:
+    """`result` starts empty; what a hook puts there are the custom node's updates."""
+
+    node_context: Any
+    node_name: str
+    state: dict[str, Any]
+    result: dict[str, Any] = field(default_factory=dict)
+    registries: Any = None
+
+
+@dataclass
+class OnNodeErrorContext(_AtNode):
+    """`error` None swallows it: the node writes nothing and its edges are followed."""
+
+    node_type: str
+    error: BaseException | None
+    state: dict[str, Any]
+
+
+@dataclass
+class OnErrorContext:
+    """`error` None swallows it: the run completes with the state reached."""
+
+    agent_id: str
+    thread_id: str
+    config: dict[str, Any]
+    input: dict[str, Any]
+    error: BaseException | None
+
+
+POINTS: dict[str, type] = {
+    "before_llm_call": BeforeLLMCallContext,
+    "after_llm_call": AfterLLMCallContext,
+    "before_tool_call": BeforeToolCallContext,
+    "after_tool_call": AfterToolCallContext,
+    "before_agent_call": BeforeAgentCallContext,
+    "after_agent_call": AfterAgentCallContext,
+    "before_skill_load": BeforeSkillLoadContext,
+    "after_skill_load": AfterSkillLoadContext,
+    "before_skill_unload": BeforeSkillUnloadContext,
+    "after_skill_unload": AfterSkillUnloadContext,
+    "node_enter": NodeEnterContext,
+    "node_execute": NodeExecuteContext,
+    "node_exit": NodeExitContext,
+    "before_interrupt": BeforeInterruptContext,
+    "after_interrupt": AfterInterruptContext,
+    "on_chat_model_create": ChatModelCreateContext,
+    "before_graph_invoke": GraphInvokeContext,
+    "after_graph_invoke": AfterGraphInvokeContext,
+    "on_node_error": OnNodeErrorContext,
+    "on_error": OnErrorContext,
+}
+"""Every hook point, and what its hooks are given."""
+
+
+class BaseHookExecutor:
+    """A hook class overrides the points it cares for: `async def node_exit(self, ctx): …`.
+
+    Each gets a context and returns it, changed or not, or None to pass it on as it is.
+    """
+
+
+async def _pass_on(_self: BaseHookExecutor, _context: Any) -> None:
+    return None
+
+
+for _point in POINTS:
+    setattr(BaseHookExecutor, _point, _pass_on)
+
+
+class Hooks:
+    """The hooks of one run, in order: the caller's first, then the manifest's."""
+
+    def __init__(self, executors: Sequence[Any]) -> None:
+        self._executors = executors
+
+    def __bool__(self) -> bool:
+        return bool(self._executors)
+
+    async def run(self, point: str, context: Context) -> Context:
+        """Hand a context through all hooks of a point; each sees what the one before returned."""
+        for executor in self._executors:
+            method = getattr(executor, point, None)
+            if method is None:
+                continue
+            result = method(context)
+            if inspect.isawaitable(result):
+                result = await result
+            if result is not None:
+                context = result
+        return context
+
+
+def offer_as_sherma_hooks() -> None:
+    """Let `from sherma.hooks import BaseHookExecutor` find this module, unless sherma is installed.
+
+    Hook modules and tools then load without the runtime they were written for.
+    """
+    if "sherma" in sys.modules or importlib.util.find_spec("sherma") is not None:
+        return
+    package = ModuleType("sherma", "A stand-in: the hook interface of sherma, for hooks that run here.")
+    package.__path__ = []
+    hooks = ModuleType("sherma.hooks", __doc__)
+    for interface in (BaseHookExecutor, *POINTS.values()):
+        setattr(hooks, interface.__name__, interface)
+    hooks.HookExecutor = BaseHookExecutor  # type: ignore[attr-defined]
+    package.hooks = hooks  # type: ignore[attr-defined]
+    sys.modules.update({"sherma": package, "sherma.hooks": hooks, "sherma.hooks.types": hooks})

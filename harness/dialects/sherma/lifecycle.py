@@ -1,0 +1,192 @@
+"""Around the nodes of a run: hooks and MCP servers at the start, the agent's boundary, its answer.
+
+spec: "Agents" (input_schema, output_schema), "Hooks", `mcp_servers`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from harness.dialects.sherma import hooks as hook
+from harness.dialects.sherma.agent import Agent, Session, hook_state
+from harness.dialects.sherma.nodes import written
+from harness.dialects.sherma.tools import mcp_tool
+from harness.errors import HarnessError, ManifestError, Problem, WorldError
+from harness.graph.context import NodeContext, RunContext
+from harness.graph.messages import to_messages
+from harness.graph.model import Lifecycle, State
+from harness.source.models import describe
+from harness.source.suggest import did_you_mean
+
+
+class SchemaValidationError(HarnessError):
+    """Data that does not fit the schema of the agent's boundary. spec: `input_schema`, `output_schema`."""
+
+    code = "schema"
+
+
+class BadInput(HarnessError):
+    """An input this agent cannot take."""
+
+    code = "bad-input"
+
+
+def lifecycle(agent: Agent) -> Lifecycle:
+    """What happens around the nodes of this agent."""
+    boundary = _Boundary(agent)
+    return Lifecycle(
+        prepare=boundary.prepare,
+        accept=boundary.accept,
+        answer=boundary.answer,
+        rescue=boundary.rescue,
+        finish=boundary.finish,
+    )
+
+
+class _Boundary:
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+
+    async def prepare(self, run: RunContext) -> None:
+        """Make the run's hooks, offer them its models, list its MCP servers."""
+        hooks = hook.Hooks([_executor(found) for found in self.agent.hooks])
+        session = Session(self.agent, hooks, self.agent.tools.copy())
+        run.resources["session"] = session
+        if hooks:
+            session.invocation["models"] = await self._models(hooks)
+        for server, endpoint in self.agent.mcp_servers:
+            try:
+                listed = await run.world.mcp_tools(endpoint)
+            except WorldError:
+                raise
+            except Exception as error:
+                text = f"MCP server '{server.id}' cannot be used: {error}"
+                raise ManifestError(Problem("mcp-server", text)) from None
+            for tool in listed:
+                session.tools.add(mcp_tool(server.id, server.version, server.tool_prefix or "", tool))
+
+    async def _models(self, hooks: hook.Hooks) -> dict[str, str]:
+        """spec: on_chat_model_create. A hook may rename a model; who answers is up to the world."""
+        models = {}
+        for llm in self.agent.llms.values():
+            made = hook.ChatModelCreateContext(
+                llm.id, llm.provider, llm.model_name, {"model": llm.model_name}
+            )
+            models[llm.id] = (await hooks.run("on_chat_model_create", made)).model_name
+        return models
+
+    async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
+        """The state update of an input: text is one human message, a mapping gives initial values."""
+        session = Session.of(run)
+        ctx = NodeContext(run, "__start__", {})
+        update = self._update(value, run, ctx)
+        self._check(update.get("messages", ()), "agent_input", self.agent.definition.input_schema)
+        if not session.hooks:
+            return update
+        invoked = await self._before_invoke(session, run, update)
+        return written(invoked.input, self.agent, ctx)
+
+    def _update(self, value: Any, run: RunContext, ctx: NodeContext) -> dict[str, Any]:
+        if value is None:
+            return {}
+        if isinstance(value, str):
+            value = {"messages": [value]}
+        if not isinstance(value, Mapping):
+            raise BadInput(f"an input is text or a mapping of state fields, not {describe(value)}")
+        fields = [field.name for field in self.agent.definition.state.fields_]
+        for name in value:
+            if name not in fields:
+                hint = did_you_mean(name, fields)
+                run.warn(
+                    f"input '{name}' is dropped: the agent's state has no such field"
+                    + (f" ({hint})" if hint else "")
+                )
+        return written(value, self.agent, ctx)
+
+    async def _before_invoke(
+        self, session: Session, run: RunContext, update: Mapping[str, Any]
+    ) -> hook.GraphInvokeContext:
+        """spec: before_graph_invoke. Each input and each resume is an invocation of its own."""
+        config = {"recursion_limit": run.graph.recursion_limit, "configurable": {"thread_id": run.thread_id}}
+        context = hook.GraphInvokeContext(self.agent.name, run.thread_id, config, dict(update))
+        invoked = await session.hooks.run("before_graph_invoke", context)
+        run.recursion_limit = int(invoked.config.get("recursion_limit", run.graph.recursion_limit))
+        session.invocation.update(config=invoked.config, input=invoked.input)
+        return invoked
+
+    async def answer(self, value: Any, run: RunContext) -> Any:
+        """The value a paused node gets: `{messages: […]}` becomes message objects, the rest stays."""
+        session = Session.of(run)
+        if session.hooks:
+            await self._before_invoke(session, run, {"messages": [value]})
+        if isinstance(value, Mapping) and set(value) == {"messages"}:
+            ctx = NodeContext(run, "__start__", {})
+            return written({"messages": value["messages"]}, self.agent, ctx)["messages"]
+        return value
+
+    async def rescue(self, error: Exception, run: RunContext) -> Exception | None:
+        """spec: on_error hooks. A breach of the boundary's schemas is not theirs to swallow."""
+        session = run.resources.get("session")
+        if session is None or not session.hooks or isinstance(error, SchemaValidationError):
+            return error
+        invocation = session.invocation
+        context = hook.OnErrorContext(
+            self.agent.name, run.thread_id, invocation.get("config", {}), invocation.get("input", {}), error
+        )
+        seen = (await session.hooks.run("on_error", context)).error
+        return seen if seen is None or isinstance(seen, Exception) else error
+
+    async def finish(self, state: State, run: RunContext) -> Any:
+        """The agent's answer: the content of the last message."""
+        session = Session.of(run)
+        result: Mapping[str, Any] = state
+        if session.hooks:
+            context = hook.AfterGraphInvokeContext(
+                self.agent.name,
+                run.thread_id,
+                session.invocation.get("config", {}),
+                session.invocation.get("input", {}),
+                hook_state(state),
+            )
+            result = (await session.hooks.run("after_graph_invoke", context)).result
+        messages = to_messages(result.get("messages") or []) if self.agent.definition.keeps_messages else []
+        self._check(messages[-1:], "agent_output", self.agent.definition.output_schema)
+        return messages[-1].content if messages else None
+
+    def _check(self, messages: Any, mark: str, schema: Mapping[str, Any] | None) -> None:
+        """spec: DataParts tagged `agent_input` or `agent_output` are validated."""
+        if schema is None:
+            return
+        from jsonschema import Draft202012Validator
+        from jsonschema.exceptions import best_match
+
+        for data in _marked_data(messages, mark):
+            error = best_match(Draft202012Validator(schema).iter_errors(data))
+            if error is not None:
+                title = schema.get("title", mark)
+                raise SchemaValidationError(f"{title}: {error.message} (at {error.json_path})")
+
+
+def _marked_data(messages: Any, mark: str) -> Iterator[Any]:
+    for message in messages:
+        content = message.content if isinstance(message, BaseMessage) else ()
+        for block in content if isinstance(content, list) else ():
+            if isinstance(block, dict) and block.get("type") == "data":
+                metadata = block.get("metadata")
+                if isinstance(metadata, dict) and metadata.get(mark) is True:
+                    yield block.get("data")
+
+
+def _executor(found: Any) -> Any:
+    """A fresh instance of a hook class; anything else is used as it is."""
+    if not inspect.isclass(found):
+        return found
+    try:
+        return found()
+    except Exception as error:
+        text = f"hook {found.__qualname__} cannot be made: {type(error).__name__}: {error}"
+        raise ManifestError(Problem("hook", text)) from error

@@ -1,0 +1,134 @@
+"""What `ctx.registries` gives a `node_execute` hook: models, tools, prompts, skills and agents.
+
+spec: "node_execute", `NodeExecuteContext`. Models and agents answer from the world, like any node's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from harness.dialects.sherma.agent import Session
+from harness.errors import HarnessError
+from harness.graph.context import NodeContext
+from harness.graph.effects import LLMCall, LLMReply, ToolSpec
+from harness.source.suggest import did_you_mean
+
+
+class NotRegistered(HarnessError):
+    """A registry was asked for something it does not have."""
+
+    code = "not-registered"
+
+
+class Registry:
+    """Things by id: `await registry.get(id)`."""
+
+    def __init__(self, kind: str, items: Mapping[str, Any]) -> None:
+        self._kind, self._items = kind, items
+
+    async def get(self, id_: str, version: str = "*") -> Any:
+        """The thing of that id; versions are not told apart here.
+
+        Raises:
+            NotRegistered: there is none.
+        """
+        del version
+        if id_ not in self._items:
+            hint = did_you_mean(id_, self._items)
+            raise NotRegistered(f"no {self._kind} '{id_}' is registered" + (f" ({hint})" if hint else ""))
+        return self._items[id_]
+
+
+@dataclass(frozen=True)
+class RegistryBundle:
+    """spec: `ctx.registries`."""
+
+    tool_registry: Registry
+    llm_registry: Registry
+    prompt_registry: Registry
+    skill_registry: Registry
+    agent_registry: Registry
+    skill_card_registry: Registry
+    chat_models: Mapping[str, BaseChatModel]
+
+
+def registries(session: Session, ctx: NodeContext) -> RegistryBundle:
+    """The registries of a run, for a hook of the node of this context."""
+    agent = session.agent
+    return RegistryBundle(
+        tool_registry=Registry("tool", {tool.id: tool for tool in session.tools.all()}),
+        llm_registry=Registry("llm", agent.llms),
+        prompt_registry=Registry("prompt", {prompt.id: prompt for prompt in agent.manifest.prompts}),
+        skill_registry=Registry("skill", {skill.id: skill for skill in agent.skills.skills}),
+        agent_registry=Registry("agent", agent.sub_agents),
+        skill_card_registry=Registry("skill card", {skill.id: skill.card for skill in agent.skills.skills}),
+        chat_models={
+            id_: WorldChatModel(model_name=llm.model_name, provider=llm.provider).in_node(ctx)
+            for id_, llm in agent.llms.items()
+        },
+    )
+
+
+class WorldChatModel(BaseChatModel):
+    """A LangChain chat model whose answers come from the world of a run. Asynchronous only."""
+
+    model_name: str
+    provider: str
+    _ctx: NodeContext | None = None
+
+    def in_node(self, ctx: NodeContext) -> WorldChatModel:
+        """The same model, calling from this node."""
+        self._ctx = ctx
+        return self
+
+    @property
+    def _llm_type(self) -> str:
+        return "harness-world"
+
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
+    ) -> Runnable[Any, AIMessage]:
+        del tool_choice
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
+
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        raise NotImplementedError("in a hook, use the model's asynchronous methods: await model.ainvoke(…)")
+
+    async def _agenerate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        if self._ctx is None:
+            raise NotImplementedError("a model without a node has no world to ask")
+        tools = tuple(_spec(tool["function"]) for tool in kwargs.get("tools", ()))
+        call = LLMCall(name=self.model_name, provider=self.provider, messages=tuple(messages), tools=tools)
+        message = to_ai_message(await self._ctx.perform(call), self._ctx.new_id)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def _spec(function: Mapping[str, Any]) -> ToolSpec:
+    return ToolSpec(function["name"], function.get("description", ""), function.get("parameters", {}))
+
+
+def to_ai_message(reply: LLMReply, new_id: Callable[[str], str]) -> AIMessage:
+    """The message of a model's reply. Tool calls without an id get one."""
+    calls = [
+        {
+            "name": call["name"],
+            "args": dict(call.get("args") or {}),
+            "id": call.get("id") or new_id("call"),
+            "type": "tool_call",
+        }
+        for call in reply.tool_calls
+    ]
+    metadata = {"finish_reason": reply.finish_reason} if reply.finish_reason else {}
+    return AIMessage(content=reply.text, tool_calls=calls, response_metadata=metadata)

@@ -1,0 +1,123 @@
+"""Edges: static ones, branches, the entry, injected tool nodes and fallbacks. spec: "Edges", "Branches"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.dialects.sherma import document as doc
+from harness.dialects.sherma.agent import Agent
+from harness.dialects.sherma.rules import tool_node_name, wants_tool_node
+from harness.errors import ExpressionError
+from harness.graph.context import RunContext
+from harness.graph.model import END, START, Dispatch, Edge, Router, State
+from harness.source.document import Document, DocumentPath
+from harness.source.models import describe
+
+Condition = Callable[[State], bool]
+
+HAS_TOOL_CALLS = "has tool calls"
+DEFAULT = "default"
+
+
+class NotABoolean(ExpressionError):
+    """A branch condition that gave something else."""
+
+    code = "not-a-boolean"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One way out of a node: the first branch whose condition holds, else the default."""
+
+    branches: tuple[tuple[Condition, Edge], ...]
+    default: Edge
+
+    def taken(self, state: State) -> Edge:
+        """The edge that is followed. Conditions after the first that holds are not looked at."""
+        return next((edge for holds, edge in self.branches if holds(state)), self.default)
+
+    @property
+    def edges(self) -> list[Edge]:
+        """All of them."""
+        return [*(edge for _, edge in self.branches), self.default]
+
+
+def edges_and_routers(agent: Agent, document: Document) -> tuple[list[Edge], Mapping[str, Router]]:
+    """The edges of an agent's graph, and a router for each node where there is something to choose."""
+    graph = agent.definition.graph
+    edges: list[Edge] = []
+    routers: dict[str, Router] = {}
+    if graph.entry_point is not None:
+        where = document.span(("agents", agent.name, "graph", "entry_point"))
+        edges.append(Edge(START, graph.entry_point, span=where))
+    for source in (START, *(node.name for node in graph.nodes)):
+        ways = _ways_out(agent, document, source)
+        edges += [edge for way in ways for edge in way.edges]
+        if any(way.branches for way in ways):
+            routers[source] = _router(ways)
+    for node in graph.nodes:
+        if wants_tool_node(node, graph):
+            edges.append(Edge(tool_node_name(node), node.name))
+        if node.on_error is not None and node.on_error.fallback is not None:
+            edges.append(Edge(node.name, node.on_error.fallback, on_error=True))
+    return edges, routers
+
+
+def _ways_out(agent: Agent, document: Document, source: str) -> list[Choice]:
+    """Every edge of a node is a way of its own, and all ways are followed."""
+    graph = agent.definition.graph
+    places: DocumentPath = ("agents", agent.name, "graph", "edges")
+    found = [(edge, (*places, at)) for at, edge in enumerate(graph.edges) if edge.source == source]
+    ways = [_choice(agent, document, edge, path) for edge, path in found]
+    node = next((node for node in graph.nodes if node.name == source), None)
+    if node is not None and wants_tool_node(node, graph):
+        return [_tool_choice(node, ways), *ways[1:]]
+    return ways
+
+
+def _tool_choice(node: Any, ways: Sequence[Choice]) -> Choice:
+    """spec: "Auto-injected tool_node": to the tools while the model asks for them, else the first edge."""
+    after = ways[0].default.target if ways else END
+    tools = Edge(node.name, tool_node_name(node), HAS_TOOL_CALLS)
+    return Choice(((_has_tool_calls, tools),), Edge(node.name, after, DEFAULT))
+
+
+def _has_tool_calls(state: State) -> bool:
+    messages = state.get("messages")
+    return bool(getattr(messages[-1], "tool_calls", None)) if messages else False
+
+
+def _choice(agent: Agent, document: Document, edge: doc.Edge, path: DocumentPath) -> Choice:
+    if edge.branches is None:
+        return Choice((), Edge(edge.source, edge.target or END, span=document.span(path)))
+    branches = []
+    for number, branch in enumerate(edge.branches):
+        span = document.span((*path, "branches", number))
+        taken = Edge(edge.source, branch.target, branch.condition.strip(), span=span)
+        branches.append((_condition(agent, edge.source, branch.condition), taken))
+    return Choice(tuple(branches), Edge(edge.source, edge.default or END, DEFAULT, span=document.span(path)))
+
+
+def _condition(agent: Agent, source: str, text: str) -> Condition:
+    """spec: branches. A condition must be a boolean; anything else, and any CEL error, fails the run."""
+
+    def holds(state: State) -> bool:
+        where = f"condition {text.strip()!r} after {source!r}"
+        try:
+            value = agent.evaluate(text, state)
+        except ExpressionError as error:
+            raise ExpressionError(f"{where}: {error}", source=text) from None
+        if not isinstance(value, bool):
+            raise NotABoolean(f"{where} gave {describe(value)}, not a boolean", source=text)
+        return value
+
+    return holds
+
+
+def _router(ways: Sequence[Choice]) -> Router:
+    async def follow(state: State, _run: RunContext) -> Sequence[Edge | Dispatch]:
+        return [way.taken(state) for way in ways]
+
+    return follow

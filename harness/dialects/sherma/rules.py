@@ -1,0 +1,257 @@
+"""The rules a graph must keep beyond the shape of its document. One function a rule of the document.
+
+Each yields located problems; all of an agent's are raised at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from harness.dialects.sherma import document as doc
+from harness.errors import ExpressionError, Problem
+from harness.expressions.cel import compile as compile_cel
+from harness.source.document import Document, DocumentPath
+from harness.source.suggest import did_you_mean
+
+FALLBACK_TYPES = ("call_llm", "tool_node", "call_agent", "custom")
+
+
+class Rules:
+    """The rules for one agent of a manifest. `at` is the agent's path in the document."""
+
+    def __init__(self, manifest: doc.Manifest, name: str, document: Document) -> None:
+        self.manifest, self.name, self.document = manifest, name, document
+        self.agent = manifest.agents[name]
+        self.graph = self.agent.graph
+        self.at: DocumentPath = ("agents", name, "graph")
+        self.names = [node.name for node in self.graph.nodes]
+
+    def problems(self) -> Iterator[Problem]:
+        """Everything wrong with the agent."""
+        yield from self.distinct_names()
+        yield from self.references()
+        yield from self.messages_field()
+        yield from self.models()
+        yield from self.sub_agents()
+        yield from self.error_handling()
+        yield from self.tool_nodes()
+        yield from self.schemas()
+
+    def _problem(self, code: str, message: str, *path: str | int, hint: str = "") -> Problem:
+        return Problem(code, message, self.document.span((*self.at, *path)), hint)
+
+    def distinct_names(self) -> Iterator[Problem]:
+        """Node names are unique, and none is taken by an injected tool node."""
+        seen: set[str] = set()
+        for at, name in enumerate(self.names):
+            if name in seen:
+                yield self._problem("duplicate-name", f"two nodes are called '{name}'", "nodes", at, "name")
+            if name in (doc.START, doc.END):
+                yield self._problem(
+                    "reserved-name", f"'{name}' is not a name for a node", "nodes", at, "name"
+                )
+            seen.add(name)
+        for at, node in enumerate(self.graph.nodes):
+            if wants_tool_node(node, self.graph) and tool_node_name(node) in seen:
+                text = (
+                    f"the tool node of '{node.name}' would be called '{tool_node_name(node)}', which is taken"
+                )
+                yield self._problem("duplicate-name", text, "nodes", at, "name")
+
+    def references(self) -> Iterator[Problem]:
+        """spec: edges, `entry_point`, `__start__`, `__end__`. Every name leads to a node."""
+        if self.graph.entry_point is not None:
+            yield from self._node(self.graph.entry_point, "entry point", "entry_point")
+        for at, edge in enumerate(self.graph.edges):
+            here = ("edges", at)
+            if edge.source != doc.START:
+                yield from self._node(edge.source, "edge source", *here, "source")
+            if edge.target is not None:
+                yield from self._target(edge.target, "edge target", *here, "target")
+            for number, branch in enumerate(edge.branches or ()):
+                yield from self._target(branch.target, "branch target", *here, "branches", number, "target")
+            if edge.default is not None:
+                yield from self._target(edge.default, "default target", *here, "default")
+        for at, node in enumerate(self.graph.nodes):
+            if node.on_error is not None and node.on_error.fallback is not None:
+                yield from self._node(node.on_error.fallback, "fallback", "nodes", at, "on_error", "fallback")
+
+    def _target(self, name: str, what: str, *path: str | int) -> Iterator[Problem]:
+        if name != doc.END:
+            yield from self._node(name, what, *path)
+
+    def _node(self, name: str, what: str, *path: str | int) -> Iterator[Problem]:
+        known = [
+            *self.names,
+            *(tool_node_name(n) for n in self.graph.nodes if wants_tool_node(n, self.graph)),
+        ]
+        if name not in known:
+            hint = did_you_mean(name, known)
+            yield self._problem(
+                "unknown-node", f"{what} '{name}' is not a node of agent '{self.name}'", *path, hint=hint
+            )
+
+    def messages_field(self) -> Iterator[Problem]:
+        """spec: State. call_llm and interrupt nodes need a `messages` field."""
+        if any(field.name == "messages" for field in self.agent.state.fields_):
+            return
+        for node in self.graph.nodes:
+            if node.type in ("call_llm", "interrupt"):
+                text = f"{node.type} node '{node.name}' needs a state field 'messages' of type list"
+                yield Problem("no-messages", text, self.document.span(("agents", self.name, "state")))
+                return
+
+    def models(self) -> Iterator[Problem]:
+        """spec: Default LLM. Each call_llm has an `llm`, or there is a `default_llm`; ids are declared."""
+        llms = [llm.id for llm in self.manifest.llms]
+        for at, node in self._of_type("call_llm"):
+            reference = node.args.llm or self.manifest.default_llm
+            if reference is None:
+                text = f"call_llm node '{node.name}' has no 'llm', and there is no 'default_llm'"
+                yield self._problem("no-llm", text, "nodes", at)
+            elif reference.id not in llms:
+                path = (
+                    (*self.at, "nodes", at, "args", "llm", "id") if node.args.llm else ("default_llm", "id")
+                )
+                text = f"llm '{reference.id}' of node '{node.name}' is not declared"
+                yield Problem("unknown-llm", text, self.document.span(path), did_you_mean(reference.id, llms))
+
+    def sub_agents(self) -> Iterator[Problem]:
+        """spec: Multi-Agent. Bound and called agents are declared."""
+        declared = [agent.id for agent in self.manifest.sub_agents]
+        for at, node in self._of_type("call_llm"):
+            chosen = node.args.use_sub_agents_as_tools
+            path = ("nodes", at, "args", "use_sub_agents_as_tools")
+            if chosen and not declared:
+                text = f"node '{node.name}' binds sub-agents, and the manifest declares none"
+                yield self._problem("unknown-agent", text, *path)
+            elif isinstance(chosen, list):
+                for number, reference in enumerate(chosen):
+                    if reference.id not in declared:
+                        text = f"sub-agent '{reference.id}' is not declared in 'sub_agents'"
+                        hint = did_you_mean(reference.id, declared)
+                        yield self._problem("unknown-agent", text, *path, number, "id", hint=hint)
+        for at, node in self._of_type("call_agent"):
+            if node.args.agent.id not in declared:
+                text = f"agent '{node.args.agent.id}' of node '{node.name}' is not declared in 'sub_agents'"
+                hint = did_you_mean(node.args.agent.id, declared)
+                yield self._problem("unknown-agent", text, "nodes", at, "args", "agent", "id", hint=hint)
+
+    def error_handling(self) -> Iterator[Problem]:
+        """spec: on_error, the table of node types: retry on call_llm, fallback on nodes that do IO."""
+        for at, node in enumerate(self.graph.nodes):
+            if node.on_error is None:
+                continue
+            path = ("nodes", at, "on_error")
+            if node.type not in FALLBACK_TYPES:
+                text = f"on_error is not supported on {node.type} node '{node.name}'"
+                yield self._problem("on-error", text, *path, hint=f"it is on {', '.join(FALLBACK_TYPES)}")
+            elif node.on_error.retry is not None and node.type != "call_llm":
+                text = f"retry is only supported on call_llm nodes, and '{node.name}' is a {node.type}"
+                yield self._problem("on-error", text, *path, "retry")
+
+    def tool_nodes(self) -> Iterator[Problem]:
+        """A call_llm with tools and branches of its own needs a tool_node somewhere."""
+        has_tool_node = any(
+            node.type == "tool_node" or wants_tool_node(node, self.graph) for node in self.graph.nodes
+        )
+        for at, node in self._of_type("call_llm"):
+            if node.args.binds_tools and not has_tool_node:
+                text = f"call_llm node '{node.name}' has tools and branches of its own, but there is no tool_node"
+                yield self._problem("no-tool-node", text, "nodes", at)
+
+    def schemas(self) -> Iterator[Problem]:
+        """spec: `input_schema`, `output_schema` are JSON Schema."""
+        from jsonschema import Draft202012Validator
+        from jsonschema.exceptions import SchemaError
+
+        for key in ("input_schema", "output_schema"):
+            schema = getattr(self.agent, key)
+            if schema is None:
+                continue
+            try:
+                Draft202012Validator.check_schema(schema)
+            except SchemaError as error:
+                path = ("agents", self.name, key, *error.absolute_path)
+                yield Problem(
+                    "bad-schema", f"{key} is not a JSON Schema: {error.message}", self.document.span(path)
+                )
+
+    def _of_type(self, kind: str) -> Iterator[tuple[int, Any]]:
+        return ((at, node) for at, node in enumerate(self.graph.nodes) if node.type == kind)
+
+    # -------------------------------------------------------------- warnings
+
+    def warnings(self) -> Iterator[Problem]:
+        """What is legal and yet hardly meant."""
+        yield from self._expressions()
+        yield from self._unreachable()
+
+    def _expressions(self) -> Iterator[Problem]:
+        """CEL is parsed when it is evaluated: a syntax error fails its node, not the load."""
+        for path, text in self._cel_texts():
+            try:
+                compile_cel(text, null_as_false=True)
+            except ExpressionError as error:
+                message = f"this expression will fail when it is evaluated: {error}"
+                yield Problem(
+                    "cel-syntax", message, self.document.span((*self.at, *path)), severity="warning"
+                )
+
+    def _cel_texts(self) -> Iterator[tuple[DocumentPath, str]]:
+        for at, node in enumerate(self.graph.nodes):
+            args = ("nodes", at, "args")
+            if node.type == "call_llm":
+                yield from (
+                    ((*args, "prompt", n, "content"), item.content) for n, item in enumerate(node.args.prompt)
+                )
+                yield from (
+                    ((*args, "state_updates", key), text) for key, text in node.args.state_updates.items()
+                )
+            elif node.type == "set_state":
+                yield from (((*args, "values", key), text) for key, text in node.args.values.items())
+            for key in ("input", "expression", "value", "skill_ids"):
+                if isinstance(text := getattr(node.args, key, None), str):
+                    yield (*args, key), text
+        for at, edge in enumerate(self.graph.edges):
+            for number, branch in enumerate(edge.branches or ()):
+                yield ("edges", at, "branches", number, "condition"), branch.condition
+
+    def _unreachable(self) -> Iterator[Problem]:
+        reached = {self.graph.entry_point} if self.graph.entry_point else set()
+        following = {doc.START, *reached}
+        while following:
+            found: set[str] = set()
+            for edge in self.graph.edges:
+                if edge.source in following:
+                    targets = (edge.target, edge.default, *(branch.target for branch in edge.branches or ()))
+                    found |= {target for target in targets if target is not None}
+            for node in self.graph.nodes:
+                if (
+                    node.name in following
+                    and node.on_error is not None
+                    and node.on_error.fallback is not None
+                ):
+                    found.add(node.on_error.fallback)
+            following = found - reached
+            reached |= found
+        for at, node in enumerate(self.graph.nodes):
+            if node.name not in reached:
+                text = f"node '{node.name}' can never run: nothing leads to it"
+                where = self.document.span((*self.at, "nodes", at, "name"))
+                yield Problem("unreachable-node", text, where, severity="warning")
+
+
+def wants_tool_node(node: Any, graph: doc.Graph) -> bool:
+    """spec: "Auto-injected tool_node". A call_llm with tools, unless it has branches of its own."""
+    return (
+        node.type == "call_llm"
+        and node.args.binds_tools
+        and not any(edge.source == node.name and edge.branches is not None for edge in graph.edges)
+    )
+
+
+def tool_node_name(node: Any) -> str:
+    """The name of the tool node injected after a node."""
+    return f"{node.name}_tools"

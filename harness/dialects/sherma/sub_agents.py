@@ -1,0 +1,111 @@
+"""Sub-agents: other agents that this one calls, as tools or from call_agent nodes. spec: "Multi-Agent".
+
+Local ones (a manifest, a Python object) run for real, in the same world and clock, on a thread of their own;
+remote ones, and those expected in a registry, are answered by the world.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from harness.dialects.request import LoadRequest
+from harness.dialects.sherma import document as doc
+from harness.dialects.sherma.agent import SubAgent
+from harness.dialects.sherma.tools import Arguments, BadArguments, Tool
+from harness.errors import HarnessError
+from harness.graph.context import NodeContext
+from harness.graph.effects import AgentCall, ToolSpec
+from harness.graph.messages import message_text
+from harness.graph.model import Graph
+
+Load = Callable[[LoadRequest], Graph]
+
+
+class NotCallable(HarnessError):
+    """An imported agent of a kind that cannot be run here."""
+
+    code = "agent-object"
+
+
+def sub_agent(declared: doc.SubAgent, manifest: LoadRequest | None, imported: Any, load: Load) -> SubAgent:
+    """A declared sub-agent. `manifest` is set for `yaml_path`, `imported` for `import_path`."""
+    compiled: list[Graph] = []
+
+    async def nested(text: str, ctx: NodeContext) -> str | None:
+        if not compiled:
+            assert manifest is not None
+            compiled.append(load(manifest))
+        ending = await ctx.run_nested(compiled[0], text)
+        if ending.status == "interrupted":
+            return None  # a pause inside a sub-agent does not reach its caller
+        return _last_text(ending.state)
+
+    async def call(text: str, ctx: NodeContext) -> str | None:
+        async def real() -> str | None:
+            if manifest is not None:
+                return await nested(text, ctx)
+            return await _call_object(imported, text, declared, ctx, load)
+
+        is_local = manifest is not None or imported is not None
+        effect = AgentCall(name=declared.id, args={"input": text}, real=real if is_local else None)
+        answer = await ctx.perform(effect)
+        return None if answer is None else str(answer)
+
+    return SubAgent(declared.id, declared.version, call)
+
+
+def _last_text(state: Any) -> str | None:
+    messages = state.get("messages") or ()
+    return message_text(messages[-1]) if messages else None
+
+
+async def _call_object(
+    imported: Any, text: str, declared: doc.SubAgent, ctx: NodeContext, load: Load
+) -> str | None:
+    """Call what `import_path` named: a declarative agent, a LangGraph graph, or a function of the text."""
+    yaml_path = getattr(imported, "yaml_path", None)
+    if yaml_path is not None:
+        from pathlib import Path
+
+        agent_id = getattr(imported, "id", declared.id)
+        ending = await ctx.run_nested(load(LoadRequest((Path(yaml_path),), agent_id)), text)
+        return _last_text(ending.state)
+    if hasattr(imported, "ainvoke"):
+        from langchain_core.messages import HumanMessage
+
+        return _last_text(await imported.ainvoke({"messages": [HumanMessage(content=text)]}))
+    if callable(imported):
+        answer = imported(text)
+        answer = await answer if inspect.isawaitable(answer) else answer
+        return None if answer is None else str(answer)
+    raise NotCallable(
+        f"agent '{declared.id}' ({declared.import_path}) is a {type(imported).__name__}, which cannot be run here: "
+        f"answer for it under `agents:` in the scenario"
+    )
+
+
+def sub_agent_tool(agent: SubAgent) -> Tool:
+    """A sub-agent as a tool: its id is the name, `request` the one argument; no answer is empty text."""
+    schema = {
+        "type": "object",
+        "title": "AgentToolInput",
+        "required": ["request"],
+        "properties": {"request": {"type": "string", "description": "Natural language request to the agent"}},
+    }
+
+    async def call(args: Arguments, ctx: NodeContext) -> str:
+        return await agent.call(args["request"], ctx) or ""
+
+    spec = ToolSpec(agent.id, f"Ask the agent {agent.id}.", schema)
+    return Tool(agent.id, agent.version, spec, call, _checked)
+
+
+def _checked(args: Arguments) -> Arguments:
+    request = args.get("request")
+    if not isinstance(request, str):
+        raise BadArguments(
+            "request: Field required, a text" if request is None else "request: must be a text"
+        )
+    return {"request": request}

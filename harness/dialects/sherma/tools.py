@@ -1,0 +1,210 @@
+"""Tools: what a model may call, where it comes from, and what its result looks like to the model.
+
+spec: `tools`, `mcp_servers` (tool registration), `sub_agents` (wrapped as tools), "Tool binding modes".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import Tool as SimpleTool
+from langchain_core.tools import tool as as_tool
+from pydantic import BaseModel, ValidationError
+
+from harness.errors import HarnessError
+from harness.graph.context import NodeContext
+from harness.graph.effects import MCPCall, ToolCall, ToolSpec
+from harness.source.suggest import did_you_mean
+
+Arguments = Mapping[str, Any]
+
+# The ways a LangChain tool inherits of being called asynchronously; without a coroutine each uses a thread.
+_INHERITED_ARUN = (BaseTool._arun, StructuredTool._arun, SimpleTool._arun)
+
+
+class ToolNotFound(HarnessError):
+    """A reference to a tool that is not registered. It fails the node that makes it, when it runs."""
+
+    code = "unknown-tool"
+
+
+class BadArguments(Exception):
+    """Arguments that do not fit a tool's signature; the model is told."""
+
+
+class ToolReportedError(Exception):
+    """A tool that answers with an error of its own (an MCP tool): the model is told, the run goes on."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A registered tool.
+
+    `id` is what manifests and scenarios call it, `spec.name` what the model sees. `checked` gives the
+    arguments as the tool takes them or raises BadArguments; `call` performs it, as an effect of the node.
+    """
+
+    id: str
+    version: str
+    spec: ToolSpec
+    call: Callable[[Arguments, NodeContext], Awaitable[Any]]
+    checked: Callable[[Arguments], Arguments] = dict
+
+    @property
+    def name(self) -> str:
+        """What the model sees; hooks know tools by it."""
+        return self.spec.name
+
+    @property
+    def description(self) -> str:
+        """What the model is told about it."""
+        return self.spec.description
+
+
+class ToolRegistry:
+    """Tools by id and version, in the order they were registered. A later one of the same id and version wins."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._versions: dict[str, dict[str, Tool]] = {}
+        for tool in tools:
+            self.add(tool)
+
+    def add(self, tool: Tool) -> None:
+        """Register a tool."""
+        self._versions.setdefault(tool.id, {})[tool.version] = tool
+
+    def copy(self) -> ToolRegistry:
+        """A registry with the same tools, to be added to."""
+        twin = ToolRegistry()
+        twin._versions = {id_: dict(versions) for id_, versions in self._versions.items()}
+        return twin
+
+    def all(self) -> list[Tool]:
+        """The latest version of every tool."""
+        return [_latest(versions) for versions in self._versions.values()]
+
+    def get(self, id_: str, version: str = "*") -> Tool:
+        """A tool; `*` is its latest version, anything else exact.
+
+        Raises:
+            ToolNotFound: no such tool, or no such version of it.
+        """
+        versions = self._versions.get(id_)
+        if versions is None:
+            hint = did_you_mean(id_, self._versions)
+            raise ToolNotFound(f"tool '{id_}' is not registered" + (f" ({hint})" if hint else ""))
+        if version == "*":
+            return _latest(versions)
+        if version not in versions:
+            known = ", ".join(versions)
+            raise ToolNotFound(f"tool '{id_}' has no version '{version}' (it has {known})")
+        return versions[version]
+
+
+def _latest(versions: Mapping[str, Tool]) -> Tool:
+    return versions[max(versions, key=version_order)]
+
+
+def version_order(version: str) -> list[int]:
+    """A key that sorts versions by their numbers."""
+    return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def distinct(tools: Iterable[Tool]) -> list[Tool]:
+    """The tools, the first of each name."""
+    return list({tool.name: tool for tool in reversed(list(tools))}.values())[::-1]
+
+
+def python_tool(id_: str, version: str, found: Any, *, native: bool = False) -> Tool:
+    """A Python tool: a LangChain tool, or a function, which is made into one.
+
+    `native` tools belong to the dialect and need no stub.
+    """
+    tool: BaseTool = found if isinstance(found, BaseTool) else as_tool(found)
+    schema: Any = tool.tool_call_schema
+    spec = ToolSpec(
+        tool.name,
+        tool.description,
+        schema if isinstance(schema, dict) else schema.model_json_schema(),
+    )
+
+    async def call(args: Arguments, ctx: NodeContext) -> Any:
+        async def real() -> Any:
+            return await call_python(tool, args)
+
+        return await ctx.perform(ToolCall(name=id_, alias=tool.name, args=args, real=real, native=native))
+
+    def checked(args: Arguments) -> Arguments:
+        if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
+            return args
+        try:
+            model = schema.model_validate(args)
+        except ValidationError as error:
+            raise BadArguments(_complaints(error)) from None
+        return {name: getattr(model, name) for name in type(model).model_fields}
+
+    return Tool(id_, version, spec, call, checked)
+
+
+async def call_python(tool: BaseTool, args: Arguments) -> Any:
+    """Call a LangChain tool. A synchronous one runs in this task and holds the loop: no thread is involved."""
+    synchronous = getattr(tool, "coroutine", None) is None and type(tool)._arun in _INHERITED_ARUN
+    return tool.invoke(dict(args)) if synchronous else await tool.ainvoke(dict(args))
+
+
+def _complaints(error: ValidationError) -> str:
+    return "; ".join(f"{'.'.join(str(at) for at in item['loc'])}: {item['msg']}" for item in error.errors())
+
+
+def mcp_tool(server_id: str, server_version: str, prefix: str, listed: ToolSpec) -> Tool:
+    """A tool of an MCP server; its arguments are checked by the server. spec: "Tool registration"."""
+    name = prefix + listed.name
+
+    async def call(args: Arguments, ctx: NodeContext) -> Any:
+        result = await ctx.perform(MCPCall(name=listed.name, server=server_id, args=args))
+        if result.is_error:
+            raise ToolReportedError("\n".join(str(block.get("text", block)) for block in result.content))
+        return result.content
+
+    return Tool(name, server_version, ToolSpec(name, listed.description, listed.schema), call)
+
+
+# Content blocks a tool message may consist of; any other list is data.
+_BLOCK_TYPES = {
+    "text",
+    "image_url",
+    "image",
+    "json",
+    "search_result",
+    "custom_tool_call_output",
+    "document",
+    "file",
+}
+
+
+def as_content(result: Any) -> str | list[Any]:
+    """What a tool message says: text stays text, content blocks stay blocks, the rest becomes JSON."""
+    if isinstance(result, str):
+        return result
+    if (
+        isinstance(result, list)
+        and result
+        and all(isinstance(block, dict) and block.get("type") in _BLOCK_TYPES for block in result)
+    ):
+        return result
+    try:
+        return json.dumps(result, ensure_ascii=False)
+    except (TypeError, ValueError):
+        from harness.graph.plain import plain
+
+        return json.dumps(plain(result), ensure_ascii=False)
+
+
+def bound_specs(tools: Sequence[Tool]) -> list[ToolSpec]:
+    """What the model is told of its tools."""
+    return [tool.spec for tool in tools]
