@@ -1,0 +1,37 @@
+"""Checks of what a run cost: virtual time, tokens, calls, money."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from harness.scenario.checks.finding import Finding, shared
+from harness.scenario.outcome import Observed
+
+TOLERANCE: Final = 1e-9
+"""Sums of seconds and prices may miss a bound by rounding: 0.1 + 0.2 is within 0.3."""
+
+
+def latency(expected: Mapping[str, Any], observed: Observed) -> Finding | None:
+    """Upper bounds in virtual seconds by node; the share that hold.
+
+    `total` is no check: it acts through the latency penalty alone. None when there is nothing else.
+    """
+    bounds = expected.get("nodes") or {}
+    return _bounded(bounds, observed.latency.get("nodes", {}), " s") if bounds else None
+
+
+def usage(expected: Mapping[str, Any], observed: Observed) -> Finding:
+    """Upper bounds: `{input_tokens, output_tokens, llm_calls, cost}`; the share that hold."""
+    return _bounded(expected, observed.usage, "")
+
+
+def _bounded(bounds: Mapping[str, Any], amounts: Mapping[str, Any], unit: str) -> Finding:
+    actual = {key: amounts.get(key) or 0 for key in bounds}
+    faults = [
+        None
+        if actual[key] <= most + TOLERANCE
+        else f"{key}: expected at most {most:.10g}{unit}, was {actual[key]:.10g}{unit}"
+        for key, most in bounds.items()
+    ]
+    return shared(faults, actual)

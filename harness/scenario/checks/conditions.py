@@ -1,0 +1,79 @@
+"""Checks in words of their own: CEL conditions, and grades a model gave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from harness.errors import ExpressionError
+from harness.matchers.plain import ABSENT
+from harness.scenario.checks.finding import Finding, held
+from harness.scenario.diff import one_line
+from harness.scenario.outcome import JSON, Observed
+
+if TYPE_CHECKING:
+    from harness.expressions.cel import Expression
+
+DEFAULT_THRESHOLD: Final = 0.5
+
+
+def condition(expected: Mapping[str, Any], observed: Observed) -> Finding:
+    """One item of `checks`: the CEL expression `that` is true; else 0."""
+    from harness.expressions.cel import compile as compile_cel
+
+    source = expected["that"]
+    sees = bindings(observed)
+    try:
+        expression = compile_cel(source)
+        result = expression.evaluate(sees)
+    except ExpressionError as error:
+        return Finding(0.0, None, f"{source}: {error}")
+    return held(result is True, result, f"{source} is {one_line(result)}{_values_of(expression, sees)}")
+
+
+def judge(expected: Mapping[str, Any], observed: Observed, grade: str) -> Finding:
+    """One item of `judge`: a model's grade is at least `threshold` (default 0.5); else its grade.
+
+    `grade` is the item's key in `observed.grades`: its index as text.
+    """
+    if grade not in observed.grades:
+        return Finding(0.0, None, "was not graded")
+    value, reason = observed.grades[grade]
+    value = 0.0 if math.isnan(value) else min(max(float(value), 0.0), 1.0)
+    threshold = expected.get("threshold", DEFAULT_THRESHOLD)
+    actual = {"grade": value, "reason": reason}
+    if value >= threshold:
+        return Finding(1.0, actual)
+    # A grade of 1 below a threshold above 1 is still no pass.
+    return Finding(
+        min(value, math.nextafter(1, 0)), actual, f"grade {value:g} is below {threshold:g}: {reason}"
+    )
+
+
+def bindings(observed: Observed) -> dict[str, JSON]:
+    """What a condition sees, as in a line of results.jsonl; seconds and cost are doubles even when whole."""
+    latency, usage = observed.latency, observed.usage
+    nodes = {node: float(seconds) for node, seconds in latency.get("nodes", {}).items()}
+    return {
+        "state": observed.state,
+        "output": observed.output,
+        "path": observed.path,
+        "calls": observed.calls,
+        "visits": observed.visits,
+        "latency": {"total": float(latency.get("total", 0)), "nodes": nodes},
+        "usage": {**usage, "cost": float(usage.get("cost") or 0)},
+        "error": observed.error,
+    }
+
+
+def _values_of(expression: Expression, sees: Mapping[str, JSON]) -> str:
+    """The values of the names in a condition, so that its reader need not look them up."""
+    fields = {f"{name}.{field}": _field(sees.get(name), field) for name, field in sorted(expression.reads)}
+    apart = sorted(set(expression.names) - {name for name, _ in expression.reads})
+    known = {**{name: sees[name] for name in apart if name in sees}, **fields}
+    return "".join(f"\n  {name} = {one_line(value)}" for name, value in known.items() if value is not ABSENT)
+
+
+def _field(value: JSON, field: str) -> Any:
+    return value.get(field, ABSENT) if isinstance(value, Mapping) else ABSENT

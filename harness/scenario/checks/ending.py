@@ -1,0 +1,93 @@
+"""Checks of how a run ended: its status, its failure, what it paused with, warned of and left over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from harness.matchers.plain import ABSENT
+from harness.matchers.value import matches
+from harness.scenario.checks.finding import Finding, held, listed, shared
+from harness.scenario.checks.names import node_matches
+from harness.scenario.diff import one_line, readable_diff
+from harness.scenario.outcome import Observed
+
+
+def status(expected: Any, observed: Observed) -> Finding:
+    """`completed` (default), `interrupted`, `failed`, `timeout` or `invalid`; else 0."""
+    message = f"expected {one_line(expected)}, was {observed.status}"
+    if observed.error:
+        message += f": {_failure(observed.error)}"
+    return held(matches(expected, observed.status), observed.status, message)
+
+
+def error(expected: Any, observed: Observed) -> Finding:
+    """`{type?, message?, node?}` of the failure; the share that hold. `null`: there was none."""
+    actual = observed.error
+    if not isinstance(expected, Mapping):
+        return held(matches(expected, actual), actual, readable_diff(expected, actual))
+    if actual is None:
+        return Finding(0.0, None, "there was no failure")
+    faults = [_error_fault(key, wanted, actual.get(key, ABSENT)) for key, wanted in expected.items()]
+    return shared(faults, actual)
+
+
+def interrupt(expected: Any, observed: Observed) -> Finding:
+    """The value(s) the run paused with, in order; the share that match, of the longer of both lists.
+
+    A list is the values in order, or the one value of a run that paused once with a list.
+    """
+    actual = observed.interrupts
+    wanted = listed(expected)
+    if len(actual) == 1 and isinstance(actual[0], list) and matches(expected, actual[0]):
+        return Finding(1.0, actual)
+    count = max(len(wanted), len(actual))
+    faults = [_pause_fault(index, wanted[index:][:1], actual[index:][:1]) for index in range(count)]
+    return shared(faults, actual)
+
+
+def warnings(expected: Any, observed: Observed) -> Finding:
+    """Each of these is the text of a warning (a plain text must be equal); the share found."""
+    raised = "; ".join(map(one_line, observed.warnings)) or "none"
+    faults = [
+        None if any(matches(wanted, text) for text in observed.warnings) else f"no warning {one_line(wanted)}"
+        for wanted in listed(expected)
+    ]
+    finding = shared(faults, observed.warnings)
+    told = f"{finding.message}\n  raised: {raised}"
+    return finding if finding.score == 1 else replace(finding, message=told)
+
+
+def never_warnings(expected: Any, observed: Observed) -> Finding:
+    """None of these is the text of a warning; else 0."""
+    raised = [text for text in observed.warnings if any(matches(wanted, text) for wanted in listed(expected))]
+    return held(not raised, observed.warnings, "\n".join(f"warned: {text}" for text in raised))
+
+
+def unused(_: Any, observed: Observed) -> Finding:
+    """No stub is left over; else 0."""
+    return held(
+        not observed.unused, observed.unused, "\n".join(f"never used: {text}" for text in observed.unused)
+    )
+
+
+def _pause_fault(index: int, wanted: list[Any], paused: list[Any]) -> str | None:
+    """What is wrong with one pause; a list is empty where there is no such pause."""
+    if not wanted:
+        return f"pause {index + 1}: expected none, was {one_line(paused[0])}"
+    difference = readable_diff(wanted[0], paused[0] if paused else ABSENT)
+    return f"pause {index + 1}: {difference}" if difference else None
+
+
+def _error_fault(key: str, wanted: Any, actual: Any) -> str | None:
+    if key == "node" and isinstance(wanted, str) and isinstance(actual, str):
+        holds = node_matches(wanted, actual)
+    else:
+        holds = matches(wanted, actual)
+    return None if holds else readable_diff({key: wanted}, {} if actual is ABSENT else {key: actual})
+
+
+def _failure(failure: Mapping[str, Any]) -> str:
+    where = f" (node {failure['node']})" if failure.get("node") else ""
+    return f"{failure.get('type')}: {failure.get('message')}{where}"

@@ -1,0 +1,15 @@
+"""Names with globs. A node of a nested graph is `outer/inner`, and a model may carry its provider."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+
+def glob_matches(pattern: str, name: str) -> bool:
+    """The whole name fits the glob, or is the pattern itself (which may hold `[` or `?`)."""
+    return pattern == name or fnmatchcase(name, pattern)
+
+
+def node_matches(pattern: str, name: str) -> bool:
+    """The same for names with parts; a pattern without a slash is compared with the last part."""
+    return glob_matches(pattern, name if "/" in pattern else name.rpartition("/")[2])

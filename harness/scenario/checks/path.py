@@ -1,0 +1,115 @@
+"""Checks of the way a run took through the top graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import eq
+from typing import Any, Final
+
+from harness.matchers.value import matches
+from harness.scenario.checks.finding import Finding, held, listed, shared
+from harness.scenario.checks.sequence import common_subsequence
+from harness.scenario.diff import one_line
+from harness.scenario.outcome import Observed
+
+NEARBY: Final = 8
+"""Steps shown on either side of the first that differs."""
+
+Step = tuple[str, ...]
+"""The nodes of one superstep, sorted: they have no order among themselves."""
+
+
+def path(expected: Any, observed: Observed) -> Finding:
+    """The nodes ran in exactly this order; else longest common subsequence / longer length.
+
+    Supersteps are compared: a nested list is the multiset of nodes that ran in one, a name is a superstep
+    of that node alone. So names in a row never match nodes that ran side by side, whichever started first.
+    """
+    wanted, ran = _steps(listed(expected)), _steps(observed.path)
+    if wanted == ran:
+        return Finding(1.0, observed.path)
+    common = len(common_subsequence(wanted, ran, eq))
+    return Finding(common / max(len(wanted), len(ran)), observed.path, _divergence(wanted, ran))
+
+
+def path_includes(expected: Any, observed: Observed) -> Finding:
+    """These nodes ran, in this order, whatever ran between; else longest common subsequence / expected length.
+
+    Nodes of one superstep stand in the order they started.
+    """
+    wanted, ran = _names(listed(expected)), _names(observed.path)
+    pairs = common_subsequence(wanted, ran, eq)
+    found = {index for index, _ in pairs}
+    missing = ", ".join(name for index, name in enumerate(wanted) if index not in found)
+    score = len(pairs) / len(wanted) if wanted else 1.0
+    message = (
+        f"not found in this order: {missing}\n  ran  {_way(_steps(observed.path), 0)}" if missing else ""
+    )
+    return Finding(score, observed.path, message)
+
+
+def visits(expected: Mapping[str, Any], observed: Observed) -> Finding:
+    """`{node: count}`: how often each node ran; the share that hold."""
+    return _counted(expected, observed, lambda wanted, count: matches(wanted, count), "")
+
+
+def max_visits(expected: Mapping[str, Any], observed: Observed) -> Finding:
+    """`{node: count}`: how often each node ran at most; the share that hold."""
+    return _counted(expected, observed, lambda most, count: bool(count <= most), "at most ")
+
+
+def never(expected: Any, observed: Observed) -> Finding:
+    """None of these nodes ran; else 0."""
+    ran = _names(observed.path)
+    wrong = [name for name in listed(expected) if name in ran]
+    return held(not wrong, observed.path, f"ran: {', '.join(wrong)}")
+
+
+def routes(expected: Any, observed: Observed) -> Finding:
+    """These `{from, to}` transitions were taken; the share that hold."""
+    faults = []
+    for route in listed(expected):
+        origin, target = route["from"], route["to"]
+        others = sorted({end for start, end in map(tuple, observed.routes) if start == origin})
+        instead = f"it led to {', '.join(others)}" if others else f"{origin} was never left"
+        taken = [origin, target] in [list(pair) for pair in observed.routes]
+        faults.append(None if taken else f"{origin} → {target} was not taken; {instead}")
+    return shared(faults, observed.routes)
+
+
+def _counted(expected: Mapping[str, Any], observed: Observed, holds: Any, bound: str) -> Finding:
+    counts = {node: observed.visits.get(node, 0) for node in expected}
+    faults = [
+        None
+        if holds(wanted, counts[node])
+        else f"{node}: expected {bound}{one_line(wanted)}, was {counts[node]}"
+        for node, wanted in expected.items()
+    ]
+    return shared(faults, counts)
+
+
+def _steps(nodes: Sequence[Any]) -> list[Step]:
+    return [tuple(sorted(listed(node))) for node in nodes]
+
+
+def _names(nodes: Sequence[Any]) -> list[str]:
+    return [name for node in nodes for name in listed(node)]
+
+
+def _divergence(wanted: Sequence[Step], ran: Sequence[Step]) -> str:
+    both = zip(wanted, ran, strict=False)
+    at = next((index for index, (a, b) in enumerate(both) if a != b), min(len(wanted), len(ran)))
+    here, there = (_step(steps[at]) if at < len(steps) else "the end" for steps in (wanted, ran))
+    ways = f"  expected  {_way(wanted, at)}\n  ran       {_way(ran, at)}"
+    return f"step {at + 1}: expected {here}, was {there}\n{ways}"
+
+
+def _way(steps: Sequence[Step], at: int) -> str:
+    """The steps around `at`."""
+    first, end = max(0, at - NEARBY), at + NEARBY + 1
+    shown = [*["…"] * (first > 0), *map(_step, steps[first:end]), *["…"] * (end < len(steps))]
+    return " → ".join(shown) or "nothing"
+
+
+def _step(step: Step) -> str:
+    return step[0] if len(step) == 1 else f"[{', '.join(step)}]"

@@ -1,0 +1,117 @@
+"""Expectations held against what a run did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from harness.errors import SourceError
+from harness.scenario.checks.finding import Finding, trimmed
+from harness.scenario.checks.table import CHECKS
+from harness.scenario.model import Expectations
+from harness.scenario.outcome import CheckResult, Observed, Status
+
+GATES: Final = ("status", "unused")
+OPTIONS: Final = ("calls_order",)
+ITEMIZED: Final = ("checks", "judge")
+"""Keys whose every item is a check of its own."""
+
+
+@dataclass
+class Gate(CheckResult):
+    """A check that counts nothing while it holds, and takes the whole score when it fails (weight 0)."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One check to make. `item` is its index in an itemized key."""
+
+    key: str
+    expected: Any
+    item: int | None = None
+
+
+def run_checks(
+    expect: Expectations,
+    observed: Observed,
+    *,
+    allow_unused: bool = False,
+    default_status: Status = "completed",
+) -> list[CheckResult]:
+    """One result a check, in the order of `CHECKS`; items of `checks` and `judge` are checks of their own.
+
+    `status` (`default_status` when not written) and `unused` (unless `allow_unused`) are always there. They
+    are `Gate`s unless `expect.weights` gives them a weight. An item's own weight goes before that of its key.
+    A check that breaks fails, and says why; nothing is raised.
+    """
+    return [
+        result
+        for asked in _asked(expect, allow_unused, default_status)
+        for result in _made(asked, expect, observed)
+    ]
+
+
+def _asked(expect: Expectations, allow_unused: bool, default_status: Status) -> Iterator[_Asked]:
+    values = {"status": default_status, **expect.values, "unused": []}
+    if allow_unused:
+        del values["unused"]
+    for key in CHECKS:
+        if key in ITEMIZED:
+            yield from (_Asked(key, item, index) for index, item in enumerate(values.get(key, ())))
+        elif key in values:
+            yield _Asked(key, values[key])
+    yield from (
+        _Asked(key, value) for key, value in values.items() if key not in CHECKS and key not in OPTIONS
+    )
+
+
+def _made(asked: _Asked, expect: Expectations, observed: Observed) -> Iterator[CheckResult]:
+    finding = _found(asked, expect, observed)
+    if finding is None:
+        return
+    gate = asked.key in GATES and asked.key not in expect.weights
+    kind = Gate if gate else CheckResult
+    yield kind(
+        name=_name(asked),
+        passed=finding.score == 1,
+        score=finding.score,
+        weight=0.0 if gate else _weight(asked, expect),
+        expected=asked.expected,
+        actual=trimmed(finding.actual),
+        message=finding.message,
+        span=expect.spans.get(f"{asked.key}[{asked.item}]", expect.spans.get(asked.key)),
+    )
+
+
+def _found(asked: _Asked, expect: Expectations, observed: Observed) -> Finding | None:
+    if asked.key not in CHECKS:
+        return Finding(0.0, None, f"there is no check {asked.key}")
+    options = {}
+    if asked.key == "calls" and "calls_order" in expect.values:
+        options["order"] = expect.values["calls_order"]
+    if asked.key == "judge":
+        options["grade"] = str(asked.item)
+    try:
+        finding = CHECKS[asked.key](asked.expected, observed, **options)
+        if finding is not None and not 0 <= finding.score <= 1:
+            raise ValueError(f"its score is {finding.score}")
+    except SourceError as error:
+        return Finding(0.0, None, str(error))
+    except Exception as error:  # a check that breaks is a result, not the end of the suite
+        return Finding(0.0, None, f"check broke: {type(error).__name__}: {error}")
+    return finding
+
+
+def _name(asked: _Asked) -> str:
+    if asked.item is None:
+        return asked.key
+    named = asked.expected.get("name") if isinstance(asked.expected, Mapping) else None
+    return str(named) if named else f"{asked.key}[{asked.item}]"
+
+
+def _weight(asked: _Asked, expect: Expectations) -> float:
+    weight = expect.weights.get(asked.key, 1.0)
+    if asked.item is not None and isinstance(asked.expected, Mapping):
+        weight = asked.expected.get("weight", weight)
+    return float(weight)

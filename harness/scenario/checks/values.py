@@ -1,0 +1,49 @@
+"""Checks of what a run produced: its final state and its output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.matchers.json_schema import schema_errors
+from harness.matchers.value import is_matcher, leaf_score
+from harness.scenario.checks.finding import Finding, held
+from harness.scenario.diff import readable_diff
+from harness.scenario.outcome import JSON, Observed
+
+
+def state(expected: Any, observed: Observed) -> Finding:
+    """The final state matches (mappings as subsets); else the share of leaf keys that match."""
+    return _value(expected, observed.state)
+
+
+def output(expected: Any, observed: Observed) -> Finding:
+    """The result matches (mappings as subsets); else the share of leaf keys that match."""
+    return _value(expected, observed.output)
+
+
+def state_schema(expected: Any, observed: Observed) -> Finding:
+    """The final state is valid under this JSON Schema (2020-12); else 0."""
+    return _valid(expected, observed.state)
+
+
+def output_schema(expected: Any, observed: Observed) -> Finding:
+    """The result is valid under this JSON Schema (2020-12); else 0."""
+    return _valid(expected, observed.output)
+
+
+def _value(expected: Any, actual: JSON) -> Finding:
+    score, _ = leaf_score(expected, actual)
+    return Finding(score, _mentioned(expected, actual), readable_diff(expected, actual))
+
+
+def _valid(schema: Any, actual: JSON) -> Finding:
+    errors = schema_errors(schema, actual)
+    return held(not errors, actual, "\n".join(errors))
+
+
+def _mentioned(expected: Any, actual: JSON) -> JSON:
+    """The keys of `actual` that `expected` speaks of."""
+    if not (isinstance(expected, Mapping) and isinstance(actual, Mapping)) or is_matcher(expected):
+        return actual
+    return {key: _mentioned(wanted, actual[key]) for key, wanted in expected.items() if key in actual}

@@ -1,0 +1,94 @@
+"""What differs between an expected and an actual value, as text for people.
+
+    intent: expected billing, was refund
+    order.total: expected {$gt: 10}, was 3 (is not > 10)
+    messages[2].content:
+      expected: …your refund was issued today.
+      actual:   …your refund was refused.
+
+Only what differs is shown, values in YAML on one line; two long texts from shortly before the first
+character that differs.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import yaml
+
+from harness.matchers.plain import ABSENT
+from harness.matchers.value import Mismatch, is_matcher, leaf_score
+
+WIDTH = 100
+MOST_MISMATCHES = 10
+CONTEXT = 20
+
+
+def readable_diff(expected: Any, actual: Any) -> str:
+    """The places where `actual` is not what `expected` says, one block a place; empty when there is none.
+
+    Raises:
+        FormatError: a matcher in `expected` is malformed.
+    """
+    _, found = leaf_score(expected, actual)
+    blocks = [_block(mismatch) for mismatch in found[:MOST_MISMATCHES]]
+    if len(found) > MOST_MISMATCHES:
+        blocks.append(f"… and {len(found) - MOST_MISMATCHES} more")
+    return "\n".join(blocks)
+
+
+def one_line(value: Any, width: int = WIDTH) -> str:
+    """A value as YAML on one line of at most `width` characters."""
+    return _clip(_yaml(value), width)
+
+
+def _block(mismatch: Mismatch) -> str:
+    expected, actual = _pair(mismatch.expected, mismatch.actual)
+    tells = is_matcher(mismatch.expected) or isinstance(mismatch.expected, list | tuple)
+    reason = f" ({mismatch.reason})" if tells and mismatch.actual is not ABSENT else ""
+    label = f"{mismatch.path}: " if mismatch.path else ""
+    line = f"{label}expected {expected}, was {actual}{reason}"
+    if len(line) <= WIDTH:
+        return line
+    head = [f"{mismatch.path}:"] if mismatch.path else []
+    why = [f"  because:  {_clip(mismatch.reason, WIDTH)}"] if reason else []
+    return "\n".join([*head, f"  expected: {expected}", f"  actual:   {actual}", *why])
+
+
+def _pair(expected: Any, actual: Any) -> tuple[str, str]:
+    """Both values as text; long texts start near their first difference."""
+    one, other = _text(expected), _text(actual)
+    if isinstance(expected, str) and isinstance(actual, str) and max(len(one), len(other)) > WIDTH:
+        start = max(0, _common(expected, actual) - CONTEXT)
+        lead = "…" if start else ""
+        one, other = (
+            lead + json.dumps(text[start:], ensure_ascii=False)[1:-1] for text in (expected, actual)
+        )
+    return _clip(one, WIDTH), _clip(other, WIDTH)
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters both texts start with."""
+    differing = (index for index, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return next(differing, min(len(one), len(other)))
+
+
+def _text(value: Any) -> str:
+    return "nothing" if value is ABSENT else _yaml(value)
+
+
+def _yaml(value: Any) -> str:
+    """YAML flow style; JSON where YAML would need several lines."""
+    try:
+        text = yaml.safe_dump(
+            value, default_flow_style=True, allow_unicode=True, width=10**9, sort_keys=False
+        )
+    except yaml.YAMLError:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    text = text.removesuffix("\n").removesuffix("\n...")
+    return json.dumps(value, ensure_ascii=False, default=str) if "\n" in text else text
+
+
+def _clip(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"

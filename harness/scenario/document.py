@@ -1,0 +1,191 @@
+"""A scenario file, as it may be written: pydantic models in the order of docs/scenario-format.md.
+
+`harness.scenario.load` checks files against them and `harness.scenario.schema` derives the JSON Schema; the
+values of a scenario are taken from the file itself, so nothing here keeps data.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, field_validator, model_validator
+
+from harness.scenario.document_expect import Expect
+from harness.scenario.document_words import LEFT_OUT, Name, Positive, Share, Strict, by_shape
+from harness.scenario.document_world import World
+from harness.source.models import Mistake, mistaken
+from harness.source.suggest import did_you_mean
+
+FORMAT_VERSION: Final = 1
+DIALECTS: Final = ("sherma", "loki", "leafmesh", "yagra", "agentspec")
+
+_PYTEST_MARKS: Final = (
+    "filterwarnings",
+    "parametrize",
+    "skip",
+    "skipif",
+    "tryfirst",
+    "trylast",
+    "usefixtures",
+    "xfail",
+)
+_TAG: Final = re.compile(r"[\w:+.\\/\[\]-]+")
+
+EXCLUDED: Final = {
+    "agent": ("entry_point",),
+    "entry_point": ("agent",),
+    "turns": ("input", "human"),
+    "input": ("turns",),
+    "human": ("turns",),
+}
+"""The keys that cannot stand beside a key of a scenario, nor `agent` beside `entry_point` in a file."""
+_NOT_TAGS: Final = ("and", "or", "not", "True", "False", "None")
+
+
+def _version(value: int) -> int:
+    if value != FORMAT_VERSION:
+        message = f"this file is of format version {value}; version {FORMAT_VERSION} can be read"
+        raise mistaken(Mistake(message, code="format-version"))
+    return value
+
+
+def _dialect(value: str) -> str:
+    if value not in DIALECTS:
+        from importlib.metadata import entry_points
+
+        known = (*DIALECTS, *(point.name for point in entry_points(group="harness.dialects")))
+        if value not in known:
+            raise mistaken(Mistake(f"unknown dialect '{value}'", hint=did_you_mean(value, known)))
+    return value
+
+
+def _tag(value: str) -> str:
+    if value in _PYTEST_MARKS:
+        hint = "use the keys 'skip' and 'xfail'" if value in ("skip", "xfail") else "choose another word"
+        raise mistaken(Mistake(f"the tag '{value}' is one of pytest's own marks", hint=hint))
+    if not _TAG.fullmatch(value) or value in _NOT_TAGS or value.startswith("_"):
+        message = f"'{value}' cannot be selected with -m: a tag is one word of letters, digits and - . : / +"
+        raise mistaken(Mistake(message))
+    return value
+
+
+def _one_line(value: str) -> str:
+    if not value.strip() or not value.isprintable():
+        raise mistaken(Mistake("a name is one line of text"))
+    return value
+
+
+Manifest = Annotated[
+    Annotated[Name, Tag("text")] | Annotated[list[Name], Field(min_length=1), Tag("list")],
+    by_shape("a path, or a list of paths"),
+]
+Dialect = Annotated[
+    str, AfterValidator(_dialect), WithJsonSchema({"anyOf": [{"enum": list(DIALECTS)}, {"type": "string"}]})
+]
+TagName = Annotated[str, AfterValidator(_tag)]
+
+
+def _input_shape(value: Any) -> str | None:
+    return "null" if value is None else "value" if isinstance(value, str | dict) else None
+
+
+Input = Annotated[
+    Annotated[str | dict[str, Any], Tag("value")] | Annotated[None, Tag("null")],
+    by_shape("text or a mapping", _input_shape),
+]
+
+
+class Turn(World):
+    """One input of a conversation, or the answer to its interrupt."""
+
+    model_config = ConfigDict(title="a turn")
+
+    input: Input = Field(LEFT_OUT, description="The input; what it becomes depends on the dialect.")
+    resume: Any = Field(LEFT_OUT, description="The answer to the interrupt the turn before ended with.")
+    expect: Expect = Field(LEFT_OUT, description="What must hold when this turn ends, of this turn alone.")
+
+    @model_validator(mode="after")
+    def _input_or_resume(self) -> Self:
+        if self.written("input", "resume") == ["input", "resume"]:
+            message = "a turn has an input or resumes, not both"
+            raise mistaken(Mistake(message, ("resume",), True, code="conflicting-keys"))
+        return self
+
+
+def _turns(turns: list[Turn]) -> list[Turn]:
+    if turns and turns[0].written("resume"):
+        message = "the first turn has nothing to resume"
+        raise mistaken(Mistake(message, (0, "resume"), True, code="conflicting-keys"))
+    return turns
+
+
+class Scenario(World):
+    """One scenario."""
+
+    model_config = ConfigDict(title="a scenario")
+
+    name: Annotated[str, AfterValidator(_one_line)] = Field(description="Unique in its file; the pytest id.")
+    description: str = Field(LEFT_OUT, description="Free text.")
+    tags: list[TagName] = Field(LEFT_OUT, description="`-m` selects them.")
+    manifest: Manifest = Field(LEFT_OUT, description="Instead of the file's.")
+    dialect: Dialect = Field(LEFT_OUT, description="Instead of the file's.")
+    agent: Name = Field(LEFT_OUT, description="Agent, entry point or flow inside the manifest.")
+    entry_point: Name = Field(LEFT_OUT, description="The same as `agent`.")
+    env: dict[str, str] = Field(LEFT_OUT, description="Values for ${VAR}, over the file's.")
+    weight: Positive = Field(1.0, description="Share in the suite's fitness.")
+    timeout: Positive = Field(30.0, description="Virtual seconds for the whole run.")
+    repeat: Annotated[int, Field(ge=1)] = Field(1, description="How many times it runs.")
+    pass_score: Share = Field(1.0, description="Lowest score that passes.")
+    skip: Name = Field(LEFT_OUT, description="Why it is not run.")
+    xfail: Name = Field(LEFT_OUT, description="Why it is expected to fail.")
+    seed: int = Field(0, description="Seeds ids, jitter and everything random.")
+    input: Input = Field(LEFT_OUT, description="The input; what it becomes depends on the dialect.")
+    turns: Annotated[list[Turn], Field(min_length=1), AfterValidator(_turns)] = Field(
+        LEFT_OUT, description="Several inputs in one conversation."
+    )
+    cassette: Name = Field(LEFT_OUT, description="Name of a recorded world.")
+    allow_unused: bool = Field(False, description="Left-over stub replies are fine.")
+    expect: Expect = Field(LEFT_OUT, description="What must hold.")
+
+
+class _Head(Strict):
+    """What stands before the scenarios."""
+
+    model_config = ConfigDict(title="a scenario file")
+
+    harness: Annotated[int, AfterValidator(_version)] = Field(description="The format's version: 1.")
+    manifest: Manifest = Field(
+        LEFT_OUT,
+        description="Path from this file; a list: the document, then those it draws components from.",
+    )
+    dialect: Dialect = Field(LEFT_OUT, description="The manifest's dialect; detected when left out.")
+    agent: Name = Field(LEFT_OUT, description="Agent, entry point or flow inside the manifest.")
+    entry_point: Name = Field(LEFT_OUT, description="The same as `agent`.")
+    env: dict[str, str] = Field(LEFT_OUT, description="Values for ${VAR}.")
+    env_passthrough: list[str] = Field(
+        LEFT_OUT, description="Names that are read from the environment of the process."
+    )
+
+
+class Head(_Head):
+    """A file without what its scenarios say: they are checked one by one, with the defaults under them."""
+
+    defaults: dict[str, Any] = LEFT_OUT  # no description: the JSON Schema is that of File
+    scenarios: Annotated[list[dict[str, Any]], Field(min_length=1)]
+
+    @field_validator("defaults")
+    @classmethod
+    def _no_default_name(cls, defaults: dict[str, Any]) -> dict[str, Any]:
+        if "name" in defaults:
+            raise mistaken(Mistake("a name cannot have a default", ("name",), True))
+        return defaults
+
+
+class File(_Head):
+    """A scenario file."""
+
+    defaults: Scenario = Field(
+        LEFT_OUT, description="Merged under every scenario: mappings key by key, the rest replaced."
+    )
+    scenarios: Annotated[list[Scenario], Field(min_length=1)] = Field(description="The scenarios.")

@@ -1,0 +1,217 @@
+"""What a scenario file may expect: the keys of `expect`, one a check, in the order of the format's table.
+
+Source: docs/scenario-format.md, "Expectations".
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, model_validator
+
+from harness.scenario.document_words import (
+    LEFT_OUT,
+    Cel,
+    Count,
+    JSONSchema,
+    Matcher,
+    MatcherMapping,
+    Name,
+    Seconds,
+    Share,
+    Strict,
+    by_shape,
+)
+from harness.source.models import Mistake, describe, mistaken
+from harness.source.suggest import did_you_mean
+
+NOT_CHECKS: Final = ("weights", "calls_order")
+CALL_KINDS: Final = ("llm", "tool", "mcp", "http", "agent", "script", "human", "retrieval")
+
+Bound = Annotated[float, Field(ge=0)]
+Step = Annotated[
+    Annotated[str, Tag("text")] | Annotated[list[str], Tag("list")],
+    by_shape("a node, or a list of the nodes of one superstep"),
+]
+
+
+class Route(Strict):
+    """A transition that was taken."""
+
+    model_config = ConfigDict(title="a route")
+
+    from_: str = Field(alias="from", description="A node, or `__start__`.")
+    to: str = Field(description="A node, or `__end__`.")
+
+
+class Call(Strict):
+    """A call that was made: one kind with the name it went to, and what more is known of it."""
+
+    model_config = ConfigDict(title="a call")
+
+    llm: str = Field(LEFT_OUT, description="The model (glob).")
+    tool: str = Field(LEFT_OUT, description="The tool (glob).")
+    mcp: str = Field(LEFT_OUT, description="The tool of an MCP server (glob).")
+    http: str = Field(LEFT_OUT, description="The URL (glob).")
+    agent: str = Field(LEFT_OUT, description="The agent (glob).")
+    script: str = Field(LEFT_OUT, description="The script's node (glob).")
+    human: str = Field(LEFT_OUT, description="The node that asked (glob).")
+    retrieval: str = Field(LEFT_OUT, description="The retrieval node (glob).")
+    node: str = Field(LEFT_OUT, description="The calling node (glob).")
+    args: MatcherMapping = Field(LEFT_OUT, description="What the arguments contain.")
+    ok: bool = Field(LEFT_OUT, description="Whether the call succeeded.")
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        kinds = self.written(*CALL_KINDS)
+        if not kinds:
+            raise mistaken(Mistake(f"a call needs one of {', '.join(CALL_KINDS)}", code="missing-key"))
+        if len(kinds) > 1:
+            message = f"a call is of one kind: '{kinds[1]}' stands beside '{kinds[0]}'"
+            raise mistaken(Mistake(message, (kinds[1],), True, code="conflicting-keys"))
+        return self
+
+
+def _count(value: Any) -> Any:
+    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    if not whole and not isinstance(value, dict):
+        raise mistaken(Mistake(f"expected a count, or a matcher for one, found {describe(value)}"))
+    return value
+
+
+Counted = Annotated[
+    Matcher,
+    AfterValidator(_count),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "object"}]}),
+]
+
+
+def _unused(value: bool) -> bool:
+    if not value:
+        raise mistaken(
+            Mistake("'unused' is always checked", hint="write 'allow_unused: true' in the scenario")
+        )
+    return value
+
+
+def _call_counts(counts: dict[str, Any]) -> dict[str, Any]:
+    wrong = [
+        Mistake(
+            f"'{key}' counts no kind of call",
+            (key,),
+            True,
+            hint=did_you_mean(key.partition(":")[0], CALL_KINDS),
+        )
+        for key in counts
+        if key.partition(":")[0] not in CALL_KINDS
+    ]
+    if wrong:
+        raise mistaken(*wrong)
+    return counts
+
+
+class ExpectedError(Strict):
+    """The failure of a run."""
+
+    model_config = ConfigDict(title="an expected error")
+
+    type: Matcher = Field(LEFT_OUT, description="Its type's name.")
+    message: Matcher = Field(LEFT_OUT, description="Its text.")
+    node: Matcher = Field(LEFT_OUT, description="The node it happened in.")
+
+
+class Latency(Strict):
+    """Upper bounds, in virtual seconds."""
+
+    model_config = ConfigDict(title="latency bounds")
+
+    total: Seconds = Field(LEFT_OUT, description="Of the whole run; past it the latency penalty grows.")
+    nodes: dict[str, Seconds] = Field(LEFT_OUT, description="By node, summed over its visits.")
+
+
+class UsageBounds(Strict):
+    """Upper bounds."""
+
+    model_config = ConfigDict(title="usage bounds")
+
+    input_tokens: Bound = Field(LEFT_OUT, description="Tokens sent.")
+    output_tokens: Bound = Field(LEFT_OUT, description="Tokens received.")
+    llm_calls: Bound = Field(LEFT_OUT, description="Calls of models.")
+    cost: Bound = Field(LEFT_OUT, description="What they cost.")
+
+
+class Condition(Strict):
+    """A CEL condition."""
+
+    model_config = ConfigDict(title="a condition")
+
+    that: Cel = Field(
+        description="The condition; it sees state, output, path, calls, visits, latency, usage, error."
+    )
+    name: Name = Field(LEFT_OUT, description="How results name it.")
+    weight: Bound = Field(1.0, description="Its weight in the score.")
+
+
+class Judge(Strict):
+    """A grade a model gives to the output."""
+
+    model_config = ConfigDict(title="a judge")
+
+    rubric: Name = Field(description="What a good output is like.")
+    model: Name = Field(description="The model that grades.")
+    threshold: Share = Field(LEFT_OUT, description="The lowest grade that passes.")
+    weight: Bound = Field(1.0, description="Its weight in the score.")
+
+
+def _weights(weights: dict[str, float]) -> dict[str, float]:
+    checks = [key for key in Expect.model_fields if key not in NOT_CHECKS]
+    wrong = [
+        Mistake(f"'{key}' is not a check", (key,), True, code="unknown-key", hint=did_you_mean(key, checks))
+        for key in weights
+        if key not in checks
+    ]
+    if wrong:
+        raise mistaken(*wrong)
+    return weights
+
+
+class Expect(Strict):
+    """What must hold. Each key is a check."""
+
+    model_config = ConfigDict(title="'expect'")
+
+    status: Literal["completed", "interrupted", "failed", "timeout", "invalid"] = Field(
+        "completed", description="How the run ends; `invalid`: the manifest is refused."
+    )
+    path: list[Step] = Field(LEFT_OUT, description="The nodes ran in exactly this order.")
+    path_includes: list[str] = Field(LEFT_OUT, description="These nodes ran, in this order.")
+    visits: dict[str, Counted] = Field(LEFT_OUT, description="How often each node ran.")
+    max_visits: dict[str, Count] = Field(LEFT_OUT, description="How often each node ran at most.")
+    never: list[str] = Field(LEFT_OUT, description="None of these nodes ran.")
+    routes: list[Route] = Field(LEFT_OUT, description="These transitions were taken.")
+    state: Matcher = Field(LEFT_OUT, description="The final state matches.")
+    output: Matcher = Field(LEFT_OUT, description="The result matches.")
+    state_schema: JSONSchema = Field(LEFT_OUT, description="The final state is valid under this JSON Schema.")
+    output_schema: JSONSchema = Field(LEFT_OUT, description="The result is valid under this JSON Schema.")
+    calls: list[Call] = Field(LEFT_OUT, description="These calls were made.")
+    calls_order: Literal["in_order", "any", "exact"] = Field(
+        "in_order", description="`calls` are a subsequence, stand anywhere, or are all there were."
+    )
+    never_calls: list[Call] = Field(LEFT_OUT, description="No call matches any of these.")
+    call_counts: Annotated[dict[str, Counted], AfterValidator(_call_counts)] = Field(
+        LEFT_OUT, description="How many calls: by kind, or by `kind:name`."
+    )
+    error: ExpectedError = Field(LEFT_OUT, description="The failure.")
+    interrupt: Matcher = Field(LEFT_OUT, description="Value or values the run paused with, in order.")
+    latency: Latency = Field(LEFT_OUT, description="Upper bounds in virtual seconds.")
+    usage: UsageBounds = Field(LEFT_OUT, description="Upper bounds of what models used.")
+    warnings: list[Matcher] = Field(LEFT_OUT, description="These warnings were raised.")
+    never_warnings: list[Matcher] = Field(LEFT_OUT, description="No such warning was raised.")
+    checks: list[Condition] = Field(LEFT_OUT, description="CEL conditions.")
+    judge: list[Judge] = Field(LEFT_OUT, description="Grades of models.")
+    unused: Annotated[bool, AfterValidator(_unused)] = Field(
+        LEFT_OUT, description="No stub is left over; always checked."
+    )
+    weights: Annotated[dict[str, Bound], AfterValidator(_weights)] = Field(
+        LEFT_OUT, description="The weight of checks, by key; 1 unless given."
+    )

@@ -1,0 +1,172 @@
+"""What values in a scenario file may be: the words the parts of its document share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, WithJsonSchema
+
+from harness.errors import ExpressionError, FormatError
+from harness.source.document import DocumentPath
+from harness.source.models import Mistake, describe, mistaken
+from harness.source.suggest import did_you_mean
+
+LEFT_OUT: Final[Any] = None
+"""The default of keys that need not be written. Written, they take no null."""
+
+
+class Strict(BaseModel):
+    """A mapping that takes only its own keys, and values only as they are written."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
+
+    def written(self, *keys: str) -> list[str]:
+        """Those of `keys` that are written, in this order."""
+        fields = type(self).model_fields
+        given = {fields[name].alias or name for name in self.model_fields_set if name in fields}
+        return [key for key in keys if key in given]
+
+
+def shape(value: Any) -> str | None:
+    """`text`, `list` or `mapping`: how short and long forms of a value are told apart."""
+    return _SHAPES.get(type(value))
+
+
+_SHAPES: Final[dict[type, str]] = {str: "text", list: "list", dict: "mapping"}
+
+
+def by_shape(expected: str, told_by: Callable[[Any], str | None] = shape) -> Discriminator:
+    """Tells the members of a union apart by their tags: `text`, `list` and `mapping`, as `shape` says."""
+    return Discriminator(told_by, custom_error_type="shape", custom_error_message=f"expected {expected}")
+
+
+# ---------------------------------------------------------------- numbers and names
+
+Seconds = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
+Name = Annotated[str, Field(min_length=1)]
+
+
+def _times(value: Any) -> Any:
+    if value == "any" or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+        return value
+    raise mistaken(Mistake(f"times: expected a whole number from 1, or any, found {describe(value)}"))
+
+
+Times = Annotated[
+    Any,
+    AfterValidator(_times),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "any"}]}),
+]
+
+
+def _dotted(value: str) -> str:
+    parts = value.split(".")
+    if len(parts) < 2 or not all(part.isidentifier() for part in parts):
+        raise mistaken(Mistake(f"'{value}' is not a dotted path, such as package.module.name"))
+    return value
+
+
+Dotted = Annotated[str, AfterValidator(_dotted)]
+
+
+# ---------------------------------------------------------------- languages of their own
+
+
+def _cel(source: str) -> str:
+    from harness.expressions import cel
+
+    try:
+        cel.compile(source)
+    except ExpressionError as error:
+        within = (error.line, error.column) if error.column else None
+        raise mistaken(Mistake(f"not valid CEL: {error}", code="bad-expression", within=within)) from None
+    return source
+
+
+Cel = Annotated[str, AfterValidator(_cel)]
+
+
+def _schema(value: Any) -> Any:
+    from harness.matchers.json_schema import schema_validator
+
+    try:
+        schema_validator(value)
+    except FormatError as error:
+        raise mistaken(Mistake(error.problems[0].message, code="bad-schema")) from None
+    return value
+
+
+JSONSchema = Annotated[dict[str, Any] | bool, AfterValidator(_schema)]
+JSONSchemaMapping = Annotated[dict[str, Any], AfterValidator(_schema)]
+
+
+def _matcher(value: Any) -> Any:
+    mistakes = list(_matcher_mistakes(value, ()))
+    if mistakes:
+        raise mistaken(*mistakes)
+    return value
+
+
+Matcher = Annotated[Any, AfterValidator(_matcher)]
+"""An expected value: matchers may stand anywhere in it."""
+
+MatcherMapping = Annotated[dict[str, Any], AfterValidator(_matcher)]
+"""A mapping to be contained, or a matcher for a mapping."""
+
+
+def _matcher_mistakes(value: Any, path: DocumentPath) -> Iterator[Mistake]:
+    if isinstance(value, list):
+        for at, item in enumerate(value):
+            yield from _matcher_mistakes(item, (*path, at))
+    elif isinstance(value, dict):
+        names = [key for key in value if key.startswith("$")]
+        if names and len(value) == 1:
+            yield from _one_matcher(names[0], value[names[0]], path)
+            return
+        yield from _mixed(names, value, path)
+        for key, item in value.items():
+            yield from _matcher_mistakes(item, (*path, key))
+
+
+def _one_matcher(name: str, argument: Any, path: DocumentPath) -> Iterator[Mistake]:
+    from harness.matchers.value import MATCHERS
+
+    if name not in MATCHERS:
+        hint = did_you_mean(name, MATCHERS)
+        yield Mistake(f"unknown matcher '{name}'", (*path, name), True, code="unknown-matcher", hint=hint)
+        return
+    inner = list(_matcher_mistakes(argument, (*path, name))) if name in _TAKE_MATCHERS else []
+    yield from inner
+    if not inner:
+        yield from _argument_mistakes(MATCHERS[name], argument, (*path, name))
+
+
+def _argument_mistakes(build: Callable[[Any], Any], argument: Any, path: DocumentPath) -> Iterator[Mistake]:
+    try:
+        build(argument)
+    except FormatError as error:
+        yield Mistake(error.problems[0].message, path, code="bad-matcher")
+    except ExpressionError as error:
+        yield Mistake(
+            f"not valid CEL: {error}", path, within=(error.line, error.column), code="bad-expression"
+        )
+
+
+_TAKE_MATCHERS: Final = ("$contains", "$not", "$in", "$len", "$all", "$some", "$json", "$exact")
+
+
+def _mixed(names: list[str], value: dict[str, Any], path: DocumentPath) -> Iterator[Mistake]:
+    """A matcher beside other keys is none: that is never what was meant."""
+    from harness.matchers.value import MATCHERS
+
+    for name in names:
+        if name in MATCHERS:
+            several = all(key in MATCHERS for key in value)
+            hint = f"write $all: [{', '.join(f'{{{key}: …}}' for key in value)}]" if several else ""
+            message = f"'{name}' is a matcher only when it is the only key of its mapping"
+            yield Mistake(message, (*path, name), True, code="bad-matcher", hint=hint)
+            return

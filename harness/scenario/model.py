@@ -1,0 +1,87 @@
+"""A scenario as data: what to run, in which world, with which input, and what to expect.
+
+Built by `harness.scenario.load`; names are those of docs/scenario-format.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from harness.errors import Span
+from harness.world.spec import WorldSpec
+
+
+class _Missing:
+    """The value of `input` or `resume` where none was written (None is a value of its own)."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+MISSING: Final = _Missing()
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """The `expect` mapping: each check's expected value as written, its weight, and where it stands."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    spans: Mapping[str, Span] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One input (or resume) of a conversation. `world` is added in front of the scenario's."""
+
+    input: Any = MISSING
+    resume: Any = MISSING
+    world: WorldSpec = field(default_factory=WorldSpec)
+    expect: Expectations | None = None
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One scenario. Times are virtual seconds.
+
+    Without `turns` there is exactly one turn, and `conversation` is False.
+    """
+
+    file: Path
+    name: str
+    span: Span
+    manifests: tuple[Path, ...]
+    dialect: str | None = None
+    agent: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    env_passthrough: tuple[str, ...] = ()
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    weight: float = 1.0
+    timeout_s: float = 30.0
+    repeat: int = 1
+    pass_score: float = 1.0
+    skip: str | None = None
+    xfail: str | None = None
+    seed: int = 0
+    turns: tuple[Turn, ...] = (Turn(),)
+    conversation: bool = False
+    world: WorldSpec = field(default_factory=WorldSpec)
+    cassette: str | None = None
+    allow_unused: bool = False
+    expect: Expectations = field(default_factory=Expectations)
+
+
+@dataclass(frozen=True)
+class ScenarioFile:
+    """A scenario file that was read without errors."""
+
+    path: Path
+    scenarios: tuple[Scenario, ...]

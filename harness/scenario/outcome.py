@@ -1,0 +1,100 @@
+"""The outcome of one scenario run: the line it becomes in results.jsonl (docs/results.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from harness.errors import Span
+
+Status = Literal["completed", "interrupted", "failed", "timeout", "invalid", "skipped"]
+Verdict = Literal["passed", "failed", "error", "skipped"]
+JSON = Any
+
+
+@dataclass
+class Observed:
+    """What one run, or one turn of it, did. All of it is JSON; times are virtual seconds.
+
+    path        nodes in the order they started; a nested list is one superstep
+    error       {type, code, message, node, where} or None; where is "file:line:column", "node" or None
+    latency     {total, nodes: {name: seconds}}, summed over visits
+    usage       {llm_calls, input_tokens, output_tokens, cost, by_model}
+    calls       [{kind, name, node, args, ok, latency}] in order
+    routes      [[from, to], …] transitions taken, in order (`__start__` and `__end__` included)
+    unused      one text a left-over stub: what it is and where
+    """
+
+    status: Status = "completed"
+    path: list[Any] = field(default_factory=list)
+    visits: dict[str, int] = field(default_factory=dict)
+    routes: list[list[str]] = field(default_factory=list)
+    state: JSON = None
+    output: JSON = None
+    error: dict[str, Any] | None = None
+    interrupts: list[JSON] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    latency: dict[str, Any] = field(default_factory=lambda: {"total": 0.0, "nodes": {}})
+    usage: dict[str, Any] = field(
+        default_factory=lambda: {
+            "llm_calls": 0,
+            "input_tokens": 0,
+            "output_tokens": 0,
+            "cost": 0.0,
+            "by_model": {},
+        }
+    )
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
+    grades: dict[str, tuple[float, str]] = field(default_factory=dict)
+
+
+@dataclass
+class CheckResult:
+    """One check of one expectation. `score` and `weight` as in docs/scenario-format.md."""
+
+    name: str
+    passed: bool
+    score: float
+    weight: float
+    expected: JSON
+    actual: JSON
+    message: str = ""
+    span: Span | None = None
+
+
+@dataclass
+class Outcome:
+    """One line of results.jsonl, plus `wall` (real seconds) and what the console wants to show."""
+
+    suite: str
+    scenario: str
+    manifest: str
+    dialect: str
+    agent: str
+    observed: Observed
+    verdict: Verdict
+    score: float
+    weight: float = 1.0
+    latency_penalty: float = 0.0
+    checks: list[CheckResult] = field(default_factory=list)
+    variant: str | None = None
+    tags: list[str] = field(default_factory=list)
+    repeat: int = 0
+    seed: int = 0
+    wall: float = 0.0
+    coverage: dict[str, Any] = field(default_factory=lambda: {"nodes": [], "edges": [], "branches": []})
+    shape: dict[str, Any] = field(default_factory=lambda: {"nodes": [], "edges": [], "branches": []})
+    digest: str = ""
+    span: Span | None = None
+    reason: str = ""
+
+    @property
+    def id(self) -> str:
+        """`file::name`, as pytest writes it."""
+        return f"{self.suite}::{self.scenario}"
+
+    @property
+    def passed(self) -> bool:
+        """The verdict is `passed`."""
+        return self.verdict == "passed"

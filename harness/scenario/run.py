@@ -1,0 +1,301 @@
+"""Running a scenario: manifest, world and input in, one Outcome a repeat out.
+
+    load the graph ─▶ open the world ─▶ virtual-time loop: prepare, turns, judge ─▶ observe ─▶ check ─▶ Outcome
+
+Runs are synchronous from outside; each has a loop, a clock, a world and a seed of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from harness.dialects.load import load_graph
+from harness.dialects.request import LoadRequest
+from harness.errors import HarnessError, ManifestError, SourceError
+from harness.graph import observe
+from harness.graph.clock import VirtualTimeLoop
+from harness.graph.context import Simulation
+from harness.graph.effects import LLMCall
+from harness.graph.messages import to_messages
+from harness.graph.model import Graph
+from harness.graph.plain import plain
+from harness.graph.run import Conversation, Ending
+from harness.graph.trace import Event, Trace
+from harness.scenario.checks.run import run_checks
+from harness.scenario.judge import judge_messages, read_grade
+from harness.scenario.model import MISSING, Expectations, Scenario, Turn
+from harness.scenario.outcome import CheckResult, Observed, Outcome
+from harness.scenario.verdict import judged
+from harness.settings import Settings
+from harness.source.document import shown_path
+from harness.world.network import closed_network
+from harness.world.scripted import ScriptedWorld
+
+
+@dataclass
+class Played:
+    """What a run did: as a whole, and turn by turn."""
+
+    whole: Observed
+    turns: list[Observed] = field(default_factory=list)
+    graph: Graph | None = None
+    trace: Trace | None = None
+
+
+def run_scenario(
+    scenario: Scenario, settings: Settings | None = None, done: Callable[[Outcome], None] | None = None
+) -> list[Outcome]:
+    """Run a scenario as often as it repeats; `done` is told of each outcome as it comes.
+
+    A scenario with `skip` gives one outcome with the verdict `skipped`. Nothing a manifest, a scenario or
+    the code they name does raises out of here, except KeyboardInterrupt.
+    """
+    outcomes = []
+    for outcome in _outcomes(scenario, settings or Settings()):
+        outcomes.append(outcome)
+        if done is not None:
+            done(outcome)
+    return outcomes
+
+
+def _outcomes(scenario: Scenario, settings: Settings) -> Iterator[Outcome]:
+    if scenario.skip is not None:
+        yield _skipped(scenario)
+        return
+    for repeat in range(scenario.repeat):
+        began = time.perf_counter()
+        played = play(scenario, settings, seed=scenario.seed + repeat)
+        yield _outcome(scenario, repeat, played, time.perf_counter() - began)
+
+
+def play(scenario: Scenario, settings: Settings, *, seed: int) -> Played:
+    """Run a scenario once, in virtual time and with the network closed."""
+    try:
+        graph = load_graph(load_request(scenario, settings), scenario.dialect)
+    except SourceError as error:
+        return Played(_refused(error))
+    with closed_network():
+        try:
+            with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+                return runner.run(_played(scenario, settings, graph, seed))
+        except HarnessError as error:
+            return Played(Observed(status="failed", error=_error(error, None, None)), graph=graph)
+
+
+def load_request(scenario: Scenario, settings: Settings) -> LoadRequest:
+    """What the dialect's front end is asked for."""
+    environment = {name: os.environ[name] for name in scenario.env_passthrough if name in os.environ}
+    return LoadRequest(
+        paths=scenario.manifests,
+        agent=scenario.agent,
+        env={**environment, **scenario.env},
+        folders=import_folders(scenario, settings),
+        hooks=scenario.world.hooks,
+        allowed=settings.allow_paths,
+    )
+
+
+def import_folders(scenario: Scenario, settings: Settings) -> tuple[Path, ...]:
+    """Where Python modules come from: beside the scenario, beside the manifest, and what the settings add."""
+    folders = (scenario.file.parent, *(path.parent for path in scenario.manifests), *settings.pythonpath)
+    return tuple(dict.fromkeys(folder.resolve() for folder in folders))
+
+
+async def _played(scenario: Scenario, settings: Settings, graph: Graph, seed: int) -> Played:
+    return await _Play(scenario, settings, graph, seed).run()
+
+
+class _Play:
+    """One run of a scenario, inside its loop."""
+
+    def __init__(self, scenario: Scenario, settings: Settings, graph: Graph, seed: int) -> None:
+        self.scenario, self.graph, self.seed = scenario, graph, seed
+        self.world = ScriptedWorld(scenario.world, seed=seed, folders=import_folders(scenario, settings))
+        self.simulation = Simulation(self.world, seed)
+        self.conversation = Conversation(graph, self.simulation)
+        self.turns: list[Observed] = []
+
+    async def run(self) -> Played:
+        whole = Observed()
+        try:
+            try:
+                async with asyncio.timeout(self.scenario.timeout_s):
+                    ending = await self._conversation()
+            except TimeoutError:
+                ending = None
+            whole = self._observed(self.simulation.trace.events, 0.0, ending)
+            await self._grade(whole)
+        except ManifestError as error:
+            whole = _refused(error)
+        finally:
+            await self.world.close()
+        whole.unused = self.world.unused()
+        whole.warnings = [*(str(warning) for warning in self.graph.warnings), *whole.warnings]
+        return Played(whole, self.turns, self.graph, self.simulation.trace)
+
+    async def _conversation(self) -> Ending:
+        try:
+            await self.conversation.prepare()
+        except ManifestError:
+            raise
+        except HarnessError as error:
+            return Ending("failed", {}, error=error)
+        ending = Ending("completed", {})
+        for turn in self.scenario.turns:
+            ending = await self._turn(turn)
+            if ending.status == "failed":
+                break
+        return ending
+
+    async def _turn(self, turn: Turn) -> Ending:
+        first, began = len(self.simulation.trace.events), self.simulation.now
+        self.world.put_in_front(turn.world)
+        ending: Ending | None = None
+        try:
+            if turn.resume is not MISSING:
+                ending = await self.conversation.resume(turn.resume)
+            else:
+                ending = await self.conversation.send(None if turn.input is MISSING else turn.input)
+            return ending
+        finally:
+            if self.scenario.conversation:
+                observed = self._observed(self.simulation.trace.events[first:], began, ending)
+                await self._grade(observed, turn.expect)
+                self.turns.append(observed)
+
+    def _observed(self, events: Sequence[Event], began: float, ending: Ending | None) -> Observed:
+        """What happened in these events; without an ending, the time ran out."""
+        now = self.simulation.now
+        state = ending.state if ending is not None else self.conversation.state
+        return Observed(
+            status=ending.status if ending is not None else "timeout",
+            path=observe.path(events),
+            visits=observe.visits(events),
+            routes=observe.routes(events),
+            state=plain(state),
+            output=plain(ending.output) if ending is not None else None,
+            error=_error(ending.error, ending.node, self.graph) if ending and ending.error else None,
+            interrupts=observe.interrupts(events),
+            warnings=observe.warnings(events),
+            latency=observe.latency(events, began, now),
+            usage=observe.usage(events),
+            calls=observe.calls(events),
+        )
+
+    async def _grade(self, observed: Observed, expect: Expectations | None = None) -> None:
+        """Have a model grade the output, for each item of `judge`."""
+        expect = self.scenario.expect if expect is None else expect
+        for index, item in enumerate(expect.values.get("judge", ())):
+            messages = to_messages(judge_messages(item["rubric"], observed.output))
+            call = LLMCall(name=item["model"], messages=tuple(messages))
+            try:
+                reply = await self.conversation.run.perform(call, {}, "judge")
+            except HarnessError as error:
+                observed.error = observed.error or _error(error, None, None)
+                continue
+            except Exception as error:
+                observed.grades[str(index)] = (0.0, f"the judge failed: {error}")
+                continue
+            observed.grades[str(index)] = read_grade(reply.text)
+
+
+def _error(error: BaseException, node: str | None, graph: Graph | None) -> dict[str, Any]:
+    """An error as results tell it. `where` is the node's place in the manifest, or the file's."""
+    spans = {n.name: n.span for n in graph.nodes} if graph is not None else {}
+    span = spans.get(node or "") or getattr(error, "span", None)
+    if isinstance(error, SourceError) and error.problems:
+        span = error.problems[0].span
+    return {
+        "type": type(error).__name__,
+        "code": getattr(error, "code", None) if isinstance(error, HarnessError) else None,
+        "message": str(error),
+        "node": node,
+        "where": str(span) if span is not None else None,
+    }
+
+
+def _refused(error: SourceError) -> Observed:
+    return Observed(status="invalid", error=_error(error, None, None))
+
+
+def _skipped(scenario: Scenario) -> Outcome:
+    outcome = _base(scenario, 0, Observed(status="skipped"))
+    return replace(outcome, verdict="skipped", reason=scenario.skip or "")
+
+
+def _base(scenario: Scenario, repeat: int, observed: Observed) -> Outcome:
+    return Outcome(
+        suite=shown_path(scenario.file),
+        scenario=scenario.name,
+        manifest=shown_path(scenario.manifests[0]),
+        dialect=scenario.dialect or "",
+        agent=scenario.agent or "",
+        observed=observed,
+        verdict="failed",
+        score=0.0,
+        weight=scenario.weight,
+        tags=list(scenario.tags),
+        repeat=repeat,
+        seed=scenario.seed + repeat,
+        span=scenario.span,
+    )
+
+
+def _outcome(scenario: Scenario, repeat: int, played: Played, wall_s: float) -> Outcome:
+    """The outcome of one run: its checks, its score, its verdict."""
+    checks, of_turns = _checks(scenario, played)
+    judgement = judged(
+        checks,
+        played.whole,
+        scenario.expect,
+        timeout_s=scenario.timeout_s,
+        pass_score=scenario.pass_score,
+        turns=of_turns,
+    )
+    outcome = replace(
+        _base(scenario, repeat, played.whole),
+        verdict=judgement.verdict,
+        score=judgement.score,
+        latency_penalty=judgement.latency_penalty,
+        checks=checks,
+        wall=wall_s,
+    )
+    if played.graph is not None:
+        outcome.dialect, outcome.agent = played.graph.dialect, played.graph.name
+        outcome.shape = observe.shape(played.graph)
+    if played.trace is not None:
+        outcome.coverage = observe.coverage(played.trace.events)
+        outcome.digest = played.trace.digest()
+    if scenario.xfail is not None and outcome.verdict != "passed":
+        outcome.verdict, outcome.reason = "skipped", f"expected to fail: {scenario.xfail}"
+    return outcome
+
+
+def _checks(
+    scenario: Scenario, played: Played
+) -> tuple[list[CheckResult], list[tuple[Observed, Expectations]]]:
+    """The checks of the turns, named `turn 1: path`, and those of the whole."""
+    if not scenario.conversation:
+        return run_checks(scenario.expect, played.whole, allow_unused=scenario.allow_unused), []
+    checks: list[CheckResult] = []
+    of_turns = []
+    status: Any = "completed"
+    for number, turn in enumerate(scenario.turns):
+        following = scenario.turns[number + 1 : number + 2]
+        status = "interrupted" if following and following[0].resume is not MISSING else "completed"
+        expect = turn.expect or Expectations()
+        observed = played.turns[number] if number < len(played.turns) else Observed(status="skipped")
+        results = run_checks(expect, observed, allow_unused=True, default_status=status)
+        checks += [replace(check, name=f"turn {number + 1}: {check.name}") for check in results]
+        of_turns.append((observed, expect))
+        status = expect.values.get("status", status)
+    checks += run_checks(
+        scenario.expect, played.whole, allow_unused=scenario.allow_unused, default_status=status
+    )
+    return checks, of_turns

@@ -1,0 +1,56 @@
+"""The JSON Schema (2020-12) of scenario files, for editors: yaml-language-server completes and checks with it.
+
+    # yaml-language-server: $schema=scenario.schema.json
+
+What a schema cannot say (CEL, matchers' arguments, which keys go together) is checked when a file is loaded.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from harness.scenario.document import FORMAT_VERSION, File
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema() -> dict[str, Any]:
+    """A new copy of the schema, derived from `harness.scenario.document`."""
+    derived = File.model_json_schema(by_alias=True)
+    definitions = derived["$defs"]
+    definitions["Defaults"] = _defaults(definitions["Scenario"])
+    properties = derived["properties"]
+    properties["defaults"] = {
+        "$ref": "#/$defs/Defaults",
+        "description": properties["defaults"]["description"],
+    }
+    properties["harness"] = {"const": FORMAT_VERSION, "description": properties["harness"]["description"]}
+    _clean(derived)
+    return {"$schema": DIALECT, **derived, "title": "Scenario file of agent-harness"}
+
+
+def _defaults(scenario: dict[str, Any]) -> dict[str, Any]:
+    """A scenario without its name, of which nothing must be there."""
+    properties = {key: value for key, value in scenario["properties"].items() if key != "name"}
+    kept = {key: value for key, value in scenario.items() if key not in ("required", "properties")}
+    return {
+        **kept,
+        "properties": properties,
+        "description": "What every scenario says unless it says otherwise.",
+    }
+
+
+def _clean(node: Any) -> None:
+    """Takes out what pydantic adds for Python's sake: titles of keys, and null as default of keys left out."""
+    if isinstance(node, list):
+        for item in node:
+            _clean(item)
+    elif isinstance(node, dict):
+        if node.get("default", ...) is None:
+            del node["default"]
+        for key, value in node.items():
+            if key == "properties":
+                for entry in value.values():
+                    entry.pop("title", None)
+            if key not in ("default", "enum", "const"):
+                _clean(value)

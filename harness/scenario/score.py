@@ -1,0 +1,121 @@
+"""Scores: the formulas of docs/scenario-format.md ("Fitness"), and what repeats are reported with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import comb, fsum, sqrt
+from typing import Final
+
+from harness.errors import FormatError
+from harness.matchers.value import matches
+from harness.scenario.checks.bounds import TOLERANCE
+from harness.scenario.checks.run import Gate
+from harness.scenario.model import Expectations
+from harness.scenario.outcome import JSON, CheckResult, Observed
+
+Turns = Sequence[tuple[Observed, Expectations]]
+"""What each turn of a conversation did, and what was expected of it."""
+
+Z_95: Final = 1.959963984540054
+
+
+def scenario_score(
+    checks: Sequence[CheckResult],
+    observed: Observed,
+    expect: Expectations,
+    timeout_s: float,
+    turns: Turns = (),
+) -> tuple[float, float]:
+    """The scenario's score and its latency penalty, both 0 to 1.
+
+    score = (Σ weight × check score ÷ Σ weight) × (1 - penalty), where `checks` are those of the scenario and
+    of all its turns; the penalty is the largest of both. It is 0 when a gate failed, or when the run timed out
+    and nobody expects `status: timeout`. Where no check counts, the mean is 1.
+    """
+    judged = [(observed, expect), *turns]
+    penalty = max(latency_penalty(one, wanted, timeout_s) for one, wanted in judged)
+    timed_out = observed.status == "timeout" and not any(
+        asks_for(wanted, "status", "timeout") for _, wanted in judged
+    )
+    if timed_out or any(isinstance(check, Gate) and not check.passed for check in checks):
+        return 0.0, penalty
+    return _mean((check.weight, check.score) for check in checks) * (1 - penalty), penalty
+
+
+def latency_penalty(observed: Observed, expect: Expectations, timeout_s: float) -> float:
+    """0 up to `expect.latency.total` virtual seconds, then linear to 1 at `timeout_s`; 0 without a bound."""
+    bound = (expect.values.get("latency") or {}).get("total")
+    if bound is None or (over := observed.latency.get("total", 0.0) - bound) <= TOLERANCE:
+        return 0.0
+    return float(min(over / (timeout_s - bound), 1.0)) if timeout_s > bound else 1.0
+
+
+def suite_fitness(pairs: Iterable[tuple[float, float]]) -> float:
+    """Σ weight × score ÷ Σ weight over `(weight, score)` of scenarios; 0 when there are none."""
+    return _mean(pairs, nothing=0.0)
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """The chance that at least one of `k` runs passes, estimated from `c` of `n`: 1 - C(n-c, k) ÷ C(n, k).
+
+    Raises:
+        ValueError: not 0 ≤ c ≤ n and 1 ≤ k ≤ n.
+
+    Source: Chen et al. 2021, "Evaluating Large Language Models Trained on Code", section 2.1 (unbiased).
+    """
+    _require(n, c, k)
+    return 1 - comb(n - c, k) / comb(n, k)
+
+
+def pass_hat_k(n: int, c: int, k: int) -> float:
+    """The chance that all of `k` runs pass (pass^k), estimated from `c` of `n`: C(c, k) ÷ C(n, k).
+
+    Raises:
+        ValueError: not 0 ≤ c ≤ n and 1 ≤ k ≤ n.
+
+    Source: Yao et al. 2024, "τ-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains",
+    section 3 (unbiased).
+    """
+    _require(n, c, k)
+    return comb(c, k) / comb(n, k)
+
+
+def wilson(passes: int, runs: int) -> tuple[float, float]:
+    """The 95 % interval of a pass rate; (0, 1) when nothing ran.
+
+    Raises:
+        ValueError: not 0 ≤ passes ≤ runs.
+
+    Source: Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference" (score
+    interval, without continuity correction).
+    """
+    if not 0 <= passes <= runs:
+        raise ValueError(f"{passes} passes of {runs} runs")
+    if runs == 0:
+        return 0.0, 1.0
+    rate, z2 = passes / runs, Z_95**2
+    centre = rate + z2 / (2 * runs)
+    spread = Z_95 * sqrt(rate * (1 - rate) / runs + z2 / (4 * runs**2))
+    scale = 1 + z2 / runs
+    low = 0.0 if passes == 0 else (centre - spread) / scale
+    high = 1.0 if passes == runs else (centre + spread) / scale
+    return low, high
+
+
+def asks_for(expect: Expectations, key: str, actual: JSON) -> bool:
+    """The key is written and matches; one with a malformed matcher asks for nothing (its check says so)."""
+    try:
+        return key in expect.values and matches(expect.values[key], actual)
+    except FormatError:
+        return False
+
+
+def _mean(pairs: Iterable[tuple[float, float]], nothing: float = 1.0) -> float:
+    weighed = list(pairs)
+    total = fsum(weight for weight, _ in weighed)
+    return fsum(weight * score for weight, score in weighed) / total if total > 0 else nothing
+
+
+def _require(n: int, c: int, k: int) -> None:
+    if not (0 <= c <= n and 1 <= k <= n):
+        raise ValueError(f"pass@{k} of {c} passes in {n} runs")

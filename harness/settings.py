@@ -1,0 +1,109 @@
+"""Settings: `[tool.harness]` in pyproject.toml, then `HARNESS_*` in the environment, then the command line."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Final
+
+from harness.errors import FormatError, Problem
+from harness.source.suggest import did_you_mean
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a project sets once.
+
+    report       the folder results are written to
+    pythonpath   folders Python modules are imported from, beside those of the scenario and the manifest
+    allow_paths  folders outside the project from which manifests may read files
+    """
+
+    report: Path = Path("reports/latest")
+    pythonpath: tuple[Path, ...] = ()
+    allow_paths: tuple[Path, ...] = ()
+
+
+def _paths(value: Any, base: Path) -> tuple[Path, ...]:
+    values = value.split(os.pathsep) if isinstance(value, str) else value
+    if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
+        raise ValueError("expected a list of folders")
+    return tuple((base / item).resolve() for item in values if item)
+
+
+def _path(value: Any, base: Path) -> Path:
+    if not isinstance(value, str):
+        raise ValueError("expected a folder")
+    return base / value
+
+
+_READERS: Final[Mapping[str, Callable[[Any, Path], Any]]] = {
+    "report": _path,
+    "pythonpath": _paths,
+    "allow_paths": _paths,
+}
+
+
+def load_settings(
+    folder: Path | None = None,
+    *,
+    ini: Mapping[str, Any] | None = None,
+    chosen: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Settings:
+    """The settings of the project around a folder (default: the current one).
+
+    Args:
+        folder: where the search for pyproject.toml begins, upwards.
+        ini: pytest's ini settings, relative to `folder`.
+        chosen: what the command line says, relative to the current folder.
+        environment: variables (default: the process's).
+
+    Raises:
+        FormatError: one of them says something that is not known.
+    """
+    folder = (folder or Path.cwd()).resolve()
+    project = _project_file(folder)
+    settings = Settings()
+    if project is not None:
+        settings = _updated(settings, _table(project), project.parent, f"[tool.harness] in {project.name}")
+    settings = _updated(settings, ini or {}, folder, "pytest's ini file")
+    environment = os.environ if environment is None else environment
+    given = {key: environment[_variable(key)] for key in _READERS if environment.get(_variable(key))}
+    settings = _updated(settings, given, Path.cwd(), "the environment")
+    return _updated(settings, chosen or {}, Path.cwd(), "the command line")
+
+
+def _variable(key: str) -> str:
+    return f"HARNESS_{key.upper()}"
+
+
+def _project_file(folder: Path) -> Path | None:
+    return next((path for at in (folder, *folder.parents) if (path := at / "pyproject.toml").is_file()), None)
+
+
+def _table(project: Path) -> Mapping[str, Any]:
+    try:
+        tool = tomllib.loads(project.read_text(encoding="utf-8")).get("tool", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FormatError(Problem("bad-settings", f"{project.name} cannot be read: {error}")) from None
+    table = tool.get("harness", {})
+    if not isinstance(table, dict):
+        raise FormatError(Problem("bad-settings", f"[tool.harness] in {project.name} must be a table"))
+    return table
+
+
+def _updated(settings: Settings, given: Mapping[str, Any], base: Path, where: str) -> Settings:
+    known = [field.name for field in fields(Settings)]
+    for key, value in given.items():
+        if key not in known:
+            hint = did_you_mean(key, known)
+            raise FormatError(Problem("unknown-key", f"unknown setting '{key}' in {where}", None, hint))
+        try:
+            settings = replace(settings, **{key: _READERS[key](value, base)})
+        except ValueError as error:
+            raise FormatError(Problem("bad-settings", f"setting '{key}' in {where}: {error}")) from None
+    return settings

@@ -1,0 +1,84 @@
+"""Which alternative of a union was meant.
+
+Pydantic reports the errors of every member of a union. People meant one of them: these functions keep the
+errors of the member that fits best, and one error where no member fits at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from harness.source.document import DocumentPath
+
+Step = tuple[bool, int | str]
+
+_KEY_LABEL: Final = "[key]"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One error of a validation.
+
+    `steps` lead to the value: (True, a key or index of the document) or (False, the label of a union's
+    member). `key` is the key that is missing; `types` the error types of all members where none fits.
+    """
+
+    type: str
+    steps: tuple[Step, ...]
+    found: Any
+    message: str
+    context: dict[str, Any]
+    key: str | None = None
+    types: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> DocumentPath:
+        """Where the value stands in the document."""
+        return tuple(element for inside, element in self.steps if inside)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The error types it stands for."""
+        return self.types or (self.type,)
+
+    @property
+    def on_key(self) -> bool:
+        """The key is wrong, not its value."""
+        return bool(self.steps) and self.steps[-1] == (False, _KEY_LABEL)
+
+
+def chosen(findings: Sequence[Finding], depth: int = 0) -> list[Finding]:
+    """The findings without those of alternatives that were not meant. `depth` steps are settled already."""
+    kept: list[Finding] = []
+    unions: dict[tuple[Step, ...], dict[int | str, list[Finding]]] = {}
+    for finding in findings:
+        label = next((at for at in range(depth, len(finding.steps)) if not finding.steps[at][0]), None)
+        if label is None or finding.steps[label][1] == _KEY_LABEL:
+            kept.append(finding)
+        else:
+            point = finding.steps[:label]
+            unions.setdefault(point, {}).setdefault(finding.steps[label][1], []).append(finding)
+    for point, members in unions.items():
+        kept += _meant(len(point), list(members.values()))
+    return kept
+
+
+def _meant(point: int, members: list[list[Finding]]) -> list[Finding]:
+    """Of the members of a union `point` steps deep, the findings of the best; or one for all."""
+    settled = [chosen(member, point + 1) for member in members]
+    fitting = [member for member in settled if not any(_misfits(finding, point) for finding in member)]
+    if fitting:
+        return min(fitting, key=lambda member: (len(member), -max(len(finding.path) for finding in member)))
+    first = settled[0][0]
+    types = (kind for member in settled for finding in member for kind in finding.kinds)
+    return [replace(first, types=tuple(dict.fromkeys(types)))]
+
+
+def _misfits(finding: Finding, point: int) -> bool:
+    """The value itself, not something inside it, is of another type than this member takes."""
+    at_the_point = not any(inside for inside, _ in finding.steps[point:])
+    return at_the_point and all(
+        kind.endswith(("_type", "_parsing", "none_required")) for kind in finding.kinds
+    )

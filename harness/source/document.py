@@ -1,0 +1,250 @@
+"""A parsed file: plain data, and where each key and value stands.
+
+`read` and `parse` make documents of YAML and JSON; everything that is wrong with a text is raised as one
+`SourceError`, with a place for each problem. `merged` puts one document over another without losing places.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from harness.errors import ManifestError, Problem, SourceError, Span
+from harness.source import json, yaml
+from harness.source.place import Flaw, Lines, Place, Unreadable
+from harness.source.suggest import nearest
+from harness.source.yaml import Version
+
+DocumentPath = tuple[str | int, ...]
+
+MAX_BYTES: Final = 10 * 1024 * 1024
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+class Document:
+    """A file's data (`value`: dict, list, str, int, float, bool, None; dates in YAML 1.1) with its places.
+
+    `text` is the text the places point into; `file` is how messages name it. Treat `value` as read-only:
+    aliases of one YAML anchor share one object.
+    """
+
+    def __init__(self, file: str, value: Any, text: str, place: Place) -> None:
+        self.file, self.value, self.text = file, value, text
+        self._place = place
+
+    @cached_property
+    def _lines(self) -> Lines:
+        return Lines(self.text)
+
+    def span(self, path: Sequence[str | int] = ()) -> Span:
+        """Where the value at `path` stands; where nothing is there, its nearest ancestor that is."""
+        start, end, _ = self._walk(path)[0]
+        return self._lines.span(self.file, start, end)
+
+    def key_span(self, path: Sequence[str | int]) -> Span:
+        """Where the key at the end of `path` stands; for list items the item, as `span`."""
+        place, complete = self._walk(path[:-1])
+        children = place[2]
+        if complete and path and isinstance(children, dict) and path[-1] in children:
+            start, end, _ = children[str(path[-1])]
+            return self._lines.span(self.file, start, end)
+        return self.span(path)
+
+    def span_within(self, path: Sequence[str | int], line: int, column: int) -> Span:
+        """The place of a character inside the text value at `path`, by its line and column there (from 1).
+
+        Where the text is not written as it is read (escapes, folded lines), the place of the value.
+        """
+        start, end, _ = self._walk(path)[0]
+        lines = str(self.at(path).value).splitlines()
+        wanted = lines[line - 1] if line <= len(lines) else ""
+        bare = wanted.lstrip()
+        offset = self.text.find(bare.rstrip(), start, end)
+        if not bare or offset < 0:
+            return self.span(path)
+        offset += max(column - 1 - (len(wanted) - len(bare)), 0)
+        return self._lines.span(self.file, offset, offset + 1)
+
+    def at(self, path: Sequence[str | int]) -> Document:
+        """The part of the document at `path`, which must exist, as a document of the same file."""
+        value = self.value
+        for step in path:
+            value = value[step]
+        return self._with(value, self._walk(path)[0])
+
+    def with_value(self, value: Any) -> Document:
+        """The same places with other data of the same shape."""
+        return self._with(value, self._place)
+
+    def without(self, *keys: str) -> Document:
+        """This document's mapping without these keys."""
+        start, end, children = self._place
+        entries = children if isinstance(children, dict) else {}
+        value = {key: item for key, item in self.value.items() if key not in keys}
+        return self._with(value, (start, end, {key: entries[key] for key in value}))
+
+    def under(self, over: Document, whole: Callable[[DocumentPath, Any], bool] | None = None) -> Document:
+        """This document's mapping with that of `over` (a part of the same file) put over it.
+
+        Mappings are merged key by key, at every depth; anything else is replaced, and so is a mapping
+        that `whole(path, what stands over it)` says to keep whole.
+        """
+        keeps_whole = whole or (lambda _path, _value: False)
+        value, place = _merged((self.value, self._place), (over.value, over._place), (), keeps_whole)
+        return over._with(value, place)
+
+    def _with(self, value: Any, place: Place) -> Document:
+        part = Document(self.file, value, self.text, place)
+        if "_lines" in self.__dict__:
+            part.__dict__["_lines"] = self._lines
+        return part
+
+    def _walk(self, path: Sequence[str | int]) -> tuple[Place, bool]:
+        """The place at `path` or of its nearest ancestor, and whether `path` was walked to its end."""
+        place = self._place
+        for step in path:
+            children = place[2]
+            if (
+                isinstance(children, list)
+                and isinstance(step, int)
+                and -len(children) <= step < len(children)
+            ):
+                place = children[step]
+            elif isinstance(children, dict) and step in children:
+                place = children[str(step)][2]
+            else:
+                return place, False
+        return place, True
+
+
+_Placed = tuple[Any, Place]
+
+
+def _merged(
+    base: _Placed, over: _Placed, path: DocumentPath, whole: Callable[[DocumentPath, Any], bool]
+) -> _Placed:
+    below, above = base[1][2], over[1][2]
+    if not (isinstance(below, dict) and isinstance(above, dict)):  # exactly mappings have places by key
+        return over
+    if whole(path, over[0]):
+        return over
+    values, places = {**base[0], **over[0]}, {**below, **above}
+    for key in base[0].keys() & over[0].keys():
+        key_start, key_end, place = above[key]
+        lower = (base[0][key], below[key][2])
+        values[key], place = _merged(lower, (over[0][key], place), (*path, key), whole)
+        places[key] = (key_start, key_end, place)
+    return values, (over[1][0], over[1][1], places)
+
+
+def parse(
+    text: str,
+    *,
+    file: str,
+    yaml: Version = "1.1",
+    json: bool = False,
+    error: type[SourceError] = ManifestError,
+) -> Document:
+    """The document in `text`, JSON or YAML of that version. `file` is the name in messages.
+
+    Raises:
+        error: with all that is wrong with the text, each problem at its line and column.
+    """
+    text = text.removeprefix("\ufeff")
+    try:
+        _check_characters(text)
+        value, place = _load_json(text) if json else _load_yaml(text, yaml)
+    except Unreadable as unreadable:
+        raise error(_problems(unreadable, file, text)) from None
+    return Document(file, value, text, place)
+
+
+_load_json, _load_yaml = json.load, yaml.load
+
+
+def read(
+    path: str | Path,
+    *,
+    yaml: Version = "1.1",
+    error: type[SourceError] = ManifestError,
+    named_at: Span | None = None,
+) -> Document:
+    """The document in a file: JSON when its name ends in `.json`, else YAML of that version.
+
+    `named_at` is where the file is named, if that is a place in another file: a problem with the file as
+    a whole then points there.
+
+    Raises:
+        error: when there is no such file, or what is in it cannot be used (as `parse`).
+    """
+    path = Path(path)
+    name = shown_path(path)
+
+    def refuse(code: str, message: str, hint: str = "") -> NoReturn:
+        raise error(Problem(code, f"{name}: {message}", named_at, hint))
+
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        refuse("missing-file", "no such file", _similar_file(path))
+    except IsADirectoryError:
+        refuse("not-a-file", "this is a folder, not a file")
+    except (OSError, ValueError) as failure:
+        refuse("unreadable-file", f"cannot be read: {getattr(failure, 'strerror', None) or failure}")
+    if len(data) > MAX_BYTES:
+        refuse("too-large", f"larger than {MAX_BYTES // 1024**2} MiB")
+    if b"\0" in data:
+        refuse("not-text", "not a text file: it contains zero bytes")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as failure:
+        line = data.count(b"\n", 0, failure.start) + 1
+        refuse("not-text", f"not UTF-8: byte 0x{data[failure.start]:02x} in line {line}")
+    return parse(text, file=name, yaml=yaml, json=path.suffix.lower() == ".json", error=error)
+
+
+def shown_path(path: str | Path) -> str:
+    """The path as messages name it: from the current folder when it is below it, else as given."""
+    path = Path(path)
+    if path.is_absolute():
+        try:
+            return path.relative_to(Path.cwd()).as_posix()
+        except ValueError:
+            return path.as_posix()
+    return path.as_posix()
+
+
+def similar_path(path: Path) -> Path | None:
+    """The existing neighbour whose name is most like that of `path`, which does not exist."""
+    folder = path.parent
+    found = nearest(path.name, (entry.name for entry in folder.iterdir())) if folder.is_dir() else None
+    return folder / found if found else None
+
+
+def _similar_file(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f"the folder {shown_path(path.parent)} does not exist"
+    found = similar_path(path)
+    return f"did you mean '{shown_path(found)}'?" if found else ""
+
+
+def _check_characters(text: str) -> None:
+    if len(text) > MAX_BYTES:
+        raise Unreadable(Flaw("too-large", f"larger than {MAX_BYTES // 1024**2} MiB", 0, 0))
+    found = _SURROGATE.search(text)
+    if found:
+        raise Unreadable(Flaw("bad-surrogate", "half of a surrogate pair", found.start(), found.end()))
+
+
+def _problems(unreadable: Unreadable, file: str, text: str) -> list[Problem]:
+    lines = Lines(text)
+    problems = []
+    for flaw in unreadable.flaws:
+        first = "" if flaw.first is None else f" (first in line {lines.number(flaw.first)})"
+        span = lines.span(file, flaw.start, flaw.end)
+        problems.append(Problem(flaw.code, flaw.message + first, span, flaw.hint))
+    return problems

@@ -1,0 +1,86 @@
+"""`${VAR}` in the values of a document.
+
+Source: sherma.txt, "Environment variable substitution".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from harness.errors import ManifestError, Problem
+from harness.source.document import Document, DocumentPath
+
+_REFERENCE: Final = re.compile(
+    r"\$(?:(?P<dollar>\$)|\{(?P<name>[A-Z_][A-Z0-9_]*)(?::-(?P<default>[^}]*))?\})"
+)
+
+
+def substitute(document: Document, env: Mapping[str, str]) -> Document:
+    """The document with `${VAR}` and `${VAR:-default}` replaced in every text value (keys stay).
+
+    A name is `[A-Z_][A-Z0-9_]*`; the default, up to the first `}`, stands in for a variable that is unset
+    (an empty one is set). `$$` becomes `$` once, from left to right. Everything else stays: `$A`, `${1X}`,
+    `${lower}`. Places stay those of the file.
+
+    Raises:
+        ManifestError: naming all missing variables, sorted, with the place of each use.
+    """
+    substitution = _Substitution(env)
+    value = substitution.of(document.value, ())
+    if substitution.missing:
+        raise ManifestError(_problems(document, substitution.missing))
+    return document.with_value(value)
+
+
+class _Substitution:
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self.missing: list[tuple[str, DocumentPath]] = []
+        self._env = env
+        self._done: dict[int, Any] = {}  # aliases of one anchor share one object: id → its copy
+
+    def of(self, value: Any, path: DocumentPath) -> Any:
+        if isinstance(value, str):
+            return self._text(value, path) if "$" in value else value
+        if not isinstance(value, (dict, list)):
+            return value
+        if id(value) not in self._done:
+            if isinstance(value, dict):
+                self._done[id(value)] = {key: self.of(item, (*path, key)) for key, item in value.items()}
+            else:
+                self._done[id(value)] = [self.of(item, (*path, at)) for at, item in enumerate(value)]
+        return self._done[id(value)]
+
+    def _text(self, text: str, path: DocumentPath) -> str:
+        def replacement(found: re.Match[str]) -> str:
+            name, default = found["name"], found["default"]
+            if found["dollar"]:
+                return "$"
+            if name in self._env:
+                return self._env[name]
+            if default is None:
+                self.missing.append((name, path))
+                return found.group()
+            return str(default)
+
+        return _REFERENCE.sub(replacement, text)
+
+
+def _problems(document: Document, missing: list[tuple[str, DocumentPath]]) -> list[Problem]:
+    """One problem for each missing variable, sorted by name; the first names them all."""
+    first_use: dict[str, DocumentPath] = {}
+    for name, path in missing:
+        first_use.setdefault(name, path)
+    names = sorted(first_use)
+    hint = "give it a value under 'env' in the scenario, or a default: ${NAME:-default}"
+    if len(names) == 1:
+        message = f"the environment variable {names[0]} is not set"
+        return [Problem("missing-variable", message, document.span(first_use[names[0]]), hint)]
+    summary = f"the environment variables {', '.join(names)} are not set"
+    return [Problem("missing-variable", summary, document.span(first_use[names[0]]), hint)] + [
+        Problem(
+            "missing-variable", f"the environment variable {name} is not set", document.span(first_use[name])
+        )
+        for name in names[1:]
+    ]

@@ -1,0 +1,70 @@
+"""A problem as people see it: the message, the line it is about, and a caret under the place."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+from typing import Final
+
+from harness.errors import Problem, Span
+from harness.source.place import line
+
+_INDENT: Final = "    "
+_WIDTH: Final = 100
+_BEFORE: Final = 40
+
+
+def render(problem: Problem, text: str | None = None) -> str:
+    """`file:line:column: message`, the source line with its caret, and the hint.
+
+    `text` is the file's text when it is at hand; otherwise the file is read, and left out if it cannot be.
+    """
+    place = f"{problem.span}: " if problem.span else ""
+    parts = [f"{place}{problem.message}"]
+    shown = excerpt(problem.span, text) if problem.span else ""
+    if shown:
+        parts.append(shown)
+    if problem.hint:
+        parts.append(_INDENT + problem.hint)
+    return "\n".join(parts)
+
+
+def excerpt(span: Span, text: str | None = None) -> str:
+    """The line of `span`, indented, and under it `^~~~` as long as the span; "" when there is no such line.
+
+    Long lines are cut around the place; control characters are shown as `·`.
+    """
+    source = line(_read(span.file) if text is None else text, span.line)
+    if source is None:
+        return ""
+    source = "".join(c if c.isprintable() or c == "\t" else "·" for c in source)
+    start = min(max(span.column - 1, 0), len(source))
+    end = min(start + max(span.length, 1), max(len(source), start + 1))
+    source, start, end = _cut(source, start, end)
+    before = "".join("\t" if c == "\t" else " " * _cells(c) for c in source[:start])
+    marked = sum(_cells(c) for c in source[start:end]) or 1
+    return f"{_INDENT}{source}\n{_INDENT}{before}^{'~' * (marked - 1)}"
+
+
+def _cut(source: str, start: int, end: int) -> tuple[str, int, int]:
+    if len(source) <= _WIDTH:
+        return source, start, end
+    first = max(0, start - _BEFORE) if start > _WIDTH - _BEFORE else 0
+    last = min(len(source), first + _WIDTH)
+    head, tail = "…" if first else "", "…" if last < len(source) else ""
+    shift = len(head) - first
+    return head + source[first:last] + tail, start + shift, min(end, last) + shift
+
+
+def _cells(character: str) -> int:
+    """How many columns a terminal gives to a character."""
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _read(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,218 @@
+"""Python objects named by a dotted path, from folders that are not on the path of the process.
+
+Two suites may both have a `tools.py`. Modules found in given folders are therefore kept by folder, and put
+into `sys.modules` only in the company of their own folder: each is imported once, so its classes stay the
+same, and no suite sees another's. `sys.path` is as before when an import is over.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from harness.errors import HarnessError, Span
+from harness.source.document import shown_path
+from harness.source.suggest import did_you_mean, nearest
+
+_OWN: Final = str(Path(__file__).parent.parent)
+
+
+class ImportProblem(HarnessError):
+    """A dotted path that leads nowhere, or a module that fails while it is imported.
+
+    `message` names the dotted path; `span` is the line of the module that failed, if one did.
+    """
+
+    code = "import"
+
+    def __init__(self, dotted: str, message: str, hint: str = "", span: Span | None = None) -> None:
+        self.dotted, self.message, self.hint, self.span = dotted, message, hint, span
+        super().__init__(f"{message}\n    {hint}" if hint else message)
+
+
+def import_object(dotted: str, folders: Sequence[Path] = ()) -> Any:
+    """What `pkg.mod.attr` names (`attr` may be nested), with `folders` searched before everything else.
+
+    A module is executed once per folder; asking again gives the same objects. A module of the same name
+    that was loaded from another place is never returned for one that is in `folders`.
+
+    Raises:
+        ImportProblem: no such module or attribute (with the nearest name), or the module raised something.
+    """
+    parts = dotted.split(".")
+    if len(parts) < 2 or not all(part.isidentifier() for part in parts):
+        raise ImportProblem(
+            dotted, f"'{dotted}' is not a dotted path to an object, such as package.module.name"
+        )
+    roots = [Path(folder).resolve() for folder in folders]
+    with _importing(parts[0], roots):
+        found: Any = _module(parts[0], dotted, roots)
+        for at, part in enumerate(parts[1:], start=1):
+            found = _member(found, ".".join(parts[:at]), part, dotted, roots)
+    return found
+
+
+def _member(owner: Any, owner_name: str, name: str, dotted: str, folders: list[Path]) -> Any:
+    """The attribute `name`, or the submodule of that name."""
+    try:
+        return getattr(owner, name)
+    except AttributeError:
+        pass
+    except Exception as error:
+        raise ImportProblem(dotted, f"{owner_name}.{name} raised {_shown(error)}") from error
+    if isinstance(owner, ModuleType) and hasattr(owner, "__path__"):
+        submodule = f"{owner_name}.{name}"
+        if importlib.util.find_spec(submodule) is not None:
+            return _module(submodule, dotted, folders)
+    kind = "module" if isinstance(owner, ModuleType) else "object"
+    public = [option for option in dir(owner) if not option.startswith("_")]
+    message = f"cannot import '{dotted}': the {kind} '{owner_name}' has no '{name}'"
+    raise ImportProblem(dotted, message, did_you_mean(name, public))
+
+
+def _module(name: str, dotted: str, folders: list[Path]) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            raise _no_module(error.name, dotted, folders) from None
+        raise _failed(name, dotted, error) from error
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # a module may raise anything, SystemExit included
+        raise _failed(name, dotted, error) from error
+
+
+def _no_module(name: str, dotted: str, folders: list[Path]) -> ImportProblem:
+    options = sorted({option for folder in folders for option in _top_level_names(folder)})
+    similar = nearest(name, options)
+    looked_in = ", ".join(shown_path(folder) for folder in folders)
+    hint = f"did you mean '{similar}'?" if similar else f"looked in {looked_in}" if looked_in else ""
+    return ImportProblem(dotted, f"cannot import '{dotted}': there is no module '{name}'", hint)
+
+
+def _failed(name: str, dotted: str, error: BaseException) -> ImportProblem:
+    span = _raised_at(error)
+    place = f" ({span.file}:{span.line})" if span else ""
+    return ImportProblem(
+        dotted, f"cannot import '{dotted}': module {name} raised {_shown(error)}{place}", span=span
+    )
+
+
+def _shown(error: BaseException) -> str:
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _raised_at(error: BaseException) -> Span | None:
+    """The line of a user's module where an exception came from."""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return Span(shown_path(error.filename), error.lineno, error.offset or 1)
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((_OWN, "<")) and Path(frame.filename) != Path(importlib.__file__)
+    ]
+    if not frames or frames[-1].lineno is None:
+        return None
+    return Span(shown_path(frames[-1].filename), frames[-1].lineno, (frames[-1].colno or 0) + 1)
+
+
+# ---------------------------------------------------------------- which modules are whose
+
+_Modules = dict[str, ModuleType]
+
+_of_folder: Final[dict[Path, _Modules]] = {}
+"""Modules imported here, by the folder their top-level module stands in."""
+
+
+@contextmanager
+def _importing(top: str, folders: list[Path]) -> Iterator[None]:
+    """Imports see `folders` first, and of the modules imported here only those of `folders`."""
+    importlib.invalidate_caches()
+    ours = {id(module) for modules in _of_folder.values() for module in modules.values()}
+    for name in [name for name, module in sys.modules.items() if id(module) in ours]:
+        del sys.modules[name]
+    strangers = _take_strangers(top, folders)
+    for folder in reversed(folders):
+        sys.modules.update(_of_folder.get(folder, {}))
+    before = dict(sys.modules)
+    path = list(sys.path)
+    sys.path[:0] = [str(folder) for folder in folders]
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        _remember(folders, before)
+        sys.modules.update(strangers)
+
+
+def _take_strangers(top: str, folders: list[Path]) -> _Modules:
+    """Takes modules that hide one in `folders` out of the way, with their submodules.
+
+    Installed packages stay, unless it is `top` itself that is hidden: what is imported may need them.
+    """
+    names = {name for folder in folders for name in _top_level_names(folder) if not _is_installed(name)}
+    hiding = {name for name in names | {top} if _hides(name, folders)}
+    taken = [name for name in sys.modules if name.partition(".")[0] in hiding]
+    return {name: sys.modules.pop(name) for name in taken}
+
+
+def _hides(name: str, folders: list[Path]) -> bool:
+    """A module of this name is loaded, and `folders` have another one."""
+    loaded = sys.modules.get(name)
+    spec = PathFinder.find_spec(name, [str(folder) for folder in folders]) if loaded and folders else None
+    if loaded is None or spec is None:
+        return False
+    plain_folder = not spec.has_location and getattr(loaded, "__file__", None) is not None
+    return not plain_folder and _location(loaded) != _location(spec)
+
+
+def _is_installed(name: str) -> bool:
+    if name in sys.stdlib_module_names or name == __name__.partition(".")[0]:
+        return True
+    loaded = sys.modules.get(name)
+    places = _location(loaded) if loaded else ()
+    prefixes = (sys.prefix, sys.base_prefix)
+    return any(Path(place).is_relative_to(prefix) for place in places for prefix in prefixes)
+
+
+def _location(found: ModuleType | ModuleSpec) -> tuple[str, ...]:
+    """The file of a module, or the folders of a package without one."""
+    if isinstance(found, ModuleSpec):
+        file, folders = found.origin if found.has_location else None, found.submodule_search_locations
+    else:
+        file, folders = getattr(found, "__file__", None), getattr(found, "__path__", None)
+    return (str(Path(file).resolve()),) if file else tuple(str(Path(f).resolve()) for f in folders or ())
+
+
+def _remember(folders: list[Path], before: _Modules) -> None:
+    """Notes the modules that came in from `folders`."""
+    for name, module in list(sys.modules.items()):
+        if before.get(name) is module:
+            continue
+        location = _location(sys.modules.get(name.partition(".")[0], module))
+        folder = next((f for f in folders if any(_stands_in(Path(place), f) for place in location)), None)
+        if folder is not None:
+            _of_folder.setdefault(folder, {})[name] = module
+
+
+def _stands_in(place: Path, folder: Path) -> bool:
+    """A top-level module at `place` is found through `folder`."""
+    return place.parent == folder or (place.name == "__init__.py" and place.parent.parent == folder)
+
+
+def _top_level_names(folder: Path) -> list[str]:
+    if not folder.is_dir():
+        return []
+    return [
+        entry.stem for entry in folder.iterdir() if entry.suffix == ".py" or (entry / "__init__.py").is_file()
+    ]

@@ -1,0 +1,143 @@
+"""JSON with the place of every key and value.
+
+Values are those of `json.loads`. Stricter in what hurts people: duplicate keys, lone surrogates, `NaN` and
+`Infinity`, and nesting beyond a limit are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from json import JSONDecodeError
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import Any, Final, NoReturn
+
+from harness.source.place import MAX_DEPTH, MAX_NODES, Entry, Flaw, Place, Unreadable
+
+_SPACE: Final = re.compile(r"[ \t\n\r]*")
+_NUMBER: Final = re.compile(r"(-?(?:0|[1-9][0-9]*))(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_WORD: Final = re.compile(r"-?[A-Za-z_$][A-Za-z0-9_$]*")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_CONSTANTS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
+
+
+def load(text: str) -> tuple[Any, Place]:
+    """The value `text` holds, and its place.
+
+    Raises:
+        Unreadable: with every duplicate key, or the first thing that cannot be read at all.
+    """
+    reader = _Reader(text)
+    if reader.skip(0) == len(text):
+        raise Unreadable(Flaw("empty-file", "the file is empty", 0, 0))
+    value, place = reader.value(reader.skip(0), 0)
+    end = reader.skip(place[1])
+    if end != len(text):
+        reader.refuse(end, "text after the end of the JSON value")
+    if reader.flaws:
+        raise Unreadable(reader.flaws)
+    return value, place
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.flaws: list[Flaw] = []
+        self._nodes = 0
+
+    def skip(self, at: int) -> int:
+        found = _SPACE.match(self.text, at)
+        return found.end() if found else at
+
+    def value(self, at: int, depth: int) -> tuple[Any, Place]:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise Unreadable(Flaw("too-many-nodes", f"more than {MAX_NODES:,} values", at, at + 1))
+        first = self.text[at : at + 1]
+        if first in ("{", "["):
+            if depth >= MAX_DEPTH:
+                raise Unreadable(Flaw("too-deep", f"nested more than {MAX_DEPTH} levels deep", at, at + 1))
+            return self._object(at, depth) if first == "{" else self._array(at, depth)
+        if first == '"':
+            text, end = self._string(at)
+            return text, (at, end, None)
+        return self._number(at) if first and first in "-0123456789" else self._constant(at)
+
+    def _object(self, at: int, depth: int) -> tuple[dict[str, Any], Place]:
+        values: dict[str, Any] = {}
+        places: dict[str, Entry] = {}
+        end = self.skip(at + 1)
+        while self.text[end : end + 1] != "}" or values:
+            if self.text[end : end + 1] != '"':
+                self._expected(end, "a key in double quotes" if values else "a key in double quotes or '}'")
+            start = end
+            key, key_end = self._string(start)
+            colon = self.skip(key_end)
+            if self.text[colon : colon + 1] != ":":
+                self._expected(colon, "':' after the key")
+            value, place = self.value(self.skip(colon + 1), depth + 1)
+            if key in values:
+                flaw = Flaw(
+                    "duplicate-key", f"key '{key}' is given twice", start, key_end, first=places[key][0]
+                )
+                self.flaws.append(flaw)
+            else:
+                values[key], places[key] = value, (start, key_end, place)
+            end = self.skip(place[1])
+            if self.text[end : end + 1] != ",":
+                break
+            end = self.skip(end + 1)
+        if self.text[end : end + 1] != "}":
+            self._expected(end, "',' or '}'")
+        return values, (at, end + 1, places)
+
+    def _array(self, at: int, depth: int) -> tuple[list[Any], Place]:
+        values: list[Any] = []
+        places: list[Place] = []
+        end = self.skip(at + 1)
+        while self.text[end : end + 1] != "]" or values:
+            value, place = self.value(end, depth + 1)
+            values.append(value)
+            places.append(place)
+            end = self.skip(place[1])
+            if self.text[end : end + 1] != ",":
+                break
+            end = self.skip(end + 1)
+        if self.text[end : end + 1] != "]":
+            self._expected(end, "',' or ']'")
+        return values, (at, end + 1, places)
+
+    def _string(self, at: int) -> tuple[str, int]:
+        try:
+            text, end = scanstring(self.text, at + 1, True)
+        except JSONDecodeError as error:
+            self.refuse(error.pos, error.msg[0].lower() + error.msg[1:].removesuffix(" at"))
+        if _SURROGATE.search(text):
+            raise Unreadable(Flaw("bad-surrogate", "half of a surrogate pair in a text", at, end))
+        return text, end
+
+    def _number(self, at: int) -> tuple[int | float, Place]:
+        found = _NUMBER.match(self.text, at)
+        if found is None:
+            return self._constant(at)
+        whole, fraction, exponent = found.groups()
+        try:
+            number = float(found.group()) if fraction or exponent else int(whole)
+        except ValueError:
+            self.refuse(at, "this number has too many digits")
+        return number, (at, found.end(), None)
+
+    def _constant(self, at: int) -> tuple[Any, Place]:
+        found = _WORD.match(self.text, at)
+        word = found.group() if found else ""
+        if word not in _CONSTANTS:
+            self._expected(at, "a value")
+        return _CONSTANTS[word], (at, at + len(word), None)
+
+    def _expected(self, at: int, what: str) -> NoReturn:
+        word = _WORD.match(self.text, at)
+        shown = word.group() if word else self.text[at : at + 1]
+        found = f"found '{shown}'" if shown else "the file ends"
+        self.refuse(at, f"expected {what}, {found}", at + len(shown))
+
+    def refuse(self, at: int, message: str, end: int | None = None) -> NoReturn:
+        raise Unreadable(Flaw("syntax", f"not valid JSON: {message}", at, end or at + 1))

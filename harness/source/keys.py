@@ -1,0 +1,64 @@
+"""Which keys a pydantic model takes at some place: the models found by following a path of its fields."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, RootModel, Tag
+
+from harness.source.alternatives import Step
+
+
+def models_at(model: type[BaseModel], steps: Sequence[Step]) -> list[type[BaseModel]]:
+    """The models that may stand where `steps` lead, of a union those that the labels name."""
+    members = list(_members(model))
+    for inside, element in steps:
+        if inside:
+            members = [found for member, _ in members for found in _below(member, element)]
+        else:
+            members = [member for member in members if _is_called(member, element)] or members
+    return [member for member, _ in members if isinstance(member, type) and issubclass(member, BaseModel)]
+
+
+_Member = tuple[Any, str | None]  # a type that is no union, and its tag
+
+
+def _members(annotation: Any, tag: str | None = None) -> Iterator[_Member]:
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        inner, *metadata = get_args(annotation)
+        yield from _members(inner, next((m.tag for m in metadata if isinstance(m, Tag)), tag))
+    elif origin in (Union, types.UnionType):
+        for member in get_args(annotation):
+            yield from _members(member, tag)
+    elif isinstance(annotation, type) and origin is None and issubclass(annotation, RootModel):
+        yield from _members(annotation.model_fields["root"].annotation, tag)
+    else:
+        yield annotation, tag
+
+
+def _below(member: Any, element: int | str) -> Iterable[_Member]:
+    """What stands in a list or mapping of this type, or under this key of the model."""
+    if isinstance(member, type) and get_origin(member) is None and issubclass(member, BaseModel):
+        for name, field in member.model_fields.items():
+            if element == (field.alias or name):
+                return _members(field.annotation)
+        return ()
+    arguments = get_args(member)
+    if not arguments:
+        return ()
+    return _members(arguments[0] if isinstance(element, int) else arguments[-1])
+
+
+def _is_called(member: _Member, label: int | str) -> bool:
+    kind, tag = member
+    if tag is not None:
+        return tag == label
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        return False
+    if kind.__name__ == label:
+        return True
+    annotations = (field.annotation for field in kind.model_fields.values())
+    return any(get_origin(a) is Literal and label in get_args(a) for a in annotations)

@@ -1,0 +1,237 @@
+"""Documents checked against pydantic models, with problems people can act on.
+
+`validate` gives an instance of the model, or raises with one located problem for each mistake: an unknown
+key points at the key and names the nearest one, a union speaks of the alternative that was meant. A validator
+that has more to say than a message raises `mistaken(...)`.
+
+A model names itself in messages with `model_config = ConfigDict(title="a stub")`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from harness.errors import ManifestError, Problem, SourceError
+from harness.source.alternatives import Finding, chosen
+from harness.source.document import Document, DocumentPath
+from harness.source.keys import models_at
+from harness.source.suggest import did_you_mean
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What a validator found wrong; `at` leads from the validated value to the place, `on_key` to its key.
+
+    `within` is the line and column (from 1) inside a text value, for languages of their own.
+    """
+
+    message: str
+    at: DocumentPath = ()
+    on_key: bool = False
+    within: tuple[int, int] | None = None
+    code: str = "bad-value"
+    hint: str = ""
+
+
+def mistaken(*mistakes: Mistake) -> PydanticCustomError:
+    """The exception for a pydantic validator to raise: each mistake becomes a problem of its own."""
+    text = "; ".join(mistake.message for mistake in mistakes)
+    return PydanticCustomError("mistaken", "{text}", {"text": text, "mistakes": mistakes})
+
+
+def validate(
+    model: type[Model],
+    document: Document,
+    path: DocumentPath = (),
+    *,
+    error: type[SourceError] = ManifestError,
+) -> Model:
+    """The value at `path` of the document, as an instance of `model`.
+
+    Raises:
+        error: with every mistake, in the order of the file. Codes: `unknown-key`, `missing-key`,
+            `wrong-type`, `bad-value`, and what validators gave to `mistaken`.
+    """
+    part = document.at(path) if path else document
+    try:
+        return model.model_validate(part.value)
+    except ValidationError as invalid:
+        details = invalid.errors(include_url=False)
+    findings = chosen([_finding(detail, part.value) for detail in details])
+    problems = [problem for finding in findings for problem in _problems(finding, model, part)]
+    raise error(in_file_order(problems)) from None
+
+
+def in_file_order(problems: Iterable[Problem]) -> list[Problem]:
+    """The problems by line and column, each once."""
+    unique = dict.fromkeys(problems)
+    return sorted(unique, key=lambda p: (p.span.line, p.span.column) if p.span else (0, 0))
+
+
+def describe(value: Any) -> str:
+    """A value in a few words, for "expected …, found …"."""
+    if value is None:
+        return "nothing (null)"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f"text '{value}'" if len(value) <= 40 else f"text '{value[:40]}…'"
+    if isinstance(value, (int, float)):
+        return f"the number {value}"
+    if isinstance(value, Mapping):
+        return "a mapping" if value else "an empty mapping"
+    if isinstance(value, Sequence):
+        return "a list" if value else "an empty list"
+    return f"a {type(value).__name__}"
+
+
+# ---------------------------------------------------------------- where
+
+
+def _finding(detail: ErrorDetails, root: Any) -> Finding:
+    """One pydantic error, its `loc` told apart into steps of the document and labels of alternatives."""
+    loc = detail["loc"]
+    key = None
+    if detail["type"] == "missing" and loc:
+        loc, key = loc[:-1], str(loc[-1])
+    readings = list(islice(_readings(loc, root), 32))
+    steps = next((steps for steps, value in readings if value is detail["input"]), readings[0][0])
+    return Finding(detail["type"], steps, detail["input"], detail["msg"], detail.get("ctx") or {}, key)
+
+
+def _readings(
+    loc: tuple[int | str, ...], value: Any
+) -> Iterable[tuple[tuple[tuple[bool, int | str], ...], Any]]:
+    """The ways to read `loc`: (is it a step of the document?, its element) …, and the value it leads to.
+
+    Pydantic mixes the names of union members into `loc`; where one is also a key, both readings are given.
+    """
+    if not loc:
+        yield (), value
+        return
+    first, rest = loc[0], loc[1:]
+    inside = isinstance(value, dict) and first in value
+    if inside or (isinstance(value, list) and isinstance(first, int) and 0 <= first < len(value)):
+        for steps, found in _readings(rest, value[first]):
+            yield ((True, first), *steps), found
+    for steps, found in _readings(rest, value):
+        yield ((False, first), *steps), found
+
+
+# ---------------------------------------------------------------- what
+
+
+_EXPECTED: Final[dict[str, str]] = {
+    "string_type": "text",
+    "string_sub_type": "text",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "set_type": "a list",
+    "dict_type": "a mapping",
+    "mapping_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "none_required": "nothing",
+}
+_QUOTED: Final = re.compile(r"'((?:[^'\\]|\\.)*)'")
+
+
+def _problems(finding: Finding, model: type[BaseModel], document: Document) -> list[Problem]:
+    path = finding.path
+    if finding.type == "mistaken":
+        return [_of_mistake(mistake, path, document) for mistake in finding.context["mistakes"]]
+    if finding.type == "extra_forbidden":
+        models = models_at(model, finding.steps[:-1])
+        known = dict.fromkeys(key for candidate in models for key in keys_of(candidate))
+        message = f"unknown key '{path[-1]}'{_within(models)}"
+        return [Problem("unknown-key", message, document.key_span(path), did_you_mean(str(path[-1]), known))]
+    if finding.type == "missing":
+        message = f"missing key '{finding.key}'{_within(models_at(model, finding.steps))}"
+        return [Problem("missing-key", message, document.span(path))]
+    if finding.type == "union_tag_not_found" and "discriminator" in finding.context:
+        message = f"missing key {finding.context['discriminator']}"
+        return [Problem("missing-key", message, document.span(path))]
+    if finding.type == "union_tag_invalid":
+        path = (*path, finding.context["discriminator"].strip("'"))
+    code, message, hint = _judged(finding, path)
+    span = document.key_span(path) if finding.on_key else document.span(path)
+    return [Problem(code, message, span, hint)]
+
+
+def _of_mistake(mistake: Mistake, path: DocumentPath, document: Document) -> Problem:
+    path = (*path, *mistake.at)
+    if mistake.within:
+        span = document.span_within(path, *mistake.within)
+    else:
+        span = document.key_span(path) if mistake.on_key else document.span(path)
+    return Problem(mistake.code, mistake.message, span, mistake.hint)
+
+
+def _judged(finding: Finding, path: DocumentPath) -> tuple[str, str, str]:
+    """Code, message and hint of a value that is of the wrong type, or not a good one."""
+    name, found = _name(path), describe(finding.context.get("tag", finding.found))
+    expected = [_EXPECTED[kind] for kind in finding.kinds if kind in _EXPECTED]
+    if expected:
+        *others, last = dict.fromkeys(expected)
+        wanted = f"{', '.join(others)} or {last}" if others else last
+        scalar = isinstance(finding.found, (bool, int, float)) and wanted == "text"
+        return (
+            "wrong-type",
+            f"{name}expected {wanted}, found {found}",
+            "quote it to make it text" if scalar else "",
+        )
+    if finding.type in ("literal_error", "enum", "union_tag_invalid"):
+        options = _QUOTED.findall(
+            str(finding.context.get("expected") or finding.context.get("expected_tags"))
+        )
+        word = str(finding.context.get("tag", finding.found))
+        listed = ", ".join(options)
+        hint = did_you_mean(word, options)
+        message = f"{name}expected {'one of ' if len(options) > 1 else ''}{listed}, found {found}"
+        return "bad-value", message, hint if hint.startswith("did") else ""
+    if finding.type in ("value_error", "assertion_error"):
+        return "bad-value", str(finding.context.get("error", finding.message)), ""
+    return "bad-value", f"{name}{_plain(finding.message)}, found {found}", ""
+
+
+def _plain(message: str) -> str:
+    """Pydantic's own text, without its words."""
+    message = re.sub(r"^(Input|String|List|Dictionary|Value|Tuple) should ", "must ", message)
+    message = re.sub(r"( after validation)?, not \d+$", "", message)
+    return message[:1].lower() + message[1:]
+
+
+def _name(path: DocumentPath) -> str:
+    """How messages name a value: its key, with the numbers after it."""
+    for at in range(len(path) - 1, -1, -1):
+        if isinstance(path[at], str):
+            return f"{path[at]}{''.join(f'[{step}]' for step in path[at + 1 :])}: "
+    return ""
+
+
+def _within(models: Sequence[type[BaseModel]]) -> str:
+    titles = dict.fromkeys(model.model_config.get("title") for model in models)
+    title = next(iter(titles)) if len(titles) == 1 else None
+    return f" in {title}" if title else ""
+
+
+def keys_of(model: type[BaseModel]) -> list[str]:
+    """The keys a model takes, in its order, as they are written."""
+    return [field.alias or name for name, field in model.model_fields.items()]

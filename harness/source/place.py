@@ -1,0 +1,70 @@
+"""Where every value of a parsed text stands, and what makes a text unreadable.
+
+A place is `(start, end, children)`: character offsets into the text, and below a list the places of its
+items, below a mapping `(start of the key, end of the key, place of the value)` by key. Offsets become
+lines and columns only when somebody asks, so that reading stays cheap.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from harness.errors import Span
+
+Place: TypeAlias = "tuple[int, int, Children]"
+Entry: TypeAlias = "tuple[int, int, Place]"
+Children: TypeAlias = "list[Place] | dict[str, Entry] | None"
+
+MAX_DEPTH: Final = 100
+MAX_NODES: Final = 1_000_000
+
+_LINE_BREAK = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """One reason why a text cannot be read; `start` and `end` are offsets, `code` as in `Problem`."""
+
+    code: str
+    message: str
+    start: int
+    end: int
+    hint: str = ""
+    first: int | None = None  # offset of the other place the message speaks of, if any
+
+
+class Unreadable(Exception):
+    """A text is not what its format allows. Never leaves `harness.source`."""
+
+    def __init__(self, flaws: Flaw | Iterable[Flaw]) -> None:
+        self.flaws: tuple[Flaw, ...] = (flaws,) if isinstance(flaws, Flaw) else tuple(flaws)
+        super().__init__("; ".join(flaw.message for flaw in self.flaws))
+
+
+class Lines:
+    r"""The lines of a text; they end at `\n`, `\r\n` or `\r`, as editors count them."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._starts = [0, *(found.end() for found in _LINE_BREAK.finditer(text))]
+
+    def span(self, file: str, start: int, end: int) -> Span:
+        """The span of `text[start:end]`, cut at the end of its first line."""
+        start = min(start, len(self._text))
+        line = bisect_right(self._starts, start)
+        first = _LINE_BREAK.split(self._text[start:end], maxsplit=1)[0].rstrip()
+        return Span(file, line, start - self._starts[line - 1] + 1, len(first))
+
+    def number(self, offset: int) -> int:
+        """The line `offset` is in, from 1."""
+        return bisect_right(self._starts, offset)
+
+
+def line(text: str, number: int) -> str | None:
+    """Line `number` (from 1) without its break, or None when the text is shorter."""
+    lines = _LINE_BREAK.split(text)
+    return lines[number - 1] if 0 < number <= len(lines) else None

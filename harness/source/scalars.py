@@ -1,0 +1,85 @@
+"""What a YAML scalar means, by version.
+
+* 1.1 as PyYAML's `safe_load` has it: `yes` and `on` are booleans, `012` is ten, `1:30` is ninety, dates
+  are `datetime` values;
+* 1.2, core schema: only `true` and `false` are booleans, `012` is twelve, dates are text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import yaml as pyyaml
+from yaml.constructor import SafeConstructor
+from yaml.nodes import ScalarNode
+
+Resolve = Callable[[str], Any]
+"""From a plain scalar to its value; raises ValueError for a date or number that does not exist."""
+
+PREFIX: Final = "tag:yaml.org,2002:"
+
+
+def resolve_1_1(text: str) -> Any:
+    """What PyYAML's `SafeLoader` makes of a plain scalar."""
+    for tag, pattern in pyyaml.SafeLoader.yaml_implicit_resolvers.get(text[:1], ()):
+        if pattern.match(text):
+            if tag in _TEXT_TAGS_1_1:
+                return text
+            return SafeConstructor.yaml_constructors[tag](_CONSTRUCTOR, ScalarNode(tag, text))
+    return text
+
+
+_CONSTRUCTOR: Final = SafeConstructor()
+_TEXT_TAGS_1_1: Final = {PREFIX + "merge", PREFIX + "value", PREFIX + "yaml"}
+
+_CORE_WORDS: Final[dict[str, Any]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+    **{sign + word: float(sign + "inf") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")},
+}
+_CORE_NUMBER: Final = re.compile(
+    r"(?P<int>[-+]?[0-9]+)|0o(?P<oct>[0-7]+)|0x(?P<hex>[0-9a-fA-F]+)"
+    r"|(?P<float>[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)"
+)
+_CORE_FIRST: Final = frozenset("~nNtTfF.+-0123456789")
+
+
+def resolve_1_2(text: str) -> Any:
+    """What the core schema makes of a plain scalar. Source: YAML 1.2.2, 10.3.2."""
+    if text and text[0] not in _CORE_FIRST:
+        return text
+    if text in _CORE_WORDS:
+        return _CORE_WORDS[text]
+    found = _CORE_NUMBER.fullmatch(text)
+    if found is None:
+        return text
+    match found.lastgroup:
+        case "int":
+            return int(text)
+        case "oct":
+            return int(found["oct"], 8)
+        case "hex":
+            return int(found["hex"], 16)
+        case _:
+            return float(text)
+
+
+def tagged(tag: str, text: str, resolve: Resolve) -> Any:
+    """What `!!tag text` means; raises ValueError when it means nothing, LookupError for an unknown tag."""
+    if tag == "str":
+        return text
+    if tag == "null":
+        return None
+    value = resolve(text)
+    if tag == "float":
+        return float(value if type(value) in (int, float) else text)
+    if type(value).__name__ in _TYPES_OF_TAG[tag]:
+        return value
+    raise ValueError
+
+
+_TYPES_OF_TAG: Final = {"int": ("int",), "bool": ("bool",), "timestamp": ("date", "datetime")}

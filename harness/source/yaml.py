@@ -1,0 +1,326 @@
+"""YAML with the place of every key and value, read in one pass over the parser's events.
+
+PyYAML's parser (libyaml's when it is there) reports events; this module makes plain Python data of them
+and notes where each stands. What a scalar means depends on the version (`harness.source.scalars`).
+
+Stricter than YAML in what hurts people: duplicate keys, keys that are not text, tags beyond the standard
+ones, several documents, and anything too deep or (once its aliases are written out) too large are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, Literal
+
+import yaml as pyyaml
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+from yaml.reader import Reader
+
+from harness.source.place import MAX_DEPTH, MAX_NODES, Children, Flaw, Lines, Place, Unreadable
+from harness.source.scalars import PREFIX, Resolve, resolve_1_1, resolve_1_2, tagged
+from harness.source.suggest import did_you_mean
+
+Version = Literal["1.1", "1.2"]
+
+_LOADER: Final[Any] = getattr(pyyaml, "CSafeLoader", pyyaml.SafeLoader)
+
+
+def load(text: str, version: Version = "1.1") -> tuple[Any, Place]:
+    """The value of the only document in `text`, and its place.
+
+    Aliases of one anchor share one Python object.
+
+    Raises:
+        Unreadable: with every duplicate or unusable key, or the first thing that cannot be read at all.
+    """
+    builder = _Builder(resolve_1_1 if version == "1.1" else resolve_1_2)
+    try:
+        builder.build(pyyaml.parse(text, Loader=_LOADER))
+    except pyyaml.YAMLError as error:
+        raise Unreadable(_syntax_flaw(error, text, builder.opened)) from None
+    if builder.flaws:
+        raise Unreadable(builder.flaws)
+    if builder.root is None:
+        raise Unreadable(Flaw("empty-file", "the file is empty", 0, 0))
+    return builder.root
+
+
+class _Frame:
+    """A list or mapping that is still open."""
+
+    __slots__ = (
+        "anchor",
+        "height",
+        "key",
+        "key_end",
+        "key_start",
+        "merges",
+        "nodes",
+        "places",
+        "start",
+        "value",
+    )
+
+    def __init__(self, value: Any, start: int, anchor: str | None, nodes: int) -> None:
+        self.value = value
+        self.places: Any = [] if type(value) is list else {}
+        self.start, self.anchor = start, anchor
+        self.nodes = nodes  # read before this one opened
+        self.height = 1
+        self.key: Any = _NO_KEY
+        self.key_start = self.key_end = 0
+        self.merges: tuple[Any, Place] | None = None
+
+
+_NO_KEY: Final = object()
+_MERGE: Final = object()
+_REFUSED: Final = object()
+
+_Anchored = tuple[Any, Children, int, int]  # value, children, nodes, height
+
+
+class _Builder:
+    def __init__(self, resolve: Resolve) -> None:
+        self.root: tuple[Any, Place] | None = None
+        self.flaws: list[Flaw] = []
+        self._resolve = resolve
+        self._stack: list[_Frame] = []
+        self._anchors: dict[str, _Anchored | None] = {}  # None: still open
+        self._nodes = 0
+        self._documents = 0
+
+    @property
+    def opened(self) -> list[int]:
+        """Where the lists and mappings that are still open began."""
+        return [frame.start for frame in self._stack]
+
+    def build(self, events: Iterator[Event]) -> None:
+        for event in events:
+            kind = type(event)
+            if kind is ScalarEvent:
+                self._scalar(event)
+            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+                self._close(event)
+            elif kind is MappingStartEvent:
+                self._open(event, {}, "map")
+            elif kind is SequenceStartEvent:
+                self._open(event, [], "seq")
+            elif kind is AliasEvent:
+                self._alias(event)
+            elif kind is DocumentStartEvent:
+                self._document(event)
+
+    def _document(self, event: Any) -> None:
+        self._documents += 1
+        if self._documents > 1:
+            start = event.start_mark.index
+            raise Unreadable(
+                Flaw("several-documents", "a second YAML document in one file", start, start + 3)
+            )
+
+    def _scalar(self, event: Any) -> None:
+        text: str = event.value
+        start, end = event.start_mark.index, event.end_mark.index
+        tag = event.tag
+        self._count(1, start, end)
+        if tag is None or tag == "!":
+            plain = event.implicit[0]
+            value = self._plain(text, start, end) if plain else text
+        else:
+            plain = False
+            value = self._explicit(tag, text, start, end)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = (value, None, 1, 0)
+        if not self._stack:
+            empty = value is None and start == end
+            self.root = None if empty else (value, (start, end, None))
+        else:
+            self._add(value, (start, end, None), plain and text == "<<")
+
+    def _plain(self, text: str, start: int, end: int) -> Any:
+        try:
+            return self._resolve(text)
+        except ValueError:
+            shown = text if len(text) <= 40 else f"{text[:40]}…"
+            flaw = Flaw(
+                "bad-value",
+                f"{shown} is not a number or date that exists",
+                start,
+                end,
+                "quote it to keep it text",
+            )
+            raise Unreadable(flaw) from None
+
+    def _explicit(self, tag: str, text: str, start: int, end: int) -> Any:
+        name = tag.removeprefix(PREFIX)
+        try:
+            return tagged(name, text, self._resolve)
+        except KeyError:
+            raise _unknown_tag(tag, start, end) from None
+        except ValueError:
+            raise Unreadable(Flaw("bad-value", f"{text!r} is no {name}", start, end)) from None
+
+    def _open(self, event: Any, value: Any, tag: str) -> None:
+        start, end = event.start_mark.index, event.end_mark.index
+        if event.tag not in (None, "!", PREFIX + tag):
+            raise _unknown_tag(event.tag, start, end)
+        stack = self._stack
+        if stack and stack[-1].key is _NO_KEY and type(stack[-1].value) is dict:
+            raise Unreadable(
+                Flaw("key-not-text", "a key must be text, not a list or mapping", start, start + 1)
+            )
+        self._count(1, start, end)
+        if len(stack) >= MAX_DEPTH:
+            raise _too_deep(start)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
+        stack.append(_Frame(value, start, event.anchor, self._nodes - 1))
+
+    def _close(self, event: Any) -> None:
+        frame = self._stack.pop()
+        value, places = frame.value, frame.places
+        if frame.merges is not None:
+            value, places = self._merged(frame, *frame.merges)
+        if frame.anchor is not None:
+            self._anchors[frame.anchor] = (value, places, self._nodes - frame.nodes, frame.height)
+        place = (frame.start, event.end_mark.index, places)
+        if self._stack:
+            parent = self._stack[-1]
+            parent.height = max(parent.height, frame.height + 1)
+            self._add(value, place, False)
+        else:
+            self.root = (value, place)
+
+    def _alias(self, event: Any) -> None:
+        name: str = event.anchor
+        start, end = event.start_mark.index, event.end_mark.index
+        if name not in self._anchors:
+            hint = did_you_mean(name, self._anchors)
+            raise Unreadable(
+                Flaw("unknown-anchor", f"no anchor '&{name}' stands before this", start, end, hint)
+            )
+        anchored = self._anchors[name]
+        if anchored is None:
+            raise Unreadable(Flaw("recursive-alias", f"'*{name}' stands inside '&{name}' itself", start, end))
+        value, children, nodes, height = anchored
+        self._count(nodes, start, end)
+        if len(self._stack) + height > MAX_DEPTH:
+            raise _too_deep(start)
+        if self._stack:  # a document that is one alias cannot have an anchor before it
+            frame = self._stack[-1]
+            frame.height = max(frame.height, height + 1)
+            self._add(value, (start, end, children), False)
+
+    def _add(self, value: Any, place: Place, merge: bool) -> None:
+        """Put a value into the open list or mapping: an item, a key, or the value of the key before."""
+        frame = self._stack[-1]
+        key = frame.key
+        if type(frame.value) is list:
+            frame.value.append(value)
+            frame.places.append(place)
+        elif key is _NO_KEY:
+            frame.key = self._key(frame, value, place, merge)
+            frame.key_start, frame.key_end = place[0], place[1]
+        else:
+            if key is _MERGE:
+                frame.merges = (value, place)
+            elif key is not _REFUSED:
+                frame.value[key] = value
+                frame.places[key] = (frame.key_start, frame.key_end, place)
+            frame.key = _NO_KEY
+
+    def _key(self, frame: _Frame, key: Any, place: Place, merge: bool) -> Any:
+        start, end, _ = place
+        if merge:
+            if frame.merges is not None:
+                hint = "merge several with a list: '<<: [*a, *b]'"
+                self.flaws.append(Flaw("duplicate-key", "'<<' is given twice", start, end, hint))
+            return _MERGE
+        if type(key) is not str:
+            message = f"this key is read as {_noun(key)}, not as text"
+            self.flaws.append(Flaw("key-not-text", message, start, end, "quote it"))
+            return _REFUSED
+        if key in frame.value:
+            first = frame.places[key][0]
+            self.flaws.append(Flaw("duplicate-key", f"key '{key}' is given twice", start, end, first=first))
+            return _REFUSED
+        return key
+
+    def _merged(self, frame: _Frame, value: Any, place: Place) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The mapping with what `<<` brings put under it; of a list, earlier mappings win."""
+        start, end, children = place
+        sources: list[Any] = value if type(value) is list else [value]
+        places: list[Any] = [p[2] for p in children] if isinstance(children, list) else [children]
+        if any(type(source) is not dict for source in sources):
+            message = "'<<' merges a mapping or a list of mappings"
+            raise Unreadable(Flaw("bad-value", f"{message}, not {_noun(value)}", start, end))
+        values: dict[str, Any] = {}
+        marks: dict[str, Any] = {}
+        for source, marked in zip(reversed(sources), reversed(places), strict=True):
+            values.update(source)
+            marks.update(marked)
+        return values | frame.value, marks | frame.places
+
+    def _count(self, nodes: int, start: int, end: int) -> None:
+        self._nodes += nodes
+        if self._nodes > MAX_NODES:
+            message = f"more than {MAX_NODES:,} values, aliases written out"
+            raise Unreadable(Flaw("too-many-nodes", message, start, end))
+
+
+def _noun(value: Any) -> str:
+    names = {"NoneType": "null", "bool": "a boolean", "dict": "a mapping", "list": "a list", "str": "text"}
+    name = type(value).__name__
+    return names.get(name, "a date" if name.startswith("date") else "a number")
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def _unknown_tag(tag: str, start: int, end: int) -> Unreadable:
+    shown = tag.replace(PREFIX, "!!")
+    return Unreadable(
+        Flaw("unknown-tag", f"the tag {shown} cannot be used here", start, end, "write plain YAML data")
+    )
+
+
+def _too_deep(start: int) -> Unreadable:
+    return Unreadable(Flaw("too-deep", f"nested more than {MAX_DEPTH} levels deep", start, start + 1))
+
+
+def _syntax_flaw(error: pyyaml.YAMLError, text: str, opened: list[int]) -> Flaw:
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        found = Reader.NON_PRINTABLE.search(text)
+        start = found.start() if found else 0
+        shown = f"U+{ord(found.group()):04X}" if found else "a control character"
+        return Flaw("syntax", f"not valid YAML: the character {shown} is not allowed", start, start + 1)
+    start = min(mark.index, len(text.rstrip()))
+    bracket = text[opened[-1] : opened[-1] + 1] if opened else ""
+    if start == len(text.rstrip()) and bracket in ("[", "{"):
+        return Flaw("syntax", f"not valid YAML: this '{bracket}' is never closed", opened[-1], opened[-1] + 1)
+    problem = str(getattr(error, "problem", "")) or "it cannot be parsed"
+    message = f"not valid YAML: {problem}"
+    context, begun = getattr(error, "context", None), getattr(error, "context_mark", None)
+    if context and begun is not None:
+        message += f" {context} that begins in line {Lines(text).number(begun.index)}"
+    return Flaw("syntax", message, start, start + 1, _syntax_hint(problem, text[start : start + 1]))
+
+
+def _syntax_hint(problem: str, character: str) -> str:
+    if character == "\t":
+        return "indent with spaces: YAML does not take tabs"
+    if "cannot start any token" in problem:
+        return f"quote a text that starts with '{character}'"
+    if "mapping values are not allowed" in problem:
+        return "quote a text that contains ': '"
+    return ""

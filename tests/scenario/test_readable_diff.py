@@ -1,0 +1,54 @@
+"""The exact texts of differences."""
+
+import pytest
+
+from harness.scenario.diff import readable_diff
+
+LONG = "Dear customer, thank you for writing. We looked at your order and at all that came with it; "
+
+GOLDEN = [
+    ({"a": 1}, {"a": 1, "b": 2}, ""),
+    ("billing", "refund", "expected billing, was refund"),
+    ({"intent": "billing"}, {"intent": "refund"}, "intent: expected billing, was refund"),
+    ({"n": 1}, {"n": "1"}, "n: expected 1, was '1'"),
+    ({"n": True}, {"n": 1}, "n: expected true, was 1"),
+    ({"n": 1}, {"n": None}, "n: expected 1, was null"),
+    ({"n": 1}, {}, "n: expected 1, was nothing"),
+    (
+        {"order": {"total": {"$gt": 10}, "id": 7}},
+        {"order": {"total": 3, "id": 7}},
+        "order.total: expected {$gt: 10}, was 3 (is not > 10)",
+    ),
+    ({"a": {"b": 1}}, {"a": [1]}, "a: expected {b: 1}, was [1]"),
+    ({"tags": ["x"]}, {"tags": []}, "tags: expected [x], was [] (expected 1 item, was 0 items)"),
+    ({"$exact": {"a": 1}}, {"a": 1, "b": 2}, "expected {$exact: {a: 1}}, was {a: 1, b: 2} (b: not expected)"),
+    ({"text": "one\ntwo"}, {"text": "one"}, 'text: expected "one\\ntwo", was one'),
+    (
+        {"messages": [{"content": LONG + "your refund was issued today."}]},
+        {"messages": [{"content": LONG + "we refuse to pay."}]},
+        "messages[0].content:\n"
+        "  expected: … that came with it; your refund was issued today.\n"
+        "  actual:   … that came with it; we refuse to pay.",
+    ),
+    (
+        {"body": {"$contains": "refund"}},
+        {"body": LONG * 2},
+        "body:\n"
+        "  expected: {$contains: refund}\n"
+        "  actual:   'Dear customer, thank you for writing. We looked at your order and at all that came with "
+        "it; Dear c…\n"
+        '  because:  does not contain "refund"',
+    ),
+]
+
+
+@pytest.mark.parametrize(("expected", "actual", "text"), GOLDEN)
+def test_a_difference_reads(expected, actual, text):
+    assert readable_diff(expected, actual) == text
+
+
+def test_many_differences_are_cut():
+    lines = readable_diff({f"k{i}": 0 for i in range(13)}, {}).splitlines()
+
+    assert len(lines) == 11
+    assert lines[-1] == "… and 3 more"

@@ -1,0 +1,74 @@
+"""Problems as people see them: exact texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import Problem, Span
+from harness.source.excerpt import excerpt, render
+from harness.source.suggest import did_you_mean, nearest
+
+
+def test_a_problem_shows_its_line_a_caret_and_the_hint() -> None:
+    text = "a: 1\n  - repaly: hi\n"
+    problem = Problem(
+        "unknown-key", "unknown key 'repaly' in a stub", Span("t.yaml", 2, 5, 6), "did you mean 'reply'?"
+    )
+    assert render(problem, text) == (
+        "t.yaml:2:5: unknown key 'repaly' in a stub\n"
+        "      - repaly: hi\n"
+        "        ^~~~~~\n"
+        "    did you mean 'reply'?"
+    )
+
+
+def test_the_line_comes_from_the_file_when_its_text_is_not_at_hand(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("key: value\n")
+    assert excerpt(Span(str(file), 1, 6, 5)) == "    key: value\n         ^~~~~"
+
+
+def test_a_problem_without_a_place_or_a_readable_file_is_its_message() -> None:
+    assert render(Problem("x", "no such file")) == "no such file"
+    assert render(Problem("x", "broken", Span("/nowhere/x", 3, 1))) == "/nowhere/x:3:1: broken"
+    assert excerpt(Span("f", 9, 1), "one line") == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "length", "expected"),
+    [
+        ("a: b", 4, 0, "    a: b\n       ^"),
+        ("a: b", 5, 1, "    a: b\n        ^"),
+        ("a: bcd", 4, 99, "    a: bcd\n       ^~~"),
+        ("\ta: b", 5, 1, "    \ta: b\n    \t   ^"),
+        ("世界: b", 5, 1, "    世界: b\n          ^"),
+        ("a: 世", 4, 1, "    a: 世\n       ^~"),
+        ("e\u0301: b", 5, 1, "    e\u0301: b\n       ^"),
+        ("a: \x1b[31m", 4, 1, "    a: ·[31m\n       ^"),
+    ],
+)
+def test_the_caret_stands_under_the_place(line: str, column: int, length: int, expected: str) -> None:
+    assert excerpt(Span("f", 1, column, length), line) == expected
+
+
+def test_long_lines_are_cut_around_the_place() -> None:
+    shown, caret = excerpt(Span("f", 1, 151, 3), "x" * 150 + "abc" + "y" * 150).split("\n")
+    assert len(shown) < 110
+    assert shown[caret.index("^") : caret.index("^") + 3] == "abc"
+    assert shown.strip().startswith("…")
+    assert shown.endswith("…")
+
+
+def test_the_nearest_word_is_found_whatever_its_case() -> None:
+    assert nearest("Repaly", ["reply", "times", "latency"]) == "reply"
+    assert nearest("zzz", ["reply", "times"]) is None
+    assert nearest("REPLY", ["reply"]) == "reply"
+
+
+def test_a_hint_names_the_nearest_word_or_else_the_known_ones() -> None:
+    assert did_you_mean("repaly", ["reply", "json"]) == "did you mean 'reply'?"
+    assert did_you_mean("zzz", ["reply", "json"]) == "known: reply, json"
+    assert did_you_mean("zzz", []) == ""
+    assert did_you_mean("zzz", map(str, range(30))).endswith("18, 19, …")

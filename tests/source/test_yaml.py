@@ -1,0 +1,232 @@
+"""YAML: values, versions, and everything that is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import math
+import random
+from typing import Any, Literal
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import ManifestError, Problem
+from harness.source.document import parse
+
+
+def value_of(text: str, version: Literal["1.1", "1.2"] = "1.1") -> Any:
+    return parse(text, file="f.yaml", yaml=version).value
+
+
+def problems_of(text: str, version: Literal["1.1", "1.2"] = "1.1") -> list[tuple[str, int, int]]:
+    return [(p.code, p.span.line, p.span.column) for p in problem_list(text, version) if p.span]
+
+
+def problem_list(text: str, version: Literal["1.1", "1.2"] = "1.1") -> tuple[Problem, ...]:
+    with pytest.raises(ManifestError) as caught:
+        parse(text, file="f.yaml", yaml=version)
+    return caught.value.problems
+
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False),
+    st.text(max_size=20),
+    st.dates(),
+    st.sampled_from(
+        ["yes", "No", "on", "off", "y", "012", "1:30", "1_000", "0x1f", "0b11", "1e3", "~", ".inf", "=", "<<"]
+    ),
+)
+DATA = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
+    max_leaves=15,
+)
+
+
+@given(DATA, st.booleans(), st.sampled_from([None, "'", '"', "|", ">"]))
+def test_version_1_1_reads_what_pyyaml_reads(data: Any, flow: bool, style: str | None) -> None:
+    text = yaml.safe_dump(data, default_flow_style=flow, default_style=style, allow_unicode=True)
+    if yaml.compose(text).value == "" and data is None:
+        return  # an empty document is refused
+    assert value_of(text) == yaml.safe_load(text)
+
+
+PLAIN = st.text(alphabet="yesnoftru0123456789abx_:.-+eE~T Z", min_size=1, max_size=12)
+
+
+@given(PLAIN)
+def test_plain_scalars_of_version_1_1_mean_what_they_mean_to_pyyaml(scalar: str) -> None:
+    text = f"- {scalar.strip() or 'x'}\n"
+    try:
+        expected = yaml.safe_load(text)
+    except (ValueError, yaml.YAMLError):
+        return
+    if all(type(key) is str for item in expected if isinstance(item, dict) for key in item):
+        assert value_of(text) == expected or "nan" in scalar
+
+
+@pytest.mark.parametrize(
+    ("written", "in_1_1", "in_1_2"),
+    [
+        ("yes", True, "yes"),
+        ("no", False, "no"),
+        ("On", True, "On"),
+        ("true", True, True),
+        ("FALSE", False, False),
+        ("012", 10, 12),
+        ("0o14", "0o14", 12),
+        ("0x1F", 31, 31),
+        ("0b11", 3, "0b11"),
+        ("1_000", 1000, "1_000"),
+        ("1:30", 90, "1:30"),
+        ("1e3", "1e3", 1000.0),
+        ("-.5", "-.5", -0.5),
+        ("1.", 1.0, 1.0),
+        ("-.inf", -math.inf, -math.inf),
+        ("~", None, None),
+        ("Null", None, None),
+        ("", None, None),
+        ("2024-05-01", datetime.date(2024, 5, 1), "2024-05-01"),
+        ("'12'", "12", "12"),
+        ("!!str 12", "12", "12"),
+        ("!!float 1", 1.0, 1.0),
+        ('!!int "7"', 7, 7),
+    ],
+)
+def test_scalars_by_version(written: str, in_1_1: Any, in_1_2: Any) -> None:
+    for version, expected in (("1.1", in_1_1), ("1.2", in_1_2)):
+        found = value_of(f"a: {written}", version)["a"]  # type: ignore[arg-type]
+        assert (found, type(found)) == (expected, type(expected))
+
+
+def test_merge_keys_put_mappings_under_the_one_they_stand_in() -> None:
+    text = (
+        "base: &b {x: 1, y: 1}\nmore: &m {y: 2, z: 2}\nboth: {<<: [*m, *b], z: 3}\none:\n  <<: *b\n  y: 5\n"
+    )
+    assert value_of(text) == yaml.safe_load(text)
+    assert list(value_of(text)["one"]) == ["x", "y"]
+
+
+def test_a_quoted_merge_key_is_a_key() -> None:
+    assert value_of('{"<<": 1}') == {"<<": 1}
+
+
+def test_aliases_share_one_object() -> None:
+    value = value_of("a: &x [1]\nb: *x")
+    assert value["a"] is value["b"]
+
+
+def test_a_key_given_twice_is_refused_at_the_second_naming_the_first() -> None:
+    (problem,) = problem_list("a: 1\nb: 2\n'a': 3\n")
+    assert str(problem) == "f.yaml:3:1: key 'a' is given twice (first in line 1)"
+
+
+def test_all_bad_keys_of_a_file_are_told_at_once() -> None:
+    assert problems_of("a: 1\na: 2\n3: x\nb: {c: 1, c: 2}\non: 1\n") == [
+        ("duplicate-key", 2, 1),
+        ("key-not-text", 3, 1),
+        ("duplicate-key", 4, 11),
+        ("key-not-text", 5, 1),
+    ]
+
+
+def test_on_is_a_good_key_in_version_1_2() -> None:
+    assert value_of("on: 1", "1.2") == {"on": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: [1, 2", ("syntax", 1, 4)),
+        ("a: b: c", ("syntax", 1, 5)),
+        ("a:\n\t- b", ("syntax", 2, 1)),
+        ("a: @x", ("syntax", 1, 4)),
+        ("a: 1\n  b: 2", ("syntax", 2, 4)),
+        ("a: \x07", ("syntax", 1, 4)),
+        ("", ("empty-file", 1, 1)),
+        ("# only a comment\n", ("empty-file", 1, 1)),
+        ("---\n...\n", ("empty-file", 1, 1)),
+        ("a: 1\n---\nb: 1\n", ("several-documents", 2, 1)),
+        ("a: !!python/object:os.system {}", ("unknown-tag", 1, 4)),
+        ("a: !mine x", ("unknown-tag", 1, 4)),
+        ("a: !!binary aGk=", ("unknown-tag", 1, 4)),
+        ("a: !!int x", ("bad-value", 1, 4)),
+        ("a: &x [*x]", ("recursive-alias", 1, 8)),
+        ("a: &xy 1\nb: *xz", ("unknown-anchor", 2, 4)),
+        ("? [a]\n: b", ("key-not-text", 1, 3)),
+        ("a: {<<: 3}", ("bad-value", 1, 9)),
+        ("{<<: {a: 1}, <<: {b: 2}}", ("duplicate-key", 1, 14)),
+        ("a: 2024-13-45", ("bad-value", 1, 4)),
+        (f"a: {'9' * 5000}", ("bad-value", 1, 4)),
+        ("a: '\ud83d'", ("bad-surrogate", 1, 5)),
+    ],
+)
+def test_what_cannot_be_read_is_refused_where_it_stands(text: str, expected: tuple[str, int, int]) -> None:
+    assert problems_of(text) == [expected]
+
+
+def test_syntax_errors_say_what_to_do() -> None:
+    (tab,) = problem_list("a:\n\t- b")
+    assert tab.hint == "indent with spaces: YAML does not take tabs"
+    (colon,) = problem_list("a: b: c")
+    assert colon.hint == "quote a text that contains ': '"
+    (bracket,) = problem_list("x: 1\na: [1,\n")
+    assert str(bracket) == "f.yaml:2:4: not valid YAML: this '[' is never closed"
+
+
+@pytest.mark.parametrize("deep", ["[" * 100_000, "{a: " * 100_000, "- " * 5_000 + "a"])
+def test_deep_nesting_is_refused_quickly(deep: str) -> None:
+    assert problem_list(deep)[0].code == "too-deep"
+
+
+def test_a_hundred_levels_are_fine() -> None:
+    assert value_of("[" * 100 + "]" * 100)
+
+
+def test_depth_is_counted_through_aliases() -> None:
+    lines = ["a0: &a0 " + "[" * 60 + "]" * 60, "a1: &a1 " + "[" * 60 + "*a0" + "]" * 60]
+    assert problems_of("\n".join(lines)) == [("too-deep", 2, 69)]
+
+
+def test_an_alias_bomb_is_refused() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    assert problem_list("\n".join(lines))[0].code == "too-many-nodes"
+
+
+def test_broken_yaml_is_always_refused_in_our_words() -> None:
+    chance = random.Random(1)
+    pieces = [
+        "a",
+        ": ",
+        "- ",
+        "\n",
+        "  ",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        "&a",
+        "*a",
+        "|",
+        ">",
+        "'",
+        '"',
+        "#",
+        "!",
+        "<<",
+        "? ",
+    ]
+    for _ in range(3000):
+        text = "".join(chance.choices(pieces, k=chance.randrange(1, 12)))
+        with contextlib.suppress(ManifestError):
+            parse(text, file="f.yaml")
