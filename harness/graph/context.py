@@ -160,10 +160,7 @@ class NodeContext:
         """Whether this is a pause, or an error that must end the run: retries and fallbacks let it pass."""
         from langgraph.errors import GraphBubbleUp
 
-        return (
-            isinstance(error, (GraphBubbleUp, WorldError))
-            or self.run.simulation.unanswerable is not None
-        )
+        return isinstance(error, (GraphBubbleUp, WorldError)) or self.run.simulation.unanswerable is not None
 
     async def run_nested(self, graph: Graph, value: Any) -> Ending:
         """Run another graph from its start, on a thread of its own, in this world, clock and trace.

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.errors import Span
+from harness.errors import Problem, Span
 
 if TYPE_CHECKING:
     from harness.graph.context import NodeContext, RunContext
@@ -130,7 +130,7 @@ class Graph:
     routers: Mapping[str, Router] = field(default_factory=dict)
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     recursion_limit: int = 25
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Problem, ...] = ()
     source: str = ""
 
     def edges_from(self, source: str) -> tuple[Edge, ...]:

@@ -1,0 +1,1 @@
+"""What a run leaves behind: the results file, its summary, and what the console shows."""

@@ -1,0 +1,207 @@
+"""A run on the terminal: progress while it goes on, what failed, and one compact block at the end.
+
+Colours only on a terminal, and not with `NO_COLOR`; everything fits 80 columns. Texts of scenarios and
+manifests are never read as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from harness.graph.escaping import printable
+from harness.report.failure import failed_checks, failure_text, title
+from harness.report.figures import cost, percent, plural, seconds
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from harness.scenario.outcome import Outcome
+
+__all__ = ["RunReporter", "failure_text", "open_console", "print_summary"]
+
+_STYLES: Final = {"passed": "green", "failed": "red", "error": "magenta", "skipped": "yellow"}
+_MOST_FAILURES: Final = 20
+_MOST_NAMES: Final = 3
+_MOST_MISSING: Final = 6
+
+
+def open_console(file: IO[str] | None = None) -> Console:
+    """A console on this stream (standard output by default); characters it cannot show become escapes."""
+    import sys
+
+    from rich.console import Console
+
+    stream = file or sys.stdout
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="backslashreplace")
+    return Console(file=stream, markup=False, highlight=False, emoji=False)
+
+
+def print_summary(summary: Mapping[str, Any], console: Console, *, coverage: bool = False) -> None:
+    """The figures of a run as one block of label and value; with `coverage`, a line for each graph."""
+    from rich.table import Table
+    from rich.text import Text
+
+    block = Table.grid(padding=(0, 2))
+    block.add_column(style="dim", no_wrap=True)
+    block.add_column(overflow="fold")
+    facts = [*_figures(summary["total"]), *_names(summary)]
+    facts += _coverage(summary["coverage"]) if coverage else []
+    for label, value in facts:
+        block.add_row(label, Text(value))
+    console.print()
+    console.print(_counts(summary["total"]))
+    console.print(block)
+
+
+def _counts(total: Mapping[str, Any]) -> Any:
+    from rich.text import Text
+
+    counts = [(f"{total['passed']} passed", "green" if total["passed"] else "dim")]
+    counts += [(f"{total['failed']} failed", "bold red")] if total["failed"] else []
+    counts += [(plural(total["errors"], "error"), "bold magenta")] if total["errors"] else []
+    counts += [(f"{total['skipped']} skipped", "yellow")] if total["skipped"] else []
+    text = Text(" · ").join(Text(count, style) for count, style in counts)
+    return text + Text(
+        f"   ({plural(total['runs'], 'run')} of {plural(total['scenarios'], 'scenario')})", "dim"
+    )
+
+
+def _figures(total: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if total["pass_rate"] is None:
+        return
+    low, high = total["pass_rate_interval"]
+    yield "pass rate", f"{percent(total['pass_rate'])}  (95 % interval {percent(low)} to {percent(high)})"
+    yield "fitness", f"{total['fitness']:.3f}"
+    repeats = max(map(int, total["pass_at_k"]), default=1)
+    if repeats > 1:
+        at, hat = total["pass_at_k"][str(repeats)], total["pass_hat_k"][str(repeats)]
+        yield "repeats", f"pass@{repeats} {percent(at)} · pass^{repeats} {percent(hat)}"
+    latency = total["latency"]
+    if latency["p50"] is not None:
+        shown = " · ".join(f"{name} {seconds(latency[name])}" for name in ("p50", "p95", "max"))
+        yield "latency", f"{shown}  (virtual)"
+    tokens = total["tokens"]
+    yield "tokens", f"{tokens['input']:,} in · {tokens['output']:,} out · cost {cost(total['cost'])}"
+    yield "real time", seconds(total["wall"])
+
+
+def _names(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Scenarios worth a look: flaky ones, and the slowest."""
+    flaky = summary["total"]["flaky"]
+    for i, entry in enumerate(flaky[:_MOST_NAMES]):
+        yield "" if i else "flaky", f"{_name(entry)}  ({entry['passed']} of {entry['runs']} passed)"
+    if len(flaky) > _MOST_NAMES:
+        yield "", f"… and {len(flaky) - _MOST_NAMES} more"
+    slow = [entry for entry in summary["slowest"][:_MOST_NAMES] if entry["latency"] > 0]
+    for i, entry in enumerate(slow if summary["total"]["runs"] > 1 else []):
+        yield "" if i else "slowest", f"{seconds(entry['latency'])}  {_name(entry)}"
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    return printable(entry["id"] + (f" [{entry['variant']}]" if entry["variant"] else ""))
+
+
+def _coverage(graphs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for i, (manifest, parts) in enumerate(graphs.items()):
+        shares = " · ".join(f"{part} {found['taken']}/{found['all']}" for part, found in parts.items())
+        yield "" if i else "coverage", f"{printable(manifest)}  {shares}"
+        missing = [_item(item) for item in parts["edges"]["missing"] or parts["branches"]["missing"]]
+        more = ", …" if len(missing) > _MOST_MISSING else ""
+        if missing:
+            yield "", f"  not taken: {', '.join(missing[:_MOST_MISSING])}{more}"
+
+
+def _item(item: Any) -> str:
+    return printable(" → ".join(map(str, item)) if isinstance(item, list) else str(item))
+
+
+class RunReporter:
+    """Shows a run while it goes on: `start`, `done` for each scenario, `finish` (or `stop`) at the end.
+
+    On a terminal a progress bar, with a line above it for each scenario that did not pass; elsewhere a line
+    for each scenario.
+    """
+
+    def __init__(self, console: Console, *, coverage: bool = False) -> None:
+        self._console, self._coverage = console, coverage
+        self._failures: list[str] = []
+        self._verdicts = dict.fromkeys(_STYLES, 0)
+        self._total = 0
+        self._progress: Progress | None = None
+
+    def start(self, total: int) -> None:
+        """Begin; so many runs are to come."""
+        self._total = total
+        if self._console.is_terminal and not self._console.is_dumb_terminal and total > 1:
+            self._progress = _progress(self._console, total)
+            self._progress.start()
+
+    def done(self, outcome: Outcome) -> None:
+        """A scenario run has ended."""
+        self._verdicts[outcome.verdict] += 1
+        not_passed = outcome.verdict in ("failed", "error")
+        if not_passed and len(self._failures) < _MOST_FAILURES:
+            self._failures.append(failure_text(outcome))
+        if self._progress is None or not_passed:
+            self._print_line(outcome)
+        if self._progress is not None:
+            counts = ", ".join(f"{count} {verdict}" for verdict, count in self._verdicts.items() if count)
+            self._progress.update(self._progress.task_ids[0], advance=1, description=counts, refresh=True)
+
+    def _print_line(self, outcome: Outcome) -> None:
+        from rich.text import Text
+
+        took = seconds(outcome.observed.latency.get("total"))
+        line = Text.assemble(
+            (f"{outcome.verdict:<7}", _STYLES[outcome.verdict]),
+            (f" {took:>9}  ", "dim"),
+            f"{printable(outcome.suite)}::{title(outcome)}",
+        )
+        if outcome.verdict in ("failed", "error"):
+            line.append(f"  {failed_checks(outcome)}", "dim")
+            if self._console.is_terminal:
+                line.truncate(self._console.width, overflow="ellipsis")
+        self._console.print(line, soft_wrap=True)
+
+    def stop(self) -> None:
+        """Take the progress bar away; needed only when `finish` is not called."""
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """End: what failed, whether runs are missing (Ctrl-C), and the summary."""
+        from rich.rule import Rule
+        from rich.text import Text
+
+        self.stop()
+        for failure in self._failures:
+            self._console.print(Rule(style="dim"))
+            self._console.print(Text(failure), soft_wrap=True)
+        failed = self._verdicts["failed"] + self._verdicts["error"]
+        if self._failures:
+            self._console.print(Rule(style="dim"))
+        if failed > len(self._failures):
+            self._console.print(f"… and {failed - len(self._failures)} more that did not pass")
+        done = sum(self._verdicts.values())
+        if done < self._total:
+            self._console.print(Text(f"stopped after {done} of {plural(self._total, 'run')}", "bold yellow"))
+        print_summary(summary, self._console, coverage=self._coverage)
+
+
+def _progress(console: Console, total: int) -> Progress:
+    """Refreshed by hand: a thread of its own would not survive a process pool's fork."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+    )
+    progress = Progress(*columns, console=console, auto_refresh=False, transient=True)
+    progress.add_task("", total=total)
+    return progress

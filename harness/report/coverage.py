@@ -1,0 +1,47 @@
+"""How much of each manifest's graph the scenarios went through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.report.encoding import encode
+
+_PARTS = ("nodes", "edges", "branches")
+
+
+class GraphCoverage:
+    """Collects, line by line, what each graph has and what of it was taken.
+
+    A manifest with several agents has several graphs: each is listed as `manifest#agent`.
+    """
+
+    def __init__(self) -> None:
+        self._graphs: dict[tuple[str, str], dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {}
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Count a line of results.jsonl. What was taken is part of the graph even where its shape lacks it."""
+        shape, taken = line.get("shape") or {}, line["coverage"]
+        if not any(shape.get(part) or taken.get(part) for part in _PARTS):
+            return
+        graph = self._graphs.setdefault(
+            (line["manifest"], line["agent"] or ""), {part: ({}, {}) for part in _PARTS}
+        )
+        for part, (everything, went) in graph.items():
+            went.update((encode(item), item) for item in taken.get(part, ()))
+            everything.update((encode(item), item) for item in [*shape.get(part, ()), *taken.get(part, ())])
+
+    def summary(self) -> dict[str, Any]:
+        """By manifest, for nodes, edges and branches: {taken, all: counts, missing: those not taken}."""
+        manifests = [manifest for manifest, _ in self._graphs]
+        return {
+            manifest if manifests.count(manifest) == 1 else f"{manifest}#{agent}": {
+                part: _counted(*found) for part, found in graph.items()
+            }
+            for (manifest, agent), graph in sorted(self._graphs.items())
+        }
+
+
+def _counted(everything: Mapping[str, Any], went: Mapping[str, Any]) -> dict[str, Any]:
+    missing = [everything[key] for key in sorted(everything) if key not in went]
+    return {"taken": len(went), "all": len(everything), "missing": missing}

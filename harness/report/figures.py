@@ -1,0 +1,56 @@
+"""Numbers as people read them in a report."""
+
+from __future__ import annotations
+
+
+def percent(share: float | None) -> str:
+    """A share of 1 as percentage; only all is 100 %, only nothing 0 %.
+
+    >>> percent(0.9999), percent(1.0), percent(None)
+    ('99.9 %', '100 %', '–')
+    """
+    if share is None:
+        return "–"
+    if share in (0.0, 1.0):
+        return f"{share:.0%}".replace("%", " %")
+    return f"{min(max(share * 100, 0.1), 99.9):.1f} %"
+
+
+def seconds(value: float | None) -> str:
+    """Seconds with a fitting unit.
+
+    >>> seconds(0.0123), seconds(2.5), seconds(3725.0), seconds(0.0)
+    ('12 ms', '2.50 s', '1 h 2 min', '0 s')
+    """
+    if value is None:
+        return "–"
+    if value == 0:
+        return "0 s"
+    if value < 0.9995:
+        return f"{value * 1000:.0f} ms" if value >= 0.0095 else f"{value * 1000:.1f} ms"
+    if value < 99.995:
+        return f"{value:.2f} s"
+    minutes, rest = divmod(round(value), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def cost(value: float) -> str:
+    """Money in the unit of the price list, with as many digits as it needs.
+
+    >>> cost(0), cost(0.00042), cost(12.5)
+    ('0', '0.00042', '12.50')
+    """
+    if value == 0:
+        return "0"
+    return f"{value:.2f}" if value >= 1 else f"{value:.2g}"
+
+
+def plural(count: int, noun: str) -> str:
+    """The count with its noun.
+
+    >>> plural(1, "run"), plural(2, "run")
+    ('1 run', '2 runs')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,119 @@
+"""summary.md: a run on one page, for people and for `$GITHUB_STEP_SUMMARY`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.graph.escaping import clip, printable
+from harness.report.figures import cost, percent, plural, seconds
+
+_HTML = re.compile(r"[<>&]")
+_SPECIAL = re.compile(
+    r"[\\`*\[\]|~$]"
+    r"|(?<![a-z0-9])_|_(?![a-z0-9])"  # an underscore inside a word means nothing
+    r"|(?<=http):|(?<=https):|(?<=ftp):|(?<=www)\.",  # what GitHub makes links of
+    re.IGNORECASE,
+)
+_MOST_FAILURES = 25
+_MESSAGE_LENGTH = 300
+
+
+def markdown(summary: Mapping[str, Any]) -> str:
+    """The summary as GitHub-flavoured Markdown: totals, a table by suite, and what did not pass."""
+    parts = [
+        _headline(summary["total"]),
+        _suites(summary),
+        *_failures(summary["failures"]),
+        *_coverage(summary),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def escape(text: str) -> str:
+    r"""Text that Markdown shows as it is, on one line, also in a table cell; no HTML, no links.
+
+    >>> escape("a|b <i> never_calls __init__")
+    'a\\|b &lt;i&gt; never_calls \\_\\_init\\_\\_'
+    """
+    safe = _HTML.sub(lambda m: {"<": "&lt;", ">": "&gt;", "&": "&amp;"}[m[0]], printable(text))
+    return _SPECIAL.sub(lambda m: "\\" + m[0], safe)
+
+
+def _headline(total: Mapping[str, Any]) -> str:
+    low, high = total["pass_rate_interval"]
+    facts = [
+        f"pass rate {percent(total['pass_rate'])} (95 % interval {percent(low)} to {percent(high)})",
+        f"fitness {_number(total['fitness'])}",
+        f"virtual latency p50 {seconds(total['latency']['p50'])}, p95 {seconds(total['latency']['p95'])}",
+        f"{total['tokens']['total']:,} tokens, cost {cost(total['cost'])}",
+        f"{seconds(total['wall'])} of real time",
+    ]
+    counts = [f"{total['passed']} passed"]
+    counts += [f"{total[name]} {name}" for name in ("failed", "errors", "skipped") if total[name]]
+    flaky = f"\n\nFlaky: {', '.join(_flaky(entry) for entry in total['flaky'])}" if total["flaky"] else ""
+    return f"## Scenarios: {', '.join(counts)}\n\n" + "\n".join(f"- {fact}" for fact in facts) + flaky
+
+
+def _flaky(entry: Mapping[str, Any]) -> str:
+    return f"{_name(entry)} ({entry['passed']} of {entry['runs']} passed)"
+
+
+def _suites(summary: Mapping[str, Any]) -> str:
+    rows = [(escape(name), group) for name, group in summary["suites"].items()]
+    rows.append(("**total**", summary["total"]))
+    head = "| suite | runs | passed | failed | errors | fitness | p95 |\n|---|--:|--:|--:|--:|--:|--:|"
+    return "\n".join([head, *(_suite(name, group) for name, group in rows)])
+
+
+def _suite(name: str, group: Mapping[str, Any]) -> str:
+    figures = [str(group[key]) for key in ("runs", "passed", "failed", "errors")]
+    return f"| {' | '.join([name, *figures, _number(group['fitness']), seconds(group['latency']['p95'])])} |"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _failures(failures: Sequence[Mapping[str, Any]]) -> list[str]:
+    if not failures:
+        return []
+    lines = [line for failure in failures[:_MOST_FAILURES] for line in _failure(failure)]
+    if len(failures) > _MOST_FAILURES:
+        lines.append(f"- … and {plural(len(failures) - _MOST_FAILURES, 'more run')}")
+    return ["### Not passed", "\n".join(lines)]
+
+
+def _failure(failure: Mapping[str, Any]) -> list[str]:
+    lines = [f"- **{_name(failure)}** {failure['verdict']}, score {failure['score'] or 0:.2f}"]
+    lines += [f"  - {escape(check['name'])}: {_message(check['message'])}" for check in failure["checks"]]
+    if failure["error"]:
+        lines.append(f"  - {_message(failure['error'])}")
+    return lines
+
+
+def _message(text: str) -> str:
+    return escape(clip(printable(text), _MESSAGE_LENGTH)) or "not met"
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    """The id, with variant and repeat where they tell runs apart."""
+    more = [f"variant {entry['variant']}"] if entry["variant"] else []
+    more += [f"repeat {entry['repeat']}"] if entry.get("repeat") else []
+    return escape(entry["id"] + (f" [{', '.join(more)}]" if more else ""))
+
+
+def _coverage(summary: Mapping[str, Any]) -> list[str]:
+    if not summary["coverage"]:
+        return []
+    head = "| graph | nodes | edges | branches |\n|---|--:|--:|--:|"
+    rows = [
+        f"| {escape(manifest)} | "
+        + " | ".join(
+            f"{parts[part]['taken']} of {parts[part]['all']}" for part in ("nodes", "edges", "branches")
+        )
+        + " |"
+        for manifest, parts in summary["coverage"].items()
+    ]
+    return ["### Coverage", "\n".join([head, *rows])]

@@ -1,0 +1,215 @@
+"""results.jsonl: what a run of scenarios leaves behind, one line a scenario run (docs/results.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Final, Self
+
+from harness.errors import FormatError, Problem, Span
+from harness.report.encoding import as_json, encode
+from harness.report.markdown import markdown
+from harness.report.summary import summarise
+from harness.scenario.outcome import CheckResult, Outcome
+
+FORMAT: Final = "harness-results/1"
+RESULTS: Final = "results.jsonl"
+_FILES: Final = (RESULTS, "summary.json", "summary.md")
+
+
+def line(outcome: Outcome) -> dict[str, Any]:
+    """The outcome as the mapping that becomes its line, fields in the order of docs/results.md.
+
+    Beside those it has `reason` (why it was skipped or could not be judged, else "") and `shape` (all
+    nodes, edges and branches of the graph). All of it is JSON data, but for `wall` the same on every rerun.
+    """
+    observed = outcome.observed
+    return {
+        "format": FORMAT,
+        "suite": as_json(outcome.suite),
+        "scenario": as_json(outcome.scenario),
+        "id": as_json(outcome.id),
+        "manifest": as_json(outcome.manifest),
+        "dialect": as_json(outcome.dialect),
+        "agent": as_json(outcome.agent),
+        "variant": as_json(outcome.variant),
+        "tags": as_json(outcome.tags),
+        "repeat": outcome.repeat,
+        "seed": outcome.seed,
+        "status": observed.status,
+        "verdict": outcome.verdict,
+        "passed": outcome.passed,
+        "score": as_json(outcome.score),
+        "weight": as_json(outcome.weight),
+        "latency_penalty": as_json(outcome.latency_penalty),
+        "checks": [_check(check) for check in outcome.checks],
+        "path": as_json(observed.path),
+        "state": as_json(observed.state),
+        "output": as_json(observed.output),
+        "error": _in_order(observed.error, ("type", "code", "message", "node", "where")),
+        "interrupts": as_json(observed.interrupts),
+        "warnings": as_json(observed.warnings),
+        "latency": _in_order(observed.latency, ("total", "nodes")),
+        "wall": as_json(outcome.wall),
+        "usage": _in_order(
+            observed.usage, ("llm_calls", "input_tokens", "output_tokens", "cost", "by_model")
+        ),
+        "calls": [
+            _in_order(call, ("kind", "name", "node", "args", "ok", "latency")) for call in observed.calls
+        ],
+        "coverage": _graph_parts(outcome.coverage),
+        "digest": outcome.digest,
+        "reason": as_json(outcome.reason),
+        "shape": _graph_parts(outcome.shape),
+    }
+
+
+def _check(check: CheckResult) -> dict[str, Any]:
+    names = ("name", "passed", "score", "weight", "expected", "actual", "message")
+    return {name: as_json(getattr(check, name)) for name in names}
+
+
+def _in_order(values: Mapping[str, Any] | None, names: Iterable[str]) -> dict[str, Any] | None:
+    """The documented names first and always there, then whatever else, sorted."""
+    return None if values is None else dict.fromkeys(names) | as_json(values)
+
+
+def _graph_parts(parts: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
+    return {
+        part: sorted(as_json(list(parts.get(part, ()))), key=encode)
+        for part in ("nodes", "edges", "branches")
+    }
+
+
+class ResultsWriter:
+    """Writes a folder of results: a line as soon as a scenario has ended, the summaries at the end.
+
+    Use as a context manager. What an earlier run left under the same names is removed at the start. Each
+    line is handed to the operating system at once, so that a killed run loses nothing that had ended; a
+    run that is left by an exception (Ctrl-C) is summarised as far as it got.
+
+    Raises:
+        FormatError: the folder cannot be made or written (code `report-folder`).
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self._file: BinaryIO | None = None
+        self._summary: dict[str, Any] | None = None
+
+    @property
+    def path(self) -> Path:
+        """Where results.jsonl is."""
+        return self.folder / RESULTS
+
+    def __enter__(self) -> Self:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for name in _FILES:
+                (self.folder / name).unlink(missing_ok=True)
+            self._file = self.path.open("wb")
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.finish()
+
+    def add(self, outcome: Outcome) -> dict[str, Any]:
+        """Append the line of an outcome, and give it back."""
+        added = line(outcome)
+        self.add_line(added)
+        return added
+
+    def add_line(self, added: Mapping[str, Any]) -> None:
+        """Append a line that was made elsewhere (by another process)."""
+        if self._file is None:
+            raise ValueError("results are added between `with ResultsWriter(…)` and `finish()`")
+        self._file.write(encode(added).encode() + b"\n")
+        self._file.flush()
+
+    def finish(self) -> dict[str, Any]:
+        """Close results.jsonl, write summary.json and summary.md, and give the summary back.
+
+        A second call gives the same summary and writes nothing.
+        """
+        if self._summary is not None:
+            return self._summary
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        self._summary = summarise(read_lines(self.path))
+        write_text(self.folder / "summary.json", encode(self._summary, indent=2) + "\n")
+        write_text(self.folder / "summary.md", markdown(self._summary))
+        return self._summary
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file of a report whole or not at all: readers never see half of it.
+
+    Raises:
+        FormatError: it cannot be written (code `report-folder`).
+    """
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with open(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            os.chmod(name, 0o644)
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> FormatError:
+    return FormatError(Problem("report-folder", f"cannot write the report {path}: {error.strerror or error}"))
+
+
+def read_lines(path: str | Path) -> Iterator[dict[str, Any]]:
+    """The lines of a results.jsonl (or of the one in a folder), one after the other.
+
+    A last line that was cut off (the run was killed while writing it) is left out with a UserWarning.
+
+    Raises:
+        FormatError: the file cannot be read (`results-missing`), or a line is not one of this format
+            (`results-line`).
+    """
+    path = Path(path)
+    path = path / RESULTS if path.is_dir() else path
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        problem = Problem("results-missing", f"cannot read the results {path}: {error.strerror or error}")
+        raise FormatError(problem) from error
+    with file:
+        for number, raw in enumerate(file, start=1):
+            if not raw.strip():
+                continue
+            try:
+                yield _parse(raw)
+            except ValueError as error:
+                if not raw.endswith(b"\n"):
+                    warnings.warn(f"{path}:{number}: the last line was cut off and is left out", stacklevel=2)
+                    return
+                raise FormatError(Problem("results-line", str(error), Span(str(path), number, 1))) from error
+
+
+def _parse(raw: bytes) -> dict[str, Any]:
+    try:
+        parsed = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not a line of JSON: {error}") from error
+    if not isinstance(parsed, dict) or parsed.get("format") != FORMAT:
+        found = parsed.get("format") if isinstance(parsed, dict) else parsed
+        raise ValueError(f"not a line of the format {FORMAT}: found {str(found)[:60]!r}")
+    return parsed

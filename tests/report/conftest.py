@@ -1,0 +1,42 @@
+from collections.abc import Callable
+
+import pytest
+
+from harness.scenario.outcome import CheckResult, Observed, Outcome
+
+NODES = ["classify", "billing", "tech"]
+
+
+@pytest.fixture
+def outcome() -> Callable[..., Outcome]:
+    """Makes an outcome; keywords go to the Outcome, or to what was observed where that has the field."""
+
+    def make(verdict: str = "passed", **fields: object) -> Outcome:
+        observed = Observed(path=["classify", "billing"], latency={"total": 0.5, "nodes": {"classify": 0.5}})
+        for name in [name for name in fields if hasattr(observed, name)]:
+            setattr(observed, name, fields.pop(name))
+        made = Outcome(
+            suite="triage.scenario.yaml",
+            scenario="a double charge",
+            manifest="triage.yaml",
+            dialect="sherma",
+            agent="triage",
+            observed=observed,
+            verdict=verdict,  # type: ignore[arg-type]
+            score=1.0 if verdict == "passed" else 0.0,
+        )
+        for name, value in fields.items():
+            assert hasattr(made, name), name
+            setattr(made, name, value)
+        return made
+
+    return make
+
+
+@pytest.fixture
+def failed_check() -> Callable[..., CheckResult]:
+    def make(name: str = "path", message: str = "expected b, was c", **fields: object) -> CheckResult:
+        values = {"passed": False, "score": 0.0, "weight": 1.0, "expected": ["b"], "actual": ["c"]} | fields
+        return CheckResult(name=name, message=message, **values)  # type: ignore[arg-type]
+
+    return make

@@ -1,0 +1,132 @@
+import io
+
+import pytest
+from rich.console import Console
+
+from harness.report.console import RunReporter, open_console, print_summary
+from harness.report.results import line
+from harness.report.summary import summarise
+
+
+def _console(**settings):
+    return Console(file=io.StringIO(), width=80, markup=False, highlight=False, emoji=False, **settings)
+
+
+def _lines(console):
+    return [text.rstrip() for text in console.file.getvalue().splitlines()]
+
+
+def _summary(outcomes):
+    return summarise(line(outcome) for outcome in outcomes)
+
+
+def _report(console, outcomes, total=None, coverage=False):
+    reporter = RunReporter(console, coverage=coverage)
+    reporter.start(len(outcomes) if total is None else total)
+    for outcome in outcomes:
+        reporter.done(outcome)
+    reporter.finish(_summary(outcomes))
+    return _lines(console)
+
+
+def test_the_summary_is_one_block_of_figures(outcome):
+    usage = {"llm_calls": 1, "input_tokens": 1200, "output_tokens": 34, "cost": 0.5, "by_model": {}}
+    shape = {"nodes": ["a", "b"], "edges": [["a", "b"]], "branches": []}
+    coverage = {"nodes": ["a"], "edges": [], "branches": []}
+    runs = [
+        outcome(usage=usage, wall=0.25, shape=shape, coverage=coverage),
+        outcome("failed", repeat=1, score=0.5, latency={"total": 2.0, "nodes": {}}),
+        outcome("skipped", scenario="later"),
+    ]
+    console = _console()
+    print_summary(_summary(runs), console, coverage=True)
+    assert _lines(console) == [
+        "",
+        "1 passed · 1 failed · 1 skipped   (3 runs of 2 scenarios)",
+        "pass rate  50.0 %  (95 % interval 9.5 % to 90.5 %)",
+        "fitness    0.750",
+        "repeats    pass@2 100 % · pass^2 0 %",
+        "latency    p50 1.25 s · p95 1.92 s · max 2.00 s  (virtual)",
+        "tokens     1,200 in · 34 out · cost 0.5",
+        "real time  250 ms",
+        "flaky      triage.scenario.yaml::a double charge  (1 of 2 passed)",
+        "slowest    2.00 s  triage.scenario.yaml::a double charge",
+        "coverage   triage.yaml  nodes 1/2 · edges 0/1 · branches 0/0",
+        "             not taken: a → b",
+    ]
+
+
+def test_the_summary_fits_eighty_columns(outcome):
+    console = _console()
+    print_summary(_summary([outcome(scenario="a long name " * 20, repeat=i) for i in range(2)]), console)
+    assert max(map(len, console.file.getvalue().splitlines())) <= 80
+
+
+def test_a_run_of_nothing_has_a_summary():
+    console = _console()
+    print_summary(summarise([]), console)
+    assert _lines(console)[1] == "0 passed   (0 runs of 0 scenarios)"
+
+
+def test_away_from_a_terminal_each_scenario_has_a_line_without_colours(outcome, failed_check):
+    runs = [
+        outcome(),
+        outcome("failed", scenario="broken", checks=[failed_check("path"), failed_check("state")]),
+    ]
+    shown = _report(_console(), runs)
+    assert shown[:2] == [
+        "passed     500 ms  triage.scenario.yaml::a double charge",
+        "failed     500 ms  triage.scenario.yaml::broken  path, state",
+    ]
+    assert "\x1b" not in "\n".join(shown)
+
+
+def test_failures_are_told_before_the_summary(outcome, failed_check):
+    shown = _report(_console(), [outcome("failed", checks=[failed_check("path", "expected b, was c")])])
+    assert shown.index("    expected b, was c") < shown.index("0 passed · 1 failed   (1 run of 1 scenario)")
+
+
+def test_a_run_that_was_stopped_says_how_far_it_got(outcome):
+    assert "stopped after 1 of 40 runs" in _report(_console(), [outcome()], total=40)
+
+
+def test_a_whole_run_does_not_say_it_was_stopped(outcome):
+    assert not [text for text in _report(_console(), [outcome()]) if "stopped" in text]
+
+
+def test_of_many_failures_only_the_first_are_told_whole(outcome):
+    shown = _report(_console(), [outcome("failed", scenario=f"s{i}") for i in range(25)])
+    assert len([text for text in shown if "rerun" in text]) == 20
+    assert "… and 5 more that did not pass" in shown
+
+
+def test_on_a_terminal_there_is_a_bar_and_a_line_for_each_failure(outcome, failed_check, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    console = _console(
+        force_terminal=True, color_system="truecolor", legacy_windows=False, _environ={"TERM": "xterm"}
+    )
+    _report(console, [outcome(), outcome("failed", scenario="broken", checks=[failed_check()])])
+    shown = console.file.getvalue()
+    assert "2/2" in shown
+    assert "\x1b[31mfailed" in shown
+    assert "\x1b[32mpassed " not in shown
+
+
+def test_no_color_is_respected(outcome, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    console = _console(force_terminal=True, legacy_windows=False)
+    _report(console, [outcome("failed")])
+    assert "\x1b[31m" not in console.file.getvalue()
+
+
+@pytest.mark.parametrize("name", ["[red]not markup[/red]", "[/]", ":smile:", "\x1b[31mred"])
+def test_names_are_never_markup(outcome, name):
+    shown = "\n".join(_report(_console(), [outcome(scenario=name)], coverage=True))
+    assert f"::{name}".replace("\x1b", "\\x1b") in shown
+
+
+def test_what_a_stream_cannot_encode_is_escaped(outcome):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    print_summary(_summary([outcome()]), open_console(stream))
+    stream.flush()
+    assert b"1 passed   (1 run of 1 scenario)" in stream.buffer.getvalue()

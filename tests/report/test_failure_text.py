@@ -1,0 +1,106 @@
+from harness.errors import Span
+from harness.report.console import failure_text
+
+SOURCE = """\
+harness: 1
+scenarios:
+  - name: a double charge
+    expect:
+      path: [classify, billing]
+"""
+
+
+def test_a_failure_tells_the_checks_their_places_the_run_and_how_to_repeat_it(
+    tmp_path, outcome, failed_check
+):
+    file = tmp_path / "triage.scenario.yaml"
+    file.write_text(SOURCE)
+    checks = [
+        failed_check("status", passed=True),
+        failed_check("path", "expected billing\n  was tech", score=0.5, span=Span(str(file), 5, 13, 19)),
+    ]
+    call = {"kind": "tool", "name": "lookup", "node": "tech", "args": {"id": 7}, "ok": False, "latency": 0.25}
+    failed = outcome(
+        "failed",
+        checks=checks,
+        score=0.5,
+        seed=3,
+        repeat=1,
+        variant="terse",
+        span=Span(str(file), 3, 11),
+        path=["classify", ["a", "b"], "tech"],
+        calls=[call],
+    )
+    assert failure_text(failed) == (
+        "a double charge [variant terse, repeat 1] — score 0.50, failed\n"
+        f"  {file}:3:11\n"
+        "\n"
+        "  path (score 0.50)\n"
+        "    expected billing\n"
+        "      was tech\n"
+        f"    {file}:5:13\n"
+        "              path: [classify, billing]\n"
+        "                    ^~~~~~~~~~~~~~~~~~~\n"
+        "\n"
+        "  path   classify → (a | b) → tech\n"
+        "  calls  tool lookup  in tech  {id: 7}  250 ms  failed\n"
+        "  rerun  pytest 'triage.scenario.yaml::a double charge'  # seed 3, repeat 1, variant terse"
+    )
+
+
+def test_a_check_without_a_message_shows_what_differs(outcome, failed_check):
+    check = failed_check("state", "", expected={"intent": "billing"}, actual={"intent": "refund"})
+    assert "    intent: expected billing, was refund\n" in failure_text(outcome("failed", checks=[check]))
+
+
+def test_an_error_is_told_with_its_code_node_and_place(outcome):
+    error = {
+        "type": "UnscriptedCall",
+        "code": "unscripted-call",
+        "message": "nothing answers llm\n  nearest stub: classify",
+        "node": "answer",
+        "where": "triage.yaml:12:3",
+    }
+    shown = failure_text(outcome("error", error=error, path=[]))
+    assert (
+        "  error  UnscriptedCall (unscripted-call) in answer\n"
+        "           nothing answers llm\n"
+        "             nearest stub: classify\n"
+        "           at triage.yaml:12:3\n"
+        "  path   (no node ran)\n"
+    ) in shown
+
+
+def test_without_an_error_the_reason_is_told(outcome):
+    assert "  reason the cassette is missing\n" in failure_text(
+        outcome("error", reason="the cassette is missing")
+    )
+
+
+def test_only_the_last_five_calls_are_shown(outcome):
+    calls = [{"kind": "tool", "name": f"t{i}", "args": {}, "ok": True, "latency": 0.0} for i in range(7)]
+    shown = failure_text(outcome("failed", calls=calls))
+    assert "  calls  … 2 earlier\n         tool t2\n" in shown
+    assert "tool t1" not in shown
+
+
+def test_of_a_long_path_the_end_is_shown(outcome):
+    shown = failure_text(outcome("failed", path=[f"n{i}" for i in range(100)]))
+    assert "  path   … 70 steps → n70 → n71 →" in shown
+    assert shown.count("→") == 30
+
+
+def test_no_control_character_reaches_the_terminal(outcome, failed_check):
+    evil = "\x1b]0;owned\x07"
+    failed = outcome(
+        "failed",
+        scenario=evil,
+        checks=[failed_check(evil, evil)],
+        error={"type": evil, "message": evil, "node": evil},
+        path=[evil],
+        calls=[{"kind": evil, "name": evil, "node": evil, "args": {evil: evil}}],
+    )
+    shown = failure_text(failed)
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert "\\x1b]0;owned" in shown

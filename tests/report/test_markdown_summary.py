@@ -1,0 +1,94 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.report.markdown import escape, markdown
+from harness.report.results import line
+from harness.report.summary import summarise
+
+
+def _markdown(*outcomes):
+    return markdown(summarise(line(outcome) for outcome in outcomes))
+
+
+def test_a_page_has_totals_suites_and_what_did_not_pass(outcome, failed_check):
+    usage = {"llm_calls": 1, "input_tokens": 1200, "output_tokens": 34, "cost": 0.5, "by_model": {}}
+    failed = outcome(
+        "failed",
+        suite="refund.scenario.yaml",
+        score=0.25,
+        repeat=1,
+        checks=[failed_check("path", "expected\nb")],
+    )
+    assert _markdown(outcome(usage=usage, wall=0.25), failed) == (
+        "## Scenarios: 1 passed, 1 failed\n"
+        "\n"
+        "- pass rate 50.0 % (95 % interval 9.5 % to 90.5 %)\n"
+        "- fitness 0.625\n"
+        "- virtual latency p50 500 ms, p95 500 ms\n"
+        "- 1,234 tokens, cost 0.5\n"
+        "- 250 ms of real time\n"
+        "\n"
+        "| suite | runs | passed | failed | errors | fitness | p95 |\n"
+        "|---|--:|--:|--:|--:|--:|--:|\n"
+        "| refund.scenario.yaml | 1 | 0 | 1 | 0 | 0.250 | 500 ms |\n"
+        "| triage.scenario.yaml | 1 | 1 | 0 | 0 | 1.000 | 500 ms |\n"
+        "| **total** | 2 | 1 | 1 | 0 | 0.625 | 500 ms |\n"
+        "\n"
+        "### Not passed\n"
+        "\n"
+        "- **refund.scenario.yaml::a double charge \\[repeat 1\\]** failed, score 0.25\n"
+        "  - path: expected b\n"
+    )
+
+
+def test_an_error_is_told_by_its_message(outcome):
+    page = _markdown(outcome("error", error={"type": "UnscriptedCall", "message": "nothing answers llm"}))
+    assert "  - UnscriptedCall: nothing answers llm\n" in page
+
+
+def test_coverage_is_a_table_by_graph(outcome):
+    shape = {"nodes": ["a", "b"], "edges": [["a", "b"]], "branches": []}
+    page = _markdown(outcome(shape=shape, coverage={"nodes": ["a"], "edges": [], "branches": []}))
+    assert "| triage.yaml | 1 of 2 | 0 of 1 | 0 of 0 |" in page
+
+
+def test_flaky_scenarios_are_named(outcome):
+    page = _markdown(outcome(), outcome("failed", repeat=1))
+    assert "Flaky: triage.scenario.yaml::a double charge (1 of 2 passed)" in page
+
+
+def test_only_so_many_failures_are_listed(outcome):
+    page = _markdown(*(outcome("failed", scenario=f"s{i:02}") for i in range(30)))
+    assert page.count("failed, score") == 25
+    assert "- … and 5 more runs" in page
+
+
+def test_a_page_about_nothing_is_still_a_page():
+    assert "pass rate –" in _markdown()
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a|b", r"a\|b"),
+        ("<script>&", "&lt;script&gt;&amp;"),
+        ("**bold** `code`", r"\*\*bold\*\* \`code\`"),
+        ("never_calls __init__ _x_", r"never_calls \_\_init\_\_ \_x\_"),
+        ("[text](https://e.vil)", r"\[text\](https\://e.vil)"),
+        ("two\nlines\x1b[0m", r"two lines\\x1b\[0m"),
+        ("~~gone~~ $x$", r"\~\~gone\~\~ \$x\$"),
+    ],
+)
+def test_text_of_scenarios_means_nothing_to_markdown(text, escaped):
+    assert escape(text) == escaped
+
+
+@given(st.text())
+def test_any_text_stays_in_its_table_cell(text):
+    shown = escape(text)
+    assert "\n" not in shown
+    assert not re.search(r"(?<!\\)(\\\\)*\|", shown)
+    assert "<" not in shown

@@ -1,0 +1,200 @@
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import FormatError, Span
+from harness.report.encoding import as_json, encode
+from harness.report.results import ResultsWriter, line, read_lines
+from harness.scenario.outcome import CheckResult
+
+TABLE = """
+format suite scenario id manifest dialect agent variant tags repeat seed status verdict passed score weight
+latency_penalty checks path state output error interrupts warnings latency wall usage calls coverage digest
+"""
+FIELDS = list(TABLE.split())
+
+
+def test_a_line_has_the_documented_fields_in_their_order(outcome):
+    assert list(line(outcome()))[: len(FIELDS)] == FIELDS
+
+
+def test_beyond_those_a_line_has_the_reason_and_the_shape(outcome):
+    assert list(line(outcome()))[len(FIELDS) :] == ["reason", "shape"]
+
+
+def test_a_line_says_what_ran_and_how_it_went(outcome):
+    made = line(
+        outcome("failed", variant="terse", repeat=2, seed=7, status="interrupted", interrupts=["ok?"])
+    )
+    assert made["format"] == "harness-results/1"
+    assert made["id"] == "triage.scenario.yaml::a double charge"
+    assert (made["variant"], made["repeat"], made["seed"]) == ("terse", 2, 7)
+    assert (made["status"], made["verdict"], made["passed"]) == ("interrupted", "failed", False)
+    assert made["interrupts"] == ["ok?"]
+
+
+def test_a_check_is_a_mapping_without_its_place(outcome):
+    check = CheckResult("path", False, 0.5, 2.0, ["a"], ["b"], "not in order", Span("x.yaml", 1, 1))
+    assert line(outcome(checks=[check]))["checks"] == [
+        {
+            "name": "path",
+            "passed": False,
+            "score": 0.5,
+            "weight": 2.0,
+            "expected": ["a"],
+            "actual": ["b"],
+            "message": "not in order",
+        }
+    ]
+
+
+def test_error_and_calls_always_have_all_their_keys(outcome):
+    made = line(
+        outcome(error={"message": "boom", "type": "ToolError"}, calls=[{"kind": "llm", "name": "gpt"}])
+    )
+    assert list(made["error"]) == ["type", "code", "message", "node", "where"]
+    assert list(made["calls"][0]) == ["kind", "name", "node", "args", "ok", "latency"]
+    assert made["error"]["node"] is None
+
+
+def test_coverage_is_sorted_whatever_order_it_came_in(outcome):
+    coverage = {"nodes": {"b", "a"}, "edges": [("b", "c"), ("a", "b")], "branches": []}
+    assert line(outcome(coverage=coverage))["coverage"] == {
+        "nodes": ["a", "b"],
+        "edges": [["a", "b"], ["b", "c"]],
+        "branches": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (math.nan, "null"),
+        (-math.inf, "null"),
+        ("ünï \U0001f389", '"ünï \U0001f389"'),
+        ("\ud800", '"\\\\ud800"'),
+        ({"b": 1, "a": 2}, '{"a":2,"b":1}'),
+        ({1: "x", None: "y"}, '{"1":"x","None":"y"}'),
+        ({3, 1, 2}, "[1,2,3]"),
+        ((1, [2]), "[1,[2]]"),
+        (ValueError("bad"), '"bad"'),
+        (True, "true"),
+    ],
+)
+def test_every_value_becomes_strict_json(value, written):
+    assert encode(as_json(value)) == written
+
+
+def test_objects_are_written_without_their_address():
+    assert "0x" not in as_json(object())
+
+
+def test_a_value_that_contains_itself_is_cut_off():
+    loop: list[object] = []
+    loop.append(loop)
+    assert "…" in encode(as_json(loop))
+
+
+def test_an_object_that_cannot_be_shown_is_named_by_its_type():
+    class Broken:
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert as_json(Broken()) == "<Broken>"
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters()), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(values)
+def test_what_is_written_reads_back_the_same(value):
+    data = as_json(value)
+    assert json.loads(encode(data).encode()) == data
+    assert as_json(data) == data
+
+
+def test_lines_are_on_disk_as_soon_as_they_are_added(tmp_path, outcome):
+    with ResultsWriter(tmp_path) as results:
+        for seed in (1, 2):
+            results.add(outcome(seed=seed))
+            assert [read["seed"] for read in read_lines(results.path)] == list(range(1, seed + 1))
+
+
+def test_what_an_earlier_run_left_is_gone_when_the_next_one_starts(tmp_path, outcome):
+    with ResultsWriter(tmp_path) as results:
+        results.add(outcome())
+    (tmp_path / "notes.txt").write_text("mine")
+    with ResultsWriter(tmp_path):
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt", "results.jsonl"]
+        assert not list(read_lines(tmp_path))
+
+
+def test_finishing_leaves_three_files_and_nothing_half_written(tmp_path, outcome):
+    with ResultsWriter(tmp_path / "reports" / "latest") as results:
+        results.add(outcome())
+        summary = results.finish()
+    written = sorted(path.name for path in results.folder.iterdir())
+    assert written == ["results.jsonl", "summary.json", "summary.md"]
+    assert json.loads((results.folder / "summary.json").read_text()) == summary
+    assert summary["total"]["runs"] == 1
+
+
+def test_a_run_that_is_interrupted_is_summarised_as_far_as_it_got(tmp_path, outcome):
+    def interrupted() -> None:
+        with ResultsWriter(tmp_path) as results:
+            results.add(outcome())
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert json.loads((tmp_path / "summary.json").read_text())["total"]["runs"] == 1
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_of_the_setting(tmp_path):
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(FormatError, match="cannot write the report") as caught,
+        ResultsWriter(tmp_path / "file"),
+    ):
+        pass
+    assert caught.value.code == "report-folder"
+
+
+def test_a_last_line_that_was_cut_off_is_left_out_with_a_warning(tmp_path, outcome):
+    with ResultsWriter(tmp_path) as results:
+        results.add(outcome(seed=1))
+        results.add(outcome(seed=2))
+    results.path.write_bytes(results.path.read_bytes()[:-30])
+    with pytest.warns(UserWarning, match=r"results.jsonl:2: the last line was cut off"):
+        assert [read["seed"] for read in read_lines(results.path)] == [1]
+
+
+def test_a_line_cut_off_inside_a_character_is_left_out_too(tmp_path, outcome):
+    with ResultsWriter(tmp_path) as results:
+        results.add(outcome(output="ü"))
+    whole = results.path.read_bytes()
+    results.path.write_bytes(whole[: whole.index("ü".encode()) + 1])
+    with pytest.warns(UserWarning, match="cut off"):
+        assert not list(read_lines(tmp_path))
+
+
+@pytest.mark.parametrize("broken", ["{", "[1]", '{"format": "harness-results/9"}', "3"])
+def test_a_broken_line_before_the_last_is_an_error_with_its_place(tmp_path, broken):
+    path = tmp_path / "results.jsonl"
+    path.write_text(f"\n{broken}\n")
+    with pytest.raises(FormatError, match=r"results.jsonl:2:1: not a line") as caught:
+        list(read_lines(path))
+    assert caught.value.code == "results-line"
+
+
+def test_results_that_are_not_there_are_an_error(tmp_path):
+    with pytest.raises(FormatError, match="cannot read the results") as caught:
+        list(read_lines(tmp_path / "nowhere"))
+    assert caught.value.code == "results-missing"
