@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.dialects.request import LoadRequest
-from harness.errors import ManifestError, Problem
+from harness.errors import ManifestError, Problem, Span
 from harness.graph.model import Graph
 from harness.source.document import Document, read, shown_path
 from harness.source.suggest import did_you_mean
@@ -64,13 +64,13 @@ def dialect_named(name: str) -> Dialect:
     return DIALECTS[name]
 
 
-def dialect_of(path: Path) -> Dialect:
+def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
     """The dialect a manifest is written in, by its content.
 
     Raises:
         ManifestError: it cannot be read, or no dialect knows it.
     """
-    document = read(path)
+    document = read(path, named_at=named_at)
     for dialect in DIALECTS.values():
         if dialect.detect(document):
             return dialect
@@ -116,5 +116,5 @@ class _Key:
 
 @lru_cache(maxsize=128)
 def _load(key: _Key) -> Graph:
-    dialect = dialect_named(key.dialect) if key.dialect else dialect_of(key.request.path)
+    dialect = dialect_named(key.dialect) if key.dialect else dialect_of(key.request.path, key.request.named_at)
     return dialect.load(key.request)

@@ -20,6 +20,7 @@ class LoadRequest:
     folders   where Python modules are imported from, in front of `sys.path`; files below them may be read
     hooks     import paths of hooks the caller installs
     allowed   further folders a manifest may read files from
+    named_at  where the manifest is named, for the message that it is not there
     """
 
     paths: tuple[Path, ...]
@@ -28,6 +29,7 @@ class LoadRequest:
     folders: tuple[Path, ...] = ()
     hooks: tuple[str, ...] = ()
     allowed: tuple[Path, ...] = ()
+    named_at: Span | None = field(default=None, compare=False)
 
     @property
     def path(self) -> Path:

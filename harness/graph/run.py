@@ -116,7 +116,10 @@ class Conversation:
             ending = await self._invoke(given)
             if ending.status != "interrupted" or not ask:
                 return ending
-            answers = await self._ask()
+            try:
+                answers = await self._ask()
+            except Exception as error:
+                return await self._failed(error, next(iter(self.run.questions.values()))[0])
             if answers is None:
                 return ending
             given = Command(resume=answers)

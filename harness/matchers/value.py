@@ -23,8 +23,8 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from harness.errors import FormatError, Problem
-from harness.matchers.plain import ABSENT, Test, kind_of, refused, shown
 from harness.matchers import plain
+from harness.matchers.plain import ABSENT, Test, kind_of, refused, shown
 
 
 @dataclass(frozen=True, slots=True)

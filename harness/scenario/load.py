@@ -166,6 +166,7 @@ def _scenario(path: Path, document: Document, env_passthrough: tuple[str, ...]) 
             Path(os.path.normpath(path.parent / text))
             for text in (manifest if isinstance(manifest, list) else [manifest])
         ),
+        manifest_span=document.span(("manifest",)),
         dialect=said.get("dialect"),
         agent=said.get("agent", said.get("entry_point")),
         env=said.get("env", {}),

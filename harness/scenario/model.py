@@ -58,6 +58,7 @@ class Scenario:
     name: str
     span: Span
     manifests: tuple[Path, ...]
+    manifest_span: Span | None = None
     dialect: str | None = None
     agent: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)

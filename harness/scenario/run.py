@@ -86,6 +86,12 @@ def play(scenario: Scenario, settings: Settings, *, seed: int) -> Played:
                 return runner.run(_played(scenario, settings, graph, seed))
         except HarnessError as error:
             return Played(Observed(status="failed", error=_error(error, None, None)), graph=graph)
+        except Exception as error:
+            # A fault of ours must not take the other scenarios with it; it is told as what it is.
+            observed = Observed(status="failed", error=_error(error, None, None))
+            return Played(
+                replace(observed, error={**(observed.error or {}), "code": "harness-broke"}), graph=graph
+            )
 
 
 def load_request(scenario: Scenario, settings: Settings) -> LoadRequest:
@@ -98,6 +104,7 @@ def load_request(scenario: Scenario, settings: Settings) -> LoadRequest:
         folders=import_folders(scenario, settings),
         hooks=scenario.world.hooks,
         allowed=settings.allow_paths,
+        named_at=scenario.manifest_span,
     )
 
 

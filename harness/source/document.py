@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -31,13 +30,10 @@ class Document:
     aliases of one YAML anchor share one object.
     """
 
-    def __init__(self, file: str, value: Any, text: str, place: Place) -> None:
+    def __init__(self, file: str, value: Any, text: str, place: Place, lines: Lines | None = None) -> None:
         self.file, self.value, self.text = file, value, text
         self._place = place
-
-    @cached_property
-    def _lines(self) -> Lines:
-        return Lines(self.text)
+        self._lines = lines or Lines(text)
 
     def span(self, path: Sequence[str | int] = ()) -> Span:
         """Where the value at `path` stands; where nothing is there, its nearest ancestor that is."""
@@ -59,13 +55,14 @@ class Document:
         Where the text is not written as it is read (escapes, folded lines), the place of the value.
         """
         start, end, _ = self._walk(path)[0]
-        lines = str(self.at(path).value).splitlines()
-        wanted = lines[line - 1] if line <= len(lines) else ""
-        bare = wanted.lstrip()
-        offset = self.text.find(bare.rstrip(), start, end)
+        lines = str(self.at(path).value).rstrip().splitlines() or [""]
+        if line > len(lines):
+            line, column = len(lines), len(lines[-1]) + 1
+        bare = lines[line - 1].strip()
+        offset = self.text.find(bare, start, end)
         if not bare or offset < 0:
             return self.span(path)
-        offset += max(column - 1 - (len(wanted) - len(bare)), 0)
+        offset += max(column - 1 - lines[line - 1].index(bare), 0)
         return self._lines.span(self.file, offset, offset + 1)
 
     def at(self, path: Sequence[str | int]) -> Document:
@@ -97,10 +94,7 @@ class Document:
         return over._with(value, place)
 
     def _with(self, value: Any, place: Place) -> Document:
-        part = Document(self.file, value, self.text, place)
-        if "_lines" in self.__dict__:
-            part.__dict__["_lines"] = self._lines
-        return part
+        return Document(self.file, value, self.text, place, self._lines)
 
     def _walk(self, path: Sequence[str | int]) -> tuple[Place, bool]:
         """The place at `path` or of its nearest ancestor, and whether `path` was walked to its end."""
@@ -186,6 +180,10 @@ def read(
     def refuse(code: str, message: str, hint: str = "") -> NoReturn:
         raise error(Problem(code, f"{name}: {message}", named_at, hint))
 
+    def refuse_byte(at: int, message: str) -> NoReturn:
+        column = at - (data.rfind(b"\n", 0, at) + 1) + 1
+        raise error(Problem("not-text", message, Span(name, data.count(b"\n", 0, at) + 1, column)))
+
     try:
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
@@ -198,12 +196,11 @@ def read(
     if len(data) > MAX_BYTES:
         refuse("too-large", f"larger than {MAX_BYTES // 1024**2} MiB")
     if b"\0" in data:
-        refuse("not-text", "not a text file: it contains zero bytes")
+        refuse_byte(data.index(b"\0"), "not a text file: it contains zero bytes")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as failure:
-        line = data.count(b"\n", 0, failure.start) + 1
-        refuse("not-text", f"not UTF-8: byte 0x{data[failure.start]:02x} in line {line}")
+        refuse_byte(failure.start, f"not UTF-8: the byte 0x{data[failure.start]:02x}")
     return parse(text, file=name, yaml=yaml, json=path.suffix.lower() == ".json", error=error)
 
 

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from harness.errors import Span
@@ -50,7 +51,10 @@ class Lines:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._starts = [0, *(found.end() for found in _LINE_BREAK.finditer(text))]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(found.end() for found in _LINE_BREAK.finditer(self._text))]
 
     def span(self, file: str, start: int, end: int) -> Span:
         """The span of `text[start:end]`, cut at the end of its first line."""

@@ -73,14 +73,12 @@ def to_exception(answer: ErrorAnswer) -> Exception:
 
 
 def _builtin(name: str, message: str) -> Exception:
-    base = getattr(builtins, name, None)
-    if not (isinstance(base, type) and issubclass(base, Exception)):
-        base = RuntimeError
-    if issubclass(base, KeyError | UnicodeError):
-        # Their text is not their argument: a KeyError quotes it, a UnicodeError wants five.
+    """The built-in exception of that name with exactly that text; any other name makes a class of its own."""
+    base = getattr(builtins, name, Exception)
+    if not (isinstance(base, type) and issubclass(base, Exception)) or issubclass(base, ExceptionGroup):
+        base = Exception
+    if base is Exception or issubclass(base, KeyError | UnicodeError):
+        # The text of these is not their argument: a KeyError quotes it, a UnicodeError wants five.
         base = type(name, (base,), {"__str__": lambda _: message, "__init__": lambda _, *_args: None})
-    try:
-        exception: Exception = base(message)
-    except TypeError:
-        return RuntimeError(message)
+    exception: Exception = base(message)
     return exception

@@ -145,9 +145,9 @@ def test_a_missing_file_is_told_where_it_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"a: \xff\n", "not UTF-8: byte 0xff in line 1"),
-        (b"a: 1\nb: \xe9", "not UTF-8: byte 0xe9 in line 2"),
-        (b"\x7fELF\0\0", "not a text file: it contains zero bytes"),
+        (b"a: \xff\n", "a.yaml:1:4: not UTF-8: the byte 0xff"),
+        (b"a: 1\nb: \xe9", "a.yaml:2:4: not UTF-8: the byte 0xe9"),
+        (b"\x7fELF\0\0", "a.yaml:1:5: not a text file: it contains zero bytes"),
         ("a: 1".encode("utf-16"), "not a text file: it contains zero bytes"),
         (b"#" * (10 * 1024 * 1024 + 1), "larger than 10 MiB"),
         (b"", "the file is empty"),

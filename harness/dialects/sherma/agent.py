@@ -11,6 +11,7 @@ from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.hooks import Hooks
 from harness.dialects.sherma.skills import Skills
 from harness.dialects.sherma.tools import ToolRegistry
+from harness.errors import Span
 from harness.expressions.cel import compile as compile_cel
 from harness.graph.context import NodeContext, RunContext
 from harness.graph.effects import MCPEndpoint
@@ -30,6 +31,15 @@ class SubAgent:
 
 
 @dataclass(frozen=True)
+class MCPDeclaration:
+    """A declared MCP server, how it is reached, and where it stands."""
+
+    server: doc.MCPServer
+    endpoint: MCPEndpoint
+    span: Span
+
+
+@dataclass(frozen=True)
 class Agent:
     """One agent of a manifest, ready to run. `variables` are the CEL names beside `state`."""
 
@@ -43,7 +53,7 @@ class Agent:
     llms: Mapping[str, doc.LLM]
     sub_agents: Mapping[str, SubAgent]
     hooks: tuple[Any, ...] = ()
-    mcp_servers: tuple[tuple[doc.MCPServer, MCPEndpoint], ...] = ()
+    mcp_servers: tuple[MCPDeclaration, ...] = ()
 
     def evaluate(self, expression: str, state: State, **names: Any) -> Any:
         """The value of a CEL expression. It is parsed here, so a syntax error fails the node, not the load.

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
-from harness.dialects.sherma.agent import Agent, SubAgent
+from harness.dialects.sherma.agent import Agent, MCPDeclaration, SubAgent
 from harness.dialects.sherma.hooks import offer_as_sherma_hooks
 from harness.dialects.sherma.lifecycle import lifecycle
 from harness.dialects.sherma.nodes import BODIES, INTERNAL, around
@@ -37,7 +37,7 @@ def load(request: LoadRequest) -> Graph:
     Raises:
         ManifestError: with everything wrong that was found.
     """
-    document = substitute(read(request.path, yaml="1.1"), request.env)
+    document = substitute(read(request.path, yaml="1.1", named_at=request.named_at), request.env)
     manifest = validate(doc.Manifest, document)
     name = chosen_agent(manifest, document, request.agent)
     rules = Rules(manifest, name, document)
@@ -47,7 +47,7 @@ def load(request: LoadRequest) -> Graph:
     if sections.problems:
         raise ManifestError(sections.problems)
     warnings = [*_unknown_keys(document), *rules.warnings()]
-    return _graph(agent, document, [str(warning) for warning in warnings])
+    return _graph(agent, document, warnings)
 
 
 def chosen_agent(manifest: doc.Manifest, document: Document, wanted: str | None) -> str:
@@ -193,10 +193,10 @@ class _Sections:
             agents[declared.id] = sub_agent(declared, inner, imported, load)
         return agents
 
-    def mcp_servers(self) -> tuple[tuple[doc.MCPServer, MCPEndpoint], ...]:
+    def mcp_servers(self) -> tuple[MCPDeclaration, ...]:
         """spec: `mcp_servers`. They are listed when a run begins, from the run's world."""
         return tuple(
-            (
+            MCPDeclaration(
                 server,
                 MCPEndpoint(
                     server.id,
@@ -207,8 +207,9 @@ class _Sections:
                     server.args,
                     server.env,
                 ),
+                self.document.span(("mcp_servers", at)),
             )
-            for server in self.manifest.mcp_servers
+            for at, server in enumerate(self.manifest.mcp_servers)
         )
 
     def _import(self, dotted: str, path: DocumentPath) -> Any:
@@ -236,7 +237,7 @@ class _Sections:
             self.problems += error.problems
 
 
-def _graph(agent: Agent, document: Document, warnings: Sequence[str]) -> Graph:
+def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Graph:
     definition = agent.definition
     places: DocumentPath = ("agents", agent.name, "graph", "nodes")
     nodes = [

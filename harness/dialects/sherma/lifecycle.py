@@ -58,14 +58,15 @@ class _Boundary:
         run.resources["session"] = session
         if hooks:
             session.invocation["models"] = await self._models(hooks)
-        for server, endpoint in self.agent.mcp_servers:
+        for declared in self.agent.mcp_servers:
+            server = declared.server
             try:
-                listed = await run.world.mcp_tools(endpoint)
+                listed = await run.world.mcp_tools(declared.endpoint)
             except WorldError:
                 raise
             except Exception as error:
                 text = f"MCP server '{server.id}' cannot be used: {error}"
-                raise ManifestError(Problem("mcp-server", text)) from None
+                raise ManifestError(Problem("mcp-server", text, declared.span)) from None
             for tool in listed:
                 session.tools.add(mcp_tool(server.id, server.version, server.tool_prefix or "", tool))
 

@@ -30,7 +30,7 @@ from harness.dialects.sherma.tools import (
 from harness.expressions.cel import compile as compile_cel
 from harness.graph.context import NodeContext
 from harness.graph.effects import LLMCall
-from harness.graph.messages import to_messages
+from harness.graph.messages import MessageLog, to_messages
 from harness.graph.model import State, Update
 from harness.source.suggest import did_you_mean
 
@@ -171,9 +171,9 @@ def _prompt(visit: Visit, args: doc.CallLLM) -> list[BaseMessage]:
 def _spliced(visit: Visit, expression: str) -> Sequence[BaseMessage]:
     """Messages of the state: the objects themselves where the expression only names them."""
     reference = compile_cel(expression, null_as_false=True).reference
-    if reference == ("state", "messages") and "messages" in visit.state:
-        messages: Sequence[BaseMessage] = visit.state["messages"]
-        return messages
+    kept = visit.state.get("messages")
+    if reference == ("state", "messages") and isinstance(kept, MessageLog):
+        return kept
     return to_messages(visit.evaluate(expression))
 
 

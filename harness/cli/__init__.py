@@ -1,0 +1,1 @@
+"""The command line: `main` is the command, one module each for what follows it. They parse, call and print."""

@@ -1,0 +1,57 @@
+"""`harness init`: an agent, its tool and two scenarios, to start from."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+import click
+
+from harness.cli.output import unwritable
+from harness.cli.schema import schema_text
+from harness.errors import FormatError, Problem
+from harness.source.document import shown_path
+
+_TEMPLATES: Final = {
+    "agents/shop.yaml": "shop.yaml.txt",
+    "agents/shop_tools.py": "shop_tools.py.txt",
+    "scenarios/shop.scenario.yaml": "shop.scenario.yaml.txt",
+}
+_SCHEMA: Final = "scenarios/scenario.schema.json"
+
+
+@click.command("init")
+@click.argument("folder", default=".", metavar="[DIR]", type=click.Path(path_type=Path))
+def command(folder: Path) -> None:
+    """Write a small example that works, to start from.
+
+    An agent with a tool, two scenarios, and the schema with which editors check scenario files. Files that are
+    there already are never overwritten: then nothing is written.
+    """
+    texts = {folder / name: text for name, text in example().items()}
+    there = [shown_path(path) for path in texts if path.exists()]
+    if there:
+        message = f"already there: {', '.join(there)}"
+        raise FormatError(Problem("file-exists", message, hint="nothing was written; name another folder"))
+    for path, text in texts.items():
+        _write(path, text)
+        click.echo(f"wrote {shown_path(path)}")
+    scenarios, agent = shown_path(folder / "scenarios"), shown_path(folder / "agents/shop.yaml")
+    click.echo(f"\nNext:\n  harness run {scenarios}\n  harness show {agent}\n  pytest {scenarios}")
+
+
+def example() -> dict[str, str]:
+    """The files of the example: path to text."""
+    folder = files("harness.cli") / "templates"
+    texts = {name: (folder / file).read_text(encoding="utf-8") for name, file in _TEMPLATES.items()}
+    return {**texts, _SCHEMA: schema_text()}
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise unwritable(path, error) from None

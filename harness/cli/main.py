@@ -1,0 +1,71 @@
+"""The command `harness`. Each of its commands is a module, imported when it is called."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Any
+
+import click
+
+from harness import __version__
+from harness.cli.exit_code import guarded
+
+COMMANDS = {
+    "run": "Run scenarios and say which of them hold.",
+    "validate": "Check manifests and scenario files without running them.",
+    "show": "Draw the graph of a manifest.",
+    "schema": "Print the JSON Schema of scenario files, for editors.",
+    "init": "Write a small example that works, to start from.",
+}
+
+EXIT_CODES = """\b
+Exit codes:
+  0  all is well
+  1  a scenario failed
+  2  a file or an argument is wrong
+  3  something could not be judged: a call nothing answers, a run that was
+     interrupted, or a defect of the harness
+"""
+
+
+class LazyGroup(click.Group):
+    """Lists its commands without importing them, and turns what they raise into exit codes."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from importlib import import_module
+
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None:
+            command = import_module(f"harness.cli.{name}").command
+        return name, command, rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        ctx.exit(guarded(lambda: super(LazyGroup, self).invoke(ctx), debug=ctx.params["debug"]))
+
+
+@click.group(
+    cls=LazyGroup,
+    commands=[click.Command(name, short_help=text) for name, text in COMMANDS.items()],
+    epilog=EXIT_CODES,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option("--debug", is_flag=True, envvar="HARNESS_DEBUG", help="Show the traceback of a defect.")
+@click.version_option(__version__, prog_name="harness", message="%(prog)s %(version)s")
+def cli(debug: bool) -> None:
+    """Run declarative LLM agents for real, offline, in a simulated world, and test what they do."""
+
+
+def main() -> None:
+    """Run the command with the arguments of this process, and leave with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without UTF-8 is no reason to break
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # both interrupts end a run the same way
+    cli(prog_name="harness")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""Where a command writes what it makes: standard output, or a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from harness.errors import FormatError, Problem
+
+
+def deliver(text: str, file: Path | None) -> None:
+    """Print a text that ends with a line break, or write it to a file as UTF-8.
+
+    Raises:
+        FormatError: the file cannot be written (code `cannot-write`).
+    """
+    if file is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        file.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise unwritable(file, error) from None
+
+
+def unwritable(file: Path, error: OSError) -> FormatError:
+    """The refusal of a file that cannot be written."""
+    return FormatError(Problem("cannot-write", f"{file} cannot be written: {error.strerror or error}"))

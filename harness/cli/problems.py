@@ -1,0 +1,39 @@
+"""Problems with files, as a command prints them and as `--json` lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from harness.errors import Problem
+from harness.graph.escaping import printable
+from harness.source.excerpt import render
+
+
+def tell(problems: Iterable[Problem], *, err: bool = True) -> None:
+    """Print them, on standard error unless they are what was asked for."""
+    for problem in problems:
+        click.echo(shown(problem), err=err)
+
+
+def shown(problem: Problem) -> str:
+    """`file:line:column: error: message [code]`, the line it is about with a caret, and the hint."""
+    told = replace(problem, message=f"{problem.severity}: {problem.message} [{problem.code}]")
+    return printable(render(told), keep_newlines=True)
+
+
+def as_json(problem: Problem, file: str) -> dict[str, Any]:
+    """{severity, code, message, hint, file, line, column}; line and column are null for a whole file."""
+    span = problem.span
+    return {
+        "severity": problem.severity,
+        "code": problem.code,
+        "message": problem.message,
+        "hint": problem.hint,
+        "file": span.file if span else file,
+        "line": span.line if span else None,
+        "column": span.column if span else None,
+    }

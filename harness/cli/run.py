@@ -1,0 +1,86 @@
+"""`harness run`: scenarios without pytest."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import IO
+
+import click
+
+from harness.cli.output import unwritable
+from harness.cli.problems import tell
+
+_EXIT_CODES = """\b
+Exit codes, the first that applies:
+  2  a file or an argument is wrong (the other files run all the same)
+  3  a scenario could not be judged, or the run was interrupted
+  1  a scenario failed
+  0  all passed
+"""
+
+
+@click.command("run", epilog=_EXIT_CODES)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("-k", "substring", default="", metavar="TEXT", help="Only scenarios with TEXT in FILE::NAME.")
+@click.option(
+    "--tag", "tags", multiple=True, metavar="TAG", help="Only scenarios with this tag, or another given."
+)
+@click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Run each scenario N times.")
+@click.option("-x", "--exit-first", is_flag=True, help="Stop after the first that does not pass.")
+@click.option("--json", "lines", metavar="FILE", help="Also write the lines of results to FILE; - is stdout.")
+@click.option("--report", type=click.Path(path_type=Path), metavar="DIR", help="Folder for results.")
+@click.option("-q", "--quiet", is_flag=True, help="Tell only of what did not pass, and the summary.")
+@click.option("-v", "--verbose", is_flag=True, help="Also what of each graph was not taken.")
+def command(
+    paths: tuple[str, ...],
+    substring: str,
+    tags: tuple[str, ...],
+    repeat: int | None,
+    exit_first: bool,
+    lines: str | None,
+    report: Path | None,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Run scenarios and say which of them hold.
+
+    PATH is a scenario file (*.scenario.yaml), a folder of them, or FILE::NAME for one scenario.
+    Results are written to reports/latest, or as --report or [tool.harness] says.
+    With --json - everything but the results goes to stderr.
+    """
+    from harness.cli.selection import select
+    from harness.cli.session import Session
+    from harness.report.console import RunReporter, open_console
+    from harness.settings import load_settings
+
+    settings = load_settings()
+    if report is not None:
+        settings = replace(settings, report=report)
+    selection = select(paths, substring, tags)
+    if repeat is not None:
+        selection = selection.repeated(repeat)
+    for error in selection.refused.values():
+        tell(error.problems)
+    with ExitStack() as open_files:
+        stream = _opened(lines, open_files) if lines else None
+        console = open_console(sys.stderr if lines == "-" else sys.stdout)
+        reporter = RunReporter(console, coverage=verbose)
+        session = Session(settings, reporter, stream, exit_first=exit_first, quiet=quiet)
+        code = session.run(selection)
+    if session.interrupted:
+        click.echo("interrupted: what had ended is written down, the rest was not run", err=True)
+    if not quiet:
+        click.echo(f"results: {settings.report}", err=lines == "-")
+    return code
+
+
+def _opened(file: str, open_files: ExitStack) -> IO[bytes]:
+    if file == "-":
+        return sys.stdout.buffer
+    try:
+        return open_files.enter_context(open(file, "wb"))
+    except OSError as error:
+        raise unwritable(Path(file), error) from None

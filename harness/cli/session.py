@@ -1,0 +1,118 @@
+"""One `harness run`: the scenarios run in order, told as they end, and written down."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from harness.cli import exit_code
+from harness.cli.selection import Selection
+from harness.errors import FormatError
+from harness.report.console import RunReporter
+from harness.report.encoding import encode
+from harness.report.results import ResultsWriter
+from harness.scenario.outcome import Observed, Outcome
+from harness.scenario.run import run_scenario
+from harness.settings import Settings
+from harness.source.document import shown_path
+
+
+@dataclass
+class Session:
+    """`lines` takes results as they are written to results.jsonl. `quiet` tells only of what did not pass."""
+
+    settings: Settings
+    reporter: RunReporter
+    lines: IO[bytes] | None = None
+    exit_first: bool = False
+    quiet: bool = False
+    interrupted: bool = False
+    verdicts: set[str] = field(default_factory=set)
+
+    def run(self, selection: Selection) -> int:
+        """Run, report, and give the exit code. Ctrl-C ends the run; what is done is reported and written.
+
+        Raises:
+            FormatError: the results cannot be written.
+        """
+        with ResultsWriter(self.settings.report) as writer:
+            for file, error in selection.refused.items():
+                self._write(writer, refused(file, error))
+            if not self.quiet:
+                self.reporter.start(selection.runs)
+            try:
+                self._run_all(selection, writer)
+            finally:
+                self.reporter.stop()
+            self.reporter.finish(writer.finish())
+        return self._exit_code(selection)
+
+    def _run_all(self, selection: Selection, writer: ResultsWriter) -> None:
+        def done(outcome: Outcome) -> None:
+            self.verdicts.add(outcome.verdict)
+            self._write(writer, outcome)
+            not_passed = outcome.verdict in ("failed", "error")
+            if not_passed or not self.quiet:
+                self.reporter.done(outcome)
+            if not_passed and self.exit_first:
+                raise _FirstFailure
+
+        try:
+            with _stdout_is_ours() if self.lines else contextlib.nullcontext():
+                for scenario in selection.scenarios:
+                    run_scenario(scenario, self.settings, done)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        except _FirstFailure:
+            pass
+
+    def _write(self, writer: ResultsWriter, outcome: Outcome) -> None:
+        line = writer.add(outcome)
+        if self.lines is not None:
+            self.lines.write(encode(line).encode() + b"\n")
+            self.lines.flush()
+
+    def _exit_code(self, selection: Selection) -> int:
+        if selection.refused:
+            return exit_code.BAD_INPUT
+        if self.interrupted or "error" in self.verdicts:
+            return exit_code.NOT_JUDGED
+        return exit_code.FAILED if "failed" in self.verdicts else exit_code.OK
+
+
+class _FirstFailure(Exception):
+    """Ends a run with `-x`."""
+
+
+@contextlib.contextmanager
+def _stdout_is_ours() -> Iterator[None]:
+    """What the scenarios' own code prints must not come between the lines of results."""
+    with contextlib.redirect_stdout(sys.stderr):
+        yield
+
+
+def refused(file: Path, error: FormatError) -> Outcome:
+    """The line of results that stands for a file nothing of which could be run."""
+    first = error.problems[0]
+    told: dict[str, Any] = {
+        "type": type(error).__name__,
+        "code": error.code,
+        "message": str(error),
+        "node": None,
+        "where": str(first.span) if first.span else None,
+    }
+    return Outcome(
+        suite=shown_path(file),
+        scenario="(file)",
+        manifest="",
+        dialect="",
+        agent="",
+        observed=Observed(status="invalid", error=told),
+        verdict="error",
+        score=0.0,
+        span=first.span,
+    )

@@ -1,0 +1,76 @@
+"""`harness show`: the graph of a manifest, drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import click
+
+from harness.cli.manifests import agents_of, environment, reading_options, wanted
+from harness.cli.output import deliver
+from harness.cli.validation import Circumstances
+from harness.dialects.load import load_graph
+from harness.errors import FormatError, Problem
+from harness.graph import diagram
+from harness.graph.model import END, Graph
+from harness.scenario.load import SUFFIXES
+from harness.settings import load_settings
+from harness.source.document import shown_path
+
+_TITLES: Final[Mapping[str, Callable[[str], str]]] = {
+    "text": lambda name: f"{name}\n{'=' * len(name)}\n\n",
+    "mermaid": lambda name: f"%% {name}\n",
+}
+
+
+@click.command("show")
+@click.argument("manifest", type=click.Path(path_type=Path))
+@reading_options
+@click.option("-f", "--format", "form", type=click.Choice(["text", "mermaid", "svg"]), default="text")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write it to a file.")
+def command(
+    manifest: Path,
+    agent: str | None,
+    dialect: str | None,
+    env: dict[str, str],
+    passed: tuple[str, ...],
+    form: str,
+    output: Path | None,
+) -> None:
+    """Draw the graph of a manifest: as text, as a mermaid flowchart, or as an SVG picture.
+
+    Of several agents all are drawn, one after the other; an SVG shows one.
+    """
+    if manifest.name.endswith(SUFFIXES):
+        message = f"{shown_path(manifest)} is a scenario file"
+        raise FormatError(Problem("not-a-manifest", message, hint="show the manifest that it names"))
+    found, agents = agents_of(manifest, dialect)
+    if form == "svg" and len(agents) > 1 and agent is None:
+        message = f"{shown_path(manifest)} has several agents, and an SVG shows one"
+        raise FormatError(Problem("which-agent", message, hint=f"--agent, one of: {', '.join(agents)}"))
+    circumstances = Circumstances(load_settings(), env=environment(env, passed))
+    graphs = {
+        name: load_graph(circumstances.request(manifest, name), found.name) for name in wanted(agents, agent)
+    }
+    titled = len(graphs) > 1
+    drawn = [
+        (_TITLES[form](str(name)) if titled else "") + _draw(graph, form) for name, graph in graphs.items()
+    ]
+    deliver("\n".join(drawn), output)
+
+
+def _draw(graph: Graph, form: str) -> str:
+    nodes = [(node.name, node.kind) for node in graph.nodes]
+    ways = [(edge.source, edge.target, edge.label) for edge in graph.edges]
+    ways += [(name, END, None) for name in _last(graph)]
+    if form == "svg":  # character references: right in whatever encoding standard output has
+        return diagram.svg(nodes, ways).encode("ascii", "xmlcharrefreplace").decode()
+    return diagram.mermaid(nodes, ways) if form == "mermaid" else diagram.text(nodes, ways)
+
+
+def _last(graph: Graph) -> list[str]:
+    """Nodes without a way out lead to the end."""
+    sources = {edge.source for edge in graph.edges if not edge.on_error}
+    return [node.name for node in graph.nodes if node.name not in sources]

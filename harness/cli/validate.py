@@ -1,0 +1,59 @@
+"""`harness validate`: everything that is wrong with manifests and scenario files, without a run."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from harness.cli import exit_code
+from harness.cli.manifests import environment, reading_options
+from harness.cli.problems import as_json, tell
+from harness.cli.validation import Circumstances, Files, collect, problems
+from harness.errors import Problem
+from harness.report.figures import plural
+from harness.settings import load_settings
+from harness.source.document import shown_path
+
+
+@click.command("validate")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path))
+@reading_options
+@click.option("--json", "json_", is_flag=True, help="Print the problems as a JSON list.")
+def command(
+    paths: tuple[Path, ...],
+    agent: str | None,
+    dialect: str | None,
+    env: dict[str, str],
+    passed: tuple[str, ...],
+    json_: bool,
+) -> int:
+    """Check manifests and scenario files without running them.
+
+    PATH is a manifest, a scenario file (*.scenario.yaml), or a folder of both; in a folder, YAML and JSON
+    files that are no manifest are left out. All problems are told at once. A ${VAR} without a value is one:
+    give it with --env, or check the scenario files that give it in the same call. Tools and hooks are
+    imported; MCP servers are not contacted.
+
+    Exits with 2 when there are errors, with 0 when there are none or only warnings.
+    """
+    files = collect(paths, dialect)
+    circumstances = Circumstances(load_settings(), dialect, agent, environment(env, passed))
+    found = list(problems(files, circumstances))
+    if json_:
+        listed = [as_json(problem, shown_path(path) if path else "") for path, problem in found]
+        click.echo(json.dumps(listed, indent=2))
+    else:
+        tell((problem for _, problem in found), err=False)
+        click.echo(_counts(files, [problem for _, problem in found]))
+    return exit_code.BAD_INPUT if any(problem.severity == "error" for _, problem in found) else exit_code.OK
+
+
+def _counts(files: Files, found: Sequence[Problem]) -> str:
+    looked_at = f"{plural(len(files.manifests), 'manifest')}, {plural(len(files.scenarios), 'scenario file')}"
+    by_severity = Counter(problem.severity for problem in found)
+    counts = [plural(by_severity[name], name) for name in ("error", "warning") if by_severity[name]]
+    return f"{looked_at}: {', '.join(counts) or 'no problems'}"

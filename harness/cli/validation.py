@@ -1,0 +1,125 @@
+"""What `harness validate` looks at, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from harness.cli.manifests import agents_of, manifests_below, wanted
+from harness.dialects.load import load_graph
+from harness.dialects.request import LoadRequest
+from harness.errors import FormatError, ManifestError, Problem, SourceError
+from harness.scenario.load import SUFFIXES, discover, load_file
+from harness.scenario.model import Scenario
+from harness.settings import Settings
+from harness.source.document import shown_path, similar_path
+
+
+@dataclass
+class Files:
+    """What the paths of a command line lead to, each once, and warnings about what was left out of folders."""
+
+    scenarios: dict[Path, None] = field(default_factory=dict)
+    manifests: dict[Path, None] = field(default_factory=dict)
+    unreadable: list[Problem] = field(default_factory=list)
+
+
+def collect(paths: Sequence[Path], dialect: str | None) -> Files:
+    """Scenario files by their name; in folders manifests by their content; any other file must be a manifest.
+
+    Raises:
+        FormatError: a path does not exist, or there is nothing to look at (code `nothing-to-validate`).
+        ManifestError: there is no such dialect.
+    """
+    files = Files()
+    for path in discover(paths):
+        (files.scenarios if path.name.endswith(SUFFIXES) else files.manifests)[path] = None
+    for folder in (path for path in paths if path.is_dir()):
+        found = manifests_below(folder, dialect)
+        files.manifests |= dict.fromkeys(found.manifests)
+        files.unreadable += found.unreadable
+    if not files.scenarios and not files.manifests and not files.unreadable:
+        where = ", ".join(shown_path(path) for path in paths)
+        message = f"neither a manifest nor a scenario file (*{SUFFIXES[0]}) in {where}"
+        raise FormatError(Problem("nothing-to-validate", message))
+    return files
+
+
+@dataclass
+class Circumstances:
+    """How manifests are read: by the command line, and by the scenarios that use them."""
+
+    settings: Settings
+    dialect: str | None = None
+    agent: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    users: dict[Path, list[Scenario]] = field(default_factory=dict)
+
+    def used_by(self, scenario: Scenario) -> None:
+        """Remember a scenario: its manifests get its `env`, and modules from beside it."""
+        for path in scenario.manifests:
+            self.users.setdefault(path.resolve(), []).append(scenario)
+
+    def request(self, path: Path, agent: str | None) -> LoadRequest:
+        """What a manifest's front end is asked for. The command line's values win over those of scenarios."""
+        users = self.users.get(path.resolve(), [])
+        env = {name: value for user in users for name, value in user.env.items()}
+        beside = (path.parent, *(user.file.parent for user in users), *self.settings.pythonpath)
+        folders = tuple(dict.fromkeys(folder.resolve() for folder in beside))
+        return LoadRequest((path,), agent, {**env, **self.env}, folders, (), self.settings.allow_paths)
+
+
+def problems(files: Files, circumstances: Circumstances) -> Iterator[tuple[Path | None, Problem]]:
+    """All that is wrong with the files, each problem once, with the file that was looked at."""
+    for problem in files.unreadable:
+        yield None, problem
+    for path in files.scenarios:
+        for problem in of_scenarios(path, circumstances):
+            yield path, problem
+    for path in files.manifests:
+        for problem in of_manifest(path, circumstances):
+            yield path, problem
+
+
+def of_scenarios(path: Path, circumstances: Circumstances) -> Iterator[Problem]:
+    """What is wrong with a scenario file, manifests that are not there included."""
+    try:
+        loaded = load_file(path)
+    except FormatError as error:
+        yield from error.problems
+        return
+    for scenario in loaded.scenarios:
+        circumstances.used_by(scenario)
+        for manifest in scenario.manifests:
+            if not manifest.is_file() and scenario.expect.values.get("status") != "invalid":
+                near = similar_path(manifest)
+                hint = f"did you mean '{shown_path(near)}'?" if near else ""
+                text = f"the manifest {shown_path(manifest)} of '{scenario.name}' is not there"
+                yield Problem("missing-file", text, scenario.span, hint)
+
+
+def of_manifest(path: Path, circumstances: Circumstances) -> Iterator[Problem]:
+    """What is wrong with a manifest and, unless one agent is asked for, all of its agents."""
+    found: dict[Problem, None] = {}
+    try:
+        dialect, agents = agents_of(path, circumstances.dialect)
+    except SourceError as error:
+        yield from error.problems
+        return
+    for agent in wanted(agents, circumstances.agent):
+        try:
+            graph = load_graph(circumstances.request(path, agent), dialect.name)
+            found |= dict.fromkeys(graph.warnings)
+        except ManifestError as error:
+            found |= dict.fromkeys(error.problems)
+    yield from (_with_option(problem) for problem in found)
+
+
+def _with_option(problem: Problem) -> Problem:
+    """With what can be done about it on the command line."""
+    if problem.code == "missing-variable" and problem.hint:
+        return replace(problem, hint=f"{problem.hint}; here with --env NAME=value")
+    if problem.code == "import" and problem.hint.startswith("looked in"):
+        return replace(problem, hint=f"{problem.hint}; pythonpath in [tool.harness] adds folders")
+    return problem

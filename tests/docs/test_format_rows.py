@@ -1,0 +1,194 @@
+"""Every row of docs/scenario-format.md is exercised: by a scenario that passes, or by a named test.
+
+The rows are the keys the format's models know, the kinds of errors, and the value matchers; the document's
+tables are held against them first. A scenario exercises the keys that are written in it.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from inspect import get_annotations
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from harness.errors import SourceError
+from harness.matchers.value import MATCHERS
+from harness.scenario import document, document_expect, document_world
+from harness.source.document import read
+from harness.world.spec import ErrorKind
+
+ROOT = Path(__file__).parents[2]
+FORMAT = (ROOT / "docs/scenario-format.md").read_text(encoding="utf-8")
+OTHERS = (Path(__file__).parent / "test_rows_without_a_dialect.py").read_text(encoding="utf-8")
+
+# What no sherma scenario can reach, and the test that exercises it instead.
+BY_TEST = {
+    "World.http": "test_http_stubs_answer_by_method_url_and_arguments",
+    "World.handlers": "test_a_handler_answers_in_its_own_way",
+    "World.scripts": "test_a_script_runs_for_real_unless_it_is_stubbed",
+    "World.retrieval": "test_a_retrieval_is_answered_by_its_node",
+    "HTTPStub.method": "test_http_stubs_answer_by_method_url_and_arguments",
+    "HTTPStub.url": "test_http_stubs_answer_by_method_url_and_arguments",
+    "HTTPStub.query": "test_http_stubs_answer_by_method_url_and_arguments",
+    "HTTPStub.json": "test_http_stubs_answer_by_method_url_and_arguments",
+    "HTTPStub.status": "test_http_stubs_answer_by_method_url_and_arguments",
+    "HTTPStub.text": "test_http_stubs_answer_by_method_url_and_arguments",
+    "HTTPStub.headers": "test_http_stubs_answer_by_method_url_and_arguments",
+    "Call.http": "test_calls_of_every_kind_are_found_by_name",
+    "Call.script": "test_calls_of_every_kind_are_found_by_name",
+    "Call.retrieval": "test_calls_of_every_kind_are_found_by_name",
+    "Scenario.cassette": "test_a_cassette_is_read_but_answers_nothing_yet",
+    "Expect.unused": "test_unused_can_only_be_asked_for",
+}
+
+
+def models(model: type[BaseModel], seen: dict[str, type[BaseModel]]) -> dict[str, type[BaseModel]]:
+    """A model and those its fields speak of, by name."""
+    if model.__name__ not in seen:
+        seen[model.__name__] = model
+        for field in model.model_fields.values():
+            for inner in models_in(field.annotation):
+                models(inner, seen)
+    return seen
+
+
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from models_in(argument)
+
+
+def row(model: type[BaseModel], name: str) -> str:
+    """`Model.key`, the model being the one that declares the key."""
+    owner = next(base for base in reversed(model.__mro__) if name in get_annotations(base))
+    return f"{owner.__name__}.{model.model_fields[name].alias or name}"
+
+
+KEYS = {
+    row(model, name)
+    for model in models(document.File, {}).values()
+    for name in model.model_fields
+    if not (model is document.File and name in ("defaults", "scenarios"))
+} | {"File.defaults"}
+KINDS = {f"error {kind}" for kind in get_args(ErrorKind)}
+ROWS = KEYS | KINDS | set(MATCHERS)
+
+
+# ------------------------------------------------------------------ the document
+
+
+def cells(section: str) -> Iterator[list[str]]:
+    """The rows of the tables under a heading."""
+    body = re.split(r"^#+ ", FORMAT.partition(f"# {section}\n")[2], maxsplit=1, flags=re.M)[0]
+    for line in body.splitlines():
+        if line.startswith("|") and "---" not in line:
+            yield [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def words(cell: str) -> list[str]:
+    return re.findall(r"`(\w+)`", cell)
+
+
+def keys_of(*parts: type[BaseModel]) -> set[str]:
+    return {field.alias or name for model in parts for name, field in model.model_fields.items()}
+
+
+@pytest.mark.parametrize(
+    ("section", "known"),
+    [
+        ("A scenario", keys_of(document.Scenario)),
+        ("The world", keys_of(document_world.LLMStub)),
+        ("`llm`", keys_of(document_world.LLMStub)),
+        ("Expectations", keys_of(document_expect.Expect)),
+    ],
+)
+def test_the_tables_name_keys_that_exist(section: str, known: set[str]) -> None:
+    named = [word for first, *_ in cells(section) for word in words(first)]
+    kinds = set(get_args(ErrorKind)) if section == "The world" else set()
+    assert named
+    assert set(named) - kinds - known == set()
+
+
+@pytest.mark.parametrize(
+    ("section", "model"), [("A scenario", document.Scenario), ("Expectations", document_expect.Expect)]
+)
+def test_the_tables_name_every_key(section: str, model: type[BaseModel]) -> None:
+    named = set(re.findall(r"`(\w+)\b", "\n".join(" ".join(line) for line in cells(section))))
+    inside = {"weights"}  # told of in the text above the table
+    assert keys_of(model) - named - inside == set()
+
+
+def test_the_table_of_errors_is_complete() -> None:
+    rows = [line for line in cells("The world") if len(line) == 4]
+    assert {word for line in rows for at in (0, 2) for word in words(line[at])} == set(get_args(ErrorKind))
+
+
+def test_the_list_of_matchers_is_complete() -> None:
+    body = FORMAT.partition("### Value matchers")[2].partition("\n## ")[0]
+    assert set(re.findall(r"\$[a-z]\w*", body)) == set(MATCHERS)
+
+
+# ------------------------------------------------------------------ what exercises it
+
+
+@cache
+def exercised() -> frozenset[str]:
+    found: set[str] = set()
+    for folder in ("scenarios", "tests"):
+        for path in sorted((ROOT / folder).rglob("*.scenario.yaml")):
+            found.update(rows_of(path))
+    return frozenset(found)
+
+
+def rows_of(path: Path) -> Iterator[str]:
+    """The rows a scenario file uses; none when it has faults."""
+    try:
+        said = read(path, yaml="1.2", error=SourceError).value
+        head = document.Head.model_validate(said)
+        defaults = said.get("defaults", {})
+        scenarios = [document.Scenario.model_validate({**defaults, **one}) for one in said["scenarios"]]
+    except (SourceError, ValidationError):
+        return
+    yield from (row(document.Head, name) for name in head.model_fields_set - {"defaults", "scenarios"})
+    if defaults:
+        yield "File.defaults"
+    for scenario in scenarios:
+        yield from used(scenario)
+    yield from (key for key in all_keys(said) if key in MATCHERS)
+
+
+def used(value: Any) -> Iterator[str]:
+    """The rows that are written in a model, all the way down."""
+    if isinstance(value, BaseModel):
+        for name in value.model_fields_set & set(type(value).model_fields):
+            inner = getattr(value, name)
+            yield row(type(value), name)
+            if name in ("error", "kind") and isinstance(inner, str):
+                yield f"error {inner}"
+            yield from used(inner)
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from used(item)
+
+
+def all_keys(value: Any) -> Iterator[str]:
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(key, str):
+            yield key
+        if isinstance(item, dict | list):
+            yield from all_keys(item)
+
+
+@pytest.mark.parametrize("name", sorted(ROWS - set(BY_TEST)))
+def test_a_scenario_exercises_it(name: str) -> None:
+    assert name in exercised()
+
+
+@pytest.mark.parametrize("name", sorted(BY_TEST))
+def test_a_test_exercises_it(name: str) -> None:
+    assert name in ROWS
+    assert f"\ndef {BY_TEST[name]}(" in OTHERS

@@ -1,0 +1,92 @@
+"""Mutated manifests and scenario files give a located error or a run, never a traceback or a hang.
+
+`HARNESS_FUZZ=5000 pytest tests/fuzz` runs more of them; the seeds are the numbers from 0.
+"""
+
+import os
+import random
+import re
+import shutil
+import signal
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harness.errors import FormatError
+from harness.scenario.load import load_file
+from harness.scenario.run import run_scenario
+from tests.fuzz.mutations import mutated
+
+SUITE = Path(__file__).parents[2] / "scenarios" / "sherma"
+CASES = int(os.environ.get("HARNESS_FUZZ", "300"))
+CHUNKS = 10
+LOCATED = re.compile(r":\d+:\d+$")
+
+
+@contextmanager
+def at_most(seconds):
+    def stop(*_):
+        raise AssertionError(f"hangs: still busy after {seconds} s")
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("suite")
+    shutil.copytree(SUITE, folder, dirs_exist_ok=True)
+    return folder
+
+
+def cases(chunk):
+    return range(chunk, CASES, CHUNKS)
+
+
+def check_run(scenario, seed):
+    """Run a scenario; a refusal must say where."""
+    for outcome in run_scenario(scenario):
+        error = outcome.observed.error
+        if outcome.observed.status == "invalid":
+            assert error is not None
+            assert error["where"] is not None, f"seed {seed}: {error['message']}"
+            assert LOCATED.search(error["where"]), f"seed {seed}: {error}"
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_mutated_manifests_are_refused_with_a_place_or_run(suite, chunk):
+    scenarios = [s for file in sorted(suite.glob("*.scenario.yaml")) for s in load_file(file).scenarios]
+    for seed in cases(chunk):
+        draw = random.Random(seed)
+        scenario = draw.choice(scenarios)
+        manifest = scenario.manifests[0]
+        original = manifest.read_bytes()
+        manifest.write_bytes(mutated(original.decode(), draw))
+        try:
+            with at_most(20):
+                check_run(scenario, seed)
+        finally:
+            manifest.write_bytes(original)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_mutated_scenario_files_are_refused_with_a_place_or_run(suite, chunk):
+    files = sorted(suite.glob("*.scenario.yaml"))
+    for seed in cases(chunk):
+        draw = random.Random(seed)
+        target = suite / f"mutated_{chunk}.scenario.yaml"
+        target.write_bytes(mutated(draw.choice(files).read_text(encoding="utf-8"), draw))
+        with at_most(20):
+            try:
+                loaded = load_file(target)
+            except FormatError as error:
+                assert all(problem.span is not None for problem in error.problems), f"seed {seed}: {error}"
+                continue
+            for scenario in loaded.scenarios[:5]:
+                check_run(scenario, seed)
+        target.unlink()

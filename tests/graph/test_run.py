@@ -1,0 +1,286 @@
+"""A graph runs on LangGraph: supersteps, routes, pauses, nesting, and a trace that repeats."""
+
+import asyncio
+
+import pytest
+
+from harness.errors import UnscriptedCall
+from harness.graph import observe
+from harness.graph.clock import VirtualTimeLoop
+from harness.graph.context import Simulation
+from harness.graph.effects import ToolCall
+from harness.graph.model import END, START, Channel, Dispatch, Edge, Graph, Lifecycle, Node, Update
+from harness.graph.run import Conversation
+from harness.world.scripted import ScriptedWorld
+from harness.world.spec import Entry, Stub, WorldSpec
+
+
+def simulate(main, world=None, seed=0):
+    async def inside():
+        simulation = Simulation(ScriptedWorld(world or WorldSpec()), seed)
+        return await main(simulation)
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        return runner.run(inside())
+
+
+def writes(**values):
+    async def run(state, ctx):
+        return Update({key: value(state) if callable(value) else value for key, value in values.items()})
+
+    return run
+
+
+def graph(nodes, edges, channels=(), **more):
+    return Graph(
+        name="g",
+        dialect="test",
+        nodes=tuple(Node(name, "step", run) for name, run in nodes.items()),
+        edges=tuple(edge if isinstance(edge, Edge) else Edge(*edge) for edge in edges),
+        channels=tuple(channels),
+        **more,
+    )
+
+
+COUNT = Channel("n", initial=lambda: 0)
+ADDED = Channel("log", reducer=lambda old, new: old + new, initial=list)
+
+
+def send(built, value=None, world=None, seed=0):
+    async def main(simulation):
+        conversation = Conversation(built, simulation)
+        return await conversation.send({} if value is None else value), simulation.trace
+
+    return simulate(main, world, seed)
+
+
+def test_nodes_run_along_the_edges_and_updates_reach_the_channels():
+    built = graph(
+        {"a": writes(n=1), "b": writes(n=lambda state: state["n"] + 10)},
+        [(START, "a"), ("a", "b"), ("b", END)],
+        [COUNT],
+    )
+    ending, trace = send(built)
+    assert (ending.status, ending.state["n"]) == ("completed", 11)
+    assert observe.path(trace.events) == ["a", "b"]
+    assert observe.routes(trace.events) == [["a", "b"], ["b", "__end__"]]
+
+
+def test_parallel_nodes_share_a_superstep_and_a_join_runs_once():
+    built = graph(
+        {name: writes(log=[name]) for name in "abcd"},
+        [(START, "a"), ("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")],
+        [ADDED],
+    )
+    ending, trace = send(built)
+    assert observe.path(trace.events) == ["a", ["b", "c"], "d"]
+    assert observe.visits(trace.events)["d"] == 1
+    assert sorted(ending.state["log"]) == ["a", "b", "c", "d"]
+
+
+def test_two_writes_to_a_plain_field_in_one_superstep_fail_the_run():
+    built = graph({"a": writes(n=1), "b": writes(n=2)}, [(START, "a"), (START, "b")], [COUNT])
+    ending, _ = send(built)
+    assert (ending.status, type(ending.error).__name__) == ("failed", "InvalidUpdateError")
+
+
+def test_fields_that_are_not_declared_are_dropped_and_absent_ones_stay_absent():
+    built = graph({"a": writes(ghost=1)}, [(START, "a")], [Channel("empty"), COUNT])
+    ending, _ = send(built)
+    assert dict(ending.state) == {"n": 0}
+
+
+def test_a_router_chooses_and_a_choice_of_nothing_ends():
+    async def by_n(state, run):
+        return [edge for edge in edges if edge.condition == str(state["n"])]
+
+    edges = [Edge("a", "b", "1"), Edge("a", "c", "2")]
+    built = graph(
+        {"a": writes(), "b": writes(log=["b"]), "c": writes(log=["c"])},
+        [(START, "a"), *edges],
+        [COUNT, ADDED],
+        routers={"a": by_n},
+    )
+    assert send(built, {"n": 2})[0].state["log"] == ["c"]
+    ending, trace = send(built, {"n": 3})
+    assert observe.routes(trace.events) == [["a", "__end__"]]
+    assert ending.status == "completed"
+
+
+def test_fan_out_gives_each_copy_a_state_of_its_own():
+    async def scatter(state, run):
+        return [Dispatch(edge, {"n": item}) for item in (1, 2, 3)]
+
+    async def slow(state, ctx):
+        await ctx.sleep(state["n"])
+        return Update({"log": [state["n"] * 10]})
+
+    edge = Edge("a", "work")
+    built = graph({"a": writes(), "work": slow}, [(START, "a"), edge], [COUNT, ADDED], routers={"a": scatter})
+    ending, trace = send(built)
+    assert ending.state["log"] == [10, 20, 30]
+    assert observe.path(trace.events) == ["a", ["work", "work", "work"]]
+    assert observe.latency(trace.events, 0.0, 3.0)["nodes"]["work"] == 6.0
+
+
+def test_the_recursion_limit_counts_supersteps_and_keeps_the_state():
+    built = graph(
+        {"a": writes(n=lambda state: state["n"] + 1)}, [(START, "a"), ("a", "a")], [COUNT], recursion_limit=5
+    )
+    ending, _ = send(built)
+    assert type(ending.error).__name__ == "GraphRecursionError"
+    assert ending.state["n"] == 5
+
+
+def test_an_error_names_its_node_and_keeps_the_state_before_it():
+    async def breaks(state, ctx):
+        raise LookupError("gone")
+
+    built = graph({"a": writes(n=7), "b": breaks}, [(START, "a"), ("a", "b")], [COUNT])
+    ending, _ = send(built)
+    assert (ending.node, str(ending.error), ending.state["n"]) == ("b", "gone", 7)
+
+
+def test_a_node_that_fails_over_takes_its_fallback_edge_and_no_other():
+    async def fails_over(state, ctx):
+        return Update({"n": 1}, goto="rescue")
+
+    built = graph(
+        {"a": fails_over, "b": writes(log=["b"]), "rescue": writes(log=["rescue"])},
+        [(START, "a"), ("a", "b"), Edge("a", "rescue", on_error=True)],
+        [COUNT, ADDED],
+    )
+    assert send(built)[0].state["log"] == ["rescue"]
+
+
+def test_a_swallowed_error_completes_with_the_state_reached():
+    async def breaks(state, ctx):
+        raise LookupError("gone")
+
+    async def swallow(error, run):
+        return None
+
+    built = graph({"a": breaks}, [(START, "a")], [COUNT], lifecycle=Lifecycle(rescue=swallow))
+    assert send(built)[0].status == "completed"
+
+
+def asks(question):
+    async def run(state, ctx):
+        return Update({"log": [await ctx.pause(question)]})
+
+    return run
+
+
+def test_a_pause_without_an_answer_interrupts_and_a_resume_goes_on():
+    built = graph({"ask": asks("who?"), "b": writes(n=1)}, [(START, "ask"), ("ask", "b")], [COUNT, ADDED])
+
+    async def main(simulation):
+        conversation = Conversation(built, simulation)
+        first = await conversation.send({})
+        cut = len(simulation.trace.events)
+        second = await conversation.resume("me")
+        return first, second, simulation.trace.events[:cut], simulation.trace.events[cut:]
+
+    first, second, before, after = simulate(main)
+    assert (first.status, observe.interrupts(before), observe.path(before)) == ("interrupted", ["who?"], ["ask"])
+    assert (second.status, second.state["log"], observe.path(after)) == ("completed", ["me"], ["b"])
+
+
+def test_two_pauses_in_one_superstep_each_get_their_answer():
+    built = graph({"a": asks("left?"), "b": asks("right?")}, [(START, "a"), (START, "b")], [ADDED])
+    world = WorldSpec(human=(Stub(nodes=("b",), answer={"reply": "R"}), Stub(nodes=("a",), answer={"reply": "L"})))
+    ending, trace = send(built, world=world)
+    assert ending.state["log"] == ["L", "R"]
+    assert observe.interrupts(trace.events) == ["left?", "right?"]
+    assert observe.path(trace.events) == [["a", "b"]]
+
+
+def test_a_second_input_continues_the_thread():
+    built = graph({"a": writes(n=lambda state: state["n"] + 1)}, [(START, "a")], [COUNT])
+
+    async def main(simulation):
+        conversation = Conversation(built, simulation)
+        await conversation.send({})
+        return await conversation.send({})
+
+    assert simulate(main).state["n"] == 2
+
+
+def asks_tool(**keywords):
+    async def run(state, ctx):
+        return Update({"n": await ctx.perform(ToolCall(name="t", args={}, **keywords))})
+
+    return run
+
+
+def test_effects_take_their_scripted_time_and_stand_in_calls():
+    built = graph({"a": asks_tool()}, [(START, "a")], [COUNT])
+    world = WorldSpec(tools={"t": Entry(stubs=(Stub(times="any", latency_s=1.5, answer={"return": 4}),))})
+    ending, trace = send(built, world=world)
+    assert ending.state["n"] == 4
+    assert observe.calls(trace.events) == [
+        {"kind": "tool", "name": "t", "node": "a", "args": {}, "ok": True, "latency": 1.5}
+    ]
+
+
+def test_an_unanswered_effect_ends_the_run_whoever_catches_it():
+    async def tolerant(state, ctx):
+        try:
+            await ctx.perform(ToolCall(name="t", args={}))
+        except Exception:
+            pass
+        return Update({"n": 1})
+
+    ending, _ = send(graph({"a": tolerant}, [(START, "a")], [COUNT]))
+    assert ending.status == "failed"
+    assert isinstance(ending.error, UnscriptedCall)
+
+
+def test_a_nested_graph_shares_world_and_clock_but_not_the_path():
+    inner = graph({"deep": asks_tool()}, [(START, "deep")], [COUNT])
+
+    async def calls_inner(state, ctx):
+        ending = await ctx.run_nested(inner, {})
+        return Update({"n": ending.state["n"]})
+
+    outer = graph({"outer": calls_inner}, [(START, "outer")], [COUNT])
+    world = WorldSpec(tools={"t": Entry(stubs=(Stub(nodes=("outer/deep",), latency_s=2, answer={"return": 9}),))})
+    ending, trace = send(outer, world=world)
+    assert ending.state["n"] == 9
+    assert observe.path(trace.events) == ["outer"]
+    assert [call["node"] for call in observe.calls(trace.events)] == ["outer/deep"]
+    assert observe.latency(trace.events, 0.0, 2.0)["nodes"] == {"outer": 2.0}
+
+
+def test_graphs_that_nest_for_ever_are_stopped():
+    async def again(state, ctx):
+        await ctx.run_nested(loop, {})
+        return Update()
+
+    loop = graph({"a": again}, [(START, "a")], [COUNT])
+    ending, _ = send(loop)
+    assert type(ending.error).__name__ == "NestingError"
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_digest_depends_on_nothing_but_graph_input_world_and_seed(seed):
+    async def named(state, ctx):
+        return Update({"log": [ctx.new_id("x")]})
+
+    built = graph({"a": named, "b": named}, [(START, "a"), (START, "b")], [ADDED])
+    digests = {send(built, seed=seed)[1].digest() for _ in range(3)}
+    assert len(digests) == 1
+    assert digests != {send(built, seed=seed + 10)[1].digest()}
+
+
+def test_coverage_names_what_was_taken_of_what_there_is():
+    async def left(state, run):
+        return [edges[0]]
+
+    edges = [Edge("a", "b", "x"), Edge("a", END, "default")]
+    built = graph({"a": writes(), "b": writes()}, [(START, "a"), *edges], [COUNT], routers={"a": left})
+    _, trace = send(built)
+    taken, all_ = observe.coverage(trace.events), observe.shape(built)
+    assert taken["branches"] == ["a -> b [x]"]
+    assert set(all_["branches"]) - set(taken["branches"]) == {"a -> __end__ [default]"}
+    assert all_["nodes"] == ["a", "b"]

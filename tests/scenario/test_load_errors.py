@@ -1,0 +1,362 @@
+"""Everything that is wrong with a scenario file, told at once, at its place, with what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import FormatError, Problem
+from harness.scenario.load import load_file
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return Path("a.scenario.yaml")
+
+
+def problems(file: Path, text: str) -> tuple[Problem, ...]:
+    file.write_text(text)
+    with pytest.raises(FormatError) as caught:
+        load_file(file)
+    return caught.value.problems
+
+
+def told(file: Path, text: str) -> list[str]:
+    return [f"{p.span.line}:{p.span.column} {p.message}|{p.hint}" for p in problems(file, text) if p.span]
+
+
+def in_scenario(file: Path, keys: str) -> list[str]:
+    """What is told of `keys` of a scenario; they begin at column 1 of line 5."""
+    return told(file, f"harness: 1\nmanifest: m.yaml\nscenarios: [{{name: x,\n\n{keys}}}]")
+
+
+def test_all_problems_of_a_file_are_told_at_once_in_its_order(file: Path) -> None:
+    text = """\
+harness: 2
+manifset: m.yaml
+defaults: {timeout: 0}
+scenarios:
+  - name: a
+    llm: {n: [{repaly: hi}]}
+    expect: {state: {x: {$conatins: y}}}
+  - {name: a, turns: [{input: x}], input: y}
+  - 5
+"""
+    assert told(file, text) == [
+        "1:10 this file is of format version 2; version 1 can be read|",
+        "2:1 unknown key 'manifset' in a scenario file|did you mean 'manifest'?",
+        "3:21 timeout: must be greater than 0, found the number 0|",
+        "5:11 missing key 'manifest': neither the file nor the scenario names one|",
+        "6:16 unknown key 'repaly' in a stub|did you mean 'reply'?",
+        "7:26 unknown matcher '$conatins'|did you mean '$contains'?",
+        "8:12 a second scenario 'a' (first in line 5)|",
+        "8:12 missing key 'manifest': neither the file nor the scenario names one|",
+        "8:36 'input' cannot stand beside 'turns'|",
+        "9:5 scenarios[2]: expected a mapping, found the number 5|",
+    ]
+
+
+def test_codes_are_stable(file: Path) -> None:
+    text = (
+        "harness: 1\nmanifest: m.yaml\nscenarios:\n"
+        "  - {name: a, tags: x, timout: 1, llm: [{}], expect: {routes: [{to: b}]}}"
+    )
+    assert [problem.code for problem in problems(file, text)] == [
+        "wrong-type",
+        "unknown-key",
+        "missing-answer",
+        "missing-key",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "1:1 the file is empty|"),
+        ("a: [", "1:4 not valid YAML: this '[' is never closed|"),
+        ("- 1", "1:1 expected a mapping, found a list|"),
+        ("manifest: m\nscenarios: [{name: x}]", "1:1 missing key 'harness' in a scenario file|"),
+        ("harness: 1\nmanifest: m", "1:1 missing key 'scenarios' in a scenario file|"),
+        (
+            "harness: '1'\nmanifest: m\nscenarios: [{name: x}]",
+            "1:10 harness: expected a whole number, found text '1'|",
+        ),
+        (
+            "harness: 1\nmanifest: m\nscenarios: []",
+            "3:12 scenarios: must have at least 1 item, found an empty list|",
+        ),
+        (
+            "harness: 1\nmanifest: []\nscenarios: [{name: x}]",
+            "2:11 manifest: must have at least 1 item, found an empty list|",
+        ),
+        (
+            "harness: 1\nmanifest: m\nharness: 1\nscenarios: [{name: x}]",
+            "3:1 key 'harness' is given twice (first in line 1)|",
+        ),
+        (
+            "harness: 1\nmanifest: m\nenv: {A: 1}\nscenarios: [{name: x}]",
+            "3:10 A: expected text, found the number 1|quote it to make it text",
+        ),
+        (
+            "harness: 1\nmanifest: m\ndialect: shrema\nscenarios: [{name: x}]",
+            "3:10 unknown dialect 'shrema'|did you mean 'sherma'?",
+        ),
+        (
+            "harness: 1\nmanifest: m\nagent: a\nentry_point: b\nscenarios: [{name: x}]",
+            "3:1 'agent' cannot stand beside 'entry_point'|",
+        ),
+        (
+            "harness: 1\nmanifest: m\ndefaults: {name: y}\nscenarios: [{name: x}]",
+            "3:12 a name cannot have a default|",
+        ),
+        ("harness: 1\nmanifest: m\nscenarios: [{input: x}]", "3:13 missing key 'name' in a scenario|"),
+    ],
+)
+def test_mistakes_in_a_file(file: Path, text: str, expected: str) -> None:
+    assert expected in told(file, text)
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ("timout: 3", "5:1 unknown key 'timout' in a scenario|did you mean 'timeout'?"),
+        ("agent: a, entry_point: b", "5:1 'agent' cannot stand beside 'entry_point'|"),
+        ("turns: [{input: a}], human: [x]", "5:22 'human' cannot stand beside 'turns'|"),
+        ("turns: []", "5:8 turns: must have at least 1 item, found an empty list|"),
+        ("turns: [{resume: a}]", "5:10 the first turn has nothing to resume|"),
+        ("turns: [{input: a}, {input: a, resume: b}]", "5:32 a turn has an input or resumes, not both|"),
+        ("turns: [{input: a, expct: 1}]", "5:20 unknown key 'expct' in a turn|did you mean 'expect'?"),
+        ("input: 5", "5:8 input: expected text or a mapping, found the number 5|"),
+        ("weight: 0", "5:9 weight: must be greater than 0, found the number 0|"),
+        ("weight: .inf", "5:9 weight: expected a finite number, found the number inf|"),
+        ("repeat: 0", "5:9 repeat: must be greater than or equal to 1, found the number 0|"),
+        ("repeat: 1.5", "5:9 repeat: expected a whole number, found the number 1.5|"),
+        ("pass_score: 2", "5:13 pass_score: must be less than or equal to 1, found the number 2|"),
+        ("skip: true", "5:7 skip: expected text, found true|quote it to make it text"),
+        ("tags: a", "5:7 tags: expected a list, found text 'a'|"),
+        ("tags: [a, 3]", "5:11 tags[1]: expected text, found the number 3|quote it to make it text"),
+        ("tags: [skip]", "5:8 the tag 'skip' is one of pytest's own marks|use the keys 'skip' and 'xfail'"),
+        ("tags: [usefixtures]", "5:8 the tag 'usefixtures' is one of pytest's own marks|choose another word"),
+        ("description: 3", "5:14 description: expected text, found the number 3|quote it to make it text"),
+        ("allow_unused: yes", "5:15 allow_unused: expected true or false, found text 'yes'|"),
+    ],
+)
+def test_mistakes_in_a_scenario(file: Path, keys: str, expected: str) -> None:
+    assert in_scenario(file, keys) == [expected]
+
+
+def test_tags_are_words_that_can_be_selected(file: Path) -> None:
+    for tag in ("'a b'", "not", "_x", "'a,b'", "''"):
+        (text,) = in_scenario(file, f"tags: [{tag}]")
+        assert "cannot be selected with -m" in text
+
+
+def test_a_name_is_one_line(file: Path) -> None:
+    for name in ("''", '"a\\nb"', "' '"):
+        assert told(file, f"harness: 1\nmanifest: m\nscenarios: [{{name: {name}}}]") == [
+            "3:20 a name is one line of text|"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (
+            "llm: 3",
+            "5:6 llm: expected a list of stubs, or a mapping from node to such a list, found the number 3|",
+        ),
+        ("llm: {a: x}", "5:10 a: expected a list, found text 'x'|"),
+        ("llm: [3]", "5:7 llm[0]: expected a text or a stub, found the number 3|"),
+        ("llm: [{reply: a, json: 1}]", "5:18 a stub gives one answer: 'json' stands beside 'reply'|"),
+        (
+            "llm: [{json: 1, tool_calls: []}]",
+            "5:17 a stub gives one answer: 'tool_calls' stands beside 'json'|",
+        ),
+        ("llm: [{error: auth, reply: a}]", "5:21 a stub answers with 'error' or with 'reply', not both|"),
+        ("llm: [{error: auth, usage: {}}]", "5:21 a stub answers with 'error' or with 'usage', not both|"),
+        (
+            "llm: [{latency: 1}]",
+            "5:7 this stub answers nothing|give it reply, json, tool_calls, chunks or error",
+        ),
+        (
+            "llm: [{reply: a, times: 0}]",
+            "5:25 times: expected a whole number from 1, or any, found the number 0|",
+        ),
+        (
+            "llm: [{reply: a, times: all}]",
+            "5:25 times: expected a whole number from 1, or any, found text 'all'|",
+        ),
+        (
+            "llm: [{reply: a, latency: -1}]",
+            "5:27 latency: must be greater than or equal to 0, found the number -1|",
+        ),
+        ("llm: [{reply: null}]", "5:15 reply: expected text, found nothing (null)|"),
+        ("llm: [{tool_calls: [{nme: a}]}]", "5:22 unknown key 'nme' in a tool call|did you mean 'name'?"),
+        ("llm: [{error: {type: KeyError}}]", "5:15 missing key 'kind' in an error|"),
+        ("llm: [{error: {kind: auth, type: KeyError}}]", "5:28 'type' goes with kind: exception|"),
+        (
+            "llm: [{error: {kind: exception, type: ValueEror}}]",
+            "5:39 there is no built-in exception 'ValueEror'|did you mean 'ValueError'?",
+        ),
+        (
+            "llm: [{error: {kind: exception, type: SystemExit}}]",
+            "5:39 'SystemExit' is not the name of an exception|",
+        ),
+        (
+            "tools: {t: rael}",
+            "5:12 'rael' is neither 'real' nor the dotted path of a callable|did you mean 'real'?",
+        ),
+        (
+            "tools: {t: sunny}",
+            "5:12 'sunny' is neither 'real' nor the dotted path of a callable|to return it, write {return: sunny}",
+        ),
+        ("tools: {t: {real: fn}}", "5:19 'fn' is not a dotted path, such as package.module.name|"),
+        (
+            "tools: {t: {real: a.b, return: 1}}",
+            "5:24 unknown key 'return' in an entry with 'real'|known: real",
+        ),
+        ("tools: {t: {retrun: 1, return: 1}}", "5:13 unknown key 'retrun' in a stub|did you mean 'return'?"),
+        ("scripts: {s: pkg.fn}", "5:14 s: expected real, found text 'pkg.fn'|"),
+        ("mcp: {s: {tools: [{name: a}, {name: a}]}}", "5:37 a second tool 'a'|"),
+        (
+            "mcp: {s: {tools: [{name: a, stubs: [{return: 1, content: []}]}]}}",
+            "5:49 a stub gives one answer: 'content' stands beside 'return'|",
+        ),
+        ("http: [{status: 700}]", "5:17 status: must be less than or equal to 599, found the number 700|"),
+        ("http: [{json: 1, text: a}]", "5:18 a stub gives one answer: 'text' stands beside 'json'|"),
+        (
+            "http: [{query: {a: 1}, args: {query: {}}}]",
+            "5:9 'query' is short for 'query' in 'args': write it there|",
+        ),
+        ("human: [{reply: a, other: 1}]", "5:20 'other' is not sent: 'reply' gives the whole answer|"),
+        ("human: [{error: auth, other: 1}]", "5:23 a stub answers with 'error' or with 'other', not both|"),
+        ("hooks: [Hook]", "5:9 'Hook' is not a dotted path, such as package.module.name|"),
+        ("faults: [{effect: llm, error: auth}]", "5:10 a fault needs one of nth, every, rate|"),
+        ("faults: [{effect: llm, nth: 1}]", "5:10 a fault needs one of error, latency, truncate|"),
+        (
+            "faults: [{effect: llm, nth: 1, rate: 0.1, error: auth}]",
+            "5:32 a fault has one of nth, every, rate: 'rate' stands beside 'nth'|",
+        ),
+        (
+            "faults: [{effect: human, nth: 1, error: auth}]",
+            "5:19 effect: expected one of llm, tool, mcp, http, script, agent, found text 'human'|",
+        ),
+    ],
+)
+def test_mistakes_in_a_world(file: Path, keys: str, expected: str) -> None:
+    assert expected in in_scenario(file, keys)
+
+
+@pytest.mark.parametrize(
+    ("expect", "expected"),
+    [
+        ("{sate: 1}", "5:10 unknown key 'sate' in 'expect'|did you mean 'state'?"),
+        (
+            "{status: complete}",
+            "5:18 status: expected one of completed, interrupted, failed, timeout, invalid, "
+            "found text 'complete'|did you mean 'completed'?",
+        ),
+        ("{path: a}", "5:16 path: expected a list, found text 'a'|"),
+        ("{path: [[[a]]]}", "5:18 path[0][0]: expected text, found a list|"),
+        (
+            "{path: [3]}",
+            "5:17 path[0]: expected a node, or a list of the nodes of one superstep, found the number 3|",
+        ),
+        ("{visits: {a: -1}}", "5:22 expected a count, or a matcher for one, found the number -1|"),
+        ("{routes: [{from: a, to: b, tow: b}]}", "5:36 unknown key 'tow' in a route|did you mean 'to'?"),
+        ("{calls: [{tol: x}]}", "5:19 unknown key 'tol' in a call|did you mean 'tool'?"),
+        (
+            "{calls: [{node: x}]}",
+            "5:18 a call needs one of llm, tool, mcp, http, agent, script, human, retrieval|",
+        ),
+        ("{calls: [{tool: a, llm: b}]}", "5:19 a call is of one kind: 'tool' stands beside 'llm'|"),
+        ("{call_counts: {'tols:a': 1}}", "5:24 'tols:a' counts no kind of call|did you mean 'tool'?"),
+        (
+            "{calls_order: sorted}",
+            "5:23 calls_order: expected one of in_order, any, exact, found text 'sorted'|",
+        ),
+        ("{latency: {totl: 1}}", "5:20 unknown key 'totl' in latency bounds|did you mean 'total'?"),
+        ("{usage: {cost: -1}}", "5:24 cost: must be greater than or equal to 0, found the number -1|"),
+        (
+            "{checks: [{that: 'a =='}]}",
+            "5:31 not valid CEL: the expression ends too early (line 1, column 5)|",
+        ),
+        ("{judge: [{rubric: a}]}", "5:18 missing key 'model' in a judge|"),
+        ("{unused: false}", "5:18 'unused' is always checked|write 'allow_unused: true' in the scenario"),
+        ("{weights: {paht: 1}}", "5:20 'paht' is not a check|did you mean 'path'?"),
+        ("{weights: {path: -1}}", "5:26 path: must be greater than or equal to 0, found the number -1|"),
+        ("{error: {kind: x}}", "5:18 unknown key 'kind' in an expected error|known: type, message, node"),
+    ],
+)
+def test_mistakes_in_expectations(file: Path, expect: str, expected: str) -> None:
+    assert in_scenario(file, f"expect: {expect}") == [expected]
+
+
+@pytest.mark.parametrize("place", ["state", "output", "interrupt"])
+def test_matchers_are_checked_wherever_they_stand(file: Path, place: str) -> None:
+    (text,) = in_scenario(file, f"expect: {{{place}: {{a: [{{$not: {{$conatins: 1}}}}]}}}}")
+    assert text.endswith("unknown matcher '$conatins'|did you mean '$contains'?")
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "llm: [{reply: a, args: {a: {$foo: 1}}}]",
+        "tools: {t: {args: {a: {$foo: 1}}, return: 1}}",
+        "expect: {calls: [{tool: t, args: {a: {$foo: 1}}}]}",
+        "expect: {warnings: [{$foo: 1}]}",
+        "expect: {error: {message: {$foo: 1}}}",
+        "turns: [{input: x, expect: {state: {a: {$foo: 1}}}}]",
+    ],
+)
+def test_a_misspelled_matcher_is_found_in_every_place_for_one(file: Path, keys: str) -> None:
+    (text,) = in_scenario(file, keys)
+    assert "unknown matcher '$foo'" in text
+
+
+@pytest.mark.parametrize(
+    "written", ["{$gt: []}", "{$regex: '('}", "{$approx: 3}", "{$cel: 'value >'}", "{$len: -1}", "{$all: 1}"]
+)
+def test_a_matcher_with_a_bad_argument_is_refused(file: Path, written: str) -> None:
+    assert len(in_scenario(file, f"expect: {{output: {written}}}")) == 1
+
+
+def test_a_matcher_beside_other_keys_is_refused(file: Path) -> None:
+    (text,) = in_scenario(file, "expect: {output: {$gt: 1, $lt: 3}}")
+    assert text.endswith(
+        "is a matcher only when it is the only key of its mapping|write $all: [{$gt: …}, {$lt: …}]"
+    )
+
+
+def test_a_mapping_with_dollar_keys_that_are_no_matchers_is_data(file: Path) -> None:
+    file.write_text("harness: 1\nmanifest: m\nscenarios: [{name: x, expect: {output: {$ref: a, type: b}}}]")
+    assert load_file(file).scenarios[0].expect.values == {"output": {"$ref": "a", "type": "b"}}
+
+
+def test_schemas_are_checked(file: Path) -> None:
+    for keys in ("expect: {state_schema: {type: strin}}", "expect: {output: {$schema: {type: strin}}}"):
+        (text,) = in_scenario(file, keys)
+        assert "not a JSON Schema (2020-12)" in text or "$schema" in text
+
+
+def test_cel_is_located_inside_block_texts(file: Path) -> None:
+    text = (
+        "harness: 1\nmanifest: m\nscenarios:\n  - name: x\n    llm:\n      - reply: a\n        when: |\n"
+        "          state.a == 1\n          && state.b ==\n"
+    )
+    (problem,) = problems(file, text)
+    assert problem.span is not None
+    assert (problem.span.line, problem.span.column) == (9, 24)
+
+
+def test_a_mistake_in_the_defaults_is_told_once(file: Path) -> None:
+    text = "harness: 1\nmanifest: m\ndefaults: {weight: -1}\nscenarios: [{name: x}, {name: y}]"
+    assert told(file, text) == ["3:20 weight: must be greater than 0, found the number -1|"]
+
+
+def test_a_file_that_is_not_there_is_a_format_error(file: Path) -> None:
+    file.write_text("")
+    with pytest.raises(FormatError, match=r"did you mean 'a.scenario.yaml'"):
+        load_file(Path("b.scenario.yaml"))

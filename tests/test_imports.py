@@ -1,0 +1,138 @@
+"""Imports point one way. The order, and what each piece must not know: docs/architecture.md."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import harness
+
+ROOT = Path(harness.__file__).parent
+
+# A piece may import what stands on lines above its own, never what stands beside it.
+LAYERS = [
+    {"errors"},
+    {"source"},
+    {"expressions"},
+    {"matchers"},
+    {"graph", "settings"},
+    {"dialects", "world"},
+    {"scenario"},
+    {"report"},
+    {"plugin", "cli"},
+]
+LAYER = {piece: number for number, pieces in enumerate(LAYERS) for piece in pieces}
+
+HEAVY = {
+    "celpy",
+    "hypothesis",
+    "jsonschema",
+    "langchain_core",
+    "langgraph",
+    "mcp",
+    "numpy",
+    "pandas",
+    "pydantic",
+    "rich",
+    "vcr",
+}
+
+
+class Import(NamedTuple):
+    """An import statement, at the head of a module or inside a function."""
+
+    module: str
+    imported: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line} imports {self.imported}"
+
+
+def imports() -> Iterator[Import]:
+    for path in sorted(ROOT.rglob("*.py")):
+        parts = path.relative_to(ROOT.parent).with_suffix("").parts
+        package = parts[:-1]
+        module = ".".join(parts[:-1] if path.name == "__init__.py" else parts)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                yield from (Import(module, alias.name, node.lineno) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                base = [*package[: len(package) - node.level + 1]] if node.level else []
+                source = ".".join([*base, node.module] if node.module else base)
+                names = (
+                    [f"{source}.{alias.name}" for alias in node.names] if source == "harness" else [source]
+                )
+                yield from (Import(module, name, node.lineno) for name in names)
+
+
+ALL = list(imports())
+
+
+def piece(module: str) -> str:
+    """The piece a module of ours belongs to; `harness` itself is none."""
+    return module.split(".")[1] if "." in module else ""
+
+
+def within(imported: str, package: str) -> bool:
+    return imported == package or imported.startswith(f"{package}.")
+
+
+def test_every_piece_has_its_place_in_the_order() -> None:
+    pieces = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert pieces - {"__init__", "__pycache__"} == set(LAYER)
+
+
+def test_imports_point_one_way() -> None:
+    ours = [i for i in ALL if within(i.module, "harness") and within(i.imported, "harness")]
+    crossing = [i for i in ours if piece(i.imported) in LAYER and piece(i.module) != piece(i.imported)]
+    wrong = [str(i) for i in crossing if LAYER[piece(i.imported)] >= LAYER.get(piece(i.module), -1)]
+    assert wrong == []
+
+
+def test_the_check_sees_imports_inside_functions() -> None:
+    assert any(i.module == "harness.matchers.plain" and i.imported == "harness.expressions.cel" for i in ALL)
+
+
+FORBIDDEN = {
+    "harness.graph": ["harness.dialects", "harness.source", "yaml", "pytest"],
+    "harness.expressions": ["harness.graph", "langgraph", "yaml", "pytest"],
+    "harness.source": ["harness.dialects", "langgraph", "pytest"],
+    "harness.dialects": ["langgraph", "pytest"],
+    "harness.world": ["harness.dialects", "harness.scenario", "pytest"],
+    "harness.scenario": ["pytest", "langgraph"],
+    "harness.report": ["harness.scenario.run", "harness.world", "langgraph", "pytest"],
+}
+
+
+@pytest.mark.parametrize(
+    ("package", "unknown"), [(package, unknown) for package, names in FORBIDDEN.items() for unknown in names]
+)
+def test_a_piece_does_not_know_what_is_not_its_subject(package: str, unknown: str) -> None:
+    assert [str(i) for i in ALL if within(i.module, package) and within(i.imported, unknown)] == []
+
+
+def test_dialects_do_not_know_each_other() -> None:
+    def dialect(module: str) -> str:
+        parts = module.split(".")
+        return parts[2] if within(module, "harness.dialects") and len(parts) > 2 else ""
+
+    packages = {path.parent.name for path in (ROOT / "dialects").glob("*/__init__.py")}
+    pairs = [(i, dialect(i.module), dialect(i.imported)) for i in ALL]
+    assert [str(i) for i, one, other in pairs if {one, other} <= packages and one != other] == []
+
+
+def test_only_the_graph_calls_langgraph() -> None:
+    assert {piece(i.module) for i in ALL if within(i.imported, "langgraph")} == {"graph"}
+
+
+@pytest.mark.parametrize("module", ["harness", "harness.plugin", "harness.cli.main"])
+def test_importing_a_front_door_is_cheap(module: str) -> None:
+    # pytest loads the plugin in every run of every project the package is installed in.
+    code = f"import sys, {module}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert HEAVY & set(done.stdout.split()) == set()

@@ -1,0 +1,183 @@
+"""The pytest plugin, used as its users use it: in a folder of theirs, through pytest's command line."""
+
+import importlib
+import json
+
+import pytest
+
+# A run inside this process forgets the modules it was the first to import, and extension modules do not
+# survive being imported twice: so they are imported here, before any run.
+for module in ("celpy.evaluation", "pandas", "rich.console", "rich.table", "jsonschema", "harness.scenario.run",
+               "harness.dialects.sherma.compile", "harness.report.console", "harness.report.results",
+               "harness.expressions.lowering", "harness.source.excerpt", "xdist.plugin", "hypothesis"):  # fmt: skip
+    importlib.import_module(module)
+
+MANIFEST = """\
+manifest_version: 1
+default_llm: {id: m}
+llms: [{id: m, version: "1.0.0", provider: openai, model_name: gpt-4o}]
+agents:
+  desk:
+    state:
+      fields:
+        - {name: messages, type: list, default: []}
+        - {name: tries, type: int, default: 0}
+    graph:
+      entry_point: answer
+      nodes:
+        - name: answer
+          type: call_llm
+          args:
+            prompt: [{role: messages, content: state.messages}]
+            state_updates: {messages: '[llm_response]', tries: state.tries + 1}
+        - name: close
+          type: set_state
+          args: {values: {tries: state.tries * 10}}
+      edges: [{source: answer, target: close}]
+"""
+
+
+def scenario(name="it answers", expect="{state: {tries: 10}}", llm="[hello]", more=""):
+    return f"  - name: {name}\n    input: hi\n    llm: {{answer: {llm}}}\n    expect: {expect}\n{more}"
+
+
+@pytest.fixture
+def suite(pytester):
+    """Write scenarios into an empty folder and run pytest on it."""
+
+    def run(*scenarios, options=()):
+        pytester.makefile(".yaml", desk=MANIFEST)
+        text = "harness: 1\nmanifest: desk.yaml\nscenarios:\n" + "".join(scenarios)
+        (pytester.path / "desk.scenario.yaml").write_text(text, encoding="utf-8")
+        return pytester.runpytest("-p", "no:cacheprovider", *options)
+
+    return run
+
+
+def results(pytester, folder="reports/latest"):
+    lines = (pytester.path / folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_a_scenario_that_holds_is_a_test_that_passes(suite):
+    suite(scenario()).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("expect", "llm", "says"),
+    [
+        ("{state: {tries: 11}}", "[hello]", "*tries: expected 11, was 10*"),
+        ("{state: {tries: ten}}", "[hello]", "*tries: expected ten, was 10*"),
+        ("{path: [answer]}", "[hello]", "*expected*answer*"),
+        ("{path: [answer, check, close]}", "[hello]", "*step 2: expected check, was close*"),
+        ("{}", "[hello, again]", "*never used: llm: reply: 'again'*"),
+        ("{}", "[]", "*nothing answers the call of model 'gpt-4o'*"),
+        ("{never: [close]}", "[hello]", "*close*"),
+        ("{output: bye}", "[hello]", "*expected*bye*"),
+        ("{state_schema: {properties: {tries: {type: string}}}}", "[hello]", "*is not of type 'string'*"),
+    ],
+    ids=["value", "type", "path too short", "missing node", "unused", "unanswered", "never", "output", "schema"],
+)
+def test_a_scenario_that_does_not_hold_fails_and_says_why(suite, expect, llm, says):
+    result = suite(scenario(expect=expect, llm=llm))
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([says])
+    assert "Traceback" not in result.stdout.str()
+    assert "plugin.py" not in result.stdout.str()
+
+
+def test_a_score_under_pass_score_fails_and_one_at_it_passes(suite):
+    half = "{state: {tries: 10, messages: {$len: 9}}}"
+    suite(scenario(expect=half, more="    pass_score: 0.6\n")).assert_outcomes(failed=1)
+    suite(scenario(expect=half, more="    pass_score: 0.5\n")).assert_outcomes(passed=1)
+
+
+def test_a_failure_shows_the_place_of_the_expectation_the_path_and_the_calls(suite):
+    result = suite(scenario(expect="{state: {tries: 11}}"))
+    result.stdout.fnmatch_lines(
+        [
+            "it answers — score 0.00, failed",
+            "*desk.scenario.yaml:7:*",
+            "*expect: {state: {tries: 11}}",
+            "*^~*",
+            "*path*answer → close",
+            "*llm gpt-4o*in answer",
+            "*rerun*pytest*desk.scenario.yaml::it answers*",
+        ]
+    )
+
+
+def test_every_repeat_must_pass(suite, pytester):
+    suite(scenario(more="    repeat: 3\n")).assert_outcomes(passed=1)
+    assert [(line["repeat"], line["seed"]) for line in results(pytester)] == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_skip_and_xfail_mean_what_they_mean_in_pytest(suite, pytester):
+    result = suite(
+        scenario("skipped", more="    skip: not yet\n"),
+        scenario("fails", expect="{output: bye}", more="    xfail: known\n"),
+        scenario("passes", more="    xfail: fixed\n"),
+    )
+    result.assert_outcomes(skipped=1, xfailed=1, xpassed=1)
+    assert [line["verdict"] for line in results(pytester)] == ["skipped", "skipped", "passed"]
+
+
+def test_tags_are_marks_and_names_are_ids(suite):
+    two = (scenario("one", more="    tags: [smoke]\n"), scenario("two", more="    tags: [slow-path]\n"))
+    suite(*two, options=["-m", "smoke"]).assert_outcomes(passed=1, deselected=1)
+    suite(*two, options=["-m", "not slow-path", "--strict-markers"]).assert_outcomes(passed=1, deselected=1)
+    suite(*two, options=["-k", "two"]).assert_outcomes(passed=1, deselected=1)
+    suite(*two, options=["desk.scenario.yaml::one"]).assert_outcomes(passed=1)
+
+
+def test_stopping_at_the_first_failure_works(suite):
+    bad = [scenario(f"s{n}", expect="{output: bye}") for n in range(3)]
+    suite(*bad, options=["-x"]).assert_outcomes(failed=1)
+
+
+def test_a_broken_file_is_one_error_with_all_its_faults_and_the_others_run(suite, pytester):
+    (pytester.path / "bad.scenario.yaml").write_text("harness: 1\nmanifest: x\nscenarios: [{nmae: a, inptu: b}]\n")
+    result = suite(scenario(), options=["--continue-on-collection-errors"])
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["*unknown key 'nmae'*", "*did you mean 'name'*", "*did you mean 'input'*"])
+    assert "Traceback" not in result.stdout.str()
+
+
+def test_results_have_a_line_each_and_a_summary(suite, pytester):
+    result = suite(scenario("a"), scenario("b", expect="{output: bye}"), options=["--harness-report=out"])
+    assert [line["scenario"] for line in results(pytester, "out")] == ["a", "b"]
+    summary = json.loads((pytester.path / "out/summary.json").read_text())
+    assert summary["total"]["pass_rate"] == 0.5
+    assert "desk.scenario.yaml::b" in (pytester.path / "out/summary.md").read_text()
+    result.stdout.fnmatch_lines(["*1 passed*1 failed*", "*pass rate*50*", "*fitness*", "*p50*p95*", "results in *out"])
+
+
+def test_workers_send_their_results_to_one_report(suite, pytester):
+    result = suite(*(scenario(f"s{n}") for n in range(6)), options=["-n", "2"])
+    result.assert_outcomes(passed=6)
+    assert sorted(line["scenario"] for line in results(pytester)) == [f"s{n}" for n in range(6)]
+
+
+@pytest.mark.parametrize("way", ["toml", "ini", "environment"])
+def test_settings_come_from_pyproject_ini_or_environment(suite, pytester, monkeypatch, way):
+    if way == "toml":
+        pytester.makepyprojecttoml('[tool.harness]\nreport = "there"\n')
+    elif way == "ini":
+        pytester.makeini("[pytest]\nharness_report = there\n")
+    else:
+        monkeypatch.setenv("HARNESS_REPORT", "there")
+    suite(scenario()).assert_outcomes(passed=1)
+    assert len(results(pytester, "there")) == 1
+
+
+def test_an_unknown_setting_is_refused_with_a_suggestion(suite, pytester):
+    pytester.makepyprojecttoml('[tool.harness]\nreprot = "there"\n')
+    result = suite(scenario())
+    assert result.ret != 0
+    assert "did you mean 'report'" in result.stdout.str() + result.stderr.str()
+
+
+def test_a_project_without_scenarios_gets_no_report(pytester):
+    pytester.makepyfile("def test_nothing(): pass")
+    pytester.runpytest().assert_outcomes(passed=1)
+    assert not (pytester.path / "reports").exists()

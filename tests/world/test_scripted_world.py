@@ -1,0 +1,242 @@
+"""The scripted world: which stub answers, what the answer is, and what happens when there is none."""
+
+import asyncio
+import socket
+
+import pytest
+from langchain_core.messages import HumanMessage, SystemMessage
+
+from harness.errors import UnscriptedCall
+from harness.graph.effects import AgentCall, HTTPCall, HumanCall, LLMCall, ToolCall, ToolSpec
+from harness.world.failures import KINDS, to_exception
+from harness.world.network import NetworkClosed, closed_network
+from harness.world.scripted import ScriptedWorld
+from harness.world.spec import Entry, ErrorAnswer, Fault, Stub, WorldSpec
+
+
+def llm(node="n", model="gpt-4o", **more):
+    return LLMCall(node=node, name=model, messages=(SystemMessage("be kind"), HumanMessage("hello")), **more)
+
+
+def ask(world, effect, state=None):
+    return asyncio.run(world.answer(effect, state or {}))
+
+
+def answers(spec, *effects, state=None):
+    world = ScriptedWorld(spec)
+    return [ask(world, effect, state).value for effect in effects]
+
+
+def replies(*stubs):
+    return WorldSpec(llm=tuple(stubs))
+
+
+def reply(text, **matchers):
+    return Stub(answer={"reply": text}, **matchers)
+
+
+# ------------------------------------------------------------ which stub
+
+
+def test_the_first_stub_with_uses_left_answers():
+    found = answers(replies(reply("a", times=2), reply("b")), llm(), llm(), llm())
+    assert [answer.text for answer in found] == ["a", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("matchers", "holds"),
+    [
+        ({"nodes": ("n",)}, True),
+        ({"nodes": ("m",)}, False),
+        ({"nodes": ("n*",)}, True),
+        ({"nodes": ("n", "m")}, False),
+        ({"model": "gpt-*"}, True),
+        ({"model": "claude-*"}, False),
+        ({"when": 'request.messages[1].content == "hello"'}, True),
+        ({"when": 'request.messages[0].role == "system" && request.prompt == "hello"'}, True),
+        ({"when": 'request.messages[7].content == "x"'}, False),
+        ({"when": "request.messages"}, False),
+        ({"when": "state.n == 3"}, True),
+        ({"when": 'request.model == "gpt-4o" && request.kind == "llm" && request.node == "n"'}, True),
+        ({"when": 'size(request.tools) == 1 && request.tools[0].name == "t"'}, True),
+    ],
+)
+def test_a_stub_answers_when_all_its_matchers_hold(matchers, holds):
+    world = ScriptedWorld(replies(reply("x", **matchers)))
+    effect = llm(tools=(ToolSpec("t", "", {}),))
+    assert world.has_answer(effect, {"n": 3}) is holds
+
+
+def test_a_node_matcher_without_a_slash_looks_at_the_last_part():
+    world = ScriptedWorld(replies(reply("x", nodes=("inner",)), reply("y", nodes=("outer/inner",))))
+    assert ask(world, llm(node="outer/inner")).value.text == "x"
+    assert ask(world, llm(node="outer/inner")).value.text == "y"
+    assert not world.has_answer(llm(node="inner"), {})
+
+
+def test_args_match_as_subsets_with_value_matchers():
+    stubs = (Stub(times="any", args={"n": {"$gt": 3}}, answer={"return": "big"}), Stub(answer={"return": "small"}))
+    spec = WorldSpec(tools={"t": Entry(stubs=stubs)})
+    calls = [ToolCall(name="t", args={"n": n, "more": True}) for n in (9, 1, 4)]
+    assert answers(spec, *calls) == ["big", "small", "big"]
+
+
+def test_a_turn_s_stubs_stand_in_front():
+    world = ScriptedWorld(replies(reply("late")))
+    world.put_in_front(replies(reply("early")))
+    assert [ask(world, llm()).value.text for _ in range(2)] == ["early", "late"]
+
+
+# ------------------------------------------------------------ what it answers
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ({"reply": "hi"}, "hi"),
+        ({"json": {"a": [1, 2.5, None], "b": "é"}}, '{"a":[1,2.5,null],"b":"é"}'),
+        ({"chunks": ["st", "ream"]}, "stream"),
+        ({"tool_calls": [{"name": "t", "args": {}}]}, ""),
+    ],
+)
+def test_what_a_model_says(answer, text):
+    assert answers(replies(Stub(answer=answer)), llm())[0].text == text
+
+
+def test_an_http_answer_has_status_body_and_headers():
+    stub = Stub(method="post", url="https://*/x", answer={"json": {"ok": True}, "headers": {"X-A": 1}})
+    call = HTTPCall(name="https://a.example/x", args={"method": "POST"})
+    (found,) = answers(WorldSpec(http=(stub,)), call)
+    assert (found.status, found.json, found.text, found.headers) == (200, {"ok": True}, '{"ok":true}', {"x-a": "1"})
+
+
+def test_people_answer_by_node():
+    spec = WorldSpec(human=(Stub(nodes=("b",), answer={"reply": {"ok": True}}),))
+    assert answers(spec, HumanCall(node="b", name="b")) == [{"ok": True}]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_error_kind_has_a_class_and_a_text(kind):
+    error = to_exception(ErrorAnswer(kind))
+    assert isinstance(error, KINDS[kind][0])
+    assert str(error) == KINDS[kind][1]
+    assert str(to_exception(ErrorAnswer(kind, "mine"))) == "mine"
+
+
+@pytest.mark.parametrize("name", ["ValueError", "KeyError", "OSError", "TimeoutError", "UnicodeDecodeError"])
+def test_an_exception_has_the_built_in_type_and_exactly_the_message(name):
+    error = to_exception(ErrorAnswer("exception", "as written", name))
+    assert (type(error).__name__, str(error)) == (name, "as written")
+
+
+# ------------------------------------------------------------ the real thing
+
+
+def doubled(n):
+    return n * 2
+
+
+def test_a_dotted_path_stands_in_for_a_tool():
+    spec = WorldSpec(tools={"t": Entry(real=f"{__name__}.doubled")})
+    assert answers(spec, ToolCall(name="t", args={"n": 4})) == [8]
+
+
+async def really():
+    return "really"
+
+
+def test_local_agents_run_for_real_unless_stubbed_and_tools_only_when_told():
+    assert answers(WorldSpec(), AgentCall(name="a", real=really)) == ["really"]
+    assert answers(WorldSpec(tools={"t": Entry(real=True)}), ToolCall(name="t", real=really)) == ["really"]
+    with pytest.raises(UnscriptedCall):
+        answers(WorldSpec(), ToolCall(name="t", real=really))
+
+
+async def exits():
+    raise SystemExit(3)
+
+
+def test_a_tool_that_exits_fails_and_does_not_end_the_harness():
+    world = ScriptedWorld(WorldSpec(tools={"t": Entry(real=True)}))
+    assert "sys.exit(3)" in str(ask(world, ToolCall(name="t", real=exits)).error)
+
+
+# ------------------------------------------------------------ nobody answers
+
+
+def test_an_unscripted_call_shows_the_request_and_why_the_nearest_stub_did_not_match():
+    world = ScriptedWorld(replies(reply("far", nodes=("x",), model="y"), reply("near", when='request.prompt == "bye"')))
+    with pytest.raises(UnscriptedCall) as caught:
+        ask(world, llm())
+    text = str(caught.value)
+    assert "human: hello" in text
+    assert "'near'" in text
+    assert 'request.prompt == "bye" is False' in text
+
+
+def test_an_unscripted_tool_suggests_the_name_that_was_meant():
+    world = ScriptedWorld(WorldSpec(tools={"weather": Entry(stubs=())}))
+    with pytest.raises(UnscriptedCall, match="did you mean 'weather'"):
+        ask(world, ToolCall(name="wether"))
+
+
+def test_left_over_stubs_are_told_unless_they_may_be_used_any_number_of_times():
+    world = ScriptedWorld(replies(reply("a"), reply("b", times=3), reply("c", times="any")))
+    ask(world, llm())
+    ask(world, llm())
+    (left,) = world.unused()
+    assert "'b'" in left
+    assert "used 1 of 3 times" in left
+
+
+# ------------------------------------------------------------ faults
+
+
+def struck(fault, count=6, seed=0, **effect):
+    spec = WorldSpec(llm=(reply("hello", times="any"),), faults=(fault,))
+    world = ScriptedWorld(spec, seed=seed)
+    return [ask(world, llm(**effect)) for _ in range(count)]
+
+
+OVERLOAD = ErrorAnswer("server_error")
+
+
+def test_the_nth_and_every_nth_effect_are_hit():
+    assert [bool(a.error) for a in struck(Fault("llm", nth=2, error=OVERLOAD))] == [False, True] + [False] * 4
+    assert [bool(a.error) for a in struck(Fault("llm", every=3, error=OVERLOAD))] == [False, False, True] * 2
+
+
+def test_a_rate_is_drawn_from_the_seed():
+    def hits(seed):
+        return [bool(a.error) for a in struck(Fault("llm", rate=0.5, error=OVERLOAD), 40, seed)]
+
+    assert hits(1) == hits(1)
+    assert hits(1) != hits(2)
+    assert 5 < sum(hits(1)) < 35
+
+
+def test_latency_is_added_and_text_is_cut():
+    slow, cut = struck(Fault("llm", nth=1, latency_s=2.5))[0], struck(Fault("llm", nth=1, truncate=3))[0]
+    assert (slow.latency_s, cut.value.text) == (2.5, "hel")
+
+
+def test_faults_look_at_kind_node_and_name():
+    assert not any(a.error for a in struck(Fault("tool", nth=1, error=OVERLOAD)))
+    assert not any(a.error for a in struck(Fault("llm", node="other", nth=1, error=OVERLOAD)))
+    assert any(a.error for a in struck(Fault("llm", node="n", name="gpt*", nth=1, error=OVERLOAD)))
+
+
+# ------------------------------------------------------------ the network
+
+
+def test_the_network_is_closed_during_a_scenario_and_open_after_it():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+        with closed_network(), pytest.raises(NetworkClosed, match="closed during a scenario"):
+            socket.create_connection(address)
+        socket.create_connection(address).close()
+
+
+def test_names_are_not_looked_up_either():
+    with closed_network(), pytest.raises(OSError, match="closed"):
+        socket.getaddrinfo("localhost", 80)
