@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -62,7 +61,7 @@ class Session:
                 raise _FirstFailure
 
         try:
-            with _stdout_is_ours() if self.lines else contextlib.nullcontext():
+            with _kept_apart(self.lines):
                 for scenario in selection.scenarios:
                     run_scenario(scenario, self.settings, done)
         except KeyboardInterrupt:
@@ -88,11 +87,11 @@ class _FirstFailure(Exception):
     """Ends a run with `-x`."""
 
 
-@contextlib.contextmanager
-def _stdout_is_ours() -> Iterator[None]:
-    """What the scenarios' own code prints must not come between the lines of results."""
-    with contextlib.redirect_stdout(sys.stderr):
-        yield
+def _kept_apart(lines: IO[bytes] | None) -> contextlib.AbstractContextManager[object]:
+    """What the scenarios' own code prints must not come between lines of results on standard output."""
+    if lines is sys.stdout.buffer:
+        return contextlib.redirect_stdout(sys.stderr)
+    return contextlib.nullcontext()
 
 
 def refused(file: Path, error: FormatError) -> Outcome:

@@ -116,5 +116,7 @@ class _Key:
 
 @lru_cache(maxsize=128)
 def _load(key: _Key) -> Graph:
-    dialect = dialect_named(key.dialect) if key.dialect else dialect_of(key.request.path, key.request.named_at)
+    dialect = (
+        dialect_named(key.dialect) if key.dialect else dialect_of(key.request.path, key.request.named_at)
+    )
     return dialect.load(key.request)

@@ -19,6 +19,7 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
+from pydantic import ValidationError
 
 ROLES: Mapping[str, type[BaseMessage]] = {
     "human": HumanMessage,
@@ -134,9 +135,21 @@ def to_message(value: Any) -> BaseMessage:
     for key in ("name", "id"):
         if not isinstance(fields.get(key, ""), str):
             del fields[key]
-    if "tool_calls" in fields:
-        fields["tool_calls"] = [{"id": None, **call} for call in fields["tool_calls"]]
-    return message_class(content="" if content is None else content, **fields)
+    if isinstance(fields.get("tool_calls"), list):
+        fields["tool_calls"] = [
+            {"id": None, **call} if isinstance(call, Mapping) else call for call in fields["tool_calls"]
+        ]
+    try:
+        return message_class(content="" if content is None else content, **fields)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"not a message: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    """What is wrong, without the documentation links pydantic adds."""
+    if isinstance(error, ValidationError):
+        return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+    return str(error)
 
 
 def to_messages(value: Any) -> list[BaseMessage]:

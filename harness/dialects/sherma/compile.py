@@ -9,15 +9,18 @@ from typing import Any, TypeVar
 
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
+from harness.dialects.sherma import graph_document as graph_doc
 from harness.dialects.sherma.agent import Agent, MCPDeclaration, SubAgent
 from harness.dialects.sherma.hooks import offer_as_sherma_hooks
 from harness.dialects.sherma.lifecycle import lifecycle
-from harness.dialects.sherma.nodes import BODIES, INTERNAL, around
+from harness.dialects.sherma.nodes import BODIES
 from harness.dialects.sherma.routing import edges_and_routers
 from harness.dialects.sherma.rules import Rules, tool_node_name, wants_tool_node
 from harness.dialects.sherma.skills import Skills, read_skill, skill_tools
 from harness.dialects.sherma.sub_agents import sub_agent, sub_agent_tool
 from harness.dialects.sherma.tools import Tool, ToolRegistry, python_tool
+from harness.dialects.sherma.unknown_keys import unknown_keys
+from harness.dialects.sherma.visit import INTERNAL, around
 from harness.errors import ManifestError, Problem
 from harness.graph.effects import MCPEndpoint
 from harness.graph.messages import MessageLog, append_messages, to_messages
@@ -68,7 +71,7 @@ def chosen_agent(manifest: doc.Manifest, document: Document, wanted: str | None)
 
 
 def _unknown_keys(document: Document) -> Iterator[Problem]:
-    for path, known in doc.unknown_keys(doc.Manifest, document.value):
+    for path, known in unknown_keys(doc.Manifest, document.value):
         hint = did_you_mean(str(path[-1]), known)
         text = f"key '{path[-1]}' is ignored: sherma does not know it here"
         yield Problem("unknown-key", text, document.key_span(path), hint, severity="warning")
@@ -263,7 +266,9 @@ def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Gra
 
 def _injected(node: Any) -> Node:
     """spec: "Auto-injected tool_node": serves every registered tool."""
-    definition = doc.ToolNodeNode(name=tool_node_name(node), type="tool_node", args=doc.ToolNode())
+    definition = graph_doc.ToolNodeNode(
+        name=tool_node_name(node), type="tool_node", args=graph_doc.ToolNode()
+    )
     return Node(definition.name, "tool_node", around(definition, BODIES["tool_node"]))
 
 

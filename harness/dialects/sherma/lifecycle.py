@@ -13,8 +13,8 @@ from langchain_core.messages import BaseMessage
 
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, Session, hook_state
-from harness.dialects.sherma.nodes import written
 from harness.dialects.sherma.tools import mcp_tool
+from harness.dialects.sherma.visit import written
 from harness.errors import HarnessError, ManifestError, Problem, WorldError
 from harness.graph.context import NodeContext, RunContext
 from harness.graph.messages import to_messages

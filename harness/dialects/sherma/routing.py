@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.dialects.sherma import document as doc
+from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma.agent import Agent
 from harness.dialects.sherma.rules import tool_node_name, wants_tool_node
 from harness.errors import ExpressionError

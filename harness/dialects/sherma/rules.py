@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.dialects.sherma import document as doc
+from harness.dialects.sherma.graph_document import END, START, Graph
 from harness.errors import ExpressionError, Problem
 from harness.expressions.cel import compile as compile_cel
 from harness.source.document import Document, DocumentPath
@@ -47,7 +48,7 @@ class Rules:
         for at, name in enumerate(self.names):
             if name in seen:
                 yield self._problem("duplicate-name", f"two nodes are called '{name}'", "nodes", at, "name")
-            if name in (doc.START, doc.END):
+            if name in (START, END):
                 yield self._problem(
                     "reserved-name", f"'{name}' is not a name for a node", "nodes", at, "name"
                 )
@@ -65,7 +66,7 @@ class Rules:
             yield from self._node(self.graph.entry_point, "entry point", "entry_point")
         for at, edge in enumerate(self.graph.edges):
             here = ("edges", at)
-            if edge.source != doc.START:
+            if edge.source != START:
                 yield from self._node(edge.source, "edge source", *here, "source")
             if edge.target is not None:
                 yield from self._target(edge.target, "edge target", *here, "target")
@@ -78,7 +79,7 @@ class Rules:
                 yield from self._node(node.on_error.fallback, "fallback", "nodes", at, "on_error", "fallback")
 
     def _target(self, name: str, what: str, *path: str | int) -> Iterator[Problem]:
-        if name != doc.END:
+        if name != END:
             yield from self._node(name, what, *path)
 
     def _node(self, name: str, what: str, *path: str | int) -> Iterator[Problem]:
@@ -220,7 +221,7 @@ class Rules:
 
     def _unreachable(self) -> Iterator[Problem]:
         reached = {self.graph.entry_point} if self.graph.entry_point else set()
-        following = {doc.START, *reached}
+        following = {START, *reached}
         while following:
             found: set[str] = set()
             for edge in self.graph.edges:
@@ -243,7 +244,7 @@ class Rules:
                 yield Problem("unreachable-node", text, where, severity="warning")
 
 
-def wants_tool_node(node: Any, graph: doc.Graph) -> bool:
+def wants_tool_node(node: Any, graph: Graph) -> bool:
     """spec: "Auto-injected tool_node". A call_llm with tools, unless it has branches of its own."""
     return (
         node.type == "call_llm"

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from harness.dialects.sherma.document import Section
+from harness.dialects.sherma.section import Section
 from harness.dialects.sherma.tools import Arguments, Tool, python_tool, version_order
 from harness.errors import HarnessError, ManifestError, Problem, Span
 from harness.source.document import Document, read
@@ -251,8 +251,8 @@ def apply_calls(
     """Note what the `load_skill_md` and `unload_skill` calls of a message did."""
     for call in calls:
         skill_id = call["args"].get("skill_id")
-        if not skill_id:
-            continue
+        if not isinstance(skill_id, str):
+            continue  # the tool has refused these arguments already
         version = str(call["args"].get("version") or "*")
         if call["name"] == "load_skill_md":
             try:

@@ -205,6 +205,11 @@ def as_content(result: Any) -> str | list[Any]:
         return json.dumps(plain(result), ensure_ascii=False)
 
 
+def as_tool_of_ours(tool: Any) -> Tool:
+    """A tool a hook left: ours, or a LangChain one it added."""
+    return tool if isinstance(tool, Tool) else python_tool(tool.name, "*", tool)
+
+
 def bound_specs(tools: Sequence[Tool]) -> list[ToolSpec]:
     """What the model is told of its tools."""
     return [tool.spec for tool in tools]

@@ -1,0 +1,129 @@
+"""The call_llm node: prompt, tools, the model with its retries, `state_updates`. spec: `call_llm`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from harness.dialects.sherma import graph_document as doc
+from harness.dialects.sherma.registries import to_ai_message
+from harness.dialects.sherma.section import Ref
+from harness.dialects.sherma.skills import Loaded
+from harness.dialects.sherma.tools import Tool, as_tool_of_ours, bound_specs, distinct
+from harness.dialects.sherma.visit import Result, Visit
+from harness.expressions.cel import compile as compile_cel
+from harness.graph.effects import LLMCall
+from harness.graph.messages import MessageLog, to_messages
+
+
+async def call_llm(visit: Visit) -> Result:
+    """spec: `call_llm`. Prompt, tools, the model (with retries), then `state_updates` on the state before."""
+    args: doc.CallLLM = visit.node.args
+    messages = _prompt(visit, args)
+    tools = _bound_tools(visit, args)
+    if visit.session.hooks:
+        messages, tools = await _before_llm_call(visit, messages, tools)
+    response = await _ask_model(visit, args, messages, tools)
+    if visit.session.hooks:
+        response = (await visit.fire("after_llm_call", response=response)).response
+    said = {"role": "ai", "content": response.content, "tool_calls": _plain_calls(response)}
+    result = {
+        field: visit.evaluate(expression, llm_response=said)
+        for field, expression in args.state_updates.items()
+    }
+    if tools and "messages" not in args.state_updates:
+        visit.ctx.warn(
+            f"node '{visit.node.name}' has tools, but its state_updates do not write 'messages': "
+            "the tools it asks for will not run"
+        )
+    return result
+
+
+def _plain_calls(response: Any) -> list[Result]:
+    calls = getattr(response, "tool_calls", None) or []
+    return [{"name": call["name"], "args": call["args"], "id": call["id"]} for call in calls]
+
+
+def _prompt(visit: Visit, args: doc.CallLLM) -> list[BaseMessage]:
+    """spec: the `prompt` field. Items in order; nothing of the state is added by itself."""
+    messages: list[BaseMessage] = []
+    kinds = {"system": SystemMessage, "human": HumanMessage, "ai": AIMessage}
+    for item in args.prompt:
+        if item.role == "messages":
+            messages += _spliced(visit, item.content)
+        else:
+            value = visit.evaluate(item.content)
+            messages.append(kinds[item.role](content=value if isinstance(value, str) else str(value)))
+    return messages
+
+
+def _spliced(visit: Visit, expression: str) -> Sequence[BaseMessage]:
+    """Messages of the state: the objects themselves where the expression only names them."""
+    reference = compile_cel(expression, null_as_false=True).reference
+    kept = visit.state.get("messages")
+    if reference == ("state", "messages") and isinstance(kept, MessageLog):
+        return kept
+    return to_messages(visit.evaluate(expression))
+
+
+def _bound_tools(visit: Visit, args: doc.CallLLM) -> list[Tool]:
+    """spec: "Tool binding modes". Those of the flag first, then the explicit ones; one of each name."""
+    registry = visit.session.tools
+    tools: list[Tool] = []
+    if args.use_tools_from_registry:
+        tools += registry.all()
+    if args.use_tools_from_loaded_skills:
+        tools += [registry.get(id_) for id_ in Loaded.of(visit.state).tools]
+    if args.use_sub_agents_as_tools:
+        chosen = args.use_sub_agents_as_tools
+        refs = chosen if isinstance(chosen, list) else [Ref(id=id_) for id_ in visit.agent.sub_agents]
+        tools += [registry.get(ref.id, ref.version) for ref in refs]
+    tools += [registry.get(ref.id, ref.version) for ref in args.tools or ()]
+    return distinct(tools)
+
+
+async def _before_llm_call(
+    visit: Visit, messages: list[BaseMessage], tools: list[Tool]
+) -> tuple[list[BaseMessage], list[Tool]]:
+    """With hooks, the prompt's system items become one message at the front, which hooks may change.
+
+    System messages out of the conversation are lost then, as they are in sherma.
+    """
+    args: doc.CallLLM = visit.node.args
+    texts = [visit.evaluate(item.content) for item in args.prompt if item.role == "system"]
+    changed = await visit.fire(
+        "before_llm_call",
+        system_prompt="\n".join(text if isinstance(text, str) else str(text) for text in texts),
+        messages=[message.model_copy() for message in messages if not isinstance(message, SystemMessage)],
+        tools=list(tools),
+    )
+    system = [SystemMessage(content=changed.system_prompt)] if changed.system_prompt else []
+    return [*system, *to_messages(changed.messages)], [as_tool_of_ours(tool) for tool in changed.tools]
+
+
+async def _ask_model(
+    visit: Visit, args: doc.CallLLM, messages: list[BaseMessage], tools: list[Tool]
+) -> AIMessage:
+    """spec: on_error, retry. Only the model call is retried; no delay after the last attempt."""
+    manifest = visit.agent.manifest
+    reference = args.llm or manifest.default_llm
+    assert reference is not None  # checked when the manifest was compiled
+    llm = visit.agent.llms[reference.id]
+    call = LLMCall(
+        name=visit.session.invocation.get("models", {}).get(llm.id, llm.model_name),
+        provider=llm.provider,
+        messages=tuple(messages),
+        tools=tuple(bound_specs(tools)),
+        response_format=args.response_format.model_dump(by_alias=True) if args.response_format else None,
+    )
+    retry = (visit.node.on_error and visit.node.on_error.retry) or doc.Retry(max_attempts=1)
+    for attempt in range(1, retry.max_attempts):
+        try:
+            return to_ai_message(await visit.ctx.perform(call), visit.ctx.new_id)
+        except Exception as error:
+            if visit.ctx.must_end(error):
+                raise
+            await visit.ctx.sleep(retry.delay_after(attempt))
+    return to_ai_message(await visit.ctx.perform(call), visit.ctx.new_id)

@@ -1,0 +1,79 @@
+"""The tool_node: the calls of the last ai message, and the messages that answer them. spec: `tool_node`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, ToolMessage
+
+from harness.dialects.sherma import graph_document as doc
+from harness.dialects.sherma.skills import Loaded, apply_calls
+from harness.dialects.sherma.tools import BadArguments, Tool, ToolReportedError, as_content, as_tool_of_ours
+from harness.dialects.sherma.visit import INTERNAL, Result, Visit
+from harness.source.suggest import did_you_mean
+
+
+async def tool_node(visit: Visit) -> Result:
+    """spec: `tool_node`. The calls of the last ai message, together; answers in the order of the calls."""
+    args: doc.ToolNode = visit.node.args
+    registry = visit.session.tools
+    refs = args.tools
+    tools = [registry.get(ref.id, ref.version) for ref in refs] if refs else registry.all()
+    if not tools:
+        return {"messages": []}
+    calls = _last_calls(visit)
+    if visit.session.hooks:
+        before = await visit.fire("before_tool_call", tool_calls=list(calls), tools=list(tools))
+        tools = [as_tool_of_ours(tool) for tool in before.tools]
+    by_name = {tool.name: tool for tool in tools}
+    result: Result = {"messages": await _together([_tool_message(visit, by_name, call) for call in calls])}
+    if visit.session.hooks:
+        result = (await visit.fire("after_tool_call", result=result)).result
+    if visit.agent.skills:
+        loaded = Loaded.of(visit.state)
+        apply_calls(calls, visit.agent.skills, loaded, visit.ctx.warn)
+        result = {**result, INTERNAL: loaded.as_update()}
+    return result
+
+
+def _last_calls(visit: Visit) -> Sequence[Any]:
+    messages = visit.state.get("messages", ())
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            return message.tool_calls
+    raise ValueError(f"tool node '{visit.node.name}' finds no ai message in 'messages'")
+
+
+async def _together(calls: Sequence[Awaitable[ToolMessage]]) -> list[ToolMessage]:
+    """Run tool calls side by side; when one fails the others are stopped, and none of them counts."""
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    try:
+        return list(await asyncio.gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+async def _tool_message(visit: Visit, tools: Mapping[str, Tool], call: Any) -> ToolMessage:
+    """One call's answer. What the model got wrong comes back to it as text; what a tool raises does not."""
+    name = call["name"]
+    status = "error"
+    tool = tools.get(name)
+    if tool is None:
+        hint = did_you_mean(name, tools)
+        content: Any = f"Error: {name} is not a valid tool" + (f" ({hint})." if hint else ".")
+    else:
+        try:
+            content = as_content(await tool.call(tool.checked(call["args"]), visit.ctx))
+            status = "success"
+        except BadArguments as error:
+            content = (
+                f"Error: the arguments of tool '{name}' do not fit: {error}. Please fix them and try again."
+            )
+        except ToolReportedError as error:
+            content = f"Error: {error}"
+    return ToolMessage(content=content, name=name, tool_call_id=call["id"], status=status)

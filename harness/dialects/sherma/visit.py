@@ -1,0 +1,107 @@
+"""A visit of a node: what its function is given, the hooks around it, and what becomes of its errors.
+
+spec: "Hooks", "Error handling (on_error)", "on_node_error Hook".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from harness.dialects.sherma import hooks as hook
+from harness.dialects.sherma.agent import Agent, Session, hook_state
+from harness.graph.context import NodeContext
+from harness.graph.messages import to_messages
+from harness.graph.model import State, Update
+
+Result = dict[str, Any]
+INTERNAL = "__sherma__"
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One visit of a node: its definition, the state it was given, and what it may do."""
+
+    node: Any
+    state: State
+    ctx: NodeContext
+    session: Session
+
+    @property
+    def agent(self) -> Agent:
+        """The agent the node belongs to."""
+        return self.session.agent
+
+    def evaluate(self, expression: str, **names: Any) -> Any:
+        """The value of a CEL expression on this visit's state."""
+        return self.agent.evaluate(expression, self.state, **names)
+
+    async def fire(self, point: str, **fields: Any) -> Any:
+        """Run the hooks of a point, with the fields its context has beside node and state."""
+        context_class = hook.POINTS[point]
+        info = hook.NodeInfo(self.node, config=self.agent.manifest)
+        context = context_class(
+            node_context=info, node_name=self.node.name, state=hook_state(self.state), **fields
+        )
+        return await self.session.hooks.run(point, context)
+
+
+def around(node: Any, body: Callable[[Visit], Awaitable[Result]]) -> Callable[..., Awaitable[Update]]:
+    """A node as the graph runs it: `node_enter`, the body, `node_exit`; then errors and what they lead to."""
+
+    async def run(state: State, ctx: NodeContext) -> Update:
+        session = Session.of(ctx.run)
+        visit = Visit(node, state, ctx, session)
+        try:
+            if session.hooks:
+                await visit.fire("node_enter", node_type=node.type)
+            result = await body(visit)
+            if session.hooks:
+                left = await visit.fire("node_exit", node_type=node.type, result=result)
+                result = left.result or {}
+        except Exception as error:
+            if ctx.must_end(error):
+                raise
+            return await _failed(visit, error)
+        return Update(written(result, session.agent, ctx))
+
+    return run
+
+
+async def _failed(visit: Visit, error: Exception) -> Update:
+    """spec: on_error. A fallback is taken; without one, `on_node_error` hooks may swallow the error."""
+    on_error = visit.node.on_error
+    if on_error is not None and on_error.fallback is not None:
+        last_error = {
+            "node": visit.node.name,
+            "type": type(error).__name__,
+            "message": str(error),
+            "attempt": on_error.retry.max_attempts if on_error.retry else 1,
+        }
+        return Update({INTERNAL: {"last_error": last_error}}, goto=on_error.fallback)
+    if visit.session.hooks:
+        seen = await visit.fire("on_node_error", node_type=visit.node.type, error=error)
+        if seen.error is None:
+            return Update()
+        if seen.error is not error:
+            raise seen.error from error
+    raise error
+
+
+def written(result: Mapping[str, Any], agent: Agent, ctx: NodeContext) -> Result:
+    """A node's updates as channels take them: `messages` become message objects, each with an id.
+
+    Raises:
+        ValueError: `messages` holds something that is no message.
+    """
+    update = dict(result)
+    if agent.definition.keeps_messages and "messages" in update:
+        update["messages"] = [_identified(message, ctx) for message in to_messages(update["messages"])]
+    return update
+
+
+def _identified(message: BaseMessage, ctx: NodeContext) -> BaseMessage:
+    return message if message.id else message.model_copy(update={"id": ctx.new_id("message")})
