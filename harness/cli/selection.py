@@ -40,28 +40,47 @@ def select(paths: Sequence[str], substring: str = "", tags: Sequence[str] = ()) 
         FormatError: a path does not exist (`missing-file`), a NAME neither (`unknown-scenario`), or nothing is
             left to run while no file is to blame (`no-scenarios`).
     """
-    loaded, refused = _loaded(paths)
-    kept = _named(loaded, paths)
-    kept = [each for each in kept if substring.lower() in _id(each).lower()]
+    asked = _asked(paths)
+    loaded, refused = _loaded(asked)
+    kept = [each for each in loaded if not asked[each.file] or each.name in asked[each.file]]
+    kept = [each for each in kept if substring.lower() in f"{shown_path(each.file)}::{each.name}".lower()]
     kept = [each for each in kept if not tags or set(tags) & set(each.tags)]
     if not kept and not refused:
         raise FormatError(_nothing(loaded, substring, tags))
     return Selection(tuple(kept), refused)
 
 
-def _loaded(paths: Sequence[str]) -> tuple[list[Scenario], dict[Path, FormatError]]:
-    files = discover([_file(path) for path in paths])
-    if not files:
+def _asked(paths: Sequence[str]) -> dict[Path, set[str]]:
+    """The files, each with the names asked for in it; none for all."""
+    names: dict[Path, set[str | None]] = {}
+    for path in paths:
+        file, asked, name = path.partition("::")
+        for found in discover([Path(file)]):
+            names.setdefault(found, set()).add(name if asked else None)
+    if not names:
         searched = ", ".join(dict.fromkeys(shown_path(path) for path in paths))
         message = f"no scenario files (*{SUFFIXES[0]}) in {searched}"
         raise FormatError(Problem("no-scenarios", message, hint="`harness init` writes an example"))
+    return {
+        file: {name for name in asked if name} if None not in asked else set()
+        for file, asked in names.items()
+    }
+
+
+def _loaded(asked: Mapping[Path, set[str]]) -> tuple[list[Scenario], dict[Path, FormatError]]:
     scenarios: list[Scenario] = []
     refused: dict[Path, FormatError] = {}
-    for file in files:
+    for file, names in asked.items():
         try:
-            scenarios += load_file(file).scenarios
+            found = load_file(file).scenarios
         except FormatError as error:
             refused[file] = error if file.name.endswith(SUFFIXES) else _misnamed(file, error)
+            continue
+        known = [scenario.name for scenario in found]
+        for name in sorted(names.difference(known)):
+            message = f"no scenario '{name}' in {shown_path(file)}"
+            raise FormatError(Problem("unknown-scenario", message, hint=did_you_mean(name, known)))
+        scenarios += found
     return scenarios, refused
 
 
@@ -71,34 +90,6 @@ def _misnamed(file: Path, error: FormatError) -> FormatError:
     first = error.problems[0]
     name = shown_path(file)
     return FormatError(Problem(first.code, f"{name} is no scenario file: {first.message}", first.span, hint))
-
-
-def _file(written: str) -> Path:
-    return Path(written.partition("::")[0])
-
-
-def _id(scenario: Scenario) -> str:
-    return f"{shown_path(scenario.file)}::{scenario.name}"
-
-
-def _named(scenarios: Sequence[Scenario], paths: Sequence[str]) -> list[Scenario]:
-    """Without what a `FILE::NAME` leaves out of its file."""
-    wanted: dict[Path, set[str]] = {}
-    for path in paths:
-        _, asked, name = path.partition("::")
-        if asked:
-            wanted.setdefault(_file(path), set()).add(name)
-    for file, names in wanted.items():
-        known = [scenario.name for scenario in scenarios if scenario.file == file]
-        for name in sorted(names - set(known)) if known else ():
-            message = f"no scenario '{name}' in {shown_path(file)}"
-            raise FormatError(Problem("unknown-scenario", message, hint=did_you_mean(name, known)))
-    whole = {_file(path) for path in paths if "::" not in path}
-    return [
-        each
-        for each in scenarios
-        if each.file in whole or each.file not in wanted or each.name in wanted[each.file]
-    ]
 
 
 def _nothing(scenarios: Sequence[Scenario], substring: str, tags: Sequence[str]) -> Problem:

@@ -56,7 +56,7 @@ def _schema(channels: Sequence[Channel]) -> Any:
 def _step(node: Node, graph: Graph) -> Callable[..., Awaitable[dict[str, Any]]]:
     """A node as LangGraph calls it: visit, record, and hand on what was declared."""
     declared = {channel.name for channel in graph.channels}
-    follows_all = _follows_all_edges(graph, node.name)
+    follows_all = follows_all_edges(graph, node.name)
     edges = graph.edges_from(node.name)
 
     async def step(state: State, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _step(node: Node, graph: Graph) -> Callable[..., Awaitable[dict[str, Any]]]:
         if update.goto is not None:
             run.jumps[task] = update.goto
         elif follows_all:
-            _record_routes(run, edges or (Edge(node.name, END),))
+            record_routes(run, edges or (Edge(node.name, END),))
         return values
 
     return step
@@ -109,14 +109,15 @@ def _record_pause(run: RunContext, node: str, task: str, pause: GraphInterrupt, 
     )
 
 
-def _follows_all_edges(graph: Graph, source: str) -> bool:
+def follows_all_edges(graph: Graph, source: str) -> bool:
+    """Whether there is nothing to choose after a node: LangGraph's own static edges do."""
     return source not in graph.routers and not any(edge.on_error for edge in graph.edges_from(source))
 
 
 def _connect(builder: Builder, graph: Graph, source: str) -> None:
     """Static edges stay LangGraph's own; a router or a fallback becomes one conditional edge."""
     edges = graph.edges_from(source)
-    if _follows_all_edges(graph, source):
+    if follows_all_edges(graph, source):
         for edge in edges:
             builder.add_edge(source, edge.target)
         return
@@ -148,7 +149,7 @@ def _choice(graph: Graph, source: str, router: Router) -> Callable[..., Awaitabl
             except Exception:
                 run.culprit = source
                 raise
-        _record_routes(run, [item.edge if isinstance(item, Dispatch) else item for item in chosen])
+        record_routes(run, [item.edge if isinstance(item, Dispatch) else item for item in chosen])
         return [
             Send(item.edge.target, item.state) if isinstance(item, Dispatch) else item.target
             for item in chosen
@@ -157,7 +158,8 @@ def _choice(graph: Graph, source: str, router: Router) -> Callable[..., Awaitabl
     return choose
 
 
-def _record_routes(run: RunContext, edges: Sequence[Edge]) -> None:
+def record_routes(run: RunContext, edges: Sequence[Edge]) -> None:
+    """Put the transitions that are taken into the trace."""
     for edge in edges:
         run.simulation.trace.record(
             "route",

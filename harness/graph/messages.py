@@ -31,6 +31,12 @@ ROLES: Mapping[str, type[BaseMessage]] = {
 }
 
 
+FIELDS = frozenset(
+    {"name", "id", "tool_calls", "tool_call_id", "status", "additional_kwargs", "response_metadata"}
+)
+"""What a message written as a mapping may say beside its role and content; the rest is dropped."""
+
+
 class MessageLog(Sequence[BaseMessage]):
     """An immutable view of an append-only list of messages that many views share."""
 
@@ -130,11 +136,8 @@ def to_message(value: Any) -> BaseMessage:
     if "content" not in fields:
         raise ValueError(f"not a message: {value!r} has no 'content'")
     content = fields.pop("content")
-    # An absent name or id reads as null, or, in sherma's CEL, as false.
-    fields = {key: item for key, item in fields.items() if item is not None}
-    for key in ("name", "id"):
-        if not isinstance(fields.get(key, ""), str):
-            del fields[key]
+    # What a message does not have reads as null, or, in sherma's CEL, as false.
+    fields = {key: item for key, item in fields.items() if key in FIELDS and item not in (None, False)}
     if isinstance(fields.get("tool_calls"), list):
         fields["tool_calls"] = [
             {"id": None, **call} if isinstance(call, Mapping) else call for call in fields["tool_calls"]

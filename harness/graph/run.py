@@ -17,7 +17,7 @@ from langgraph.types import Command
 from langsmith import tracing_context
 
 from harness.errors import WorldError
-from harness.graph.build import build
+from harness.graph.build import build, follows_all_edges, record_routes
 from harness.graph.context import RunContext, Simulation
 from harness.graph.effects import HumanCall
 from harness.graph.model import START, Graph
@@ -86,6 +86,8 @@ class Conversation:
             update = self._begun_with(update)
             self._started = True
         self.run.culprit = None
+        if follows_all_edges(self.graph, START):
+            record_routes(self.run, self.graph.edges_from(START))
         return await self._until_end(dict(update), ask=ask)
 
     async def resume(self, value: Any, *, ask: bool = True) -> Ending:
@@ -195,6 +197,3 @@ def _question(value: Any) -> dict[str, Any]:
 def _untraced() -> AbstractContextManager[Any]:
     """LangSmith stays off, whatever the environment says."""
     return tracing_context(enabled=False)
-
-
-__all__ = ["START", "Conversation", "Ending"]

@@ -70,7 +70,9 @@ class Trace:
         data: dict[str, Any] = {"value": plain(said)}
         if isinstance(value, LLMReply):
             data["usage"] = dict(value.usage)
-        self.record("answer", at, call=call, ok=True, latency=latency_s, **data)
+        # An MCP tool reports its own failure in its answer.
+        ok = not getattr(value, "is_error", False)
+        self.record("answer", at, call=call, ok=ok, latency=latency_s, **data)
 
     def rendered(self) -> Iterator[Event]:
         """The events as pure JSON data."""

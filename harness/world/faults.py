@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from harness.graph.effects import Answer, Effect, HTTPReply, LLMReply
 from harness.world.failures import to_exception
+from harness.world.mcp_sdk import MCPResult
 from harness.world.spec import Fault
 from harness.world.stubs import glob, node_matches
 
@@ -62,6 +63,9 @@ def _cut(value: object, length: int) -> object:
         return value[:length]
     if isinstance(value, LLMReply):
         return replace(value, text=value.text[:length], chunks=())
+    if isinstance(value, MCPResult):
+        blocks = [{**b, "text": b["text"][:length]} if "text" in b else b for b in value.content]
+        return replace(value, content=blocks, structured=None)
     if isinstance(value, HTTPReply):
         return replace(value, text=value.text[:length], json=None)
     return value

@@ -6,12 +6,12 @@ Who answers an effect, in this order: a fault, a stub, the real thing. When nobo
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.errors import UnscriptedCall
+from harness.graph.callables import call_with
 from harness.graph.effects import Answer, Effect, LLMCall, MCPCall, MCPEndpoint, ToolCall, ToolSpec
 from harness.graph.messages import message_text
 from harness.graph.model import State
@@ -125,9 +125,7 @@ class ScriptedWorld:
 
     def _imported(self, dotted: str, effect: Effect) -> Callable[[], Awaitable[Any]]:
         async def call() -> Any:
-            function = import_object(dotted, self._folders)
-            result = _call(function, effect)
-            return await result if inspect.isawaitable(result) else result
+            return await call_with(import_object(dotted, self._folders), effect.args)
 
         return call
 
@@ -177,13 +175,6 @@ async def _really(real: Callable[[], Awaitable[Any]]) -> Answer:
         return Answer(value=await real())
     except SystemExit as stop:
         return Answer(error=RuntimeError(f"it called sys.exit({stop.code!r})"))
-
-
-def _call(function: Any, effect: Effect) -> Any:
-    """Call what a scenario put in place of a tool or handler, with the effect's arguments by name."""
-    if hasattr(function, "invoke"):  # a LangChain tool
-        return function.ainvoke(dict(effect.args)) if function.coroutine else function.func(**effect.args)
-    return function(**effect.args)
 
 
 def request_text(effect: Effect) -> str:

@@ -63,7 +63,7 @@ def test_nodes_run_along_the_edges_and_updates_reach_the_channels():
     ending, trace = send(built)
     assert (ending.status, ending.state["n"]) == ("completed", 11)
     assert observe.path(trace.events) == ["a", "b"]
-    assert observe.routes(trace.events) == [["a", "b"], ["b", "__end__"]]
+    assert observe.routes(trace.events) == [["__start__", "a"], ["a", "b"], ["b", "__end__"]]
 
 
 def test_parallel_nodes_share_a_superstep_and_a_join_runs_once():
@@ -103,7 +103,7 @@ def test_a_router_chooses_and_a_choice_of_nothing_ends():
     )
     assert send(built, {"n": 2})[0].state["log"] == ["c"]
     ending, trace = send(built, {"n": 3})
-    assert observe.routes(trace.events) == [["a", "__end__"]]
+    assert observe.routes(trace.events) == [["__start__", "a"], ["a", "__end__"]]
     assert ending.status == "completed"
 
 

@@ -11,7 +11,7 @@ from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma.registries import to_ai_message
 from harness.dialects.sherma.section import Ref
 from harness.dialects.sherma.skills import Loaded
-from harness.dialects.sherma.tools import Tool, as_tool_of_ours, bound_specs, distinct
+from harness.dialects.sherma.tools import Tool, ToolNotFound, as_tool_of_ours, bound_specs, distinct
 from harness.dialects.sherma.visit import Result, Visit
 from harness.expressions.cel import compile as compile_cel
 from harness.graph.effects import LLMCall
@@ -75,13 +75,24 @@ def _bound_tools(visit: Visit, args: doc.CallLLM) -> list[Tool]:
     if args.use_tools_from_registry:
         tools += registry.all()
     if args.use_tools_from_loaded_skills:
-        tools += [registry.get(id_) for id_ in Loaded.of(visit.state).tools]
+        tools += _loaded_tools(visit)
     if args.use_sub_agents_as_tools:
         chosen = args.use_sub_agents_as_tools
         refs = chosen if isinstance(chosen, list) else [Ref(id=id_) for id_ in visit.agent.sub_agents]
         tools += [registry.get(ref.id, ref.version) for ref in refs]
     tools += [registry.get(ref.id, ref.version) for ref in args.tools or ()]
     return distinct(tools)
+
+
+def _loaded_tools(visit: Visit) -> list[Tool]:
+    """The tools of loaded skills; one that is not registered is left out with a warning."""
+    tools = []
+    for id_ in Loaded.of(visit.state).tools:
+        try:
+            tools.append(visit.session.tools.get(id_))
+        except ToolNotFound as error:
+            visit.ctx.warn(f"node '{visit.node.name}' goes without a tool of a loaded skill: {error}")
+    return tools
 
 
 async def _before_llm_call(

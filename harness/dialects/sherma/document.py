@@ -200,8 +200,8 @@ class Agent(Section):
 
     @property
     def keeps_messages(self) -> bool:
-        """Whether the state has LangGraph's message accumulation: a list called `messages`."""
-        return any(field.name == "messages" and field.type == "list" for field in self.state.fields_)
+        """Whether the state accumulates messages: it has a field of that name (which is always a list)."""
+        return any(field.name == "messages" for field in self.state.fields_)
 
 
 class Manifest(Section):

@@ -133,8 +133,8 @@ class Retry(Section):
 
     max_attempts: int = Field(default=3, ge=1)
     strategy: Literal["fixed", "exponential"] = "exponential"
-    delay: float = Field(default=1.0, ge=0, strict=False)
-    max_delay: float = Field(default=30.0, strict=False)
+    delay: float = Field(default=1.0, ge=0)
+    max_delay: float = 30.0
 
     @model_validator(mode="after")
     def _cap(self) -> Retry:

@@ -11,11 +11,13 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from harness.dialects.sherma.agent import Session
+from harness.dialects.sherma.agent import Agent, Session
+from harness.dialects.sherma.document import Prompt
 from harness.errors import HarnessError
 from harness.graph.context import NodeContext
 from harness.graph.effects import LLMCall, LLMReply, ToolSpec
@@ -66,7 +68,9 @@ def registries(session: Session, ctx: NodeContext) -> RegistryBundle:
     return RegistryBundle(
         tool_registry=Registry("tool", {tool.id: tool for tool in session.tools.all()}),
         llm_registry=Registry("llm", agent.llms),
-        prompt_registry=Registry("prompt", {prompt.id: prompt for prompt in agent.manifest.prompts}),
+        prompt_registry=Registry(
+            "prompt", {prompt.id: _with_text(prompt, agent) for prompt in agent.manifest.prompts}
+        ),
         skill_registry=Registry("skill", {skill.id: skill for skill in agent.skills.skills}),
         agent_registry=Registry("agent", agent.sub_agents),
         skill_card_registry=Registry("skill card", {skill.id: skill.card for skill in agent.skills.skills}),
@@ -75,6 +79,11 @@ def registries(session: Session, ctx: NodeContext) -> RegistryBundle:
             for id_, llm in agent.llms.items()
         },
     )
+
+
+def _with_text(prompt: Prompt, agent: Agent) -> Prompt:
+    """A prompt with its instructions, wherever they were written."""
+    return prompt.model_copy(update=agent.variables["prompts"][prompt.id])
 
 
 class WorldChatModel(BaseChatModel):
@@ -131,4 +140,13 @@ def to_ai_message(reply: LLMReply, new_id: Callable[[str], str]) -> AIMessage:
         for call in reply.tool_calls
     ]
     metadata = {"finish_reason": reply.finish_reason} if reply.finish_reason else {}
-    return AIMessage(content=reply.text, tool_calls=calls, response_metadata=metadata)
+    return AIMessage(
+        content=reply.text, tool_calls=calls, response_metadata=metadata, usage_metadata=_usage(reply.usage)
+    )
+
+
+def _usage(usage: Mapping[str, int]) -> UsageMetadata | None:
+    if not usage:
+        return None
+    given, told = usage.get("input_tokens", 0), usage.get("output_tokens", 0)
+    return UsageMetadata(input_tokens=given, output_tokens=told, total_tokens=given + told)

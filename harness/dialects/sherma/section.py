@@ -6,9 +6,11 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Section(BaseModel):
-    """A part of a manifest. No value is coerced, except a whole number where a float is asked for."""
+    """A part of a manifest. Text that reads as a number or a boolean is one where one is
+    asked for, so that `${VAR}` may stand there too.
+    """
 
-    model_config = ConfigDict(extra="ignore", strict=True)
+    model_config = ConfigDict(extra="ignore")
 
 
 class Ref(Section):

@@ -6,7 +6,7 @@ relative to the card, and never outside its folder.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ConfigDict, Field
 
 from harness.dialects.sherma.section import Section
-from harness.dialects.sherma.tools import Arguments, Tool, python_tool, version_order
+from harness.dialects.sherma.tools import Tool, python_tool, version_order
 from harness.errors import HarnessError, ManifestError, Problem, Span
 from harness.source.document import Document, read
 from harness.source.imports import ImportProblem, import_object
@@ -38,6 +38,17 @@ class LocalTool(Section):
     import_path: str
 
 
+class CardMCPServer(Section):
+    """An MCP server that comes with a skill; it is asked for its tools when the skill is loaded."""
+
+    model_config = ConfigDict(title="an MCP server of a skill card")
+
+    id: str
+    version: str = "*"
+    url: str
+    transport: str = "streamable-http"
+
+
 class Card(Section):
     """A skill card. `files` are relative to `base_uri`, which is relative to the card."""
 
@@ -49,7 +60,7 @@ class Card(Section):
     description: str
     base_uri: str = "."
     files: list[str] = Field(default_factory=list)
-    mcps: dict[str, Any] = Field(default_factory=dict)
+    mcps: dict[str, CardMCPServer] = Field(default_factory=dict)
     local_tools: dict[str, LocalTool] = Field(default_factory=dict)
 
 
@@ -68,8 +79,8 @@ class Skill:
 
     @property
     def tool_ids(self) -> list[str]:
-        """The ids of its tools, local ones first."""
-        return [*self.card.local_tools, *self.card.mcps]
+        """The ids of its local tools; those of its MCP servers are known when they are listed."""
+        return [tool.id for tool in self.card.local_tools.values()]
 
     def files_under(self, prefix: str) -> list[str]:
         """The card's files in a folder such as `references/`."""
@@ -158,9 +169,6 @@ def _read_card(path: Path, where: Span) -> Document:
     return read(path)
 
 
-LoadSkill = Callable[[str, str], Awaitable[tuple[str, list[str]]]]
-
-
 def skill_tools(skills: Skills) -> list[Tool]:
     """The seven tools of progressive disclosure. They belong to the dialect and need no stub."""
 
@@ -230,10 +238,10 @@ class Loaded:
             dict(internal.get("loaded_skills") or {}),
         )
 
-    def load(self, skill: Skill, version: str) -> None:
+    def load(self, skill: Skill, version: str, tool_ids: Sequence[str]) -> None:
         """Note a skill and its tools, in loading order and without duplicates."""
-        self.tools += [id_ for id_ in skill.tool_ids if id_ not in self.tools]
-        self.skills[skill.id] = {"version": version, "tools": skill.tool_ids}
+        self.tools += [id_ for id_ in tool_ids if id_ not in self.tools]
+        self.skills[skill.id] = {"version": version, "tools": list(tool_ids)}
 
     def unload(self, skill_id: str) -> None:
         """Take a skill's tools away; a skill that is not loaded changes nothing."""
@@ -243,21 +251,3 @@ class Loaded:
     def as_update(self) -> dict[str, Any]:
         """The update of `__sherma__`."""
         return {"loaded_tools_from_skills": self.tools, "loaded_skills": self.skills}
-
-
-def apply_calls(
-    calls: Sequence[Arguments], skills: Skills, loaded: Loaded, warn: Callable[[str], None]
-) -> None:
-    """Note what the `load_skill_md` and `unload_skill` calls of a message did."""
-    for call in calls:
-        skill_id = call["args"].get("skill_id")
-        if not isinstance(skill_id, str):
-            continue  # the tool has refused these arguments already
-        version = str(call["args"].get("version") or "*")
-        if call["name"] == "load_skill_md":
-            try:
-                loaded.load(skills.get(skill_id, version), version)
-            except SkillNotFound as error:
-                warn(f"skill '{skill_id}' was not loaded: {error}")
-        elif call["name"] == "unload_skill":
-            loaded.unload(skill_id)

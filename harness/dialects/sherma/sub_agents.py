@@ -96,16 +96,10 @@ def sub_agent_tool(agent: SubAgent) -> Tool:
     }
 
     async def call(args: Arguments, ctx: NodeContext) -> str:
-        return await agent.call(args["request"], ctx) or ""
+        request = args.get("request")
+        if not isinstance(request, str):
+            raise BadArguments("request: must be a text" if "request" in args else "request: Field required")
+        return await agent.call(request, ctx) or ""
 
     spec = ToolSpec(agent.id, f"Ask the agent {agent.id}.", schema)
-    return Tool(agent.id, agent.version, spec, call, _checked)
-
-
-def _checked(args: Arguments) -> Arguments:
-    request = args.get("request")
-    if not isinstance(request, str):
-        raise BadArguments(
-            "request: Field required, a text" if request is None else "request: must be a text"
-        )
-    return {"request": request}
+    return Tool(agent.id, agent.version, spec, call)

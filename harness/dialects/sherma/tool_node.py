@@ -9,7 +9,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, ToolMessage
 
 from harness.dialects.sherma import graph_document as doc
-from harness.dialects.sherma.skills import Loaded, apply_calls
+from harness.dialects.sherma.skill_tools import register_tools
+from harness.dialects.sherma.skills import Loaded, SkillNotFound
 from harness.dialects.sherma.tools import BadArguments, Tool, ToolReportedError, as_content, as_tool_of_ours
 from harness.dialects.sherma.visit import INTERNAL, Result, Visit
 from harness.source.suggest import did_you_mean
@@ -33,9 +34,27 @@ async def tool_node(visit: Visit) -> Result:
         result = (await visit.fire("after_tool_call", result=result)).result
     if visit.agent.skills:
         loaded = Loaded.of(visit.state)
-        apply_calls(calls, visit.agent.skills, loaded, visit.ctx.warn)
+        await _note_skills(visit, calls, loaded)
         result = {**result, INTERNAL: loaded.as_update()}
     return result
+
+
+async def _note_skills(visit: Visit, calls: Sequence[Any], loaded: Loaded) -> None:
+    """Keep track of what the `load_skill_md` and `unload_skill` calls did."""
+    for call in calls:
+        skill_id = call["args"].get("skill_id")
+        if not isinstance(skill_id, str):
+            continue  # the tool has refused these arguments already
+        version = str(call["args"].get("version") or "*")
+        if call["name"] == "load_skill_md":
+            try:
+                skill = visit.agent.skills.get(skill_id, version)
+            except SkillNotFound as error:
+                visit.ctx.warn(f"skill '{skill_id}' was not loaded: {error}")
+            else:
+                loaded.load(skill, version, await register_tools(visit, skill))
+        elif call["name"] == "unload_skill":
+            loaded.unload(skill_id)
 
 
 def _last_calls(visit: Visit) -> Sequence[Any]:
@@ -68,7 +87,7 @@ async def _tool_message(visit: Visit, tools: Mapping[str, Tool], call: Any) -> T
         content: Any = f"Error: {name} is not a valid tool" + (f" ({hint})." if hint else ".")
     else:
         try:
-            content = as_content(await tool.call(tool.checked(call["args"]), visit.ctx))
+            content = as_content(await tool.call(call["args"], visit.ctx))
             status = "success"
         except BadArguments as error:
             content = (

@@ -11,20 +11,17 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.tools import BaseTool, StructuredTool
-from langchain_core.tools import Tool as SimpleTool
+from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as as_tool
 from pydantic import BaseModel, ValidationError
 
 from harness.errors import HarnessError
+from harness.graph.callables import call_with
 from harness.graph.context import NodeContext
 from harness.graph.effects import MCPCall, ToolCall, ToolSpec
 from harness.source.suggest import did_you_mean
 
 Arguments = Mapping[str, Any]
-
-# The ways a LangChain tool inherits of being called asynchronously; without a coroutine each uses a thread.
-_INHERITED_ARUN = (BaseTool._arun, StructuredTool._arun, SimpleTool._arun)
 
 
 class ToolNotFound(HarnessError):
@@ -45,15 +42,14 @@ class ToolReportedError(Exception):
 class Tool:
     """A registered tool.
 
-    `id` is what manifests and scenarios call it, `spec.name` what the model sees. `checked` gives the
-    arguments as the tool takes them or raises BadArguments; `call` performs it, as an effect of the node.
+    `id` is what manifests and scenarios call it, `spec.name` what the model sees. `call` performs it, as
+    an effect of the node, with the arguments a model gave, or raises BadArguments.
     """
 
     id: str
     version: str
     spec: ToolSpec
     call: Callable[[Arguments, NodeContext], Awaitable[Any]]
-    checked: Callable[[Arguments], Arguments] = dict
 
     @property
     def name(self) -> str:
@@ -135,26 +131,21 @@ def python_tool(id_: str, version: str, found: Any, *, native: bool = False) -> 
 
     async def call(args: Arguments, ctx: NodeContext) -> Any:
         async def real() -> Any:
-            return await call_python(tool, args)
+            return await call_with(tool, args)
 
+        _check(schema, args)
         return await ctx.perform(ToolCall(name=id_, alias=tool.name, args=args, real=real, native=native))
 
-    def checked(args: Arguments) -> Arguments:
-        if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
-            return args
+    return Tool(id_, version, spec, call)
+
+
+def _check(schema: Any, args: Arguments) -> None:
+    """Refuse arguments that do not fit a tool's signature."""
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
         try:
-            model = schema.model_validate(args)
+            schema.model_validate(args)
         except ValidationError as error:
             raise BadArguments(_complaints(error)) from None
-        return {name: getattr(model, name) for name in type(model).model_fields}
-
-    return Tool(id_, version, spec, call, checked)
-
-
-async def call_python(tool: BaseTool, args: Arguments) -> Any:
-    """Call a LangChain tool. A synchronous one runs in this task and holds the loop: no thread is involved."""
-    synchronous = getattr(tool, "coroutine", None) is None and type(tool)._arun in _INHERITED_ARUN
-    return tool.invoke(dict(args)) if synchronous else await tool.ainvoke(dict(args))
 
 
 def _complaints(error: ValidationError) -> str:
@@ -166,7 +157,12 @@ def mcp_tool(server_id: str, server_version: str, prefix: str, listed: ToolSpec)
     name = prefix + listed.name
 
     async def call(args: Arguments, ctx: NodeContext) -> Any:
-        result = await ctx.perform(MCPCall(name=listed.name, server=server_id, args=args))
+        try:
+            result = await ctx.perform(MCPCall(name=listed.name, server=server_id, args=args))
+        except Exception as error:
+            if ctx.must_end(error):
+                raise
+            raise ToolReportedError(str(error)) from error
         if result.is_error:
             raise ToolReportedError("\n".join(str(block.get("text", block)) for block in result.content))
         return result.content

@@ -1,0 +1,127 @@
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli.main import cli
+
+COMMAND = str(Path(sys.executable).with_name("harness"))
+
+COUNTER = """\
+manifest_version: 1
+agents:
+  counter:
+    state: {fields: [{name: count, type: int, default: 0}]}
+    graph:
+      entry_point: add
+      nodes: [{name: add, type: set_state, args: {values: {count: state.count + 1}}}]
+      edges: []
+"""
+
+ASKING = """\
+manifest_version: 1
+llms: [{id: m, version: "1.0.0", provider: openai, model_name: "${MODEL}"}]
+agents:
+  asking:
+    state: {fields: [{name: messages, type: list, default: []}]}
+    graph:
+      entry_point: ask
+      nodes:
+        - name: ask
+          type: call_llm
+          args:
+            llm: {id: m}
+            prompt: [{role: messages, content: state.messages}]
+            state_updates: {messages: '[llm_response]'}
+      edges: []
+"""
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("HARNESS_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def counter() -> str:
+    """A manifest with one node, which counts to one."""
+    return COUNTER
+
+
+@pytest.fixture
+def two_agents() -> str:
+    """A manifest with two agents, `counter` and `other`."""
+    return COUNTER + COUNTER.partition("agents:\n")[2].replace("counter:", "other:")
+
+
+@pytest.fixture
+def asking() -> str:
+    """A manifest with one node, which asks the model `${MODEL}`."""
+    return ASKING
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str], Path]:
+    """Writes a file, and the folders it is in."""
+
+    def written(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return written
+
+
+@pytest.fixture
+def suite(write: Callable[[str, str], Path]) -> Callable[..., None]:
+    """Writes a scenario file with these scenarios, and the manifests that they run."""
+
+    def written(*scenarios: str, file: str = "a.scenario.yaml") -> None:
+        write("counter.yaml", COUNTER)
+        write("asking.yaml", ASKING)
+        listed = "".join(f"\n  - {scenario}" for scenario in scenarios)
+        write(file, f"harness: 1\nmanifest: counter.yaml\nscenarios:{listed}\n")
+
+    return written
+
+
+@pytest.fixture
+def invoke() -> Callable[..., Result]:
+    """Runs a command in this process."""
+
+    def result(*args: str) -> Result:
+        return CliRunner().invoke(cli, args, prog_name="harness")
+
+    return result
+
+
+@pytest.fixture
+def installed() -> str:
+    """The installed command."""
+    return COMMAND
+
+
+@pytest.fixture
+def harness() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the installed command."""
+
+    def completed(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [COMMAND, *args],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=60,
+            env={**os.environ, **env},
+            check=False,
+        )
+
+    return completed

@@ -1,0 +1,86 @@
+import subprocess
+import sys
+
+import pytest
+
+from harness import __version__
+
+
+def test_help_names_every_command_and_every_exit_code(harness):
+    done = harness("--help")
+    assert done.returncode == 0
+    for command in ("run", "validate", "show", "schema", "init"):
+        assert f"\n  {command} " in done.stdout
+    for code in "0123":
+        assert f"\n    {code}  " in done.stdout
+
+
+def test_help_imports_nothing_heavy():
+    script = (
+        "import sys, click.testing, harness.cli.main as it\n"
+        "click.testing.CliRunner().invoke(it.cli, ['--help'])\n"
+        "heavy = ('langgraph', 'langchain_core', 'pandas', 'pydantic', 'rich', 'yaml', 'celpy', 'mcp')\n"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_version(harness):
+    assert harness("--version").stdout == f"harness {__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["run", "validate", "show", "schema", "init"])
+def test_every_command_explains_itself(invoke, command):
+    result = invoke(command, "--help")
+    assert result.exit_code == 0
+    assert result.output.startswith(f"Usage: harness {command} ")
+
+
+def test_no_command_shows_the_help_and_is_an_argument_error(invoke):
+    result = invoke()
+    assert result.exit_code == 2
+    assert "Commands:" in result.output
+
+
+@pytest.mark.parametrize(
+    ("args", "suggestion"),
+    [
+        (["vaildate", "x"], "'validate'"),
+        (["run", "--jsn", "x", "."], "'--json'"),
+        (["show", "-f", "sgv", "x"], "svg"),
+    ],
+)
+def test_a_misspelt_word_is_an_argument_error_with_the_right_one(invoke, args, suggestion):
+    result = invoke(*args)
+    assert result.exit_code == 2
+    assert suggestion in result.stderr
+
+
+def test_a_defect_is_told_in_a_line_and_leaves_with_3(invoke, monkeypatch):
+    monkeypatch.setattr("harness.cli.schema.schema_text", lambda: 1 // 0)
+    result = invoke("schema")
+    assert result.exit_code == 3
+    assert result.stderr == (
+        "harness broke: ZeroDivisionError: integer division or modulo by zero\n"
+        "    HARNESS_DEBUG=1 shows the traceback\n"
+    )
+
+
+@pytest.mark.parametrize("asked", ["option", "environment"])
+def test_the_traceback_of_a_defect_is_there_for_the_asking(invoke, monkeypatch, capfd, asked):
+    monkeypatch.setattr("harness.cli.schema.schema_text", lambda: 1 // 0)
+    if asked == "environment":
+        monkeypatch.setenv("HARNESS_DEBUG", "1")
+    result = invoke(*(["--debug"] if asked == "option" else []), "schema")
+    assert result.exit_code == 3
+    assert "Traceback" in result.stderr
+    assert "in schema" in result.stderr or "in command" in result.stderr
+
+
+def test_settings_that_are_wrong_are_told(invoke, suite, write):
+    suite("{name: any}")
+    write("pyproject.toml", "[tool.harness]\nreprot = 'x'\n")
+    result = invoke("run", ".")
+    assert result.exit_code == 2
+    assert "did you mean 'report'?" in result.stderr

@@ -1,0 +1,64 @@
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+EXAMPLE = [
+    "agents/shop.yaml",
+    "agents/shop_tools.py",
+    "scenarios/scenario.schema.json",
+    "scenarios/shop.scenario.yaml",
+]
+
+
+def test_the_example_passes_as_it_is_written(harness, invoke):
+    written = invoke("init", "demo")
+    assert written.exit_code == 0
+    assert "harness run demo/scenarios" in written.stdout
+    done = harness("run", "demo/scenarios")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout
+    assert invoke("validate", "demo").stdout == "1 manifest, 1 scenario file: no problems\n"
+
+
+def test_the_example_goes_into_the_current_folder_by_default(invoke):
+    assert invoke("init").exit_code == 0
+    assert sorted(path.as_posix() for path in Path().rglob("*.*")) == EXAMPLE
+
+
+def test_the_example_fits_the_schema_beside_it(invoke):
+    invoke("init")
+    schema = json.loads(Path("scenarios/scenario.schema.json").read_text(encoding="utf-8"))
+    text = Path("scenarios/shop.scenario.yaml").read_text(encoding="utf-8")
+    jsonschema.Draft202012Validator(schema).validate(yaml.safe_load(text))
+    assert text.startswith("# yaml-language-server: $schema=scenario.schema.json\n")
+
+
+@pytest.mark.parametrize("name", EXAMPLE)
+def test_nothing_is_overwritten(invoke, write, name):
+    write(name, "mine")
+    result = invoke("init")
+    assert result.exit_code == 2
+    assert f"already there: {name}" in result.stderr
+    assert [path.as_posix() for path in Path().rglob("*.*")] == [name]
+    assert Path(name).read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_made_is_told(invoke, write):
+    write("taken", "")
+    result = invoke("init", "taken")
+    assert result.exit_code == 2
+    assert "taken/agents/shop.yaml cannot be written" in result.stderr
+
+
+def test_the_schema_is_printed_or_written(invoke):
+    printed = invoke("schema").stdout
+    assert json.loads(printed)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert invoke("schema", "-o", "s.json").output == ""
+    assert Path("s.json").read_text(encoding="utf-8") == printed
+
+
+def test_the_help_of_schema_says_how_editors_find_it(invoke):
+    assert "# yaml-language-server: $schema=" in invoke("schema", "--help").output

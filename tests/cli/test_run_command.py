@@ -1,0 +1,172 @@
+import json
+from pathlib import Path
+
+import pytest
+
+PASSES = "{name: counts to one, tags: [quick], expect: {state: {count: 1}}}"
+FAILS = "{name: counts to two, expect: {state: {count: 2}}}"
+CANNOT_BE_JUDGED = "{name: nobody answers, manifest: asking.yaml, env: {MODEL: tiny}, input: hello}"
+BROKEN = "harness: 1\nmanifest: counter.yaml\nscenarios:\n  - {name: x, expct: {}}\n"
+
+
+def lines(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "code"),
+    [
+        ([PASSES], 0),
+        ([PASSES, FAILS], 1),
+        ([PASSES, FAILS, CANNOT_BE_JUDGED], 3),
+        (["{name: later, skip: not yet}"], 0),
+        (["{name: known, xfail: a bug, expect: {state: {count: 2}}}"], 0),
+    ],
+    ids=["passed", "one failed", "one could not be judged", "skipped", "expected to fail"],
+)
+def test_the_exit_code_tells_the_worst(invoke, suite, scenarios, code):
+    suite(*scenarios)
+    assert invoke("run", ".").exit_code == code
+
+
+def test_the_installed_command_leaves_with_the_same_code(harness, suite):
+    suite(PASSES, FAILS)
+    done = harness("run", ".")
+    assert done.returncode == 1
+    assert "1 passed · 1 failed" in done.stdout
+
+
+def test_what_failed_is_told_with_the_line_that_asks_for_it(invoke, suite):
+    suite(FAILS)
+    told = invoke("run", ".").output
+    assert "a.scenario.yaml:4:" in told
+    assert "count" in told
+    assert "results: reports/latest" in told.replace("\\", "/")
+
+
+def test_a_broken_file_stops_no_other_and_leaves_with_2(invoke, suite, write):
+    suite(PASSES, CANNOT_BE_JUDGED)
+    write("b.scenario.yaml", BROKEN)
+    result = invoke("run", ".")
+    assert result.exit_code == 2
+    assert "b.scenario.yaml:4:15: error: unknown key 'expct'" in result.stderr
+    assert "did you mean 'expect'?" in result.stderr
+    assert "1 passed" in result.stdout
+    written = {line["id"]: line for line in lines(Path("reports/latest/results.jsonl").read_text())}
+    assert written["a.scenario.yaml::counts to one"]["verdict"] == "passed"
+    broken = written["b.scenario.yaml::(file)"]
+    assert (broken["verdict"], broken["status"], broken["error"]["type"]) == (
+        "error",
+        "invalid",
+        "FormatError",
+    )
+    assert broken["error"]["where"] == "b.scenario.yaml:4:15"
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\x01\xff", b"harness: [", b"\xff\xfe"], ids=repr)
+def test_a_file_that_is_no_text_or_no_yaml_is_told(invoke, tmp_path, content):
+    (tmp_path / "odd.scenario.yaml").write_bytes(content)
+    result = invoke("run", "odd.scenario.yaml")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("odd.scenario.yaml:1:")
+
+
+def test_json_on_stdout_is_what_the_results_file_has_and_nothing_else(harness, suite):
+    suite(PASSES, FAILS)
+    done = harness("run", ".", "--json", "-")
+    assert done.stdout == Path("reports/latest/results.jsonl").read_text()
+    assert [line["verdict"] for line in lines(done.stdout)] == ["passed", "failed"]
+    assert "1 passed · 1 failed" in done.stderr
+
+
+def test_what_the_code_of_an_agent_prints_stays_out_of_json_on_stdout(harness, invoke):
+    invoke("init")
+    tools = Path("agents/shop_tools.py")
+    tools.write_text(tools.read_text() + "\n\nprint('I am imported')\n")
+    done = harness("run", ".", "--json", "-")
+    assert [line["verdict"] for line in lines(done.stdout)] == ["passed", "passed"]
+    assert "I am imported" in done.stderr
+
+
+def test_json_may_be_a_file(invoke, suite):
+    suite(PASSES)
+    result = invoke("run", ".", "--json", "lines.jsonl", "--report", "elsewhere")
+    assert result.exit_code == 0
+    assert Path("lines.jsonl").read_bytes() == Path("elsewhere/results.jsonl").read_bytes()
+    assert not Path("reports").exists()
+
+
+@pytest.mark.parametrize("option", ["--json", "--report"])
+def test_results_that_cannot_be_written_are_an_argument_error(invoke, suite, write, option):
+    suite(PASSES)
+    write("file", "")
+    result = invoke("run", ".", option, "file/below")
+    assert result.exit_code == 2
+    assert "below" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "ran"),
+    [
+        (["."], ["counts to one", "counts to two"]),
+        ([".", "-k", "TO TWO"], ["counts to two"]),
+        ([".", "-k", "a.scenario.yaml::counts to o"], ["counts to one"]),
+        ([".", "--tag", "quick"], ["counts to one"]),
+        ([".", "--tag", "quick", "--tag", "slow"], ["counts to one"]),
+        (["a.scenario.yaml::counts to two"], ["counts to two"]),
+        (["a.scenario.yaml::counts to two", "."], ["counts to one", "counts to two"]),
+        ([".", "-k", "to one", "--repeat", "3"], ["counts to one"] * 3),
+    ],
+)
+def test_scenarios_are_chosen_by_text_tag_and_id(invoke, suite, args, ran):
+    suite(PASSES, FAILS)
+    invoke("run", *args, "--json", "lines.jsonl")
+    assert [line["scenario"] for line in lines(Path("lines.jsonl").read_text())] == ran
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        ([".", "-k", "counts to onne"], "did you mean 'counts to one'?"),
+        ([".", "--tag", "quik"], "did you mean 'quick'?"),
+        (["a.scenario.yaml::counts to onne"], "did you mean 'counts to one'?"),
+        (["b.scenario.yaml"], "did you mean 'a.scenario.yaml'?"),
+        (["empty"], "`harness init` writes an example"),
+        (["counter.yaml"], "`harness validate` checks a manifest"),
+    ],
+)
+def test_nothing_to_run_is_an_argument_error_with_a_suggestion(invoke, suite, tmp_path, args, told):
+    suite(PASSES)
+    (tmp_path / "empty").mkdir()
+    result = invoke("run", *args)
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+def test_a_run_may_end_with_the_first_that_does_not_pass(invoke, suite):
+    suite(FAILS, PASSES)
+    result = invoke("run", ".", "-x", "--json", "lines.jsonl")
+    assert result.exit_code == 1
+    assert [line["scenario"] for line in lines(Path("lines.jsonl").read_text())] == ["counts to two"]
+
+
+def test_quiet_tells_of_what_failed_and_the_counts(invoke, suite):
+    suite(PASSES, FAILS)
+    told = invoke("run", ".", "-q").stdout
+    assert "counts to one" not in told
+    assert "counts to two" in told
+    assert "1 passed · 1 failed" in told
+
+
+def test_verbose_tells_what_of_each_graph_was_taken(invoke, suite):
+    suite(PASSES)
+    assert "coverage" not in invoke("run", ".").stdout
+    assert "coverage" in invoke("run", ".", "-v").stdout
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_terminal_without_unicode_is_no_reason_to_break(harness, suite, encoding):
+    suite("{name: '日本語 → ok', expect: {state: {count: '→'}}}")
+    done = harness("run", ".", PYTHONIOENCODING=encoding)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr

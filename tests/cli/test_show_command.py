@@ -1,0 +1,78 @@
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _manifests(write, counter, two_agents, asking):
+    write("counter.yaml", counter)
+    write("two.yaml", two_agents)
+    write("asking.yaml", asking)
+
+
+def test_a_graph_is_drawn_as_text(invoke):
+    assert invoke("show", "counter.yaml").stdout == ("(start)\n└─▶ add\n\nadd  [set_state]\n└─▶ (end)\n")
+
+
+def test_a_graph_is_drawn_as_mermaid(invoke):
+    told = invoke("show", "counter.yaml", "--format", "mermaid").stdout
+    assert told.startswith("flowchart TD\n")
+    assert "add<br/>" in told
+
+
+def test_a_graph_is_drawn_as_svg(invoke):
+    told = invoke("show", "counter.yaml", "--format", "svg").stdout
+    assert ElementTree.fromstring(told).tag.endswith("svg")
+    assert told.isascii()
+
+
+def test_several_agents_are_drawn_one_after_the_other(invoke):
+    told = invoke("show", "two.yaml").stdout
+    assert told.startswith("counter\n=======\n\n(start)\n")
+    assert "\n\nother\n=====\n\n(start)\n" in told
+    assert invoke("show", "two.yaml", "-f", "mermaid").stdout.count("flowchart TD") == 2
+
+
+def test_one_agent_may_be_asked_for(invoke):
+    assert invoke("show", "two.yaml", "--agent", "other").stdout == invoke("show", "counter.yaml").stdout
+
+
+def test_an_svg_needs_one_agent(invoke):
+    result = invoke("show", "two.yaml", "-f", "svg")
+    assert result.exit_code == 2
+    assert "--agent, one of: counter, other" in result.stderr
+    assert invoke("show", "two.yaml", "-f", "svg", "--agent", "other").exit_code == 0
+
+
+def test_a_drawing_may_go_to_a_file(invoke):
+    result = invoke("show", "counter.yaml", "-o", "graph.txt")
+    assert (result.exit_code, result.output) == (0, "")
+    assert Path("graph.txt").read_text(encoding="utf-8") == invoke("show", "counter.yaml").stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["two.yaml", "--agent", "othr"], "did you mean 'other'?"),
+        (["conter.yaml"], "did you mean 'counter.yaml'?"),
+        (["asking.yaml"], "MODEL is not set"),
+        (["a.scenario.yaml"], "show the manifest that it names"),
+        (["."], "this is a folder"),
+        (["counter.yaml", "-o", "nowhere/graph.svg"], "nowhere/graph.svg cannot be written"),
+    ],
+)
+def test_what_cannot_be_drawn_is_told(invoke, args, told):
+    result = invoke("show", *args)
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+def test_variables_may_be_given(invoke):
+    assert invoke("show", "asking.yaml", "--env", "MODEL=tiny").exit_code == 0
+
+
+def test_a_terminal_without_unicode_is_no_reason_to_break(harness):
+    done = harness("show", "counter.yaml", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "add" in done.stdout

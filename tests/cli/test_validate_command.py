@@ -1,0 +1,181 @@
+import json
+from pathlib import Path
+
+import pytest
+
+INVALID = Path(__file__).parents[2] / "scenarios/sherma/manifests/invalid"
+FAULTS = {  # file: (line, what its message names)
+    "branch_target.yaml": (11, "limbo"),
+    "edge_target.yaml": (11, "nowhere"),
+    "entry_twice.yaml": (7, "entry_point"),
+    "entry_unknown.yaml": (7, "front_door"),
+    "env_missing.yaml": (2, "ALPHA_NAME"),
+    "fallback_unknown.yaml": (9, "lifeboat"),
+    "mcp_no_url.yaml": (3, "radar"),
+    "no_llm.yaml": (9, "'one'"),
+    "no_messages_field.yaml": (5, "messages"),
+    "no_state_updates.yaml": (9, "state_updates"),
+    "no_version.yaml": (1, "manifest_version"),
+    "node_type_unknown.yaml": (9, "teleport"),
+    "prompt_file_missing.yaml": (3, "not_there"),
+    "prompt_two_sources.yaml": (3, "instructions_path"),
+    "provider_unknown.yaml": (2, "abacus"),
+    "retry_on_set_state.yaml": (9, "'one'"),
+    "sub_agent_undeclared.yaml": (10, "stowaway"),
+    "tool_module_missing.yaml": (3, "no_such_module_here"),
+    "two_flags.yaml": (9, "use_tools_from_registry"),
+    "unknown_llm.yaml": (9, "ghost-model"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in INVALID.iterdir()))
+def test_the_fault_of_a_refused_manifest_is_found_in_its_line(invoke, name):
+    result = invoke("validate", str(INVALID / name), "--json")
+    assert result.exit_code == 2
+    line, word = FAULTS[name]
+    first = json.loads(result.stdout)[0]
+    assert (first["severity"], first["line"]) == ("error", line)
+    assert Path(first["file"]).name == name
+    assert word in first["message"]
+
+
+def test_a_problem_is_shown_with_its_line_a_caret_and_a_hint(invoke, write, counter):
+    write("counter.yaml", counter.replace("entry_point: add", "entry_point: ad"))
+    result = invoke("validate", "counter.yaml")
+    assert result.exit_code == 2
+    assert result.stdout == (
+        "counter.yaml:6:20: error: entry point 'ad' is not a node of agent 'counter' [unknown-node]\n"
+        "          entry_point: ad\n"
+        "                       ^~\n"
+        "    did you mean 'add'?\n"
+        "1 manifest, 0 scenario files: 1 error\n"
+    )
+
+
+def test_all_problems_are_told_at_once_as_json(invoke, write, suite, counter):
+    suite("{name: x, expct: {}}", "{name: x}")
+    write("counter.yaml", counter.replace("entry_point: add", "entry_point: ad"))
+    result = invoke("validate", "a.scenario.yaml", "counter.yaml", "--json")
+    listed = json.loads(result.stdout)
+    assert [(each["file"], each["line"], each["code"]) for each in listed] == [
+        ("a.scenario.yaml", 4, "unknown-key"),
+        ("a.scenario.yaml", 5, "duplicate-name"),
+        ("counter.yaml", 6, "unknown-node"),
+    ]
+    assert list(listed[0]) == ["severity", "code", "message", "hint", "file", "line", "column"]
+
+
+def test_files_without_problems_are_an_empty_list(invoke, suite):
+    suite("{name: any}")
+    result = invoke("validate", "counter.yaml", "a.scenario.yaml", "--json")
+    assert (result.exit_code, json.loads(result.stdout)) == (0, [])
+
+
+def test_warnings_are_told_and_allowed(invoke, write, counter):
+    write("counter.yaml", counter + "colour: red\n")
+    result = invoke("validate", "counter.yaml")
+    assert result.exit_code == 0
+    assert "counter.yaml:9:1: warning: key 'colour' is ignored" in result.stdout
+    assert "    colour: red\n    ^~~~~~\n" in result.stdout
+
+
+def test_every_agent_is_validated_unless_one_is_asked_for(invoke, write, two_agents):
+    write("two.yaml", two_agents.replace("add, type", "sum, type", 1))
+    both = json.loads(invoke("validate", "two.yaml", "--json").stdout)
+    assert ["'counter'" in problem["message"] for problem in both] == [True]
+    assert invoke("validate", "two.yaml", "--agent", "other").exit_code == 0
+    unknown = invoke("validate", "two.yaml", "--agent", "othr")
+    assert unknown.exit_code == 2
+    assert "did you mean 'other'?" in unknown.stdout
+
+
+def test_a_problem_that_all_agents_share_is_told_once(invoke, write, two_agents):
+    write("two.yaml", two_agents + "colour: red\n")
+    assert len(json.loads(invoke("validate", "two.yaml", "--json").stdout)) == 1
+
+
+def test_variables_come_from_the_command_line_and_nowhere_else(invoke, write, monkeypatch, asking):
+    write("asking.yaml", asking)
+    monkeypatch.setenv("MODEL", "tiny")
+    missing = invoke("validate", "asking.yaml")
+    assert missing.exit_code == 2
+    assert "MODEL" in missing.stdout
+    assert "--env NAME=value" in missing.stdout
+    assert invoke("validate", "asking.yaml", "--env", "MODEL=tiny").exit_code == 0
+    assert invoke("validate", "asking.yaml", "--env-passthrough", "MODEL").exit_code == 0
+
+
+def test_a_variable_is_a_name_and_a_value(invoke, write, asking):
+    write("asking.yaml", asking)
+    result = invoke("validate", "asking.yaml", "--env", "MODEL")
+    assert result.exit_code == 2
+    assert "'MODEL' is not NAME=value" in result.stderr
+
+
+def test_scenarios_in_the_same_call_give_variables_and_folders_of_modules(invoke, write, asking):
+    write(
+        "agents/asking.yaml",
+        asking.replace("agents:", "tools: [{id: t, version: '1', import_path: own_tool.t}]\nagents:"),
+    )
+    write("own_tool.py", 'def t(x: str) -> str:\n    """A tool."""\n    return x\n')
+    write(
+        "a.scenario.yaml",
+        "harness: 1\nmanifest: agents/asking.yaml\nenv: {MODEL: tiny}\nscenarios: [{name: any}]\n",
+    )
+    assert invoke("validate", ".").exit_code == 0
+    alone = invoke("validate", "agents")
+    assert alone.exit_code == 2
+    assert "MODEL" in alone.stdout
+
+
+def test_a_folder_is_searched_for_what_a_dialect_knows(invoke, write, counter):
+    write("deep/er/counter.yaml", counter)
+    write("values.yaml", "a: 1\n")
+    write("package.json", "{}")
+    write(".hidden/broken.yaml", "agents: [")
+    result = invoke("validate", ".")
+    assert (result.exit_code, result.stdout) == (0, "1 manifest, 0 scenario files: no problems\n")
+
+
+def test_a_file_in_a_folder_that_cannot_be_read_is_a_warning(invoke, write, counter):
+    write("counter.yaml", counter + "agents: {}\n")
+    result = invoke("validate", ".")
+    assert result.exit_code == 0
+    assert "counter.yaml:9:1: warning: counter.yaml is left out, as it cannot be read" in result.stdout
+    assert invoke("validate", "counter.yaml").exit_code == 2
+
+
+def test_a_file_named_explicitly_must_be_a_manifest(invoke, write):
+    write("values.yaml", "a: 1\n")
+    result = invoke("validate", "values.yaml")
+    assert result.exit_code == 2
+    assert "no known dialect" in result.stdout
+
+
+def test_a_scenario_whose_manifest_is_not_there_is_told(invoke, write, counter):
+    write("counter.yaml", counter)
+    write("a.scenario.yaml", "harness: 1\nmanifest: conter.yaml\nscenarios: [{name: any}]\n")
+    result = invoke("validate", "a.scenario.yaml")
+    assert result.exit_code == 2
+    assert "did you mean 'counter.yaml'?" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["conter.yaml"], "did you mean 'counter.yaml'?"),
+        (["empty"], "neither a manifest nor a scenario file"),
+        (["counter.yaml", "--dialect", "shrma"], "did you mean 'sherma'?"),
+    ],
+)
+def test_wrong_arguments_are_told_with_a_suggestion(invoke, write, tmp_path, args, told, counter):
+    write("counter.yaml", counter)
+    (tmp_path / "empty").mkdir()
+    result = invoke("validate", *args)
+    assert result.exit_code == 2
+    assert told in result.output
+
+
+def test_the_installed_command_leaves_with_the_same_code(harness, write, counter):
+    write("counter.yaml", counter.replace("entry_point: add", "entry_point: ad"))
+    assert harness("validate", "counter.yaml").returncode == 2
