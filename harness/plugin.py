@@ -153,6 +153,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report: pytest.TestReport = made.get_result()
     if call.when == "call":
         setattr(report, LINES, _lines(item.outcomes))
+        item.outcomes.clear()  # they would stay for the whole session
     elif call.when == "setup" and report.skipped:
         from harness.scenario.run import run_scenario
 
@@ -160,10 +161,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def _lines(outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:
-    from harness.report.encoding import as_json
     from harness.report.results import line
 
-    return [as_json(line(outcome)) for outcome in outcomes]
+    return [line(outcome) for outcome in outcomes]
 
 
 class Reporter:
@@ -175,7 +175,7 @@ class Reporter:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Append the lines of a scenario that has ended."""
-        for line in getattr(report, LINES, ()):
+        for line in report.__dict__.pop(LINES, ()):
             self._opened().add_line(line)
 
     def _opened(self) -> ResultsWriter:

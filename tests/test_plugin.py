@@ -76,7 +76,17 @@ def test_a_scenario_that_holds_is_a_test_that_passes(suite):
         ("{output: bye}", "[hello]", "*expected*bye*"),
         ("{state_schema: {properties: {tries: {type: string}}}}", "[hello]", "*is not of type 'string'*"),
     ],
-    ids=["value", "type", "path too short", "missing node", "unused", "unanswered", "never", "output", "schema"],
+    ids=[
+        "value",
+        "type",
+        "path too short",
+        "missing node",
+        "unused",
+        "unanswered",
+        "never",
+        "output",
+        "schema",
+    ],
 )
 def test_a_scenario_that_does_not_hold_fails_and_says_why(suite, expect, llm, says):
     result = suite(scenario(expect=expect, llm=llm))
@@ -136,7 +146,9 @@ def test_stopping_at_the_first_failure_works(suite):
 
 
 def test_a_broken_file_is_one_error_with_all_its_faults_and_the_others_run(suite, pytester):
-    (pytester.path / "bad.scenario.yaml").write_text("harness: 1\nmanifest: x\nscenarios: [{nmae: a, inptu: b}]\n")
+    (pytester.path / "bad.scenario.yaml").write_text(
+        "harness: 1\nmanifest: x\nscenarios: [{nmae: a, inptu: b}]\n"
+    )
     result = suite(scenario(), options=["--continue-on-collection-errors"])
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(["*unknown key 'nmae'*", "*did you mean 'name'*", "*did you mean 'input'*"])
@@ -149,7 +161,9 @@ def test_results_have_a_line_each_and_a_summary(suite, pytester):
     summary = json.loads((pytester.path / "out/summary.json").read_text())
     assert summary["total"]["pass_rate"] == 0.5
     assert "desk.scenario.yaml::b" in (pytester.path / "out/summary.md").read_text()
-    result.stdout.fnmatch_lines(["*1 passed*1 failed*", "*pass rate*50*", "*fitness*", "*p50*p95*", "results in *out"])
+    result.stdout.fnmatch_lines(
+        ["*1 passed*1 failed*", "*pass rate*50*", "*fitness*", "*p50*p95*", "results in *out"]
+    )
 
 
 def test_workers_send_their_results_to_one_report(suite, pytester):

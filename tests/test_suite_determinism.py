@@ -13,7 +13,16 @@ SUITE = Path(__file__).parents[1] / "scenarios" / "sherma"
 
 def digests(folder, hash_seed, *, prefix=()):
     report = folder / f"report-{hash_seed}"
-    command = [*prefix, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--harness-report={report}"]
+    command = [
+        *prefix,
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--harness-report={report}",
+    ]
     environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
     run = subprocess.run([*command, str(SUITE)], env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr

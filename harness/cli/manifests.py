@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
-from harness.dialects.load import DIALECTS, Dialect, dialect_named, dialect_of
+from harness.dialects.load import Dialect, dialect_named, dialect_of
+from harness.dialects.load import dialects as known_dialects
 from harness.errors import ManifestError, Problem
 from harness.source.document import read, shown_path
 
@@ -80,7 +81,7 @@ class Found(NamedTuple):
 
 def manifests_below(folder: Path, dialect: str | None) -> Found:
     """The manifests in a folder and its folders, hidden ones left out, in order: what a dialect detects."""
-    dialects = [dialect_named(dialect)] if dialect else list(DIALECTS.values())
+    dialects = [dialect_named(dialect)] if dialect else list(known_dialects().values())
     found = Found([], [])
     for path in _candidates(folder):
         try:

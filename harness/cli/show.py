@@ -14,7 +14,8 @@ from harness.cli.validation import Circumstances
 from harness.dialects.load import load_graph
 from harness.errors import FormatError, Problem
 from harness.graph import diagram
-from harness.graph.model import END, Graph
+from harness.graph.model import Graph
+from harness.graph.observe import implied_ends
 from harness.scenario.load import SUFFIXES
 from harness.settings import load_settings
 from harness.source.document import shown_path
@@ -63,14 +64,7 @@ def command(
 
 def _draw(graph: Graph, form: str) -> str:
     nodes = [(node.name, node.kind) for node in graph.nodes]
-    ways = [(edge.source, edge.target, edge.label) for edge in graph.edges]
-    ways += [(name, END, None) for name in _last(graph)]
+    ways = [(edge.source, edge.target, edge.label) for edge in (*graph.edges, *implied_ends(graph))]
     if form == "svg":  # character references: right in whatever encoding standard output has
         return diagram.svg(nodes, ways).encode("ascii", "xmlcharrefreplace").decode()
     return diagram.mermaid(nodes, ways) if form == "mermaid" else diagram.text(nodes, ways)
-
-
-def _last(graph: Graph) -> list[str]:
-    """Nodes without a way out lead to the end."""
-    sources = {edge.source for edge in graph.edges if not edge.on_error}
-    return [node.name for node in graph.nodes if node.name not in sources]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,9 +47,18 @@ class Dialect:
         return import_module(f"{self.package}.{name}")
 
 
+GROUP: Final = "harness.dialects"
+
 DIALECTS: Final[dict[str, Dialect]] = {
     "sherma": Dialect("sherma", "harness.dialects.sherma", "sherma agents (YAML + CEL, manifest version 1)"),
 }
+
+
+@lru_cache(maxsize=1)
+def dialects() -> Mapping[str, Dialect]:
+    """The front ends by name: ours, and those of other packages (entry points `harness.dialects`, name = package)."""
+    others = {point.name: Dialect(point.name, point.value, point.name) for point in entry_points(group=GROUP)}
+    return {**others, **DIALECTS}
 
 
 def dialect_named(name: str) -> Dialect:
@@ -57,11 +67,10 @@ def dialect_named(name: str) -> Dialect:
     Raises:
         ManifestError: there is none.
     """
-    if name not in DIALECTS:
-        known = ", ".join(DIALECTS)
-        hint = did_you_mean(name, DIALECTS)
-        raise ManifestError(Problem("unknown-dialect", f"no dialect '{name}'; known: {known}", None, hint))
-    return DIALECTS[name]
+    if name not in dialects():
+        hint = did_you_mean(name, dialects())
+        raise ManifestError(Problem("unknown-dialect", f"no dialect '{name}' can be run", None, hint))
+    return dialects()[name]
 
 
 def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
@@ -71,10 +80,10 @@ def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
         ManifestError: it cannot be read, or no dialect knows it.
     """
     document = read(path, named_at=named_at)
-    for dialect in DIALECTS.values():
+    for dialect in dialects().values():
         if dialect.detect(document):
             return dialect
-    text = f"{shown_path(path)} is a manifest of no known dialect ({', '.join(DIALECTS)})"
+    text = f"{shown_path(path)} is a manifest of no known dialect ({', '.join(dialects())})"
     raise ManifestError(
         Problem("unknown-dialect", text, document.span(), "say `dialect:` if it is one of these")
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from harness.errors import ManifestError, Problem, Span
 from harness.source.document import similar_path
@@ -18,32 +19,43 @@ class LoadRequest:
     agent     the agent, entry point or flow inside it; None where there is only one
     env       values of `${VAR}`; nothing else is looked up
     folders   where Python modules are imported from, in front of `sys.path`; files below them may be read
-    hooks     import paths of hooks the caller installs
+    hooks     hooks the caller installs: import paths, or the hooks themselves
     allowed   further folders a manifest may read files from
     named_at  where the manifest is named, for the message that it is not there
+    text      the manifest itself, where it is not in a file; `base` is then what its paths are relative to
     """
 
     paths: tuple[Path, ...]
     agent: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     folders: tuple[Path, ...] = ()
-    hooks: tuple[str, ...] = ()
+    hooks: tuple[Any, ...] = ()
     allowed: tuple[Path, ...] = ()
     named_at: Span | None = field(default=None, compare=False)
+    text: str | None = None
+    base: Path | None = None
 
     @property
     def path(self) -> Path:
         """The manifest itself."""
         return self.paths[0]
 
-    def resolve(self, written: str, base: Path, where: Span) -> Path:
-        """The file a manifest names, relative to `base`.
+    @property
+    def base_path(self) -> Path | None:
+        """What relative paths in the manifest are relative to; None where nothing says so."""
+        return self.base if self.text is not None else self.path.resolve().parent
+
+    def resolve(self, written: str, where: Span) -> Path:
+        """The file a manifest names. spec (sherma): base_path.
 
         Raises:
-            ManifestError: it is not there, or outside every folder that may be read.
+            ManifestError: it is not there, outside every folder that may be read, or relative to nothing.
         """
-        path = (base / written).resolve()
-        if not any(path.is_relative_to(folder) for folder in self.readable_folders()):
+        if self.base_path is None and not Path(written).is_absolute():
+            text = f"the relative path '{written}' needs a base_path, or a manifest in a file"
+            raise ManifestError(Problem("no-base-path", text, where))
+        path = ((self.base_path or Path()) / written).resolve()
+        if not self.may_read(path):
             text = f"'{written}' is outside the folders a manifest may read"
             raise ManifestError(
                 Problem("path-outside", text, where, "allow its folder in [tool.harness] allow_paths")
@@ -53,6 +65,10 @@ class LoadRequest:
             hint = f"did you mean '{near}'?" if near else ""
             raise ManifestError(Problem("missing-file", f"file '{written}' is not there", where, hint))
         return path
+
+    def may_read(self, path: Path) -> bool:
+        """Whether a manifest may read what is at this (resolved) path."""
+        return any(path.is_relative_to(folder) for folder in self.readable_folders())
 
     def readable_folders(self) -> Sequence[Path]:
         """The project the manifest stands in, the current folder, the import folders, and what was allowed."""

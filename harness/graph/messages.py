@@ -21,6 +21,8 @@ from langchain_core.messages import (
 )
 from pydantic import ValidationError
 
+from harness.errors import HarnessError
+
 ROLES: Mapping[str, type[BaseMessage]] = {
     "human": HumanMessage,
     "user": HumanMessage,
@@ -35,6 +37,12 @@ FIELDS = frozenset(
     {"name", "id", "tool_calls", "tool_call_id", "status", "additional_kwargs", "response_metadata"}
 )
 """What a message written as a mapping may say beside its role and content; the rest is dropped."""
+
+
+class NotAMessage(HarnessError, ValueError):
+    """Something stands where a message should."""
+
+    code = "not-a-message"
 
 
 class MessageLog(Sequence[BaseMessage]):
@@ -84,17 +92,28 @@ class MessageLog(Sequence[BaseMessage]):
         """
         if not new:
             return self
-        if len(self._items) != self._length or any(
-            isinstance(message, RemoveMessage) or message.id in self._positions for message in new
+        end = self._length + len(new)
+        ahead = self._items[self._length : end]
+        if len(ahead) == len(new) and all(one is other for one, other in zip(ahead, new, strict=True)):
+            # The same append was made on a copy of this view before: LangGraph does so to let the edges
+            # after a node see its updates.
+            return self._view(end)
+        ids = [message.id for message in new if message.id is not None]
+        if (
+            ahead
+            or len(set(ids)) < len(ids)
+            or any(isinstance(message, RemoveMessage) or message.id in self._positions for message in new)
         ):
             return self._rewritten(new)
-        view = MessageLog.__new__(MessageLog)
-        view._items, view._positions = self._items, self._positions
         for message in new:
             if message.id is not None:
-                view._positions[message.id] = len(view._items)
-            view._items.append(message)
-        view._length = len(view._items)
+                self._positions[message.id] = len(self._items)
+            self._items.append(message)
+        return self._view(end)
+
+    def _view(self, length: int) -> MessageLog:
+        view = MessageLog.__new__(MessageLog)
+        view._items, view._positions, view._length = self._items, self._positions, length
         return view
 
     def _rewritten(self, new: Sequence[BaseMessage]) -> MessageLog:
@@ -118,23 +137,23 @@ def to_message(value: Any) -> BaseMessage:
     """A message from a message, a text (human), or a mapping with `role` or `type` and `content`.
 
     Raises:
-        ValueError: the value is none of these.
+        NotAMessage: the value is none of these.
     """
     if isinstance(value, BaseMessage):
         return value
     if isinstance(value, str):
         return HumanMessage(content=value)
     if not isinstance(value, Mapping):
-        raise ValueError(f"not a message: {value!r} (a text, or a mapping with 'role' and 'content')")
+        raise NotAMessage(f"not a message: {value!r} (a text, or a mapping with 'role' and 'content')")
     fields = dict(value)
     alias = fields.pop("type", None)
     role = fields.pop("role", alias)
     message_class = ROLES.get(str(role))
     if message_class is None:
         known = ", ".join(ROLES)
-        raise ValueError(f"not a message: role {role!r} is none of {known}")
+        raise NotAMessage(f"not a message: role {role!r} is none of {known}")
     if "content" not in fields:
-        raise ValueError(f"not a message: {value!r} has no 'content'")
+        raise NotAMessage(f"not a message: {value!r} has no 'content'")
     content = fields.pop("content")
     # What a message does not have reads as null, or, in sherma's CEL, as false.
     fields = {key: item for key, item in fields.items() if key in FIELDS and item not in (None, False)}
@@ -145,7 +164,7 @@ def to_message(value: Any) -> BaseMessage:
     try:
         return message_class(content="" if content is None else content, **fields)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"not a message: {_first_line(error)}") from None
+        raise NotAMessage(f"not a message: {_first_line(error)}") from None
 
 
 def _first_line(error: Exception) -> str:
@@ -156,7 +175,9 @@ def _first_line(error: Exception) -> str:
 
 
 def to_messages(value: Any) -> list[BaseMessage]:
-    """Messages from a list of what `to_message` takes; a bare value counts as a list of one."""
+    """Messages from a list of what `to_message` takes; a bare value counts as a list of one, null as none."""
+    if value is None:
+        return []
     if isinstance(value, (list, tuple, MessageLog)):
         return [to_message(item) for item in value]
     return [to_message(value)]

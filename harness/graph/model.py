@@ -39,7 +39,8 @@ class Channel:
     """A field of the state.
 
     `reducer` merges a written value into the old one (None: the new value replaces the old, and two writes
-    in one superstep fail). `initial` makes the value a thread starts with (None: the field starts absent).
+    in one superstep fail). `initial` makes the value a thread starts with, fresh each time (None: the
+    field starts absent).
     """
 
     name: str

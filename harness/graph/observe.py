@@ -7,6 +7,7 @@ and tokens of nested graphs count too. Times are virtual seconds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from harness.graph.clock import PRECISION
@@ -129,9 +130,10 @@ def coverage(events: Sequence[Event]) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=256)
 def shape(graph: Graph) -> dict[str, Any]:
-    """{nodes, edges, branches}: all that `coverage` could name."""
-    edges = [*graph.edges, *_implied_ends(graph)]
+    """{nodes, edges, branches}: all that `coverage` could name. Not to be changed."""
+    edges = [*graph.edges, *implied_ends(graph)]
     return {
         "nodes": sorted(node.name for node in graph.nodes),
         "edges": sorted([list(edge) for edge in {(edge.source, edge.target) for edge in edges}]),
@@ -139,7 +141,7 @@ def shape(graph: Graph) -> dict[str, Any]:
     }
 
 
-def _implied_ends(graph: Graph) -> list[Edge]:
+def implied_ends(graph: Graph) -> list[Edge]:
     """A node without a way out leads to the end."""
     sources = {edge.source for edge in graph.edges if not edge.on_error}
     return [Edge(node.name, END) for node in graph.nodes if node.name not in sources]

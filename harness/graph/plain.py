@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence, Set
+from enum import Enum
 from typing import Any
 
 MAX_DEPTH = 100
@@ -39,6 +40,8 @@ def _plain_object(value: Any, depth: int) -> Any:
 
     if isinstance(value, BaseMessage):
         return plain(message_json(value), depth + 1)
+    if isinstance(value, Enum):
+        return plain(value.value, depth + 1)
     if isinstance(value, BaseException):
         return f"{type(value).__name__}: {value}"
     if isinstance(value, (bytes, bytearray)):

@@ -6,7 +6,6 @@ has the virtual one.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from langsmith import tracing_context
 
-from harness.errors import WorldError
+from harness.errors import RunError, WorldError
 from harness.graph.build import build, follows_all_edges, record_routes
 from harness.graph.context import RunContext, Simulation
 from harness.graph.effects import HumanCall
@@ -36,6 +35,12 @@ class Ending:
     output: Any = None
     error: Exception | None = None
     node: str | None = None
+
+
+class NotInterrupted(RunError):
+    """A resume of a run that does not wait for an answer."""
+
+    code = "not-interrupted"
 
 
 class _ByReference:
@@ -79,7 +84,7 @@ class Conversation:
         """
         self.run.simulation.trace.record("input", self.run.now, graph=self.run.prefix, value=plain(value))
         try:
-            update = await self.graph.lifecycle.accept(value, self.run)
+            update = await self.graph.lifecycle.accept(value, self.run) or {}
         except Exception as error:
             return await self._failed(error, None)
         if not self._started:
@@ -93,7 +98,12 @@ class Conversation:
     async def resume(self, value: Any, *, ask: bool = True) -> Ending:
         """Answer the pending pause, or all of them if there are several, and go on."""
         self.run.simulation.trace.record("resume", self.run.now, graph=self.run.prefix, value=plain(value))
-        answer = await self.graph.lifecycle.answer(value, self.run)
+        if not self.run.questions:
+            return await self._failed(NotInterrupted("nothing to resume: the run is not interrupted"), None)
+        try:
+            answer = await self.graph.lifecycle.answer(value, self.run)
+        except Exception as error:
+            return await self._failed(error, None)
         answers = dict.fromkeys(self.run.questions, answer)
         return await self._until_end(Command(resume=answers), ask=ask)
 
@@ -102,7 +112,7 @@ class Conversation:
         state: dict[str, Any] = {}
         for channel in self.graph.channels:
             if channel.initial is not None:
-                state[channel.name] = copy.deepcopy(channel.initial())
+                state[channel.name] = channel.initial()
             if channel.name in update:
                 new = update[channel.name]
                 old = state.get(channel.name)

@@ -80,11 +80,8 @@ class Trace:
 
     def digest(self) -> str:
         """SHA-256 of the canonical trace, as hexadecimal digits."""
-        sha = hashlib.sha256()
-        for event in self.events:
-            sha.update(_canonical(self._fingerprinted(event)).encode("utf-8", "surrogatepass"))
-            sha.update(b"\n")
-        return sha.hexdigest()
+        text = _canonical([self._fingerprinted(event) for event in self.events])
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def _fingerprinted(self, event: Event) -> Event:
         """Messages replaced by their hashes: a long conversation is sent many times but hashed once."""
@@ -105,5 +102,4 @@ class Trace:
         return hashes
 
 
-def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=plain)
+_canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=plain).encode

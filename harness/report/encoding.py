@@ -10,6 +10,7 @@ from typing import Any
 
 _MAX_DEPTH = 100
 _MAX_BITS = 10_000  # readers refuse integers of more than 4300 digits
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -44,10 +45,11 @@ def _text(value: Any) -> str:
         text = value if isinstance(value, str) else _ADDRESS.sub("", str(value))
     except Exception:  # somebody else's __str__
         text = f"<{type(value).__name__}>"
-    return text.encode("utf-8", "backslashreplace").decode()
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def encode(data: Any, *, indent: int | None = None) -> str:
     """JSON text of what `as_json` made, keys in the order they have."""
-    separators = None if indent else (",", ":")
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
+    if indent is None:
+        return _encode(data)
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent)

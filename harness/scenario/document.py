@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Self
 from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, field_validator, model_validator
 
 from harness.scenario.document_expect import Expect
-from harness.scenario.document_words import LEFT_OUT, Name, Positive, Share, Strict, by_shape
+from harness.scenario.document_words import LEFT_OUT, EnvValue, Name, Positive, Share, Strict, by_shape
 from harness.scenario.document_world import World
 from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
@@ -132,7 +132,7 @@ class Scenario(World):
     dialect: Dialect = Field(LEFT_OUT, description="Instead of the file's.")
     agent: Name = Field(LEFT_OUT, description="Agent, entry point or flow inside the manifest.")
     entry_point: Name = Field(LEFT_OUT, description="The same as `agent`.")
-    env: dict[str, str] = Field(LEFT_OUT, description="Values for ${VAR}, over the file's.")
+    env: dict[str, EnvValue] = Field(LEFT_OUT, description="Values for ${VAR}, over the file's.")
     weight: Positive = Field(1.0, description="Share in the suite's fitness.")
     timeout: Positive = Field(30.0, description="Virtual seconds for the whole run.")
     repeat: Annotated[int, Field(ge=1)] = Field(1, description="How many times it runs.")
@@ -162,7 +162,7 @@ class _Head(Strict):
     dialect: Dialect = Field(LEFT_OUT, description="The manifest's dialect; detected when left out.")
     agent: Name = Field(LEFT_OUT, description="Agent, entry point or flow inside the manifest.")
     entry_point: Name = Field(LEFT_OUT, description="The same as `agent`.")
-    env: dict[str, str] = Field(LEFT_OUT, description="Values for ${VAR}.")
+    env: dict[str, EnvValue] = Field(LEFT_OUT, description="Values for ${VAR}.")
     env_passthrough: list[str] = Field(
         LEFT_OUT, description="Names that are read from the environment of the process."
     )

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    WithJsonSchema,
+)
 
 from harness.errors import ExpressionError, FormatError
 from harness.source.document import DocumentPath
@@ -40,6 +48,17 @@ def by_shape(expected: str, told_by: Callable[[Any], str | None] = shape) -> Dis
     """Tells the members of a union apart by their tags: `text`, `list` and `mapping`, as `shape` says."""
     return Discriminator(told_by, custom_error_type="shape", custom_error_message=f"expected {expected}")
 
+
+def _env_text(value: Any) -> Any:
+    """Numbers and booleans need no quotes in `env`; they are the text YAML 1.2 writes for them."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, (int, float)) else value
+
+
+EnvValue = Annotated[
+    str, BeforeValidator(_env_text), WithJsonSchema({"type": ["string", "number", "boolean"]})
+]
 
 # ---------------------------------------------------------------- numbers and names
 

@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,9 @@ from harness.settings import Settings
 from harness.source.document import shown_path
 from harness.world.network import closed_network
 from harness.world.scripted import ScriptedWorld
+
+# A run that takes exactly its timeout is in time.
+JUST_PAST_S = 1e-6
 
 
 @dataclass
@@ -83,7 +87,10 @@ def play(scenario: Scenario, settings: Settings, *, seed: int) -> Played:
     with closed_network():
         try:
             with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-                return runner.run(_played(scenario, settings, graph, seed))
+                # Not as the result of `run`: asyncio would make a text of it, for nothing.
+                played: list[Played] = []
+                runner.run(_play(scenario, settings, graph, seed, played))
+                return played[0]
         except HarnessError as error:
             return Played(Observed(status="failed", error=_error(error, None, None)), graph=graph)
         except Exception as error:
@@ -111,11 +118,18 @@ def load_request(scenario: Scenario, settings: Settings) -> LoadRequest:
 def import_folders(scenario: Scenario, settings: Settings) -> tuple[Path, ...]:
     """Where Python modules come from: beside the scenario, beside the manifest, and what the settings add."""
     folders = (scenario.file.parent, *(path.parent for path in scenario.manifests), *settings.pythonpath)
-    return tuple(dict.fromkeys(folder.resolve() for folder in folders))
+    return tuple(dict.fromkeys(_resolved(folder) for folder in folders))
 
 
-async def _played(scenario: Scenario, settings: Settings, graph: Graph, seed: int) -> Played:
-    return await _Play(scenario, settings, graph, seed).run()
+@lru_cache(maxsize=1024)
+def _resolved(folder: Path) -> Path:
+    return folder.resolve()
+
+
+async def _play(
+    scenario: Scenario, settings: Settings, graph: Graph, seed: int, played: list[Played]
+) -> None:
+    played.append(await _Play(scenario, settings, graph, seed).run())
 
 
 class _Play:
@@ -132,7 +146,7 @@ class _Play:
         whole = Observed()
         try:
             try:
-                async with asyncio.timeout(self.scenario.timeout_s):
+                async with asyncio.timeout(self.scenario.timeout_s + JUST_PAST_S):
                     ending = await self._conversation()
             except TimeoutError:
                 ending = None
@@ -143,6 +157,10 @@ class _Play:
         finally:
             await self.world.close()
         whole.unused = self.world.unused()
+        if self.scenario.cassette is not None:
+            whole.warnings.insert(
+                0, f"cassette '{self.scenario.cassette}' is not read: recorded worlds are still to come"
+            )
         whole.warnings = [*(str(warning) for warning in self.graph.warnings), *whole.warnings]
         return Played(whole, self.turns, self.graph, self.simulation.trace)
 
@@ -156,7 +174,7 @@ class _Play:
         ending = Ending("completed", {})
         for turn in self.scenario.turns:
             ending = await self._turn(turn)
-            if ending.status == "failed":
+            if self.simulation.unanswerable is not None:
                 break
         return ending
 
@@ -178,7 +196,7 @@ class _Play:
 
     def _observed(self, events: Sequence[Event], began: float, ending: Ending | None) -> Observed:
         """What happened in these events; without an ending, the time ran out."""
-        now = self.simulation.now
+        now = min(self.simulation.now, self.scenario.timeout_s)
         state = ending.state if ending is not None else self.conversation.state
         return Observed(
             status=ending.status if ending is not None else "timeout",

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.graph.effects import Answer, Effect, HTTPReply, LLMReply
+from harness.matchers.glob import last_part_matches
 from harness.world.failures import to_exception
 from harness.world.mcp_sdk import MCPResult
 from harness.world.spec import Fault
-from harness.world.stubs import glob, node_matches
 
 
 class Faults:
@@ -28,9 +28,9 @@ class Faults:
     def _hits(self, index: int, fault: Fault, effect: Effect) -> bool:
         if fault.effect != effect.kind:
             return False
-        if fault.node is not None and not node_matches(fault.node, effect.node):
+        if fault.node is not None and not last_part_matches(fault.node, effect.node):
             return False
-        if fault.name is not None and not glob(fault.name, effect.name):
+        if fault.name is not None and not last_part_matches(fault.name, effect.name):
             return False
         self._seen[index] += 1
         if fault.nth is not None:

@@ -181,7 +181,7 @@ def request_text(effect: Effect) -> str:
     """An effect in a few lines, for people."""
     where = f" in node {effect.node!r}" if effect.node else ""
     if isinstance(effect, LLMCall):
-        lines = [f"the call of model {effect.name!r}{where}, with {len(effect.messages)} messages:"]
+        lines = [f"the call of model {effect.name!r}{where}, with {_count(effect.messages)}:"]
         shown = effect.messages[-3:]
         if len(effect.messages) > len(shown):
             lines.append("    …")
@@ -191,6 +191,10 @@ def request_text(effect: Effect) -> str:
         return "\n".join(lines)
     args = ", ".join(f"{key}={_short(repr(value), 80)}" for key, value in effect.args.items())
     return f"{effect.kind} {effect.name}({args}){where}"
+
+
+def _count(messages: Sequence[Any]) -> str:
+    return "1 message" if len(messages) == 1 else f"{len(messages)} messages"
 
 
 def _short(text: str, limit: int) -> str:

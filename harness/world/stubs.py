@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from harness.errors import ExpressionError, Nearest
 from harness.graph.effects import Effect
 from harness.graph.model import State
+from harness.matchers.glob import glob_matches, last_part_matches
 from harness.world.spec import Stub
-
-
-@lru_cache(maxsize=4096)
-def _pattern(pattern: str) -> re.Pattern[str]:
-    """`*` any text, `?` any character; everything else, brackets too, is itself."""
-    parts = (".*" if char == "*" else "." if char == "?" else re.escape(char) for char in pattern)
-    return re.compile("".join(parts), re.DOTALL)
-
-
-def glob(pattern: str, text: str) -> bool:
-    """Whether the whole text fits the glob."""
-    return pattern == text or _pattern(pattern).fullmatch(text) is not None
-
-
-def node_matches(pattern: str, node: str) -> bool:
-    """Whether a node (`outer/inner` in nested graphs) fits; without a slash only the last part counts."""
-    return glob(pattern, node if "/" in pattern else node.rpartition("/")[2])
 
 
 @dataclass
@@ -118,13 +100,13 @@ class _Asked:
         """Why the stub does not answer, matcher by matcher; nothing when it does."""
         effect = self.effect
         for pattern in stub.nodes:
-            if not node_matches(pattern, effect.node):
+            if not last_part_matches(pattern, effect.node):
                 yield f"node is {effect.node!r}, not {pattern!r}"
-        if stub.model is not None and not glob(stub.model, effect.name):
+        if stub.model is not None and not last_part_matches(stub.model, effect.name):
             yield f"model is {effect.name!r}, not {stub.model!r}"
         if stub.method is not None and stub.method.upper() != str(effect.args.get("method", "")).upper():
             yield f"method is {effect.args.get('method')!r}, not {stub.method!r}"
-        if stub.url is not None and not glob(stub.url, effect.name):
+        if stub.url is not None and not glob_matches(stub.url, effect.name):
             yield f"url is {effect.name!r}, not {stub.url!r}"
         if stub.args is not None:
             yield from self._against_args(stub)

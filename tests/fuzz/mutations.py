@@ -14,6 +14,9 @@ ODD_VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+ODD_PREFIXES = ("  ", "\t", "- ", "? ", ": ", "&a ", "*a ", "!!python/object:os.system ")
+
+
 def mutated(text: str, draw: random.Random) -> bytes:
     """The text with one to three mutations; half of them respect the structure of the YAML."""
     if draw.random() < 0.5:
@@ -33,7 +36,10 @@ def _mutated_text(text: str, draw: random.Random) -> bytes:
     elif kind == 1:
         lines.insert(at, lines[draw.randrange(len(lines))])
     elif kind == 2:
-        lines[at] = draw.choice(["  ", "\t", "- ", "? ", ": ", "&a ", "*a ", "!!python/object:os.system "]) + lines[at]
+        lines[at] = (
+            draw.choice(["  ", "\t", "- ", "? ", ": ", "&a ", "*a ", "!!python/object:os.system "])
+            + lines[at]
+        )
     elif kind == 3:
         return text.encode()[: draw.randrange(len(text))]
     elif kind == 4:

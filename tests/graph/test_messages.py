@@ -6,13 +6,20 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.graph.message import add_messages
 
-from harness.graph.messages import MessageLog, MessageViews, append_messages, message_json, to_message, to_messages
+from harness.graph.messages import (
+    MessageLog,
+    MessageViews,
+    append_messages,
+    message_json,
+    to_message,
+    to_messages,
+)
 
 ids = st.sampled_from(["a", "b", "c", "d", "e"])
 new_messages = st.builds(lambda id_, text: HumanMessage(text, id=id_), ids, st.text(max_size=3))
 
 
-@given(st.lists(st.lists(new_messages, max_size=3, unique_by=lambda m: m.id), max_size=6))
+@given(st.lists(st.lists(new_messages, max_size=3), max_size=6))
 def test_the_log_grows_as_add_messages_says(batches):
     log, reference = MessageLog(), []
     for batch in batches:
@@ -34,7 +41,7 @@ def test_an_older_view_does_not_see_what_is_appended_to_it(first, second):
 def test_removal_follows_add_messages():
     log = MessageLog([HumanMessage("x", id="1"), HumanMessage("y", id="2")])
     assert [m.id for m in log.merged([RemoveMessage(id="1")])] == ["2"]
-    assert list(log.merged([RemoveMessage(id="__remove_all__"), AIMessage("z", id="3")]))[0].id == "3"
+    assert [m.id for m in log.merged([RemoveMessage(id="__remove_all__"), AIMessage("z", id="3")])] == ["3"]
 
 
 def test_a_log_reads_like_a_list():
@@ -42,7 +49,7 @@ def test_a_log_reads_like_a_list():
     assert [m.content for m in log] == ["a", "b", "c"]
     assert log[-1].content == "c"
     assert [m.content for m in log[1:]] == ["b", "c"]
-    assert len(log + [HumanMessage("d")]) == 4
+    assert [m.content for m in [*log, HumanMessage("d")]][2:] == ["c", "d"]
     with pytest.raises(IndexError):
         log[3]
 

@@ -1,6 +1,7 @@
 """A graph runs on LangGraph: supersteps, routes, pauses, nesting, and a trace that repeats."""
 
 import asyncio
+import contextlib
 
 import pytest
 
@@ -182,13 +183,19 @@ def test_a_pause_without_an_answer_interrupts_and_a_resume_goes_on():
         return first, second, simulation.trace.events[:cut], simulation.trace.events[cut:]
 
     first, second, before, after = simulate(main)
-    assert (first.status, observe.interrupts(before), observe.path(before)) == ("interrupted", ["who?"], ["ask"])
+    assert (first.status, observe.interrupts(before), observe.path(before)) == (
+        "interrupted",
+        ["who?"],
+        ["ask"],
+    )
     assert (second.status, second.state["log"], observe.path(after)) == ("completed", ["me"], ["b"])
 
 
 def test_two_pauses_in_one_superstep_each_get_their_answer():
     built = graph({"a": asks("left?"), "b": asks("right?")}, [(START, "a"), (START, "b")], [ADDED])
-    world = WorldSpec(human=(Stub(nodes=("b",), answer={"reply": "R"}), Stub(nodes=("a",), answer={"reply": "L"})))
+    world = WorldSpec(
+        human=(Stub(nodes=("b",), answer={"reply": "R"}), Stub(nodes=("a",), answer={"reply": "L"}))
+    )
     ending, trace = send(built, world=world)
     assert ending.state["log"] == ["L", "R"]
     assert observe.interrupts(trace.events) == ["left?", "right?"]
@@ -225,10 +232,8 @@ def test_effects_take_their_scripted_time_and_stand_in_calls():
 
 def test_an_unanswered_effect_ends_the_run_whoever_catches_it():
     async def tolerant(state, ctx):
-        try:
+        with contextlib.suppress(Exception):
             await ctx.perform(ToolCall(name="t", args={}))
-        except Exception:
-            pass
         return Update({"n": 1})
 
     ending, _ = send(graph({"a": tolerant}, [(START, "a")], [COUNT]))
@@ -244,7 +249,9 @@ def test_a_nested_graph_shares_world_and_clock_but_not_the_path():
         return Update({"n": ending.state["n"]})
 
     outer = graph({"outer": calls_inner}, [(START, "outer")], [COUNT])
-    world = WorldSpec(tools={"t": Entry(stubs=(Stub(nodes=("outer/deep",), latency_s=2, answer={"return": 9}),))})
+    world = WorldSpec(
+        tools={"t": Entry(stubs=(Stub(nodes=("outer/deep",), latency_s=2, answer={"return": 9}),))}
+    )
     ending, trace = send(outer, world=world)
     assert ending.state["n"] == 9
     assert observe.path(trace.events) == ["outer"]

@@ -96,8 +96,8 @@ def test_codes_are_stable(file: Path) -> None:
             "3:1 key 'harness' is given twice (first in line 1)|",
         ),
         (
-            "harness: 1\nmanifest: m\nenv: {A: 1}\nscenarios: [{name: x}]",
-            "3:10 A: expected text, found the number 1|quote it to make it text",
+            "harness: 1\nmanifest: m\nenv: {A: [1]}\nscenarios: [{name: x}]",
+            "3:10 A: expected text, found a list|",
         ),
         (
             "harness: 1\nmanifest: m\ndialect: shrema\nscenarios: [{name: x}]",

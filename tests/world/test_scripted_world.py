@@ -75,7 +75,10 @@ def test_a_node_matcher_without_a_slash_looks_at_the_last_part():
 
 
 def test_args_match_as_subsets_with_value_matchers():
-    stubs = (Stub(times="any", args={"n": {"$gt": 3}}, answer={"return": "big"}), Stub(answer={"return": "small"}))
+    stubs = (
+        Stub(times="any", args={"n": {"$gt": 3}}, answer={"return": "big"}),
+        Stub(answer={"return": "small"}),
+    )
     spec = WorldSpec(tools={"t": Entry(stubs=stubs)})
     calls = [ToolCall(name="t", args={"n": n, "more": True}) for n in (9, 1, 4)]
     assert answers(spec, *calls) == ["big", "small", "big"]
@@ -107,7 +110,12 @@ def test_an_http_answer_has_status_body_and_headers():
     stub = Stub(method="post", url="https://*/x", answer={"json": {"ok": True}, "headers": {"X-A": 1}})
     call = HTTPCall(name="https://a.example/x", args={"method": "POST"})
     (found,) = answers(WorldSpec(http=(stub,)), call)
-    assert (found.status, found.json, found.text, found.headers) == (200, {"ok": True}, '{"ok":true}', {"x-a": "1"})
+    assert (found.status, found.json, found.text, found.headers) == (
+        200,
+        {"ok": True},
+        '{"ok":true}',
+        {"x-a": "1"},
+    )
 
 
 def test_people_answer_by_node():
@@ -165,7 +173,9 @@ def test_a_tool_that_exits_fails_and_does_not_end_the_harness():
 
 
 def test_an_unscripted_call_shows_the_request_and_why_the_nearest_stub_did_not_match():
-    world = ScriptedWorld(replies(reply("far", nodes=("x",), model="y"), reply("near", when='request.prompt == "bye"')))
+    world = ScriptedWorld(
+        replies(reply("far", nodes=("x",), model="y"), reply("near", when='request.prompt == "bye"'))
+    )
     with pytest.raises(UnscriptedCall) as caught:
         ask(world, llm())
     text = str(caught.value)

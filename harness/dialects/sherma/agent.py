@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from harness.dialects.sherma import document as doc
@@ -46,7 +45,6 @@ class Agent:
     name: str
     definition: doc.Agent
     manifest: doc.Manifest
-    base_path: Path
     variables: Mapping[str, Any]
     tools: ToolRegistry
     skills: Skills

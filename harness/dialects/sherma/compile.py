@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -11,12 +12,14 @@ from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma import graph_document as graph_doc
 from harness.dialects.sherma.agent import Agent, MCPDeclaration, SubAgent
-from harness.dialects.sherma.hooks import offer_as_sherma_hooks
+from harness.dialects.sherma.hooks import POINTS
 from harness.dialects.sherma.lifecycle import lifecycle
 from harness.dialects.sherma.nodes import BODIES
 from harness.dialects.sherma.routing import edges_and_routers
 from harness.dialects.sherma.rules import Rules, tool_node_name, wants_tool_node
-from harness.dialects.sherma.skills import Skills, read_skill, skill_tools
+from harness.dialects.sherma.skill_tools import skill_tools
+from harness.dialects.sherma.skills import Skills, read_skill
+from harness.dialects.sherma.stand_in import offer_stand_in
 from harness.dialects.sherma.sub_agents import sub_agent, sub_agent_tool
 from harness.dialects.sherma.tools import Tool, ToolRegistry, python_tool
 from harness.dialects.sherma.unknown_keys import unknown_keys
@@ -25,7 +28,7 @@ from harness.errors import ManifestError, Problem
 from harness.graph.effects import MCPEndpoint
 from harness.graph.messages import MessageLog, append_messages, to_messages
 from harness.graph.model import Channel, Graph, Node
-from harness.source.document import Document, DocumentPath, read
+from harness.source.document import Document, DocumentPath, parse, read
 from harness.source.environment import substitute
 from harness.source.imports import ImportProblem, import_object
 from harness.source.models import validate
@@ -40,8 +43,12 @@ def load(request: LoadRequest) -> Graph:
     Raises:
         ManifestError: with everything wrong that was found.
     """
-    document = substitute(read(request.path, yaml="1.1", named_at=request.named_at), request.env)
-    manifest = validate(doc.Manifest, document)
+    document = substitute(_document(request), request.env)
+    try:
+        manifest = validate(doc.Manifest, document)
+    except ManifestError as error:
+        # A key that is missing may be there, misspelt.
+        raise ManifestError([*error.problems, *_unknown_keys(document)]) from None
     name = chosen_agent(manifest, document, request.agent)
     rules = Rules(manifest, name, document)
     sections = _Sections(request, document, manifest)
@@ -51,6 +58,12 @@ def load(request: LoadRequest) -> Graph:
         raise ManifestError(sections.problems)
     warnings = [*_unknown_keys(document), *rules.warnings()]
     return _graph(agent, document, warnings)
+
+
+def _document(request: LoadRequest) -> Document:
+    if request.text is not None:
+        return parse(request.text, file=str(request.path), yaml="1.1")
+    return read(request.path, yaml="1.1", named_at=request.named_at)
 
 
 def chosen_agent(manifest: doc.Manifest, document: Document, wanted: str | None) -> str:
@@ -82,12 +95,11 @@ class _Sections:
 
     def __init__(self, request: LoadRequest, document: Document, manifest: doc.Manifest) -> None:
         self.request, self.document, self.manifest = request, document, manifest
-        self.base_path = request.path.resolve().parent
         self.problems: list[Problem] = []
 
     def agent(self, name: str) -> Agent:
         """The agent with all it may use."""
-        offer_as_sherma_hooks()
+        offer_stand_in()
         skills = self.skills()
         sub_agents = self.sub_agents()
         registry = ToolRegistry(self.tools())
@@ -100,7 +112,6 @@ class _Sections:
             name=name,
             definition=self.manifest.agents[name],
             manifest=self.manifest,
-            base_path=self.base_path,
             variables=self.variables(skills),
             tools=registry,
             skills=skills,
@@ -132,12 +143,12 @@ class _Sections:
         where = self.document.span(("prompts", at, "instructions_path"))
         text = ""
         with self._collecting():
-            path = self.request.resolve(prompt.instructions_path, self.base_path, where)
+            path = self.request.resolve(prompt.instructions_path, where)
             try:
                 text = path.read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 message = f"prompt file '{prompt.instructions_path}' cannot be read as UTF-8 text: {error}"
-                raise ManifestError(Problem("unreadable", message, where)) from None
+                raise ManifestError(Problem("unreadable-file", message, where)) from None
         return text
 
     def tools(self) -> Iterator[Tool]:
@@ -161,23 +172,32 @@ class _Sections:
                 continue
             where = self.document.span(("skills", at, "skill_card_path"))
             with self._collecting():
-                path = self.request.resolve(skill.skill_card_path, self.base_path, where)
-                skills.skills.append(read_skill(path, self.request.folders, where))
+                path = self.request.resolve(skill.skill_card_path, where)
+                skills.skills.append(read_skill(skill, path, self.request))
         return skills
 
     def hooks(self) -> tuple[Any, ...]:
         """spec: `hooks`. The caller's hooks first, then the manifest's; a run gets fresh instances."""
         installed: list[Any] = []
         for dotted in self.request.hooks:
+            if not isinstance(dotted, str):
+                installed.append(dotted)
+                continue
             with self._collecting():
                 try:
                     installed.append(import_object(dotted, self.request.folders))
                 except ImportProblem as error:
                     raise ManifestError(Problem("import", error.message, error.span, error.hint)) from None
         for at, declared in enumerate(self.manifest.hooks):
-            found = self._import(declared.import_path, ("hooks", at, "import_path"))
+            path = ("hooks", at, "import_path")
+            found = self._import(declared.import_path, path)
             if found is not None:
                 installed.append(found)
+                if not any(hasattr(found, point) for point in POINTS):
+                    text = f"'{declared.import_path}' is not a hook: it has none of the hook methods"
+                    self.problems.append(
+                        Problem("not-a-hook", text, self.document.span(path), ", ".join(POINTS))
+                    )
         return tuple(installed)
 
     def sub_agents(self) -> Mapping[str, SubAgent]:
@@ -191,7 +211,7 @@ class _Sections:
             if declared.yaml_path is not None:
                 where = self.document.span(("sub_agents", at, "yaml_path"))
                 with self._collecting():
-                    path = self.request.resolve(declared.yaml_path, self.base_path, where)
+                    path = self.request.resolve(declared.yaml_path, where)
             inner = self.request.beside(path, declared.id) if path is not None else None
             agents[declared.id] = sub_agent(declared, inner, imported, load)
         return agents
@@ -219,8 +239,7 @@ class _Sections:
         try:
             return import_object(dotted, self.request.folders)
         except ImportProblem as error:
-            hint = error.hint or (f"raised at {error.span}" if error.span else "")
-            self.problems.append(Problem("import", error.message, self.document.span(path), hint))
+            self.problems.append(Problem("import", error.message, self.document.span(path), error.hint))
             return None
 
     def _made(self, make: Callable[[], T], path: DocumentPath) -> T | None:
@@ -278,16 +297,17 @@ def _channels(definition: doc.Agent) -> Iterator[Channel]:
         if field.name == "messages" and definition.keeps_messages:
             yield Channel(field.name, append_messages, partial(_log, field.default))
         elif field.name != INTERNAL:
-            yield Channel(field.name, initial=partial(_same, field.default) if field.has_default else None)
+            yield Channel(
+                field.name, initial=partial(copy.deepcopy, field.default) if field.has_default else None
+            )
     yield Channel(INTERNAL, _merge)
 
 
 def _log(messages: Any) -> MessageLog:
-    return MessageLog(to_messages(messages or []))
-
-
-def _same(value: Any) -> Any:
-    return value
+    written = to_messages(messages or [])
+    return MessageLog(
+        [m if m.id else m.model_copy(update={"id": f"default-{at}"}) for at, m in enumerate(written)]
+    )
 
 
 def _merge(left: Mapping[str, Any], right: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ from harness.source.document import Document
 from harness.source.models import Mistake, mistaken
 
 MANIFEST_VERSION: Final = 1
+FIELD_TYPES: Final = ("str", "int", "float", "bool", "list", "dict")
 
 
 class Prompt(Section):
@@ -146,12 +147,15 @@ class Checkpointer(Section):
 
 
 class StateField(Section):
-    """spec: `state.fields`. A field without `default` is absent until something writes it."""
+    """spec: `state.fields`. A field without `default` is absent until something writes it.
+
+    Types are told to people: no value is checked against them.
+    """
 
     model_config = ConfigDict(title="a state field")
 
     name: str
-    type: Literal["str", "int", "float", "bool", "list", "dict"] = "str"
+    type: str = "str"
     default: Any = None
 
     @property
@@ -166,17 +170,6 @@ class State(Section):
     model_config = ConfigDict(title="a state")
 
     fields_: list[StateField] = Field(default_factory=list, alias="fields")
-
-    @field_validator("fields_")
-    @classmethod
-    def _distinct(cls, fields: list[StateField]) -> list[StateField]:
-        seen: set[str] = set()
-        for at, field in enumerate(fields):
-            if field.name in seen:
-                text = f"state field '{field.name}' is declared twice"
-                raise mistaken(Mistake(text, (at, "name"), code="duplicate-name"))
-            seen.add(field.name)
-        return fields
 
 
 class LangGraphConfig(Section):

@@ -33,7 +33,7 @@ class ResponseFormat(Section):
 
 
 class CallLLM(Section):
-    """spec: `call_llm`. Of the three dynamic tool flags at most one is set."""
+    """spec: `call_llm`."""
 
     model_config = ConfigDict(title="the args of a call_llm node")
 
@@ -56,17 +56,6 @@ class CallLLM(Section):
     def binds_tools(self) -> bool:
         """Whether the model is given any tools."""
         return bool(self.tools or self.flags)
-
-    @model_validator(mode="after")
-    def _exclusive(self) -> CallLLM:
-        flags = self.flags
-        if len(flags) > 1:
-            text = f"{' and '.join(flags)} exclude each other: set at most one of them"
-            raise mistaken(Mistake(text, (flags[1],), on_key=True, code="tool-flags"))
-        if self.response_format is not None and self.binds_tools:
-            text = "a call_llm node cannot have both 'response_format' and tools"
-            raise mistaken(Mistake(text, ("response_format",), on_key=True, code="tool-flags"))
-        return self
 
 
 class ToolNode(Section):
@@ -131,18 +120,10 @@ class Retry(Section):
 
     model_config = ConfigDict(title="a retry policy")
 
-    max_attempts: int = Field(default=3, ge=1)
+    max_attempts: int = 3
     strategy: Literal["fixed", "exponential"] = "exponential"
-    delay: float = Field(default=1.0, ge=0)
+    delay: float = 1.0
     max_delay: float = 30.0
-
-    @model_validator(mode="after")
-    def _cap(self) -> Retry:
-        if self.max_delay < self.delay:
-            text = f"max_delay ({self.max_delay:g}) is less than delay ({self.delay:g})"
-            at = ("max_delay",) if "max_delay" in self.model_fields_set else ("delay",)
-            raise mistaken(Mistake(text, at))
-        return self
 
     def delay_after(self, attempt: int) -> float:
         """Seconds to wait after attempt number `attempt` (from 1) failed."""
@@ -259,13 +240,6 @@ class Edge(Section):
     target: str | None = None
     branches: list[Branch] | None = None
     default: str | None = None
-
-    @model_validator(mode="after")
-    def _leads_somewhere(self) -> Edge:
-        if self.target is None and not self.branches:
-            text = f"the edge from '{self.source}' leads nowhere: it needs 'target' or 'branches'"
-            raise mistaken(Mistake(text, code="edge-target"))
-        return self
 
 
 class Graph(Section):

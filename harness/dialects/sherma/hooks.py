@@ -1,18 +1,14 @@
 """Hooks: what a program may see and change around each step of an agent.
 
 The contexts and their fields are sherma's public interface (spec: "Hooks", "custom", "on_node_error Hook"),
-so that hook classes written for it run here unchanged. Where sherma itself is not installed, `sherma.hooks`
-is this module: see `offer_as_sherma_hooks`.
+so that hook classes written for it run here unchanged (`stand_in` lets them be imported).
 """
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any, TypeVar
 
 Context = TypeVar("Context")
@@ -282,20 +278,3 @@ class Hooks:
             if result is not None:
                 context = result
         return context
-
-
-def offer_as_sherma_hooks() -> None:
-    """Let `from sherma.hooks import BaseHookExecutor` find this module, unless sherma is installed.
-
-    Hook modules and tools then load without the runtime they were written for.
-    """
-    if "sherma" in sys.modules or importlib.util.find_spec("sherma") is not None:
-        return
-    package = ModuleType("sherma", "A stand-in: the hook interface of sherma, for hooks that run here.")
-    package.__path__ = []
-    hooks = ModuleType("sherma.hooks", __doc__)
-    for interface in (BaseHookExecutor, *POINTS.values()):
-        setattr(hooks, interface.__name__, interface)
-    hooks.HookExecutor = BaseHookExecutor  # type: ignore[attr-defined]
-    package.hooks = hooks  # type: ignore[attr-defined]
-    sys.modules.update({"sherma": package, "sherma.hooks": hooks, "sherma.hooks.types": hooks})

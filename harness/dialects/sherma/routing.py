@@ -101,7 +101,12 @@ def _choice(agent: Agent, document: Document, edge: doc.Edge, path: DocumentPath
 
 
 def _condition(agent: Agent, source: str, text: str) -> Condition:
-    """spec: branches. A condition must be a boolean; anything else, and any CEL error, fails the run."""
+    """spec: branches. A condition must be a boolean; anything else, and any CEL error, fails the run.
+
+    `has_tool_calls` is built in, as in manifests from before tool nodes were injected.
+    """
+    if text.strip() == "has_tool_calls":
+        return _has_tool_calls
 
     def holds(state: State) -> bool:
         where = f"condition {text.strip()!r} after {source!r}"

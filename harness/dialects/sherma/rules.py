@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.dialects.sherma import document as doc
-from harness.dialects.sherma.graph_document import END, START, Graph
+from harness.dialects.sherma.graph_document import END, START, Graph, Retry
 from harness.errors import ExpressionError, Problem
 from harness.expressions.cel import compile as compile_cel
 from harness.source.document import Document, DocumentPath
@@ -32,8 +32,9 @@ class Rules:
         """Everything wrong with the agent."""
         yield from self.distinct_names()
         yield from self.references()
-        yield from self.messages_field()
+        yield from self.state_fields()
         yield from self.models()
+        yield from self.tool_binding()
         yield from self.sub_agents()
         yield from self.error_handling()
         yield from self.tool_nodes()
@@ -68,6 +69,9 @@ class Rules:
             here = ("edges", at)
             if edge.source != START:
                 yield from self._node(edge.source, "edge source", *here, "source")
+            if edge.target is None and not edge.branches:
+                text = f"the edge from '{edge.source}' leads nowhere: it needs 'target' or 'branches'"
+                yield self._problem("edge-target", text, *here)
             if edge.target is not None:
                 yield from self._target(edge.target, "edge target", *here, "target")
             for number, branch in enumerate(edge.branches or ()):
@@ -93,9 +97,15 @@ class Rules:
                 "unknown-node", f"{what} '{name}' is not a node of agent '{self.name}'", *path, hint=hint
             )
 
-    def messages_field(self) -> Iterator[Problem]:
-        """spec: State. call_llm and interrupt nodes need a `messages` field."""
-        if any(field.name == "messages" for field in self.agent.state.fields_):
+    def state_fields(self) -> Iterator[Problem]:
+        """spec: State. Names are unique; call_llm and interrupt nodes need a `messages` field."""
+        seen: set[str] = set()
+        for at, field in enumerate(self.agent.state.fields_):
+            if field.name in seen:
+                where = self.document.span(("agents", self.name, "state", "fields", at, "name"))
+                yield Problem("duplicate-name", f"state field '{field.name}' is declared twice", where)
+            seen.add(field.name)
+        if "messages" in seen:
             return
         for node in self.graph.nodes:
             if node.type in ("call_llm", "interrupt"):
@@ -117,6 +127,18 @@ class Rules:
                 )
                 text = f"llm '{reference.id}' of node '{node.name}' is not declared"
                 yield Problem("unknown-llm", text, self.document.span(path), did_you_mean(reference.id, llms))
+
+    def tool_binding(self) -> Iterator[Problem]:
+        """spec: "Tool binding modes". The dynamic flags exclude each other."""
+        for at, node in self._of_type("call_llm"):
+            flags = node.args.flags
+            path = ("nodes", at, "args")
+            if len(flags) > 1:
+                text = f"{' and '.join(flags)} exclude each other: set at most one of them"
+                yield self._problem("tool-flags", text, *path, flags[1])
+            if node.args.response_format is not None and node.args.binds_tools:
+                text = f"node '{node.name}' cannot have both 'response_format' and tools"
+                yield self._problem("tool-flags", text, *path, "response_format")
 
     def sub_agents(self) -> Iterator[Problem]:
         """spec: Multi-Agent. Bound and called agents are declared."""
@@ -151,6 +173,18 @@ class Rules:
             elif node.on_error.retry is not None and node.type != "call_llm":
                 text = f"retry is only supported on call_llm nodes, and '{node.name}' is a {node.type}"
                 yield self._problem("on-error", text, *path, "retry")
+            elif node.on_error.retry is not None:
+                yield from self._retry(node.on_error.retry, *path, "retry")
+
+    def _retry(self, retry: Retry, *path: str | int) -> Iterator[Problem]:
+        if retry.max_attempts < 1:
+            text = f"max_attempts must be at least 1, not {retry.max_attempts}"
+            yield self._problem("on-error", text, *path, "max_attempts")
+        if retry.delay < 0:
+            yield self._problem("on-error", f"delay must not be negative: {retry.delay:g}", *path, "delay")
+        if retry.max_delay < retry.delay:
+            text = f"max_delay ({retry.max_delay:g}) is less than delay ({retry.delay:g})"
+            yield self._problem("on-error", text, *path, "max_delay")
 
     def tool_nodes(self) -> Iterator[Problem]:
         """A call_llm with tools and branches of its own needs a tool_node somewhere."""
@@ -186,8 +220,17 @@ class Rules:
 
     def warnings(self) -> Iterator[Problem]:
         """What is legal and yet hardly meant."""
+        yield from self._field_types()
         yield from self._expressions()
         yield from self._unreachable()
+
+    def _field_types(self) -> Iterator[Problem]:
+        for at, field in enumerate(self.agent.state.fields_):
+            if field.type not in doc.FIELD_TYPES:
+                where = self.document.span(("agents", self.name, "state", "fields", at, "type"))
+                text = f"'{field.type}' is not a type of state fields ({', '.join(doc.FIELD_TYPES)})"
+                hint = did_you_mean(field.type, doc.FIELD_TYPES)
+                yield Problem("field-type", text, where, hint if hint.startswith("did") else "", "warning")
 
     def _expressions(self) -> Iterator[Problem]:
         """CEL is parsed when it is evaluated: a syntax error fails its node, not the load."""

@@ -1,15 +1,19 @@
-"""The tools a skill brings when it is loaded: local ones, and those of its MCP servers."""
+"""The tools of skills: the seven by which a model discovers them, and those a skill brings when it is loaded."""
 
 from __future__ import annotations
 
-from harness.dialects.sherma.skills import CardMCPServer, Skill
-from harness.dialects.sherma.tools import mcp_tool
+from harness.dialects.sherma.skills import CardMCPServer, Skill, SkillNotFound, Skills
+from harness.dialects.sherma.tools import Tool, mcp_tool, python_tool
 from harness.dialects.sherma.visit import Visit
 from harness.graph.effects import MCPEndpoint
 
 
 async def register_tools(visit: Visit, skill: Skill) -> list[str]:
-    """The ids of a skill's tools, all registered. A server that cannot be reached is skipped with a warning."""
+    """The ids of a skill's tools, all registered.
+
+    Raises:
+        SkillNotFound: one of its MCP servers cannot be used, so the skill cannot be loaded.
+    """
     ids = skill.tool_ids
     for server in skill.card.mcps.values():
         try:
@@ -17,8 +21,9 @@ async def register_tools(visit: Visit, skill: Skill) -> list[str]:
         except Exception as error:
             if visit.ctx.must_end(error):
                 raise
-            visit.ctx.warn(f"MCP server '{server.id}' of skill '{skill.id}' is skipped: {error}")
-            continue
+            raise SkillNotFound(
+                f"MCP server '{server.id}' of skill '{skill.id}' cannot be used: {error}"
+            ) from error
         for tool in listed:
             visit.session.tools.add(mcp_tool(server.id, server.version, "", tool))
             ids.append(tool.name)
@@ -27,3 +32,56 @@ async def register_tools(visit: Visit, skill: Skill) -> list[str]:
 
 def _endpoint(server: CardMCPServer) -> MCPEndpoint:
     return MCPEndpoint(server.id, server.transport.replace("-", "_"), server.url)
+
+
+def skill_tools(skills: Skills) -> list[Tool]:
+    """The seven tools of progressive disclosure. They belong to the dialect and need no stub."""
+
+    async def list_skills() -> list[dict[str, str]]:
+        """List all available skills with their id, version, name and description."""
+        return skills.listed()
+
+    async def load_skill_md(skill_id: str, version: str = "*") -> str:
+        """Load the SKILL.md of a skill, and with it the tools of the skill."""
+        return skills.get(skill_id, version).text("SKILL.md")
+
+    async def unload_skill(skill_id: str, version: str = "*") -> str:
+        """Unload a skill that is no longer needed; its tools can then no longer be called."""
+        ids = skills.get(skill_id, version).tool_ids
+        gone = f"Unbound tools: {', '.join(ids)}" if ids else "It had no tools."
+        return f"Skill '{skill_id}' unloaded. {gone}"
+
+    async def list_skill_resources(skill_id: str, version: str = "*") -> list[str]:
+        """List the reference files of a skill."""
+        return skills.get(skill_id, version).files_under("references/")
+
+    async def load_skill_resource(skill_id: str, resource_path: str, version: str = "*") -> str:
+        """Load a reference file of a skill."""
+        return _file(skills.get(skill_id, version), resource_path, "references/")
+
+    async def list_skill_assets(skill_id: str, version: str = "*") -> list[str]:
+        """List the assets of a skill."""
+        return skills.get(skill_id, version).files_under("assets/")
+
+    async def load_skill_asset(skill_id: str, asset_path: str, version: str = "*") -> str:
+        """Load an asset of a skill."""
+        return _file(skills.get(skill_id, version), asset_path, "assets/")
+
+    functions = (
+        list_skills,
+        load_skill_md,
+        unload_skill,
+        list_skill_resources,
+        load_skill_resource,
+        list_skill_assets,
+        load_skill_asset,
+    )
+    return [python_tool(function.__name__, "*", function, native=True) for function in functions]
+
+
+def _file(skill: Skill, name: str, prefix: str) -> str:
+    """A listed file, or a text for the model that says which there are."""
+    available = skill.files_under(prefix)
+    if name not in available:
+        return f"Error: '{name}' not found. Available: {', '.join(available) or 'none'}"
+    return skill.text(name)

@@ -13,17 +13,19 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
+from harness.dialects.request import LoadRequest
+from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.section import Section
 from harness.dialects.sherma.tools import Tool, python_tool, version_order
-from harness.errors import HarnessError, ManifestError, Problem, Span
-from harness.source.document import Document, read
+from harness.errors import HarnessError, ManifestError, Problem
+from harness.source.document import read
 from harness.source.imports import ImportProblem, import_object
 from harness.source.models import validate
 from harness.source.suggest import did_you_mean
 
 
 class SkillNotFound(HarnessError):
-    """A skill, or a version of one, that is not declared."""
+    """A skill that is not declared, or cannot be loaded."""
 
     code = "unknown-skill"
 
@@ -50,12 +52,13 @@ class CardMCPServer(Section):
 
 
 class Card(Section):
-    """A skill card. `files` are relative to `base_uri`, which is relative to the card."""
+    """A skill card. `files` are relative to `base_uri`, which is relative to the card.
+
+    Its own id and version do not count: a skill goes by those of the manifest.
+    """
 
     model_config = ConfigDict(title="a skill card")
 
-    id: str
-    version: str = "*"
     name: str
     description: str
     base_uri: str = "."
@@ -66,16 +69,13 @@ class Card(Section):
 
 @dataclass(frozen=True)
 class Skill:
-    """A declared skill: its card, where its files are, and its tools."""
+    """A declared skill: its id and version in the manifest, its card, where its files are, and its tools."""
 
+    id: str
+    version: str
     card: Card
     folder: Path
     tools: tuple[Tool, ...] = ()
-
-    @property
-    def id(self) -> str:
-        """The card's id."""
-        return self.card.id
 
     @property
     def tool_ids(self) -> list[str]:
@@ -122,17 +122,17 @@ class Skills:
             raise SkillNotFound(f"skill '{id_}' not found" + (f" ({hint})" if hint else ""))
         if version not in ("*", ""):
             wanted = version.removeprefix("==")
-            found = [skill for skill in found if skill.card.version == wanted]
+            found = [skill for skill in found if skill.version == wanted]
             if not found:
                 raise SkillNotFound(f"skill '{id_}' has no version '{wanted}'")
-        return max(found, key=lambda skill: version_order(skill.card.version))
+        return max(found, key=lambda skill: version_order(skill.version))
 
     def listed(self) -> list[dict[str, str]]:
         """What `list_skills` answers."""
         return [
             {
                 "id": skill.id,
-                "version": skill.card.version,
+                "version": skill.version,
                 "name": skill.card.name,
                 "description": skill.card.description,
             }
@@ -140,86 +140,27 @@ class Skills:
         ]
 
 
-def read_skill(card_path: Path, folders: Sequence[Path], where: Span) -> Skill:
-    """Read a skill card and import its tools.
+def read_skill(declared: doc.Skill, card_path: Path, request: LoadRequest) -> Skill:
+    """Read a skill's card and import its tools.
 
     Raises:
-        ManifestError: the card is missing or wrong, or a tool cannot be imported.
+        ManifestError: the card is wrong, or a tool cannot be imported.
     """
-    document = _read_card(card_path, where)
+    document = read(card_path)
     card = validate(Card, document)
-    folder = card_path.parent / card.base_uri
-    if not folder.resolve().is_relative_to(card_path.parent.resolve()):
-        text = f"base_uri '{card.base_uri}' leads out of the card's folder"
+    folder = (card_path.parent / card.base_uri).resolve()
+    if not request.may_read(folder):
+        text = f"base_uri '{card.base_uri}' leads out of the folders a manifest may read"
         raise ManifestError(Problem("path-outside", text, document.span(("base_uri",))))
     tools = []
     for key, tool in card.local_tools.items():
         try:
-            found = import_object(tool.import_path, folders)
+            found = import_object(tool.import_path, request.folders)
         except ImportProblem as error:
             span = document.span(("local_tools", key, "import_path"))
             raise ManifestError(Problem("import", error.message, span, error.hint)) from None
         tools.append(python_tool(tool.id, tool.version, found))
-    return Skill(card, folder, tuple(tools))
-
-
-def _read_card(path: Path, where: Span) -> Document:
-    if not path.is_file():
-        raise ManifestError(Problem("missing-file", f"skill card '{path}' is not there", where))
-    return read(path)
-
-
-def skill_tools(skills: Skills) -> list[Tool]:
-    """The seven tools of progressive disclosure. They belong to the dialect and need no stub."""
-
-    async def list_skills() -> list[dict[str, str]]:
-        """List all available skills with their id, version, name and description."""
-        return skills.listed()
-
-    async def load_skill_md(skill_id: str, version: str = "*") -> str:
-        """Load the SKILL.md of a skill, and with it the tools of the skill."""
-        return skills.get(skill_id, version).text("SKILL.md")
-
-    async def unload_skill(skill_id: str, version: str = "*") -> str:
-        """Unload a skill that is no longer needed; its tools can then no longer be called."""
-        ids = skills.get(skill_id, version).tool_ids
-        gone = f"Unbound tools: {', '.join(ids)}" if ids else "It had no tools."
-        return f"Skill '{skill_id}' unloaded. {gone}"
-
-    async def list_skill_resources(skill_id: str, version: str = "*") -> list[str]:
-        """List the reference files of a skill."""
-        return skills.get(skill_id, version).files_under("references/")
-
-    async def load_skill_resource(skill_id: str, resource_path: str, version: str = "*") -> str:
-        """Load a reference file of a skill."""
-        return _file(skills.get(skill_id, version), resource_path, "references/")
-
-    async def list_skill_assets(skill_id: str, version: str = "*") -> list[str]:
-        """List the assets of a skill."""
-        return skills.get(skill_id, version).files_under("assets/")
-
-    async def load_skill_asset(skill_id: str, asset_path: str, version: str = "*") -> str:
-        """Load an asset of a skill."""
-        return _file(skills.get(skill_id, version), asset_path, "assets/")
-
-    functions = (
-        list_skills,
-        load_skill_md,
-        unload_skill,
-        list_skill_resources,
-        load_skill_resource,
-        list_skill_assets,
-        load_skill_asset,
-    )
-    return [python_tool(function.__name__, "*", function, native=True) for function in functions]
-
-
-def _file(skill: Skill, name: str, prefix: str) -> str:
-    """A listed file, or a text for the model that says which there are."""
-    available = skill.files_under(prefix)
-    if name not in available:
-        return f"Error: '{name}' not found. Available: {', '.join(available) or 'none'}"
-    return skill.text(name)
+    return Skill(declared.id, declared.version, card, folder, tuple(tools))
 
 
 @dataclass

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from harness.dialects.request import LoadRequest
@@ -65,13 +66,9 @@ async def _call_object(
     imported: Any, text: str, declared: doc.SubAgent, ctx: NodeContext, load: Load
 ) -> str | None:
     """Call what `import_path` named: a declarative agent, a LangGraph graph, or a function of the text."""
-    yaml_path = getattr(imported, "yaml_path", None)
-    if yaml_path is not None:
-        from pathlib import Path
-
-        agent_id = getattr(imported, "id", declared.id)
-        ending = await ctx.run_nested(load(LoadRequest((Path(yaml_path),), agent_id)), text)
-        return _last_text(ending.state)
+    request = _declarative(imported, declared.id)
+    if request is not None:
+        return _last_text((await ctx.run_nested(load(request), text)).state)
     if hasattr(imported, "ainvoke"):
         from langchain_core.messages import HumanMessage
 
@@ -81,8 +78,23 @@ async def _call_object(
         answer = await answer if inspect.isawaitable(answer) else answer
         return None if answer is None else str(answer)
     raise NotCallable(
-        f"agent '{declared.id}' ({declared.import_path}) is a {type(imported).__name__}, which cannot be run here: "
-        f"answer for it under `agents:` in the scenario"
+        f"agent '{declared.id}' ({declared.import_path}) is of type {type(imported).__name__}, "
+        f"which cannot be run here: answer for it under `agents:` in the scenario"
+    )
+
+
+def _declarative(imported: Any, name: str) -> LoadRequest | None:
+    """The manifest of a declarative agent object, sherma's own or of the stand-in's class."""
+    path, text = getattr(imported, "yaml_path", None), getattr(imported, "yaml_content", None)
+    if path is None and text is None:
+        return None
+    base = getattr(imported, "base_path", None)
+    return LoadRequest(
+        paths=(Path(path or name),),
+        agent=getattr(imported, "id", name),
+        hooks=tuple(getattr(imported, "hooks", ())),
+        text=None if path is not None else text,
+        base=Path(base) if base is not None else None,
     )
 
 

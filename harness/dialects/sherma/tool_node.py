@@ -28,7 +28,7 @@ async def tool_node(visit: Visit) -> Result:
     if visit.session.hooks:
         before = await visit.fire("before_tool_call", tool_calls=list(calls), tools=list(tools))
         tools = [as_tool_of_ours(tool) for tool in before.tools]
-    by_name = {tool.name: tool for tool in tools}
+    by_name = {tool.name: tool for tool in reversed(tools)}  # the first of a name wins
     result: Result = {"messages": await _together([_tool_message(visit, by_name, call) for call in calls])}
     if visit.session.hooks:
         result = (await visit.fire("after_tool_call", result=result)).result
@@ -49,10 +49,9 @@ async def _note_skills(visit: Visit, calls: Sequence[Any], loaded: Loaded) -> No
         if call["name"] == "load_skill_md":
             try:
                 skill = visit.agent.skills.get(skill_id, version)
+                loaded.load(skill, version, await register_tools(visit, skill))
             except SkillNotFound as error:
                 visit.ctx.warn(f"skill '{skill_id}' was not loaded: {error}")
-            else:
-                loaded.load(skill, version, await register_tools(visit, skill))
         elif call["name"] == "unload_skill":
             loaded.unload(skill_id)
 

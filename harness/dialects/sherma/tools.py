@@ -19,6 +19,7 @@ from harness.errors import HarnessError
 from harness.graph.callables import call_with
 from harness.graph.context import NodeContext
 from harness.graph.effects import MCPCall, ToolCall, ToolSpec
+from harness.graph.plain import plain
 from harness.source.suggest import did_you_mean
 
 Arguments = Mapping[str, Any]
@@ -81,8 +82,12 @@ class ToolRegistry:
         return twin
 
     def all(self) -> list[Tool]:
-        """The latest version of every tool."""
-        return [_latest(versions) for versions in self._versions.values()]
+        """Every version of every tool, the latest of each first."""
+        return [
+            versions[version]
+            for versions in self._versions.values()
+            for version in sorted(versions, key=version_order, reverse=True)
+        ]
 
     def get(self, id_: str, version: str = "*") -> Tool:
         """A tool; `*` is its latest version, anything else exact.
@@ -133,19 +138,25 @@ def python_tool(id_: str, version: str, found: Any, *, native: bool = False) -> 
         async def real() -> Any:
             return await call_with(tool, args)
 
-        _check(schema, args)
-        return await ctx.perform(ToolCall(name=id_, alias=tool.name, args=args, real=real, native=native))
+        asked = _checked(schema, args)
+        return await ctx.perform(ToolCall(name=id_, alias=tool.name, args=asked, real=real, native=native))
 
     return Tool(id_, version, spec, call)
 
 
-def _check(schema: Any, args: Arguments) -> None:
-    """Refuse arguments that do not fit a tool's signature."""
-    if isinstance(schema, type) and issubclass(schema, BaseModel):
-        try:
-            schema.model_validate(args)
-        except ValidationError as error:
-            raise BadArguments(_complaints(error)) from None
+def _checked(schema: Any, args: Arguments) -> Arguments:
+    """The arguments as the tool takes them, as plain data: defaults filled in, strangers left out.
+
+    Raises:
+        BadArguments: they do not fit its signature.
+    """
+    if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
+        return args
+    try:
+        model = schema.model_validate(args)
+    except ValidationError as error:
+        raise BadArguments(_complaints(error)) from None
+    return {name: plain(getattr(model, name)) for name in type(model).model_fields}
 
 
 def _complaints(error: ValidationError) -> str:
@@ -196,8 +207,6 @@ def as_content(result: Any) -> str | list[Any]:
     try:
         return json.dumps(result, ensure_ascii=False)
     except (TypeError, ValueError):
-        from harness.graph.plain import plain
-
         return json.dumps(plain(result), ensure_ascii=False)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
+from harness.matchers.glob import glob_matches, last_part_matches
 from harness.matchers.value import matches
 from harness.scenario.checks.finding import Finding, held, listed, shared
-from harness.scenario.checks.names import glob_matches, node_matches
 from harness.scenario.checks.sequence import Pairs, common_subsequence, largest_pairing
 from harness.scenario.diff import one_line, readable_diff
 from harness.scenario.outcome import Observed
@@ -65,7 +65,7 @@ def call_matches(wanted: Call, call: Call) -> bool:
     """The call has this kind and name, and the node, arguments and success that are asked for."""
     if not _named(wanted, call):
         return False
-    if "node" in wanted and not node_matches(wanted["node"], call.get("node") or ""):
+    if "node" in wanted and not last_part_matches(wanted["node"], call.get("node") or ""):
         return False
     if "ok" in wanted and wanted["ok"] is not call.get("ok", True):
         return False
@@ -77,7 +77,7 @@ def _named(wanted: Call, call: Call) -> bool:
 
 
 def _has_name(kind: str, pattern: str, call: Call) -> bool:
-    same = node_matches if kind in NAMED_IN_PARTS else glob_matches
+    same = last_part_matches if kind in NAMED_IN_PARTS else glob_matches
     return bool(call["kind"] == kind and same(pattern, call.get("name") or ""))
 
 

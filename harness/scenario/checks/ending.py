@@ -6,20 +6,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from harness.matchers.glob import last_part_matches
 from harness.matchers.plain import ABSENT
-from harness.matchers.value import matches
+from harness.matchers.value import is_matcher, matches
 from harness.scenario.checks.finding import Finding, held, listed, shared
-from harness.scenario.checks.names import node_matches
 from harness.scenario.diff import one_line, readable_diff
 from harness.scenario.outcome import Observed
 
 
 def status(expected: Any, observed: Observed) -> Finding:
     """`completed` (default), `interrupted`, `failed`, `timeout` or `invalid`; else 0."""
+    if matches(expected, observed.status):
+        return Finding(1.0, observed.status)
     message = f"expected {one_line(expected)}, was {observed.status}"
     if observed.error:
         message += f": {_failure(observed.error)}"
-    return held(matches(expected, observed.status), observed.status, message)
+    return Finding(0.0, observed.status, message)
 
 
 def error(expected: Any, observed: Observed) -> Finding:
@@ -36,10 +38,13 @@ def error(expected: Any, observed: Observed) -> Finding:
 def interrupt(expected: Any, observed: Observed) -> Finding:
     """The value(s) the run paused with, in order; the share that match, of the longer of both lists.
 
-    A list is the values in order, or the one value of a run that paused once with a list.
+    A list is the values in order, or the one value of a run that paused once with a list; a matcher may
+    also speak of the list of all values (`{$len: 2}`).
     """
     actual = observed.interrupts
     wanted = listed(expected)
+    if is_matcher(expected) and matches(expected, actual):
+        return Finding(1.0, actual)
     if len(actual) == 1 and isinstance(actual[0], list) and matches(expected, actual[0]):
         return Finding(1.0, actual)
     count = max(len(wanted), len(actual))
@@ -82,7 +87,7 @@ def _pause_fault(index: int, wanted: list[Any], paused: list[Any]) -> str | None
 
 def _error_fault(key: str, wanted: Any, actual: Any) -> str | None:
     if key == "node" and isinstance(wanted, str) and isinstance(actual, str):
-        holds = node_matches(wanted, actual)
+        holds = last_part_matches(wanted, actual)
     else:
         holds = matches(wanted, actual)
     return None if holds else readable_diff({key: wanted}, {} if actual is ABSENT else {key: actual})
@@ -90,4 +95,5 @@ def _error_fault(key: str, wanted: Any, actual: Any) -> str | None:
 
 def _failure(failure: Mapping[str, Any]) -> str:
     where = f" (node {failure['node']})" if failure.get("node") else ""
-    return f"{failure.get('type')}: {failure.get('message')}{where}"
+    first, _, rest = str(failure.get("message")).partition("\n")
+    return f"{failure.get('type')}: {first}{' …' if rest else ''}{where}"

@@ -10,6 +10,6 @@ def glob_matches(pattern: str, name: str) -> bool:
     return pattern == name or fnmatchcase(name, pattern)
 
 
-def node_matches(pattern: str, name: str) -> bool:
+def last_part_matches(pattern: str, name: str) -> bool:
     """The same for names with parts; a pattern without a slash is compared with the last part."""
     return glob_matches(pattern, name if "/" in pattern else name.rpartition("/")[2])

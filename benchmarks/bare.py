@@ -1,0 +1,122 @@
+"""The graphs of the benchmarks as one writes them by hand: bare LangGraph, and replies from a list.
+
+They are written for speed: a condition that is no coroutine would be run in a thread, and a main task that
+returns the state would have `asyncio.Runner` make a text of it (in its handling of SIGINT) at every run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langgraph.graph import END, START, MessagesState, StateGraph
+
+from benchmarks import scenarios
+
+REPLIES: ContextVar[Iterator[str]] = ContextVar("replies")
+
+SORTER = 'Answer with JSON: {"intent": "billing" or "other"}.'
+HELPER = "You help the customers of a shop."
+
+
+class Triage(MessagesState):
+    """The state of the five-node graph."""
+
+    verdict: str
+    intent: str
+    tries: int
+    status: str
+
+
+async def model(_messages: Sequence[BaseMessage]) -> AIMessage:
+    """A model that answers with the next reply."""
+    return AIMessage(content=next(REPLIES.get()))
+
+
+def triage() -> Any:
+    """manifests/triage.yaml by hand."""
+
+    async def receive(state: Triage) -> dict[str, Any]:
+        return {"tries": state["tries"] + 1, "status": "open"}
+
+    async def classify(state: Triage) -> dict[str, Any]:
+        reply = await model([SystemMessage(SORTER), *state["messages"]])
+        return {"verdict": reply.content}
+
+    async def sort(state: Triage) -> dict[str, Any]:
+        return {"intent": json.loads(state["verdict"])["intent"]}
+
+    async def answer(state: Triage) -> dict[str, Any]:
+        return {"messages": [await model([SystemMessage(HELPER), *state["messages"]])]}
+
+    async def close(_state: Triage) -> dict[str, Any]:
+        return {"status": "closed"}
+
+    async def after_sort(state: Triage) -> str:
+        return "answer" if state["intent"] == "billing" else "close"
+
+    async def after_answer(state: Triage) -> str:
+        return "close" if "refund" in state["messages"][-1].content else "receive"
+
+    builder = StateGraph(Triage)
+    nodes: dict[str, Any] = {n.__name__: n for n in (receive, classify, sort, answer, close)}
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+    builder.add_edge(START, "receive")
+    builder.add_edge("receive", "classify")
+    builder.add_edge("classify", "sort")
+    builder.add_conditional_edges("sort", after_sort, ["answer", "close"])
+    builder.add_conditional_edges("answer", after_answer, ["close", "receive"])
+    builder.add_edge("close", END)
+    return builder.compile()
+
+
+def run_triage(graph: Any, text: str, replies: Sequence[str]) -> dict[str, Any]:
+    """One run, in a loop of its own; the final state."""
+    REPLIES.set(iter(replies))
+    first = {"messages": [HumanMessage(text)], "verdict": "", "intent": "", "tries": 0, "status": "new"}
+    return _state_after(graph, first)
+
+
+def chat() -> Any:
+    """manifests/chat.yaml by hand."""
+
+    async def talk(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [await model(state["messages"])]}
+
+    async def after_talk(state: MessagesState) -> str:
+        return END if state["messages"][-1].content == "done" else "talk"
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("talk", talk)
+    builder.add_edge(START, "talk")
+    builder.add_conditional_edges("talk", after_talk, ["talk", END])
+    return builder.compile()
+
+
+def run_chat(graph: Any, messages: Sequence[dict[str, str]], replies: Sequence[str]) -> dict[str, Any]:
+    """One run, in a loop of its own; the final state."""
+    REPLIES.set(iter(replies))
+    return _state_after(graph, {"messages": list(messages)})
+
+
+def _state_after(graph: Any, first: dict[str, Any]) -> dict[str, Any]:
+    ended: dict[str, Any] = {}
+
+    async def main() -> None:
+        ended.update(await graph.ainvoke(first, {"recursion_limit": 100}))
+
+    asyncio.run(main())
+    return ended
+
+
+def run_triage_often(count: int) -> None:
+    """Runs of the five-node graph with the inputs of as many scenarios, one after the other."""
+    graph = triage()
+    for number in range(count):
+        ended = run_triage(graph, f"{scenarios.TEXT} in order {number}", scenarios.REPLIES)
+        assert ended["status"] == "closed"

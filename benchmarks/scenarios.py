@@ -1,0 +1,67 @@
+"""Scenario files for the benchmarks, written to a folder as people write them: block YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+MANIFESTS = Path(__file__).parent / "manifests"
+
+TEXT = "I was charged twice"
+REPLIES = ('{"intent": "billing"}', "Your refund is on its way.")
+PATH = ("receive", "classify", "sort", "answer", "close")
+
+
+def triage(number: int) -> dict[str, Any]:
+    """One scenario of the five-node graph: all five nodes run, and five things are checked."""
+    return {
+        "name": f"a double charge is refunded, case {number}",
+        "input": f"{TEXT} in order {number}",
+        "llm": {"classify": [REPLIES[0]], "answer": [REPLIES[1]]},
+        "expect": {
+            "path": list(PATH),
+            "state": {"intent": "billing", "status": "closed"},
+            "output": {"$contains": "refund"},
+            "call_counts": {"llm": 2},
+            "usage": {"llm_calls": 2},
+        },
+    }
+
+
+def history(length: int) -> list[dict[str, str]]:
+    """A conversation of so many messages, as an input gives it."""
+    return [
+        {"role": "ai" if at % 2 else "human", "content": f"message {at} of a long conversation"}
+        for at in range(length)
+    ]
+
+
+def rounds(count: int) -> list[str]:
+    """The replies that make the chat go round so many times."""
+    return [*(f"reply {at}" for at in range(count - 1)), "done"]
+
+
+def chat(length: int, count: int) -> dict[str, Any]:
+    """One scenario of the looping graph: a conversation of `length` messages goes on for `count` rounds."""
+    return {
+        "name": f"{length} messages, {count} rounds",
+        "input": {"messages": history(length)},
+        "llm": rounds(count),
+        "expect": {"visits": {"talk": count}},
+    }
+
+
+def write(path: Path, manifest: str, scenarios: Sequence[dict[str, Any]]) -> Path:
+    """A scenario file with these scenarios; gives back its path."""
+    document = {
+        "harness": 1,
+        "manifest": str(MANIFESTS / manifest),
+        "dialect": "sherma",
+        "scenarios": list(scenarios),
+    }
+    text = yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
+    path.write_text(text, encoding="utf-8")
+    return path

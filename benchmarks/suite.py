@@ -1,0 +1,79 @@
+"""(c) pytest on 2,000 scenarios, against the least that could do it.
+
+The least: pytest with a collector that parses the same files and makes an item of each scenario that does
+nothing, and beside it 2,000 runs of the graph on bare LangGraph, in a process of their own.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks import scenarios
+from benchmarks.measure import Figure, compiled_once, medians, seconds_of_process
+
+TARGET = 2.0
+ROUNDS = 3
+FILES, PER_FILE = 40, 50
+COUNT = FILES * PER_FILE
+
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+BARE_RUNS = [sys.executable, "-c", f"from benchmarks.bare import run_triage_often; run_triage_often({COUNT})"]
+
+COLLECTOR = """
+import pytest
+import yaml
+
+
+def pytest_collect_file(file_path, parent):
+    if file_path.name.endswith(".scenario.yaml"):
+        return Scenarios.from_parent(parent, path=file_path)
+
+
+class Scenarios(pytest.File):
+    def collect(self):
+        document = yaml.load(self.path.read_text("utf-8"), Loader=yaml.CSafeLoader)
+        for scenario in document["scenarios"]:
+            yield Nothing.from_parent(self, name=scenario["name"])
+
+
+class Nothing(pytest.Item):
+    def runtest(self):
+        pass
+"""
+
+
+def run() -> list[Figure]:
+    """The ratio of one run."""
+    with TemporaryDirectory() as folder, compiled_once() as environment:
+        ours, least = Path(folder, "ours"), Path(folder, "least")
+        for project in (ours, least):
+            _write(project)
+        (least / "conftest.py").write_text(COLLECTOR, encoding="utf-8")
+        here = Path(__file__).parent.parent
+        took = medians(
+            {
+                "harness": partial(seconds_of_process, PYTEST, ours, environment),
+                "collector": partial(seconds_of_process, [*PYTEST, "-p", "no:harness"], least, environment),
+                "bare": partial(seconds_of_process, BARE_RUNS, here, environment),
+            },
+            ROUNDS,
+        )
+    ratio = took["harness"] / (took["collector"] + took["bare"])
+    return [
+        Figure("c", f"pytest on {COUNT} scenarios / bare collector + bare LangGraph", ratio, target=TARGET),
+        Figure("c", f"pytest on {COUNT} scenarios", took["harness"], "s"),
+        Figure("c", "bare collector", took["collector"], "s"),
+        Figure("c", f"{COUNT} runs on bare LangGraph", took["bare"], "s"),
+    ]
+
+
+def _write(project: Path) -> None:
+    project.mkdir()
+    (project / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    for file in range(FILES):
+        numbers = range(file * PER_FILE, (file + 1) * PER_FILE)
+        path = project / f"triage_{file:02}.scenario.yaml"
+        scenarios.write(path, "triage.yaml", [scenarios.triage(number) for number in numbers])

@@ -1,0 +1,11 @@
+"""Tools the refunds agent may call."""
+
+CHARGES = {
+    "ada@example.com": [{"day": "2026-03-01", "amount": 20.0}, {"day": "2026-03-01", "amount": 20.0}],
+    "bob@example.com": [{"day": "2026-03-02", "amount": 5.0}],
+}
+
+
+def find_charges(email: str) -> list:
+    """The charges of a customer, oldest first."""
+    return CHARGES.get(email, [])

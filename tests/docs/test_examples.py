@@ -1,0 +1,121 @@
+"""The examples in the documents run, and show what really comes out.
+
+Each document gets an empty folder and goes through its blocks in order:
+
+    ```yaml title="a/b.yaml"     the block becomes this file
+    ```yaml append="a/b.yaml"    the block is added to it
+    ```diff title="a/b.yaml"     lines with `-` and ` ` are found in it and become those with `+` and ` `
+    ```yaml excerpt="a/b.yaml"   the lines stand in this file of the project
+    ```console                   every `$ harness …` and `$ pytest …` is run; what follows is its output
+    <!-- copy: folder -->        the files of this folder of the project
+
+`…` stands for any text of a line, or alone on a line for any lines. `$ echo $?` shows the last exit code.
+"""
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli.main import cli
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^<!-- copy: (?P<copy>\S+) -->$|^```(?P<info>[^\n`]+)\n(?P<text>.*?)^```$", re.M | re.S)
+TERMINAL = {"COLUMNS": "80", "NO_COLOR": "1"}
+Block = tuple[str, str, str]  # what to do, with which file, and the text of the block
+
+
+def blocks(document: str) -> Iterator[Block]:
+    for found in BLOCK.finditer(document):
+        if found["copy"]:
+            yield "copy", found["copy"], ""
+        language, _, rest = (found["info"] or "").partition(" ")
+        option = re.fullmatch(r'(title|append|excerpt)="([^"]+)"', rest)
+        if language == "console":
+            yield "console", "", found["text"]
+        elif option:
+            kind = "edit" if (language, option[1]) == ("diff", "title") else option[1]
+            yield kind, option[2], found["text"]
+
+
+def edited(text: str, diff: str) -> str:
+    lines = diff.splitlines(keepends=True)
+    old, new = ("".join(line[1:] or "\n" for line in lines if line[0] in f" \n{sign}") for sign in "-+")
+    assert text.count(old) == 1, f"stands {text.count(old)} times in the file:\n{old}"
+    return text.replace(old, new)
+
+
+def carry_out(block: Block, folder: Path) -> None:
+    kind, file, text = block
+    path = folder / file
+    if kind == "copy":
+        shutil.copytree(ROOT / file, folder, dirs_exist_ok=True)
+    elif kind in ("title", "append"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w" if kind == "title" else "a", encoding="utf-8") as out:
+            out.write(text)
+    elif kind == "edit":
+        path.write_text(edited(path.read_text(encoding="utf-8"), text), encoding="utf-8")
+    elif kind == "excerpt":
+        assert text in (ROOT / file).read_text(encoding="utf-8")
+    else:
+        for command, shown in commands(text):
+            said = run(command, folder)
+            assert re.fullmatch(pattern(shown), said), f"$ {command}\n{said}\n--- the document shows\n{shown}"
+
+
+def commands(console: str) -> Iterator[tuple[str, str]]:
+    for part in re.split(r"^\$ ", console, flags=re.M)[1:]:
+        command, _, shown = part.partition("\n")
+        yield command, shown
+
+
+def run(command: str, folder: Path) -> str:
+    """What a command prints, without spaces at the ends of lines."""
+    last = folder / ".exit-code"
+    if command == "echo $?":
+        return last.read_text(encoding="utf-8")
+    program, *arguments = shlex.split(command)
+    said, code = PROGRAMS[program](arguments, folder)
+    last.write_text(f"{code}\n", encoding="utf-8")
+    return "".join(f"{line.rstrip()}\n" for line in said.splitlines())
+
+
+def run_harness(arguments: list[str], folder: Path) -> tuple[str, int]:
+    ours = {name: None for name in os.environ if name.startswith("HARNESS_")}
+    with contextlib.chdir(folder):
+        done = CliRunner().invoke(cli, arguments, prog_name="harness", env={**ours, **TERMINAL})
+    return done.output, done.exit_code
+
+
+def run_pytest(arguments: list[str], folder: Path) -> tuple[str, int]:
+    ours = {name: text for name, text in os.environ.items() if not name.startswith(("HARNESS_", "PYTEST_"))}
+    command = [sys.executable, "-m", "pytest", *arguments]
+    done = subprocess.run(
+        command, cwd=folder, env=ours | TERMINAL, text=True, stdout=subprocess.PIPE, check=False
+    )
+    return done.stdout, done.returncode
+
+
+PROGRAMS = {"harness": run_harness, "pytest": run_pytest}
+
+
+def pattern(shown: str) -> str:
+    any_lines, any_text = r"(?:.*\n)*?", ".*?"
+    lines = (any_lines if line == "…" else re.escape(line) + r"\n" for line in shown.splitlines())
+    return "".join(lines).replace("…", any_text)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_the_examples_of_a_document_run(document: Path, tmp_path: Path) -> None:
+    for block in blocks(document.read_text(encoding="utf-8")):
+        carry_out(block, tmp_path)

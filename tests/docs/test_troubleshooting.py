@@ -1,0 +1,59 @@
+"""docs/troubleshooting.md tells of every error code there is, and of no other."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import harness
+
+ROOT = Path(harness.__file__).parent
+DOCUMENT = (ROOT.parent / "docs/troubleshooting.md").read_text(encoding="utf-8")
+CODE = re.compile(r"[a-z]+(-[a-z]+)*")
+TAKE_A_CODE = {"Problem", "Flaw", "_problem", "refuse"}
+"""What is called with a code as its first argument."""
+GIVES_A_CODE = "_judged"
+"""`harness.source.models._judged` returns one, with a message and a hint."""
+
+
+def codes_in(tree: ast.AST) -> Iterator[ast.expr | None]:
+    """The expressions that are codes: of error classes, of problems, and given by keyword."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield node.value if [ast.unparse(target) for target in targets] == ["code"] else None
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func).rpartition(".")[2]
+            yield from node.args[:1] if called in TAKE_A_CODE else ()
+            yield from (keyword.value for keyword in node.keywords if keyword.arg == "code")
+        elif isinstance(node, ast.Dict):
+            yield from (value for key, value in zip(node.keys, node.values, strict=True) if _is_code(key))
+        elif isinstance(node, ast.FunctionDef) and node.name == GIVES_A_CODE:
+            returned = [r.value for r in ast.walk(node) if isinstance(r, ast.Return)]
+            yield from (value.elts[0] for value in returned if isinstance(value, ast.Tuple))
+
+
+def _is_code(key: ast.expr | None) -> bool:
+    return isinstance(key, ast.Constant) and key.value == "code"
+
+
+def all_codes() -> set[str]:
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))]
+    constants = [code for tree in trees for code in codes_in(tree) if isinstance(code, ast.Constant)]
+    return {c.value for c in constants if isinstance(c.value, str) and CODE.fullmatch(c.value)}
+
+
+def told() -> list[str]:
+    return re.findall(r"^\| `([a-z-]+)` \|", DOCUMENT, flags=re.M)
+
+
+def test_every_code_is_told_of() -> None:
+    assert all_codes() - set(told()) == set()
+
+
+def test_no_code_is_made_up() -> None:
+    assert set(told()) - all_codes() == set()
+
+
+def test_no_code_is_told_of_twice() -> None:
+    assert len(told()) == len(set(told()))
