@@ -15,7 +15,7 @@ from langgraph.errors import GraphInterrupt
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
-from langgraph.types import Checkpointer, Send
+from langgraph.types import Send
 
 from harness.graph.clock import PRECISION
 from harness.graph.context import NodeContext, RunContext
@@ -27,21 +27,14 @@ Compiled = CompiledStateGraph[Any, Any, Any, Any]
 
 
 @lru_cache(maxsize=256)
-def build(graph: Graph, checkpointer: Checkpointer = None) -> Compiled:
-    """The LangGraph graph that runs `graph`. Made once for each graph and checkpointer."""
-    builder = blueprint(graph)
-    return builder.compile(checkpointer=checkpointer)
-
-
-@lru_cache(maxsize=256)
-def blueprint(graph: Graph) -> Builder:
-    """The StateGraph of `graph`, not yet compiled."""
+def build(graph: Graph) -> Compiled:
+    """The LangGraph graph that runs `graph`, without a checkpointer. Made once for each graph."""
     builder: Builder = StateGraph(_schema(graph.channels), context_schema=RunContext)
     for node in graph.nodes:
         builder.add_node(node.name, _step(node, graph))
     for source in (START, *(node.name for node in graph.nodes)):
         _connect(builder, graph, source)
-    return builder
+    return builder.compile()
 
 
 def _schema(channels: Sequence[Channel]) -> Any:

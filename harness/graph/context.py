@@ -176,7 +176,7 @@ class NodeContext:
             raise NestingError(
                 f"agents call each other more than {MAX_NESTING} levels deep: {prefix}{graph.name}"
             )
-        nested = Conversation(graph, self.run.simulation, prefix=prefix)
+        nested = Conversation(graph, self.run.simulation, prefix=prefix, single=True)
         await nested.prepare()
         ending = await nested.send(value, ask=False)
         if ending.error is not None:

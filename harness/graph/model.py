@@ -120,7 +120,8 @@ class Lifecycle:
 class Graph:
     """A compiled agent. `routers` choose among a node's edges; a node without one follows all its edges.
 
-    `recursion_limit` is in supersteps for one invocation. `warnings` were raised at load.
+    `recursion_limit` is in supersteps for one invocation. `warnings` were raised at load. A graph that never
+    pauses (`may_pause` False) runs a single input without checkpoints.
     """
 
     name: str
@@ -131,6 +132,7 @@ class Graph:
     routers: Mapping[str, Router] = field(default_factory=dict)
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     recursion_limit: int = 25
+    may_pause: bool = True
     warnings: tuple[Problem, ...] = ()
     source: str = ""
 

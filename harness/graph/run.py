@@ -60,13 +60,20 @@ class Conversation:
         graph: what runs.
         simulation: the world, clock, seed and trace it runs in.
         prefix: stands in front of its nodes' names (`outer/`), for a nested graph.
+        single: only one input will be sent.
     """
 
-    def __init__(self, graph: Graph, simulation: Simulation, *, prefix: str = "") -> None:
+    def __init__(
+        self, graph: Graph, simulation: Simulation, *, prefix: str = "", single: bool = False
+    ) -> None:
         self.graph = graph
         self.run = RunContext(graph, simulation, prefix=prefix)
         self.state: Mapping[str, Any] = {}
-        self._saver = InMemorySaver(serde=_ByReference())
+        self._compiled = build(graph)
+        self._how: dict[str, Any] = {"stream_mode": "values"}
+        if graph.may_pause or not single:
+            self._compiled = self._compiled.copy({"checkpointer": InMemorySaver(serde=_ByReference())})
+            self._how["durability"] = "exit"
         self._started = False
 
     async def prepare(self) -> None:
@@ -154,17 +161,13 @@ class Conversation:
         run = self.run
         run.invocation += 1
         run.questions.clear()
-        compiled = build(self.graph, None)
-        compiled = compiled.copy({"checkpointer": self._saver})
         config: Any = {
             "configurable": {"thread_id": run.thread_id},
             "recursion_limit": run.recursion_limit,
         }
         try:
             with _untraced():
-                async for state in compiled.astream(
-                    given, config, context=run, stream_mode="values", durability="exit"
-                ):
+                async for state in self._compiled.astream(given, config, context=run, **self._how):
                     state.pop("__interrupt__", None)
                     self.state = state
         except Exception as raised:

@@ -139,7 +139,7 @@ class _Play:
         self.scenario, self.graph, self.seed = scenario, graph, seed
         self.world = ScriptedWorld(scenario.world, seed=seed, folders=import_folders(scenario, settings))
         self.simulation = Simulation(self.world, seed)
-        self.conversation = Conversation(graph, self.simulation)
+        self.conversation = Conversation(graph, self.simulation, single=not scenario.conversation)
         self.turns: list[Observed] = []
 
     async def run(self) -> Played:

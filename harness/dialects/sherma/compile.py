@@ -278,6 +278,8 @@ def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Gra
         routers=routers,
         lifecycle=lifecycle(agent),
         recursion_limit=limit or 25,
+        # A hook may pause a node by itself.
+        may_pause=bool(agent.hooks) or any(node.kind == "interrupt" for node in nodes),
         warnings=tuple(warnings),
         source=document.file,
     )
