@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Generator, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -131,13 +132,42 @@ class ScenarioItem(pytest.Item):
         """What failed, in the terms of the scenario; a traceback only for what is the harness's own fault."""
         if not isinstance(excinfo.value, ScenarioFailed):
             return super().repr_failure(excinfo, style)
-        from harness.report.failure import failure_text
+        from harness.report.failure import failed_checks, failure_text
 
-        return "\n\n".join(failure_text(outcome) for outcome in self.outcomes if not outcome.passed)
+        failed = [outcome for outcome in self.outcomes if not outcome.passed]
+        worst = min(failed, key=lambda outcome: outcome.score)
+        message = f"score {worst.score:.2f}, {worst.verdict}: {failed_checks(worst)}".splitlines()[0]
+        text = "\n\n".join(failure_text(outcome) for outcome in failed)
+        return FailureText(text, Crash(message, str(self.path), self.scenario.span.line))
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """The line of the scenario's name."""
         return self.path, self.scenario.span.line - 1, self.name
+
+
+@dataclass(frozen=True)
+class Crash:
+    """What pytest shows in its short summary, and JUnit as the message."""
+
+    message: str
+    path: str
+    lineno: int
+
+
+@dataclass(frozen=True)
+class FailureText:
+    """A failure as pytest prints it: the text in full, and in one line."""
+
+    text: str
+    reprcrash: Crash
+
+    def toterminal(self, out: Any) -> None:
+        """Write the text to pytest's terminal."""
+        for line in self.text.splitlines():
+            out.line(line)
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class ScenarioFailed(Exception):
