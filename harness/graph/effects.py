@@ -21,7 +21,10 @@ Real = Callable[[], Awaitable[Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """One wish. `node` is filled in by the context (`outer/inner` in nested graphs)."""
+    """One wish. `node` is filled in by the context (`outer/inner` in nested graphs).
+
+    `hint` tells people what else they could do when nothing answers.
+    """
 
     kind: ClassVar[str] = ""
 
@@ -29,6 +32,7 @@ class Effect:
     name: str = ""
     args: Mapping[str, Any] = field(default_factory=dict)
     real: Real | None = None
+    hint: str = ""
 
     def request(self) -> dict[str, Any]:
         """What `when` sees as `request`: plain data, or sequences that convert on access."""

@@ -90,9 +90,9 @@ class ScriptedWorld:
         real = self._real_for(effect)
         if real is not None:
             return await _really(real)
-        raise UnscriptedCall(
-            request_text(effect), stubs.nearest(effect, state) if stubs else None, self._hint(effect)
-        )
+        nearest = stubs.nearest(effect, state) if stubs else None
+        hint = ", ".join(filter(None, (self._hint(effect), effect.hint)))
+        raise UnscriptedCall(request_text(effect), nearest, hint)
 
     def has_answer(self, effect: Effect, state: State) -> bool:
         """Whether a stub or the real thing would answer; uses nothing up."""

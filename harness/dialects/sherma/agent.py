@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from harness.dialects.sherma import document as doc
@@ -40,7 +41,11 @@ class MCPDeclaration:
 
 @dataclass(frozen=True)
 class Agent:
-    """One agent of a manifest, ready to run. `variables` are the CEL names beside `state`."""
+    """One agent of a manifest, ready to run.
+
+    `variables` are the CEL names beside `state`. The cards of `remote_skills` are fetched when a run begins;
+    modules are imported from `folders`.
+    """
 
     name: str
     definition: doc.Agent
@@ -52,6 +57,8 @@ class Agent:
     sub_agents: Mapping[str, SubAgent]
     hooks: tuple[Any, ...] = ()
     mcp_servers: tuple[MCPDeclaration, ...] = ()
+    remote_skills: tuple[tuple[doc.Skill, Span], ...] = ()
+    folders: tuple[Path, ...] = ()
 
     def evaluate(self, expression: str, state: State, **names: Any) -> Any:
         """The value of a CEL expression. It is parsed here, so a syntax error fails the node, not the load.

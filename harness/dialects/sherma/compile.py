@@ -24,7 +24,7 @@ from harness.dialects.sherma.sub_agents import sub_agent, sub_agent_tool
 from harness.dialects.sherma.tools import Tool, ToolRegistry, python_tool
 from harness.dialects.sherma.unknown_keys import unknown_keys
 from harness.dialects.sherma.visit import INTERNAL, around
-from harness.errors import ManifestError, Problem
+from harness.errors import ManifestError, Problem, Span
 from harness.graph.effects import MCPEndpoint
 from harness.graph.messages import MessageLog, append_messages, to_messages
 from harness.graph.model import Channel, Graph, Node
@@ -119,6 +119,8 @@ class _Sections:
             sub_agents=sub_agents,
             hooks=self.hooks(),
             mcp_servers=self.mcp_servers(),
+            remote_skills=self.remote_skills(),
+            folders=self.request.folders,
         )
 
     def variables(self, skills: Skills) -> Mapping[str, Any]:
@@ -166,15 +168,20 @@ class _Sections:
         skills = Skills()
         for at, skill in enumerate(self.manifest.skills):
             if skill.skill_card_path is None:
-                where = self.document.span(("skills", at, "url"))
-                text = f"skill '{skill.id}' has a remote card, which cannot be read offline"
-                self.problems.append(Problem("remote-skill", text, where, "use skill_card_path"))
                 continue
             where = self.document.span(("skills", at, "skill_card_path"))
             with self._collecting():
                 path = self.request.resolve(skill.skill_card_path, where)
                 skills.skills.append(read_skill(skill, path, self.request))
         return skills
+
+    def remote_skills(self) -> tuple[tuple[doc.Skill, Span], ...]:
+        """spec: `skills`, url. Their cards are fetched when a run begins, from the run's world."""
+        return tuple(
+            (skill, self.document.span(("skills", at, "url")))
+            for at, skill in enumerate(self.manifest.skills)
+            if skill.url is not None
+        )
 
     def hooks(self) -> tuple[Any, ...]:
         """spec: `hooks`. The caller's hooks first, then the manifest's; a run gets fresh instances."""

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, Session, hook_state
+from harness.dialects.sherma.skill_tools import fetcher, skill_tools
+from harness.dialects.sherma.skills import Skills, remote_skill
 from harness.dialects.sherma.tools import mcp_tool
 from harness.dialects.sherma.visit import written
 from harness.errors import HarnessError, ManifestError, Problem, WorldError
@@ -52,10 +55,12 @@ class _Boundary:
         self.agent = agent
 
     async def prepare(self, run: RunContext) -> None:
-        """Make the run's hooks, offer them its models, list its MCP servers."""
+        """Make the run's hooks, offer them its models, fetch remote skills, list its MCP servers."""
         hooks = hook.Hooks([_executor(found) for found in self.agent.hooks])
         session = Session(self.agent, hooks, self.agent.tools.copy())
         run.resources["session"] = session
+        if self.agent.remote_skills:
+            await self._fetch_skills(session, run)
         if hooks:
             session.invocation["models"] = await self._models(hooks)
         for declared in self.agent.mcp_servers:
@@ -69,6 +74,25 @@ class _Boundary:
                 raise ManifestError(Problem("mcp-server", text, declared.span)) from None
             for tool in listed:
                 session.tools.add(mcp_tool(server.id, server.version, server.tool_prefix or "", tool))
+
+    async def _fetch_skills(self, session: Session, run: RunContext) -> None:
+        """spec: `skills`, url. The run's agent then has these skills like those with local cards."""
+        fetch = fetcher(NodeContext(run, "__start__", {}))
+        fetched = []
+        for declared, span in self.agent.remote_skills:
+            try:
+                fetched.append(remote_skill(declared, await fetch(str(declared.url)), self.agent.folders))
+            except (WorldError, ManifestError):
+                raise
+            except Exception as error:
+                text = f"the card of skill '{declared.id}' cannot be used: {error}"
+                raise ManifestError(Problem("remote-skill", text, span)) from None
+        skills = Skills([*self.agent.skills.skills, *fetched])
+        listed = {skill["id"]: skill for skill in skills.listed()}
+        variables = {**self.agent.variables, "skills": listed}
+        session.agent = replace(self.agent, skills=skills, variables=variables)
+        for tool in (*skill_tools(skills), *(tool for skill in fetched for tool in skill.tools)):
+            session.tools.add(tool)
 
     async def _models(self, hooks: hook.Hooks) -> dict[str, str]:
         """spec: on_chat_model_create. A hook may rename a model; who answers is up to the world."""

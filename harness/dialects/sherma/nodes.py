@@ -12,7 +12,7 @@ from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import hook_state
 from harness.dialects.sherma.call_llm import call_llm
 from harness.dialects.sherma.registries import registries
-from harness.dialects.sherma.skill_tools import register_tools
+from harness.dialects.sherma.skill_tools import fetcher, register_tools
 from harness.dialects.sherma.skills import Loaded, SkillNotFound
 from harness.dialects.sherma.tool_node import tool_node
 from harness.dialects.sherma.visit import INTERNAL, Result, Visit
@@ -113,7 +113,7 @@ async def _load_skill(visit: Visit, id_: str, version: str, loaded: Loaded) -> s
     info = hook.NodeInfo(visit.node, config=visit.agent.manifest)
     before = await hooks.run("before_skill_load", hook.BeforeSkillLoadContext(info, id_, version))
     skill = visit.agent.skills.get(before.skill_id, before.version)
-    content = skill.text("SKILL.md")
+    content = await skill.text("SKILL.md", fetcher(visit.ctx))
     tool_ids = await register_tools(visit, skill)
     after = hook.AfterSkillLoadContext(info, skill.id, before.version, content, tool_ids)
     content = (await hooks.run("after_skill_load", after)).content

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.dialects.sherma import graph_document as doc
-from harness.dialects.sherma.agent import Agent
+from harness.dialects.sherma.agent import Agent, Session
 from harness.dialects.sherma.rules import tool_node_name, wants_tool_node
 from harness.errors import ExpressionError
 from harness.graph.context import RunContext
@@ -15,7 +15,7 @@ from harness.graph.model import END, START, Dispatch, Edge, Router, State
 from harness.source.document import Document, DocumentPath
 from harness.source.models import describe
 
-Condition = Callable[[State], bool]
+Condition = Callable[[State, Agent], bool]
 
 HAS_TOOL_CALLS = "has tool calls"
 DEFAULT = "default"
@@ -34,9 +34,9 @@ class Choice:
     branches: tuple[tuple[Condition, Edge], ...]
     default: Edge
 
-    def taken(self, state: State) -> Edge:
+    def taken(self, state: State, agent: Agent) -> Edge:
         """The edge that is followed. Conditions after the first that holds are not looked at."""
-        return next((edge for holds, edge in self.branches if holds(state)), self.default)
+        return next((edge for holds, edge in self.branches if holds(state, agent)), self.default)
 
     @property
     def edges(self) -> list[Edge]:
@@ -70,7 +70,7 @@ def _ways_out(agent: Agent, document: Document, source: str) -> list[Choice]:
     graph = agent.definition.graph
     places: DocumentPath = ("agents", agent.name, "graph", "edges")
     found = [(edge, (*places, at)) for at, edge in enumerate(graph.edges) if edge.source == source]
-    ways = [_choice(agent, document, edge, path) for edge, path in found]
+    ways = [_choice(document, edge, path) for edge, path in found]
     node = next((node for node in graph.nodes if node.name == source), None)
     if node is not None and wants_tool_node(node, graph):
         return [_tool_choice(node, ways), *ways[1:]]
@@ -84,23 +84,23 @@ def _tool_choice(node: Any, ways: Sequence[Choice]) -> Choice:
     return Choice(((_has_tool_calls, tools),), Edge(node.name, after, DEFAULT))
 
 
-def _has_tool_calls(state: State) -> bool:
+def _has_tool_calls(state: State, _agent: Agent) -> bool:
     messages = state.get("messages")
     return bool(getattr(messages[-1], "tool_calls", None)) if messages else False
 
 
-def _choice(agent: Agent, document: Document, edge: doc.Edge, path: DocumentPath) -> Choice:
+def _choice(document: Document, edge: doc.Edge, path: DocumentPath) -> Choice:
     if edge.branches is None:
         return Choice((), Edge(edge.source, edge.target or END, span=document.span(path)))
     branches = []
     for number, branch in enumerate(edge.branches):
         span = document.span((*path, "branches", number))
         taken = Edge(edge.source, branch.target, branch.condition.strip(), span=span)
-        branches.append((_condition(agent, edge.source, branch.condition), taken))
+        branches.append((_condition(edge.source, branch.condition), taken))
     return Choice(tuple(branches), Edge(edge.source, edge.default or END, DEFAULT, span=document.span(path)))
 
 
-def _condition(agent: Agent, source: str, text: str) -> Condition:
+def _condition(source: str, text: str) -> Condition:
     """spec: branches. A condition must be a boolean; anything else, and any CEL error, fails the run.
 
     `has_tool_calls` is built in, as in manifests from before tool nodes were injected.
@@ -108,7 +108,7 @@ def _condition(agent: Agent, source: str, text: str) -> Condition:
     if text.strip() == "has_tool_calls":
         return _has_tool_calls
 
-    def holds(state: State) -> bool:
+    def holds(state: State, agent: Agent) -> bool:
         where = f"condition {text.strip()!r} after {source!r}"
         try:
             value = agent.evaluate(text, state)
@@ -122,7 +122,8 @@ def _condition(agent: Agent, source: str, text: str) -> Condition:
 
 
 def _router(ways: Sequence[Choice]) -> Router:
-    async def follow(state: State, _run: RunContext) -> Sequence[Edge | Dispatch]:
-        return [way.taken(state) for way in ways]
+    async def follow(state: State, run: RunContext) -> Sequence[Edge | Dispatch]:
+        agent = Session.of(run).agent
+        return [way.taken(state, agent) for way in ways]
 
     return follow

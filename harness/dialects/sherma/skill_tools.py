@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from harness.dialects.sherma.skills import CardMCPServer, Skill, SkillNotFound, Skills
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from harness.dialects.sherma.skills import CardMCPServer, Fetch, Skill, SkillNotFound, Skills
 from harness.dialects.sherma.tools import Tool, mcp_tool, python_tool
 from harness.dialects.sherma.visit import Visit
-from harness.graph.effects import MCPEndpoint
+from harness.graph.context import NodeContext
+from harness.graph.effects import HTTPCall, MCPEndpoint
 
 
 async def register_tools(visit: Visit, skill: Skill) -> list[str]:
@@ -37,13 +41,39 @@ def _endpoint(server: CardMCPServer) -> MCPEndpoint:
 def skill_tools(skills: Skills) -> list[Tool]:
     """The seven tools of progressive disclosure. They belong to the dialect and need no stub."""
 
+    async def nowhere(url: str) -> str:
+        raise SkillNotFound(f"nothing to fetch {url} with")
+
+    def tool(name: str, function: Any) -> Tool:
+        return python_tool(name, "*", function, native=lambda ctx: _functions(skills, fetcher(ctx))[name])
+
+    return [tool(name, function) for name, function in _functions(skills, nowhere).items()]
+
+
+def fetcher(ctx: NodeContext) -> Fetch:
+    """Gets texts over HTTP, as effects of a node."""
+
+    async def fetch(url: str) -> str:
+        hint = f"or give the skill a card in a file: {url}"
+        call = HTTPCall(name=url, args={"method": "GET", "url": url}, hint=hint)
+        reply = await ctx.perform(call)
+        if reply.status >= 400:
+            raise SkillNotFound(f"{url} answers with status {reply.status}")
+        return str(reply.text)
+
+    return fetch
+
+
+def _functions(skills: Skills, fetch: Fetch) -> dict[str, Callable[..., Awaitable[Any]]]:
+    """The tools as functions; their signatures and docstrings are what the model is told."""
+
     async def list_skills() -> list[dict[str, str]]:
         """List all available skills with their id, version, name and description."""
         return skills.listed()
 
     async def load_skill_md(skill_id: str, version: str = "*") -> str:
         """Load the SKILL.md of a skill, and with it the tools of the skill."""
-        return skills.get(skill_id, version).text("SKILL.md")
+        return await skills.get(skill_id, version).text("SKILL.md", fetch)
 
     async def unload_skill(skill_id: str, version: str = "*") -> str:
         """Unload a skill that is no longer needed; its tools can then no longer be called."""
@@ -57,7 +87,7 @@ def skill_tools(skills: Skills) -> list[Tool]:
 
     async def load_skill_resource(skill_id: str, resource_path: str, version: str = "*") -> str:
         """Load a reference file of a skill."""
-        return _file(skills.get(skill_id, version), resource_path, "references/")
+        return await _file(skills.get(skill_id, version), resource_path, "references/", fetch)
 
     async def list_skill_assets(skill_id: str, version: str = "*") -> list[str]:
         """List the assets of a skill."""
@@ -65,7 +95,7 @@ def skill_tools(skills: Skills) -> list[Tool]:
 
     async def load_skill_asset(skill_id: str, asset_path: str, version: str = "*") -> str:
         """Load an asset of a skill."""
-        return _file(skills.get(skill_id, version), asset_path, "assets/")
+        return await _file(skills.get(skill_id, version), asset_path, "assets/", fetch)
 
     functions = (
         list_skills,
@@ -76,12 +106,12 @@ def skill_tools(skills: Skills) -> list[Tool]:
         list_skill_assets,
         load_skill_asset,
     )
-    return [python_tool(function.__name__, "*", function, native=True) for function in functions]
+    return {function.__name__: function for function in functions}
 
 
-def _file(skill: Skill, name: str, prefix: str) -> str:
+async def _file(skill: Skill, name: str, prefix: str, fetch: Fetch) -> str:
     """A listed file, or a text for the model that says which there are."""
     available = skill.files_under(prefix)
     if name not in available:
         return f"Error: '{name}' not found. Available: {', '.join(available) or 'none'}"
-    return skill.text(name)
+    return await skill.text(name, fetch)

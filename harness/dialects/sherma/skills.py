@@ -6,10 +6,11 @@ relative to the card, and never outside its folder.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 from pydantic import ConfigDict, Field
 
@@ -18,7 +19,7 @@ from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.section import Section
 from harness.dialects.sherma.tools import Tool, python_tool, version_order
 from harness.errors import HarnessError, ManifestError, Problem
-from harness.source.document import read
+from harness.source.document import Document, parse, read
 from harness.source.imports import ImportProblem, import_object
 from harness.source.models import validate
 from harness.source.suggest import did_you_mean
@@ -67,6 +68,38 @@ class Card(Section):
     local_tools: dict[str, LocalTool] = Field(default_factory=dict)
 
 
+Fetch = Callable[[str], Awaitable[str]]
+"""Gets the text at a URL, as an effect; raises SkillNotFound."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Files of a skill whose card is a local file."""
+
+    path: Path
+
+    async def read(self, name: str, _fetch: Fetch) -> str:
+        """A file below the folder; what leads out of it is refused."""
+        path = (self.path / name).resolve()
+        if not path.is_relative_to(self.path):
+            raise SkillNotFound(f"'{name}' is outside the skill's folder")
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SkillNotFound(f"cannot read '{name}': {error}") from None
+
+
+@dataclass(frozen=True)
+class Site:
+    """Files of a skill whose card has a URL; they are fetched when they are read."""
+
+    url: str
+
+    async def read(self, name: str, fetch: Fetch) -> str:
+        """The text at a URL relative to the skill's own."""
+        return await fetch(urljoin(self.url, name))
+
+
 @dataclass(frozen=True)
 class Skill:
     """A declared skill: its id and version in the manifest, its card, where its files are, and its tools."""
@@ -74,7 +107,7 @@ class Skill:
     id: str
     version: str
     card: Card
-    folder: Path
+    files: Folder | Site
     tools: tuple[Tool, ...] = ()
 
     @property
@@ -86,19 +119,16 @@ class Skill:
         """The card's files in a folder such as `references/`."""
         return [name for name in self.card.files if name.startswith(prefix)]
 
-    def text(self, name: str) -> str:
+    async def text(self, name: str, fetch: Fetch) -> str:
         """A file of the skill.
 
         Raises:
             SkillNotFound: it is not there, not text, or outside the skill's folder.
         """
-        path = (self.folder / name).resolve()
-        if not path.is_relative_to(self.folder.resolve()):
-            raise SkillNotFound(f"skill '{self.id}': '{name}' is outside the skill's folder")
         try:
-            return path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise SkillNotFound(f"skill '{self.id}': cannot read '{name}': {error}") from None
+            return await self.files.read(name, fetch)
+        except SkillNotFound as error:
+            raise SkillNotFound(f"skill '{self.id}': {error}") from None
 
 
 @dataclass
@@ -141,7 +171,7 @@ class Skills:
 
 
 def read_skill(declared: doc.Skill, card_path: Path, request: LoadRequest) -> Skill:
-    """Read a skill's card and import its tools.
+    """A skill from a card file.
 
     Raises:
         ManifestError: the card is wrong, or a tool cannot be imported.
@@ -152,15 +182,33 @@ def read_skill(declared: doc.Skill, card_path: Path, request: LoadRequest) -> Sk
     if not request.may_read(folder):
         text = f"base_uri '{card.base_uri}' leads out of the folders a manifest may read"
         raise ManifestError(Problem("path-outside", text, document.span(("base_uri",))))
+    return Skill(declared.id, declared.version, card, Folder(folder), _tools(card, document, request.folders))
+
+
+def remote_skill(declared: doc.Skill, text: str, folders: Sequence[Path]) -> Skill:
+    """A skill from the text of a card at its `url`; `base_uri` is relative to that.
+
+    Raises:
+        ManifestError: the card is wrong, or a tool cannot be imported.
+    """
+    url = declared.url or ""
+    document = parse(text, file=url, json=True)
+    card = validate(Card, document)
+    base = urljoin(url, card.base_uri)
+    site = Site(base if base.endswith("/") else f"{base}/")
+    return Skill(declared.id, declared.version, card, site, _tools(card, document, folders))
+
+
+def _tools(card: Card, document: Document, folders: Sequence[Path]) -> tuple[Tool, ...]:
     tools = []
     for key, tool in card.local_tools.items():
         try:
-            found = import_object(tool.import_path, request.folders)
+            found = import_object(tool.import_path, folders)
         except ImportProblem as error:
             span = document.span(("local_tools", key, "import_path"))
             raise ManifestError(Problem("import", error.message, span, error.hint)) from None
         tools.append(python_tool(tool.id, tool.version, found))
-    return Skill(declared.id, declared.version, card, folder, tuple(tools))
+    return tuple(tools)
 
 
 @dataclass

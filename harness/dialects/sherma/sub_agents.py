@@ -1,7 +1,8 @@
 """Sub-agents: other agents that this one calls, as tools or from call_agent nodes. spec: "Multi-Agent".
 
-Local ones (a manifest, a Python object) run for real, in the same world and clock, on a thread of their own;
-remote ones, and those expected in a registry, are answered by the world.
+Local ones (a manifest, a Python object) run for real, in the same world and clock, on a thread of their own.
+Remote ones are asked over HTTP, unless the scenario answers for them; those expected in a registry must be
+answered.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.dialects.request import LoadRequest
+from harness.dialects.sherma import a2a
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import SubAgent
 from harness.dialects.sherma.tools import Arguments, BadArguments, Tool
@@ -47,10 +49,12 @@ def sub_agent(declared: doc.SubAgent, manifest: LoadRequest | None, imported: An
         async def real() -> str | None:
             if manifest is not None:
                 return await nested(text, ctx)
+            if declared.url is not None:
+                return await a2a.ask(declared.id, declared.url, text, ctx)
             return await _call_object(imported, text, declared, ctx, load)
 
-        is_local = manifest is not None or imported is not None
-        effect = AgentCall(name=declared.id, args={"input": text}, real=real if is_local else None)
+        has_source = manifest is not None or imported is not None or declared.url is not None
+        effect = AgentCall(name=declared.id, args={"input": text}, real=real if has_source else None)
         answer = await ctx.perform(effect)
         return None if answer is None else str(answer)
 

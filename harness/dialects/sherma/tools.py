@@ -121,10 +121,12 @@ def distinct(tools: Iterable[Tool]) -> list[Tool]:
     return list({tool.name: tool for tool in reversed(list(tools))}.values())[::-1]
 
 
-def python_tool(id_: str, version: str, found: Any, *, native: bool = False) -> Tool:
+def python_tool(
+    id_: str, version: str, found: Any, *, native: Callable[[NodeContext], Any] | None = None
+) -> Tool:
     """A Python tool: a LangChain tool, or a function, which is made into one.
 
-    `native` tools belong to the dialect and need no stub.
+    `native` makes what is really called, for a visit; such tools belong to the dialect and need no stub.
     """
     tool: BaseTool = found if isinstance(found, BaseTool) else as_tool(found)
     schema: Any = tool.tool_call_schema
@@ -136,10 +138,12 @@ def python_tool(id_: str, version: str, found: Any, *, native: bool = False) -> 
 
     async def call(args: Arguments, ctx: NodeContext) -> Any:
         async def real() -> Any:
-            return await call_with(tool, args)
+            return await call_with(tool if native is None else native(ctx), args)
 
         asked = _checked(schema, args)
-        return await ctx.perform(ToolCall(name=id_, alias=tool.name, args=asked, real=real, native=native))
+        return await ctx.perform(
+            ToolCall(name=id_, alias=tool.name, args=asked, real=real, native=native is not None)
+        )
 
     return Tool(id_, version, spec, call)
 
