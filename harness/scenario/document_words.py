@@ -49,7 +49,7 @@ def by_shape(expected: str, told_by: Callable[[Any], str | None] = shape) -> Dis
     return Discriminator(told_by, custom_error_type="shape", custom_error_message=f"expected {expected}")
 
 
-def _env_text(value: Any) -> Any:
+def env_text(value: Any) -> Any:
     """Numbers and booleans need no quotes in `env`; they are the text YAML 1.2 writes for them."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -57,7 +57,7 @@ def _env_text(value: Any) -> Any:
 
 
 EnvValue = Annotated[
-    str, BeforeValidator(_env_text), WithJsonSchema({"type": ["string", "number", "boolean"]})
+    str, BeforeValidator(env_text), WithJsonSchema({"type": ["string", "number", "boolean"]})
 ]
 
 # ---------------------------------------------------------------- numbers and names

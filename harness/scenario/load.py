@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from harness.errors import FormatError, Problem, Span
 from harness.scenario import document as written
+from harness.scenario.document_words import env_text
 from harness.scenario.load_world import world
 from harness.scenario.model import MISSING, Expectations, Scenario, ScenarioFile, Turn
 from harness.source.document import Document, DocumentPath, read, shown_path, similar_path
@@ -169,7 +170,7 @@ def _scenario(path: Path, document: Document, env_passthrough: tuple[str, ...]) 
         manifest_span=document.span(("manifest",)),
         dialect=said.get("dialect"),
         agent=said.get("agent", said.get("entry_point")),
-        env=said.get("env", {}),
+        env={name: env_text(value) for name, value in said.get("env", {}).items()},
         env_passthrough=env_passthrough,
         description=said.get("description", ""),
         tags=tuple(said.get("tags", ())),

@@ -244,3 +244,10 @@ def test_importing_the_loader_is_cheap() -> None:
     code = f"import sys, harness.scenario.load; print([m for m in {heavy} if m in sys.modules])"
     found: Any = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_numbers_and_booleans_in_env_are_the_text_they_are_written_as(tmp_path: Path) -> None:
+    file = tmp_path / "a.scenario.yaml"
+    file.write_text("harness: 1\nmanifest: m\nenv: {N: 3, D: 0.5, B: true, T: x}\nscenarios: [{name: a}]\n")
+    [scenario] = load_file(file).scenarios
+    assert scenario.env == {"N": "3", "D": "0.5", "B": "true", "T": "x"}
