@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -90,13 +90,20 @@ class ScenarioCollector(pytest.File):
             CollectError: the file has faults; all of them are told, each with its line.
         """
         from harness.errors import SourceError
+        from harness.graph.escaping import printable
         from harness.scenario.load import load_file
         from harness.source.excerpt import render
 
         try:
+            settings_of(self.config)
             scenarios = load_file(self.path).scenarios
+        except pytest.UsageError as error:
+            raise self.CollectError(str(error)) from None
         except SourceError as error:
-            raise self.CollectError("\n\n".join(render(problem) for problem in error.problems)) from None
+            problems = "\n\n".join(
+                printable(render(problem), keep_newlines=True) for problem in error.problems
+            )
+            raise self.CollectError(problems) from None
         for scenario in scenarios:
             yield ScenarioItem.from_parent(self, name=scenario.name, scenario=scenario)
 
@@ -187,7 +194,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     elif call.when == "setup" and report.skipped:
         from harness.scenario.run import run_scenario
 
-        setattr(report, LINES, _lines(run_scenario(item.scenario, settings_of(item.config))))
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        skipped = replace(item.scenario, skip=item.scenario.skip or reason)
+        setattr(report, LINES, _lines(run_scenario(skipped, settings_of(item.config))))
 
 
 def _lines(outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:
@@ -210,9 +219,13 @@ class Reporter:
 
     def _opened(self) -> ResultsWriter:
         if self._writer is None:
+            from harness.errors import HarnessError
             from harness.report.results import ResultsWriter
 
-            self._writer = ResultsWriter(settings_of(self._config).report).__enter__()
+            try:
+                self._writer = ResultsWriter(settings_of(self._config).report).__enter__()
+            except HarnessError as error:
+                pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
         return self._writer
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:

@@ -88,7 +88,7 @@ def _project_file(folder: Path) -> Path | None:
 def _table(project: Path) -> Mapping[str, Any]:
     try:
         tool = tomllib.loads(project.read_text(encoding="utf-8")).get("tool", {})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise FormatError(Problem("bad-settings", f"{project.name} cannot be read: {error}")) from None
     table = tool.get("harness", {})
     if not isinstance(table, dict):

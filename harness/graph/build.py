@@ -20,7 +20,7 @@ from langgraph.types import Send
 from harness.graph.clock import PRECISION
 from harness.graph.context import NodeContext, RunContext
 from harness.graph.model import END, START, Channel, Dispatch, Edge, Graph, Node, Router, State
-from harness.graph.plain import plain
+from harness.graph.plain import plain, told
 
 Builder = StateGraph[Any, Any, Any, Any]
 Compiled = CompiledStateGraph[Any, Any, Any, Any]
@@ -62,19 +62,20 @@ def _step(node: Node, graph: Graph) -> Callable[..., Awaitable[dict[str, Any]]]:
         resumed = run.paused.pop(task, None) is not None
         trace.record("node_resume" if resumed else "node_start", started, **where)
         try:
+            run.simulation.must_go_on()
             update = await node.run(state, NodeContext(run, node.name, state))
         except GraphInterrupt as pause:
             _record_pause(run, node.name, task, pause, started)
             raise
         except Exception as error:
-            run.culprit = node.name
+            run.failure = run.failure or (error, node.name)
             latency = round(run.now - started, PRECISION)
             trace.record(
                 "node_error",
                 run.now,
                 **here,
                 type=type(error).__name__,
-                message=str(error),
+                message=told(error),
                 latency=latency,
             )
             raise
@@ -139,8 +140,8 @@ def _choice(graph: Graph, source: str, router: Router) -> Callable[..., Awaitabl
         else:
             try:
                 chosen = await router(state, run) or [Edge(source, END)]
-            except Exception:
-                run.culprit = source
+            except Exception as error:
+                run.failure = run.failure or (error, source)
                 raise
         record_routes(run, [item.edge if isinstance(item, Dispatch) else item for item in chosen])
         return [

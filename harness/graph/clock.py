@@ -23,6 +23,9 @@ from harness.errors import RunError
 # This many real seconds of silence are taken for a deadlock.
 DEADLOCK_AFTER_S = 5.0
 
+# Real seconds of silence allowed to what really takes its time (a subprocess, a thread, a live server).
+OUTSIDE_LIMIT_S = 60.0
+
 # Virtual time is kept to the nanosecond, so that 0.1 + 0.2 is 0.3 and sums compare equal.
 PRECISION = 9
 
@@ -47,7 +50,7 @@ class _JumpingSelector(selectors.BaseSelector):
             return self._select_in_real_time(timeout)
         if self.holders:
             # The clock stands still, so timers must not fire; callbacks that are ready (timeout 0) may.
-            return self._real.select(0 if timeout == 0 else None)
+            return self._select_outside(timeout)
         events = self._real.select(0)
         if events or timeout == 0:
             return events
@@ -59,9 +62,17 @@ class _JumpingSelector(selectors.BaseSelector):
         self.now = round(self.now + timeout, PRECISION)
         return []
 
+    def _select_outside(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
+        events = self._real.select(0 if timeout == 0 else OUTSIDE_LIMIT_S)
+        if not events and timeout != 0:
+            raise Deadlock(
+                f"something outside the simulation has been silent for {OUTSIDE_LIMIT_S:g} real seconds"
+            )
+        return events
+
     def _select_in_real_time(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
         began = time.monotonic()
-        events = self._real.select(timeout)
+        events = self._real.select(OUTSIDE_LIMIT_S if timeout is None else min(timeout, OUTSIDE_LIMIT_S))
         self.now = round(self.now + time.monotonic() - began, PRECISION)
         return events
 
@@ -117,14 +128,20 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
-        future = super().run_in_executor(executor, func, *args)
+        """Run a function in a thread; the clock stands still until the thread is done with it."""
         self._jumping.holders += 1
 
-        def release(_: asyncio.Future[Any]) -> None:
+        def release() -> None:
             self._jumping.holders -= 1
 
-        future.add_done_callback(release)
-        return future
+        def work(*arguments: Any) -> Any:
+            try:
+                return func(*arguments)
+            finally:
+                if not self.is_closed():
+                    self.call_soon_threadsafe(release)
+
+        return super().run_in_executor(executor, work, *args)
 
 
 @contextmanager

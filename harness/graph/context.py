@@ -38,12 +38,23 @@ class Simulation:
         self.trace = Trace()
         self.random = random.Random(seed)
         self.unanswerable: WorldError | None = None
+        self.unanswered_in = ""
         self._began = asyncio.get_running_loop().time()
 
     @property
     def now(self) -> float:
         """Virtual seconds since the simulation began."""
         return round(asyncio.get_running_loop().time() - self._began, PRECISION)
+
+    def give_up(self, error: WorldError, node: str) -> None:
+        """Note that the world could not answer `node` (of the top graph). The first time counts."""
+        if self.unanswerable is None:
+            self.unanswerable, self.unanswered_in = error, node.partition("/")[0]
+
+    def must_go_on(self) -> None:
+        """Raise what the world could not answer before: whoever caught that, nothing goes on after it."""
+        if self.unanswerable is not None:
+            raise self.unanswerable
 
     def new_id(self, prefix: str) -> str:
         """An id that depends on nothing but the seed and how many were made before."""
@@ -67,7 +78,7 @@ class RunContext:
         self.resources: dict[str, Any] = {}
         self.recursion_limit = graph.recursion_limit
         self.invocation = 0
-        self.culprit: str | None = None  # the node that failed last
+        self.failure: tuple[Exception, str] | None = None  # the first of an invocation, and its node
         self.paused: dict[str, str] = {}  # LangGraph task id → node, of visits that paused
         self.questions: dict[str, tuple[str, Any]] = {}  # interrupt id → node, value
         self.jumps: dict[str, str] = {}  # LangGraph task id → fallback node
@@ -100,6 +111,7 @@ class RunContext:
             Exception: the answer is an error.
         """
         simulation = self.simulation
+        simulation.must_go_on()
         effect = dataclasses.replace(effect, node=self.prefix + node)
         started = simulation.now
         call = simulation.trace.call(effect, started)
@@ -115,7 +127,7 @@ class RunContext:
         except BaseException as raised:
             error = raised
             if isinstance(raised, WorldError):
-                simulation.unanswerable = simulation.unanswerable or raised
+                simulation.give_up(raised, effect.node)
             raise
         finally:
             now = simulation.now

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from json import dumps
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from urllib.parse import parse_qsl, urlsplit
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -160,6 +162,21 @@ class HTTPCall(Effect):
         return {**super().request(), **self.args}
 
 
+def http_call(method: str, url: str, *, json: Any = None, hint: str = "") -> HTTPCall:
+    """An HTTP request with all its `args`; the query of the URL stands apart from it."""
+    parts = urlsplit(url)
+    address = parts._replace(query="", fragment="").geturl()
+    args = {
+        "method": method,
+        "url": address,
+        "query": dict(parse_qsl(parts.query, keep_blank_values=True)),
+        "json": json,
+        "headers": {},
+        "text": "" if json is None else dumps(json, ensure_ascii=False),
+    }
+    return HTTPCall(name=address, args=args, hint=hint)
+
+
 @dataclass(frozen=True)
 class HTTPReply:
     """An HTTP answer. `json` is the parsed body where it is JSON; header names are in lower case."""
@@ -242,8 +259,8 @@ class World(Protocol):
         """
         ...
 
-    def has_answer(self, effect: Effect, state: State) -> bool:
-        """Whether `answer` would find one; uses nothing up (a pause without an answer is no error)."""
+    def has_answers(self, effects: Sequence[Effect], state: State) -> bool:
+        """Whether `answer` would find one for each; uses nothing up (a pause without an answer is no error)."""
         ...
 
     async def mcp_tools(self, endpoint: MCPEndpoint) -> Sequence[ToolSpec]:

@@ -20,7 +20,7 @@ from harness.graph.build import build, follows_all_edges, record_routes
 from harness.graph.context import RunContext, Simulation
 from harness.graph.effects import HumanCall
 from harness.graph.model import START, Graph
-from harness.graph.plain import plain
+from harness.graph.plain import plain, told
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,27 @@ class Conversation:
 
         Pauses are answered by the world's people as long as they have answers, unless `ask` is False.
         """
+        return self._recorded(await self._send(value, ask=ask))
+
+    async def resume(self, value: Any, *, ask: bool = True) -> Ending:
+        """Answer the pending pause, or all of them if there are several, and go on."""
+        return self._recorded(await self._resume(value, ask=ask))
+
+    def _recorded(self, ending: Ending) -> Ending:
+        error = ending.error
+        told_error = None if error is None else {"type": type(error).__name__, "message": told(error)}
+        self.run.simulation.trace.record(
+            "end",
+            self.run.now,
+            graph=self.run.prefix,
+            status=ending.status,
+            output=plain(ending.output),
+            error=told_error,
+            node=ending.node,
+        )
+        return ending
+
+    async def _send(self, value: Any, *, ask: bool) -> Ending:
         self.run.simulation.trace.record("input", self.run.now, graph=self.run.prefix, value=plain(value))
         try:
             update = await self.graph.lifecycle.accept(value, self.run) or {}
@@ -97,13 +118,11 @@ class Conversation:
         if not self._started:
             update = self._begun_with(update)
             self._started = True
-        self.run.culprit = None
         if follows_all_edges(self.graph, START):
             record_routes(self.run, self.graph.edges_from(START))
         return await self._until_end(dict(update), ask=ask)
 
-    async def resume(self, value: Any, *, ask: bool = True) -> Ending:
-        """Answer the pending pause, or all of them if there are several, and go on."""
+    async def _resume(self, value: Any, *, ask: bool) -> Ending:
         self.run.simulation.trace.record("resume", self.run.now, graph=self.run.prefix, value=plain(value))
         if not self.run.questions:
             return await self._failed(NotInterrupted("nothing to resume: the run is not interrupted"), None)
@@ -138,7 +157,7 @@ class Conversation:
             try:
                 answers = await self._ask()
             except Exception as error:
-                return await self._failed(error, next(iter(self.run.questions.values()))[0])
+                return await self._failed(error, self.run.failure[1] if self.run.failure else None)
             if answers is None:
                 return ending
             given = Command(resume=answers)
@@ -149,11 +168,15 @@ class Conversation:
             pause: HumanCall(node=self.run.prefix + node, name=node, args=_question(value))
             for pause, (node, value) in self.run.questions.items()
         }
-        if not all(self.run.world.has_answer(call, self.state) for call in calls.values()):
+        if not self.run.world.has_answers(list(calls.values()), self.state):
             return None
         answers: dict[str, Any] = {}
         for pause, call in calls.items():
-            reply = await self.run.perform(call, self.state, call.name)
+            try:
+                reply = await self.run.perform(call, self.state, call.name)
+            except Exception as error:
+                self.run.failure = (error, call.name)
+                raise
             answers[pause] = await self.graph.lifecycle.answer(reply, self.run)
         return answers
 
@@ -161,6 +184,7 @@ class Conversation:
         run = self.run
         run.invocation += 1
         run.questions.clear()
+        run.failure = None
         config: Any = {
             "configurable": {"thread_id": run.thread_id},
             "recursion_limit": run.recursion_limit,
@@ -171,7 +195,9 @@ class Conversation:
                     state.pop("__interrupt__", None)
                     self.state = state
         except Exception as raised:
-            return await self._failed(run.simulation.unanswerable or raised, run.culprit)
+            # Of nodes that fail side by side, LangGraph raises any; the first is the one to tell.
+            error, node = run.failure or (raised, None)
+            return await self._failed(run.simulation.unanswerable or error, node)
         if run.simulation.unanswerable is not None:
             # Something in between caught the error; it ends the run all the same.
             return await self._failed(run.simulation.unanswerable, None)
@@ -188,7 +214,7 @@ class Conversation:
 
     async def _failed(self, error: Exception, node: str | None) -> Ending:
         if isinstance(error, WorldError):
-            return Ending("failed", self.state, None, error, node)
+            return Ending("failed", self.state, None, error, self.run.simulation.unanswered_in or node)
         try:
             rescued = await self.graph.lifecycle.rescue(error, self.run)
             if rescued is None:

@@ -6,7 +6,8 @@ Events are mappings with `event` and `at` (virtual seconds since the run began):
     node_pause   node, values                 node_end     node, update, latency
     node_error   node, type, message          route        source, target, condition
     call         call, kind, name, node, …    answer       call, ok, latency, value | error
-    warning      text                         input, end   what went in, how it ended
+    input        value                        resume       value
+    end          status, output, error, node  warning      text
 
 Node and route events also say `graph`: "" for the top graph, the path of nodes that leads to it (`outer/`)
 for a nested one; the `node` of a call is its full path. `call` numbers the effects. The request of a model
@@ -21,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.graph.effects import Effect, LLMReply
-from harness.graph.plain import plain
+from harness.graph.plain import plain, told
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -45,6 +46,8 @@ class Trace:
         """Record that an effect was asked for; returns its number."""
         self._calls += 1
         request = effect.recorded()
+        if "args" in request:
+            request["args"] = plain(request["args"])
         if "messages" in request:
             request["messages"] = tuple(request["messages"])
         self.record(
@@ -63,8 +66,8 @@ class Trace:
     ) -> None:
         """Record the answer to an effect."""
         if error is not None:
-            told = {"type": type(error).__name__, "message": str(error)}
-            self.record("answer", at, call=call, ok=False, latency=latency_s, error=told)
+            failure = {"type": type(error).__name__, "message": told(error)}
+            self.record("answer", at, call=call, ok=False, latency=latency_s, error=failure)
             return
         said = value.as_mapping() if hasattr(value, "as_mapping") else value
         data: dict[str, Any] = {"value": plain(said)}

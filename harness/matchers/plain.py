@@ -7,7 +7,6 @@ when the argument is malformed.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -191,7 +190,7 @@ def kind_of(value: Any) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # not NaN
 
 
 def shown(value: Any) -> str:

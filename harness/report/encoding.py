@@ -14,11 +14,12 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
-def as_json(value: Any, depth: int = 0) -> Any:
+def as_json(value: Any, inside: tuple[int, ...] = ()) -> Any:
     """The value as JSON data with mapping keys sorted.
 
     NaN and infinities become null, lone surrogates visible escapes, sets sorted lists, and whatever else
-    JSON has no form for its text (without memory addresses). Below 100 levels, cycles among them, "…".
+    JSON has no form for its text (without memory addresses). What contains itself, or stands below 100
+    levels, is "…".
     """
     if value is None or isinstance(value, bool):
         return value
@@ -28,15 +29,16 @@ def as_json(value: Any, depth: int = 0) -> Any:
         return int(value) if value.bit_length() < _MAX_BITS else hex(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
-    if depth >= _MAX_DEPTH:
+    if id(value) in inside or len(inside) >= _MAX_DEPTH:
         return "…"
+    inside = (*inside, id(value))
     if isinstance(value, Mapping):
-        items = {_text(key): as_json(item, depth + 1) for key, item in value.items()}
+        items = {_text(key): as_json(item, inside) for key, item in value.items()}
         return dict(sorted(items.items()))
     if isinstance(value, Set):
-        return sorted((as_json(item, depth + 1) for item in value), key=encode)
+        return sorted((as_json(item, inside) for item in value), key=encode)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
-        return [as_json(item, depth + 1) for item in value]
+        return [as_json(item, inside) for item in value]
     return _text(value)
 
 

@@ -110,6 +110,9 @@ class Turn(World):
         if self.written("input", "resume") == ["input", "resume"]:
             message = "a turn has an input or resumes, not both"
             raise mistaken(Mistake(message, ("resume",), True, code="conflicting-keys"))
+        if self.written("hooks"):
+            message = "hooks are installed for the whole conversation: write them beside 'turns'"
+            raise mistaken(Mistake(message, ("hooks",), True, code="conflicting-keys"))
         return self
 
 

@@ -8,6 +8,7 @@ Runs are synchronous from outside; each has a loop, a clock, a world and a seed 
 from __future__ import annotations
 
 import asyncio
+import copy
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from harness.dialects.load import load_graph
+from harness.dialects.load import dialect_of, load_graph
 from harness.dialects.request import LoadRequest
 from harness.errors import HarnessError, ManifestError, SourceError
 from harness.graph import observe
@@ -25,7 +26,7 @@ from harness.graph.context import Simulation
 from harness.graph.effects import LLMCall
 from harness.graph.messages import to_messages
 from harness.graph.model import Graph
-from harness.graph.plain import plain
+from harness.graph.plain import plain, told
 from harness.graph.run import Conversation, Ending
 from harness.graph.trace import Event, Trace
 from harness.scenario.checks.run import run_checks
@@ -80,25 +81,30 @@ def _outcomes(scenario: Scenario, settings: Settings) -> Iterator[Outcome]:
 
 def play(scenario: Scenario, settings: Settings, *, seed: int) -> Played:
     """Run a scenario once, in virtual time and with the network closed."""
-    try:
-        graph = load_graph(load_request(scenario, settings), scenario.dialect)
-    except SourceError as error:
-        return Played(_refused(error))
+    played: list[Played] = []
+    graph = None
     with closed_network():
+        try:
+            graph = load_graph(load_request(scenario, settings), scenario.dialect)
+        except SourceError as error:
+            return Played(_refused(error))
         try:
             with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
                 # Not as the result of `run`: asyncio would make a text of it, for nothing.
-                played: list[Played] = []
                 runner.run(_play(scenario, settings, graph, seed, played))
-                return played[0]
-        except HarnessError as error:
-            return Played(Observed(status="failed", error=_error(error, None, None)), graph=graph)
-        except Exception as error:
-            # A fault of ours must not take the other scenarios with it; it is told as what it is.
-            observed = Observed(status="failed", error=_error(error, None, None))
-            return Played(
-                replace(observed, error={**(observed.error or {}), "code": "harness-broke"}), graph=graph
-            )
+        except (Exception, SystemExit) as error:
+            if not played:
+                return _broken(error, graph)
+        return played[0]
+
+
+def _broken(error: BaseException, graph: Graph) -> Played:
+    """What is told when a run did not come to an end."""
+    told_as = _error(error, None, None)
+    if not isinstance(error, HarnessError):
+        # A fault of ours must not take the other scenarios with it; it is told as what it is.
+        told_as = {**told_as, "code": "harness-broke"}
+    return Played(Observed(status="failed", error=told_as), graph=graph)
 
 
 def load_request(scenario: Scenario, settings: Settings) -> LoadRequest:
@@ -141,17 +147,15 @@ class _Play:
         self.simulation = Simulation(self.world, seed)
         self.conversation = Conversation(graph, self.simulation, single=not scenario.conversation)
         self.turns: list[Observed] = []
+        self.graded: list[tuple[Observed, Expectations]] = []
 
     async def run(self) -> Played:
         whole = Observed()
         try:
-            try:
-                async with asyncio.timeout(self.scenario.timeout_s + JUST_PAST_S):
-                    ending = await self._conversation()
-            except TimeoutError:
-                ending = None
+            ending = await self._in_time()
             whole = self._observed(self.simulation.trace.events, 0.0, ending)
-            await self._grade(whole)
+            for observed, expect in [*self.graded, (whole, self.scenario.expect)]:
+                await self._grade(observed, expect)
         except ManifestError as error:
             whole = _refused(error)
         finally:
@@ -164,12 +168,26 @@ class _Play:
         whole.warnings = [*(str(warning) for warning in self.graph.warnings), *whole.warnings]
         return Played(whole, self.turns, self.graph, self.simulation.trace)
 
+    async def _in_time(self) -> Ending | None:
+        """How the conversation ended, or None when its time ran out."""
+        try:
+            async with asyncio.timeout(self.scenario.timeout_s + JUST_PAST_S):
+                return await self._conversation()
+        except TimeoutError:
+            self.simulation.trace.record("end", self.simulation.now, graph="", status="timeout")
+            unanswerable = self.simulation.unanswerable
+            if unanswerable is None:
+                return None
+            node = self.simulation.unanswered_in
+            return Ending("failed", self.conversation.state, error=unanswerable, node=node)
+
     async def _conversation(self) -> Ending:
+        self.world.put_in_front(self.scenario.turns[0].world)
         try:
             await self.conversation.prepare()
         except ManifestError:
             raise
-        except HarnessError as error:
+        except Exception as error:
             return Ending("failed", {}, error=error)
         ending = Ending("completed", {})
         for turn in self.scenario.turns:
@@ -180,19 +198,22 @@ class _Play:
 
     async def _turn(self, turn: Turn) -> Ending:
         first, began = len(self.simulation.trace.events), self.simulation.now
-        self.world.put_in_front(turn.world)
+        if turn is not self.scenario.turns[0]:
+            self.world.put_in_front(turn.world)
         ending: Ending | None = None
         try:
             if turn.resume is not MISSING:
-                ending = await self.conversation.resume(turn.resume)
+                ending = await self.conversation.resume(copy.deepcopy(turn.resume))
             else:
-                ending = await self.conversation.send(None if turn.input is MISSING else turn.input)
+                ending = await self.conversation.send(
+                    None if turn.input is MISSING else copy.deepcopy(turn.input)
+                )
             return ending
         finally:
             if self.scenario.conversation:
                 observed = self._observed(self.simulation.trace.events[first:], began, ending)
-                await self._grade(observed, turn.expect)
                 self.turns.append(observed)
+                self.graded.append((observed, turn.expect or Expectations()))
 
     def _observed(self, events: Sequence[Event], began: float, ending: Ending | None) -> Observed:
         """What happened in these events; without an ending, the time ran out."""
@@ -213,9 +234,11 @@ class _Play:
             calls=observe.calls(events),
         )
 
-    async def _grade(self, observed: Observed, expect: Expectations | None = None) -> None:
-        """Have a model grade the output, for each item of `judge`."""
-        expect = self.scenario.expect if expect is None else expect
+    async def _grade(self, observed: Observed, expect: Expectations) -> None:
+        """Have a model grade the output, for each item of `judge`.
+
+        It is asked when everything is over, and is no part of what is judged: calls, usage and latency.
+        """
         for index, item in enumerate(expect.values.get("judge", ())):
             messages = to_messages(judge_messages(item["rubric"], observed.output))
             call = LLMCall(name=item["model"], messages=tuple(messages))
@@ -239,7 +262,7 @@ def _error(error: BaseException, node: str | None, graph: Graph | None) -> dict[
     return {
         "type": type(error).__name__,
         "code": getattr(error, "code", None) if isinstance(error, HarnessError) else None,
-        "message": str(error),
+        "message": told(error),
         "node": node,
         "where": str(span) if span is not None else None,
     }
@@ -259,7 +282,7 @@ def _base(scenario: Scenario, repeat: int, observed: Observed) -> Outcome:
         suite=shown_path(scenario.file),
         scenario=scenario.name,
         manifest=shown_path(scenario.manifests[0]),
-        dialect=scenario.dialect or "",
+        dialect=_dialect(scenario),
         agent=scenario.agent or "",
         observed=observed,
         verdict="failed",
@@ -270,6 +293,14 @@ def _base(scenario: Scenario, repeat: int, observed: Observed) -> Outcome:
         seed=scenario.seed + repeat,
         span=scenario.span,
     )
+
+
+def _dialect(scenario: Scenario) -> str:
+    """The dialect's name as far as it can be told of a scenario that was not run."""
+    try:
+        return scenario.dialect or dialect_of(scenario.manifests[0]).name
+    except SourceError:
+        return "unknown"
 
 
 def _outcome(scenario: Scenario, repeat: int, played: Played, wall_s: float) -> Outcome:

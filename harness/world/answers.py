@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,7 +18,9 @@ def answer_of(stub: Stub, kind: str) -> Answer:
     """The answer a stub gives to an effect of this kind, with its virtual latency."""
     if stub.error is not None:
         return Answer(error=to_exception(stub.error), latency_s=stub.latency_s)
-    return Answer(value=_FORMS.get(kind, _returned)(stub.answer), latency_s=stub.latency_s)
+    # A copy: who gets it may change it, and the stub may answer again.
+    said = copy.deepcopy(dict(stub.answer))
+    return Answer(value=_FORMS.get(kind, _returned)(said), latency_s=stub.latency_s)
 
 
 def compact_json(value: Any) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.graph.effects import Answer, Effect, HTTPReply, LLMReply
-from harness.matchers.glob import last_part_matches
+from harness.matchers.glob import last_part_matches, name_matches
 from harness.world.failures import to_exception
 from harness.world.mcp_sdk import MCPResult
 from harness.world.spec import Fault
@@ -17,9 +17,18 @@ class Faults:
     """The faults of one run. Each counts the effects it could have hit."""
 
     def __init__(self, faults: Sequence[Fault], seed: int) -> None:
-        self._faults = faults
-        self._seen = [0] * len(faults)
-        self._random = [random.Random(f"{seed}/{index}") for index in range(len(faults))]
+        self._seed = seed
+        self._faults: list[Fault] = []
+        self._seen: list[int] = []
+        self._random: list[random.Random] = []
+        self.add(faults)
+
+    def add(self, faults: Sequence[Fault]) -> None:
+        """Add a turn's faults; they count from here."""
+        for fault in faults:
+            self._random.append(random.Random(f"{self._seed}/{len(self._faults)}"))
+            self._faults.append(fault)
+            self._seen.append(0)
 
     def strike(self, effect: Effect) -> list[Fault]:
         """The faults that hit this effect. Every matching effect is counted, hit or not."""
@@ -30,7 +39,7 @@ class Faults:
             return False
         if fault.node is not None and not last_part_matches(fault.node, effect.node):
             return False
-        if fault.name is not None and not last_part_matches(fault.name, effect.name):
+        if fault.name is not None and not name_matches(effect.kind, fault.name, effect.name):
             return False
         self._seen[index] += 1
         if fault.nth is not None:
@@ -42,9 +51,10 @@ class Faults:
 
 def refusal(faults: Sequence[Fault]) -> Answer | None:
     """The answer of a fault that is an error: the effect then never reaches who would have answered."""
+    latency_s = sum(fault.latency_s or 0.0 for fault in faults)
     for fault in faults:
         if fault.error is not None:
-            return Answer(error=to_exception(fault.error), latency_s=fault.latency_s or 0.0)
+            return Answer(error=to_exception(fault.error), latency_s=latency_s)
     return None
 
 

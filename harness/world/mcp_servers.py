@@ -35,9 +35,12 @@ class MCPServers:
         self._sessions = AsyncExitStack()
 
     def put_in_front(self, servers: Mapping[str, MCPServer]) -> None:
-        """Add servers, or more stubs in front of the tools of servers that are there."""
+        """Add servers, or more stubs in front of the tools of servers that are there.
+
+        A turn's latency and error count from there on; tools it adds to a server in use are not listed again.
+        """
         for name, server in servers.items():
-            self._servers.setdefault(name, server)
+            self._servers[name] = server
             for tool in server.tools:
                 known = self._stubs.get((name, tool.name))
                 if known is None:
@@ -55,6 +58,9 @@ class MCPServers:
     async def call(self, effect: MCPCall, state: State) -> Answer:
         """Call a tool through the protocol; a scripted server answers from its stubs."""
         opened = self._open[effect.server]
+        error = self._servers[effect.server].error if effect.server in self._servers else None
+        if error is not None:
+            return Answer(error=to_exception(error))
         asking = _asking.set((effect, state))
         try:
             with _real_wait_if(opened.real):
@@ -87,7 +93,7 @@ class MCPServers:
             if stub is None:
                 request = f"MCP tool {tool!r} of server {name!r} with {args!r}"
                 raise UnscriptedCall(request, stubs.nearest(effect, state), f"add a stub under `mcp.{name}`")
-            await asyncio.sleep(server.latency_s + stub.latency_s)
+            await asyncio.sleep(self._servers[name].latency_s + stub.latency_s)
             return _result(stub)
 
         return fake_session(name, tools, answer)

@@ -10,17 +10,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.errors import UnscriptedCall
+from harness.errors import UnscriptedCall, WorldError
 from harness.graph.callables import call_with
 from harness.graph.effects import Answer, Effect, LLMCall, MCPCall, MCPEndpoint, ToolCall, ToolSpec
 from harness.graph.messages import message_text
 from harness.graph.model import State
-from harness.source.imports import import_object
+from harness.source.imports import ImportProblem, import_object
 from harness.source.suggest import did_you_mean
 from harness.world.answers import answer_of
 from harness.world.faults import Faults, distorted, refusal
 from harness.world.mcp_servers import MCPServers
-from harness.world.spec import Entry, WorldSpec
+from harness.world.spec import Entry, Stub, WorldSpec
 from harness.world.stubs import StubList
 
 # The scenario keys that map a name to who answers for it, and the kind of effect they answer.
@@ -32,6 +32,9 @@ ENTRY_KINDS = {
     "retrieval": "retrieval",
 }
 LIST_KINDS = ("llm", "http", "human")
+
+Layer = StubList | str | bool
+"""Who answers for a name: stubs, the callable at a dotted path, or (True) the one the manifest names."""
 
 
 class ScriptedWorld:
@@ -47,12 +50,13 @@ class ScriptedWorld:
         self._folders = folders
         self._faults = Faults(spec.faults, seed)
         self._lists = {kind: StubList(getattr(spec, kind), kind) for kind in LIST_KINDS}
-        self._entries: dict[tuple[str, str], _Answerer] = {}
+        self._entries: dict[tuple[str, str], list[Layer]] = {}
         self._mcp = MCPServers()
         self._add_entries(spec)
 
     def put_in_front(self, spec: WorldSpec) -> None:
-        """Add a turn's world in front of what is there; its faults are not added again."""
+        """Add a turn's world in front of what is there."""
+        self._faults.add(spec.faults)
         for kind, stubs in self._lists.items():
             stubs.put_in_front(getattr(spec, kind))
         self._add_entries(spec)
@@ -61,11 +65,8 @@ class ScriptedWorld:
         for kind, key in ENTRY_KINDS.items():
             entries: Mapping[str, Entry] = getattr(spec, key)
             for name, entry in entries.items():
-                known = self._entries.get((kind, name))
-                if known is None:
-                    self._entries[kind, name] = _Answerer(entry, f"{key}.{name}")
-                else:
-                    known.put_in_front(entry)
+                layer: Layer = entry.real or StubList(entry.stubs, f"{key}.{name}")
+                self._entries.setdefault((kind, name), []).insert(0, layer)
         self._mcp.put_in_front(spec.mcp)
 
     async def answer(self, effect: Effect, state: State) -> Answer:
@@ -83,49 +84,68 @@ class ScriptedWorld:
     async def _answered(self, effect: Effect, state: State) -> Answer:
         if isinstance(effect, MCPCall):
             return await self._mcp.call(effect, state)
-        stubs = self._stubs_for(effect)
-        stub = stubs.take(effect, state) if stubs else None
-        if stub is not None:
-            return answer_of(stub, effect.kind)
-        real = self._real_for(effect)
-        if real is not None:
-            return await _really(real)
-        nearest = stubs.nearest(effect, state) if stubs else None
+        for layer in self._layers(effect):
+            if isinstance(layer, StubList):
+                stub = layer.take(effect, state)
+                if stub is not None:
+                    return answer_of(stub, effect.kind)
+            elif (real := self._real(layer, effect)) is not None:
+                return await _really(real)
+        found = [
+            near for stubs in self._stubs_for(effect) if (near := stubs.nearest(effect, state)) is not None
+        ]
+        nearest = min(found, key=lambda near: len(near.reasons)) if found else None
         hint = ", ".join(filter(None, (self._hint(effect), effect.hint)))
         raise UnscriptedCall(request_text(effect), nearest, hint)
 
-    def has_answer(self, effect: Effect, state: State) -> bool:
-        """Whether a stub or the real thing would answer; uses nothing up."""
-        stubs = self._stubs_for(effect)
-        return (stubs is not None and stubs.peek(effect, state) is not None) or self._real_for(
-            effect
-        ) is not None
+    def has_answers(self, effects: Sequence[Effect], state: State) -> bool:
+        """Whether stubs would answer all of these, each stub as often as it may; uses nothing up."""
+        taken: list[tuple[StubList, Stub]] = []
+        try:
+            for effect in effects:
+                found = next(
+                    (
+                        (stubs, stub)
+                        for stubs in self._stubs_for(effect)
+                        if (stub := stubs.take(effect, state))
+                    ),
+                    None,
+                )
+                if found is None:
+                    return False
+                taken.append(found)
+            return True
+        finally:
+            for stubs, stub in taken:
+                stubs.put_back(stub)
 
-    def _stubs_for(self, effect: Effect) -> StubList | None:
+    def _stubs_for(self, effect: Effect) -> list[StubList]:
+        return [layer for layer in self._layers(effect) if isinstance(layer, StubList)]
+
+    def _layers(self, effect: Effect) -> Sequence[Layer]:
+        """Who could answer, in order: stub lists, and True or a dotted path for the real thing."""
         if effect.kind in self._lists:
-            return self._lists[effect.kind]
-        answerer = self._answerer(effect)
-        return answerer.stubs if answerer else None
-
-    def _answerer(self, effect: Effect) -> _Answerer | None:
+            return [self._lists[effect.kind]]
         found = self._entries.get((effect.kind, effect.name))
         if found is None and isinstance(effect, ToolCall):
             found = self._entries.get((effect.kind, effect.alias))
-        return found
+        if found is not None:
+            return found
+        # Local sub-agents, scripts and what the dialect itself provides run for real by default.
+        native = isinstance(effect, ToolCall) and effect.native
+        return [True] if native or effect.kind in ("agent", "script") else []
 
-    def _real_for(self, effect: Effect) -> Callable[[], Awaitable[Any]] | None:
-        answerer = self._answerer(effect)
-        if answerer is None:
-            # Local sub-agents, scripts and what the dialect itself provides run for real by default.
-            native = isinstance(effect, ToolCall) and effect.native
-            return effect.real if native or effect.kind in ("agent", "script") else None
-        if isinstance(answerer.real, str):
-            return self._imported(answerer.real, effect)
-        return effect.real if answerer.real else None
+    def _real(self, layer: str | bool, effect: Effect) -> Callable[[], Awaitable[Any]] | None:
+        if not isinstance(layer, str):
+            return effect.real
+        try:
+            target = import_object(layer, self._folders)
+        except ImportProblem as error:
+            # The scenario's own mistake: no node may take it for a failure of its tool.
+            raise WorldError(f"`{effect.name}` cannot be real: {error}") from None
 
-    def _imported(self, dotted: str, effect: Effect) -> Callable[[], Awaitable[Any]]:
         async def call() -> Any:
-            return await call_with(import_object(dotted, self._folders), effect.args)
+            return await call_with(target, effect.args)
 
         return call
 
@@ -134,7 +154,7 @@ class ScriptedWorld:
         if key is None:
             return f"add a stub under `{effect.kind}:`"
         names = [name for kind, name in self._entries if kind == effect.kind]
-        near = did_you_mean(effect.name, names) if names else ""
+        near = did_you_mean(effect.name, names) if names and effect.name not in names else ""
         return f"add `{effect.name}` under `{key}:`" + (f" ({near})" if near else "")
 
     async def mcp_tools(self, endpoint: MCPEndpoint) -> Sequence[ToolSpec]:
@@ -149,24 +169,13 @@ class ScriptedWorld:
     def unused(self) -> list[str]:
         """One text for each stub that is left over."""
         left = [text for stubs in self._lists.values() for text in stubs.unused()]
-        left += [text for answerer in self._entries.values() for text in answerer.stubs.unused()]
+        for layers in self._entries.values():
+            left += [text for stubs in layers if isinstance(stubs, StubList) for text in stubs.unused()]
         return left + self._mcp.unused()
 
     async def close(self) -> None:
         """Close the MCP sessions. Call it in the task that opened them."""
         await self._mcp.close()
-
-
-class _Answerer:
-    """Who answers for one name."""
-
-    def __init__(self, entry: Entry, title: str) -> None:
-        self.real = entry.real
-        self.stubs = StubList(entry.stubs, title)
-
-    def put_in_front(self, entry: Entry) -> None:
-        self.real = entry.real or (self.real if not entry.stubs else False)
-        self.stubs.put_in_front(entry.stubs)
 
 
 async def _really(real: Callable[[], Awaitable[Any]]) -> Answer:

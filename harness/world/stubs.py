@@ -48,10 +48,9 @@ class StubList:
         live.used += 1
         return live.stub
 
-    def peek(self, effect: Effect, state: State) -> Stub | None:
-        """What `take` would give, without using it."""
-        live = self._first(effect, state)
-        return live.stub if live else None
+    def put_back(self, stub: Stub) -> None:
+        """Undo one `take` of a stub."""
+        next(live for live in self._live if live.stub is stub).used -= 1
 
     def _first(self, effect: Effect, state: State) -> _Live | None:
         asked = _Asked(effect, state)

@@ -64,14 +64,14 @@ def test_the_first_stub_with_uses_left_answers():
 def test_a_stub_answers_when_all_its_matchers_hold(matchers, holds):
     world = ScriptedWorld(replies(reply("x", **matchers)))
     effect = llm(tools=(ToolSpec("t", "", {}),))
-    assert world.has_answer(effect, {"n": 3}) is holds
+    assert world.has_answers([effect], {"n": 3}) is holds
 
 
 def test_a_node_matcher_without_a_slash_looks_at_the_last_part():
     world = ScriptedWorld(replies(reply("x", nodes=("inner",)), reply("y", nodes=("outer/inner",))))
     assert ask(world, llm(node="outer/inner")).value.text == "x"
     assert ask(world, llm(node="outer/inner")).value.text == "y"
-    assert not world.has_answer(llm(node="inner"), {})
+    assert not world.has_answers([llm(node="inner")], {})
 
 
 def test_args_match_as_subsets_with_value_matchers():

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.errors import HarnessError
 from harness.graph.context import NodeContext
-from harness.graph.effects import HTTPCall
+from harness.graph.effects import http_call
 
 
 class RemoteAgentError(HarnessError):
@@ -32,11 +32,8 @@ async def ask(agent_id: str, url: str, text: str, ctx: NodeContext) -> str | Non
         "parts": [{"kind": "text", "text": text}],
     }
     request = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
-    call = HTTPCall(
-        name=url,
-        args={"method": "POST", "url": url, "json": request},
-        hint=f"or answer for the agent under `agents: {{{agent_id}: …}}`",
-    )
+    hint = f"or answer for the agent under `agents: {{{agent_id}: …}}`"
+    call = http_call("POST", url, json=request, hint=hint)
     reply = await ctx.perform(call)
     if reply.status >= 400 or not isinstance(reply.json, Mapping):
         raise RemoteAgentError(f"agent '{agent_id}' answers with status {reply.status}: {reply.text[:200]}")
@@ -52,7 +49,9 @@ def _text(result: Any) -> str | None:
         return None
     if result.get("kind") == "message":
         return _joined(result.get("parts", ()))
-    status = result.get("status", {})
+    status = result.get("status")
+    if not isinstance(status, Mapping):
+        raise RemoteAgentError(f"an answer that is neither a message nor a task: {result}")
     if status.get("state") == "failed":
         raise RemoteAgentError(_joined(status.get("message", {}).get("parts", ())) or "the task failed")
     for artifact in result.get("artifacts", ()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from harness.errors import Span
 from harness.expressions.cel import compile as compile_cel
 from harness.graph.context import NodeContext, RunContext
 from harness.graph.effects import MCPEndpoint
+from harness.graph.messages import MessageLog
 from harness.graph.model import State
 
 CallAgent = Callable[[str, NodeContext], Awaitable[str | None]]
@@ -78,6 +80,13 @@ class Session:
     hooks: Hooks
     tools: ToolRegistry
     invocation: dict[str, Any] = field(default_factory=dict)
+    shown: dict[str, Any] = field(default_factory=dict)
+
+    def shown_to_hooks(self, name: str, definition: Any) -> Any:
+        """A part of the manifest as this run's hooks see it: a copy of their own."""
+        if name not in self.shown:
+            self.shown[name] = definition.model_copy(deep=True)
+        return self.shown[name]
 
     @classmethod
     def of(cls, run: RunContext) -> Session:
@@ -87,11 +96,14 @@ class Session:
 
 
 def hook_state(state: State) -> dict[str, Any]:
-    """The state as hooks see it: a dict, `messages` a list of copies they may change."""
-    plain = dict(state)
-    if "messages" in plain:
-        plain["messages"] = [
-            message.model_copy() if hasattr(message, "model_copy") else message
-            for message in plain["messages"]
-        ]
-    return plain
+    """The state as hooks see it: a dict of copies they may change, `messages` a list."""
+    return {name: _copied(value) for name, value in state.items()}
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, MessageLog):
+        return [message.model_copy(deep=True) for message in value]
+    try:
+        return copy.deepcopy(value)
+    except Exception:  # a hook left something that cannot be copied, such as a lock
+        return value

@@ -122,9 +122,11 @@ async def _ask_model(
     reference = args.llm or manifest.default_llm
     assert reference is not None  # checked when the manifest was compiled
     llm = visit.agent.llms[reference.id]
+    model, params = visit.session.invocation.get("models", {}).get(llm.id, (llm.model_name, {}))
     call = LLMCall(
-        name=visit.session.invocation.get("models", {}).get(llm.id, llm.model_name),
+        name=model,
         provider=llm.provider,
+        params=params,
         messages=tuple(messages),
         tools=tuple(bound_specs(tools)),
         response_format=args.response_format.model_dump(by_alias=True) if args.response_format else None,

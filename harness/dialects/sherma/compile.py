@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -43,12 +44,16 @@ def load(request: LoadRequest) -> Graph:
     Raises:
         ManifestError: with everything wrong that was found.
     """
+    if len(request.paths) > 1:
+        text = "a sherma manifest stands alone: only the first of several files can be one"
+        raise ManifestError(Problem("several-manifests", text, request.named_at))
     document = substitute(_document(request), request.env)
     try:
         manifest = validate(doc.Manifest, document)
     except ManifestError as error:
         # A key that is missing may be there, misspelt.
-        raise ManifestError([*error.problems, *_unknown_keys(document)]) from None
+        problems = [*error.problems, *_unknown_keys(document)]
+        raise ManifestError([_without_values(problem, request.env) for problem in problems]) from None
     name = chosen_agent(manifest, document, request.agent)
     rules = Rules(manifest, name, document)
     sections = _Sections(request, document, manifest)
@@ -57,7 +62,19 @@ def load(request: LoadRequest) -> Graph:
     if sections.problems:
         raise ManifestError(sections.problems)
     warnings = [*_unknown_keys(document), *rules.warnings()]
+    if request.agent is not None and request.agent != name:
+        text = f"agent '{request.agent}' is not in the manifest; its only agent '{name}' is run"
+        warnings.append(Problem("other-agent", text, document.span(("agents",)), severity="warning"))
     return _graph(agent, document, warnings)
+
+
+def _without_values(problem: Problem, env: Mapping[str, str]) -> Problem:
+    """The problem with the values of variables, which may be secrets, replaced by their names."""
+    message = problem.message
+    for name, value in env.items():
+        if len(value) > 3:
+            message = message.replace(value, f"${{{name}}}")
+    return replace(problem, message=message)
 
 
 def _document(request: LoadRequest) -> Document:
@@ -219,8 +236,7 @@ class _Sections:
                 where = self.document.span(("sub_agents", at, "yaml_path"))
                 with self._collecting():
                     path = self.request.resolve(declared.yaml_path, where)
-            inner = self.request.beside(path, declared.id) if path is not None else None
-            agents[declared.id] = sub_agent(declared, inner, imported, load)
+            agents[declared.id] = sub_agent(declared, self.request, path, imported, load)
         return agents
 
     def mcp_servers(self) -> tuple[MCPDeclaration, ...]:
@@ -273,7 +289,11 @@ def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Gra
         Node(node.name, node.type, around(node, BODIES[node.type]), document.span((*places, at)))
         for at, node in enumerate(definition.graph.nodes)
     ]
-    nodes += [_injected(node) for node in definition.graph.nodes if wants_tool_node(node, definition.graph)]
+    nodes += [
+        _injected(node, document.span((*places, at)))
+        for at, node in enumerate(definition.graph.nodes)
+        if wants_tool_node(node, definition.graph)
+    ]
     edges, routers = edges_and_routers(agent, document)
     limit = definition.langgraph_config.recursion_limit if definition.langgraph_config else None
     return Graph(
@@ -292,12 +312,12 @@ def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Gra
     )
 
 
-def _injected(node: Any) -> Node:
+def _injected(node: Any, span: Span) -> Node:
     """spec: "Auto-injected tool_node": serves every registered tool."""
     definition = graph_doc.ToolNodeNode(
         name=tool_node_name(node), type="tool_node", args=graph_doc.ToolNode()
     )
-    return Node(definition.name, "tool_node", around(definition, BODIES["tool_node"]))
+    return Node(definition.name, "tool_node", around(definition, BODIES["tool_node"]), span)
 
 
 def _channels(definition: doc.Agent) -> Iterator[Channel]:

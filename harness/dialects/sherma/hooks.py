@@ -156,7 +156,7 @@ class AfterInterruptContext(_AtNode):
 
 @dataclass
 class ChatModelCreateContext:
-    """A model is declared. A `chat_model` set here is noted, but models are the world's."""
+    """A model is declared. `model_name` and `kwargs` may be changed; the world answers, not `chat_model`."""
 
     llm_id: str
     provider: str
@@ -272,9 +272,12 @@ class Hooks:
             method = getattr(executor, point, None)
             if method is None:
                 continue
-            result = method(context)
-            if inspect.isawaitable(result):
-                result = await result
+            try:
+                result = method(context)
+                if inspect.isawaitable(result):
+                    result = await result
+            except SystemExit as stop:
+                raise RuntimeError(f"hook {point} called sys.exit({stop.code!r})") from None
             if result is not None:
                 context = result
         return context

@@ -22,6 +22,7 @@ from harness.errors import HarnessError, ManifestError, Problem, WorldError
 from harness.graph.context import NodeContext, RunContext
 from harness.graph.messages import to_messages
 from harness.graph.model import Lifecycle, State
+from harness.matchers.json_schema import schema_errors
 from harness.source.models import describe
 from harness.source.suggest import did_you_mean
 
@@ -94,14 +95,16 @@ class _Boundary:
         for tool in (*skill_tools(skills), *(tool for skill in fetched for tool in skill.tools)):
             session.tools.add(tool)
 
-    async def _models(self, hooks: hook.Hooks) -> dict[str, str]:
-        """spec: on_chat_model_create. A hook may rename a model; who answers is up to the world."""
+    async def _models(self, hooks: hook.Hooks) -> dict[str, tuple[str, dict[str, Any]]]:
+        """spec: on_chat_model_create. A hook may set name and parameters; who answers is up to the world."""
         models = {}
         for llm in self.agent.llms.values():
             made = hook.ChatModelCreateContext(
                 llm.id, llm.provider, llm.model_name, {"model": llm.model_name}
             )
-            models[llm.id] = (await hooks.run("on_chat_model_create", made)).model_name
+            made = await hooks.run("on_chat_model_create", made)
+            params = {key: value for key, value in made.kwargs.items() if key != "model"}
+            models[llm.id] = (made.model_name, params)
         return models
 
     async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
@@ -186,14 +189,10 @@ class _Boundary:
         """spec: DataParts tagged `agent_input` or `agent_output` are validated."""
         if schema is None:
             return
-        from jsonschema import Draft202012Validator
-        from jsonschema.exceptions import best_match
-
         for data in _marked_data(messages, mark):
-            error = best_match(Draft202012Validator(schema).iter_errors(data))
-            if error is not None:
-                title = schema.get("title", mark)
-                raise SchemaValidationError(f"{title}: {error.message} (at {error.json_path})")
+            errors = schema_errors(schema, data)
+            if errors:
+                raise SchemaValidationError(f"{schema.get('title', mark)}: {'; '.join(errors)}")
 
 
 def _marked_data(messages: Any, mark: str) -> Iterator[Any]:

@@ -110,7 +110,7 @@ async def load_skills(visit: Visit) -> Result:
 async def _load_skill(visit: Visit, id_: str, version: str, loaded: Loaded) -> str:
     """The SKILL.md of a skill, its tools noted as loaded; hooks may change what is loaded and its text."""
     hooks = visit.session.hooks
-    info = hook.NodeInfo(visit.node, config=visit.agent.manifest)
+    info = visit.info()
     before = await hooks.run("before_skill_load", hook.BeforeSkillLoadContext(info, id_, version))
     skill = visit.agent.skills.get(before.skill_id, before.version)
     content = await skill.text("SKILL.md", fetcher(visit.ctx))
@@ -130,7 +130,7 @@ async def custom(visit: Visit) -> Result:
     if not hooks:
         return {}
     bundle = registries(visit.session, visit.ctx)
-    info = hook.NodeInfo(visit.node, config=visit.agent.manifest, registries=bundle)
+    info = visit.info(bundle)
     context = hook.NodeExecuteContext(info, visit.node.name, hook_state(visit.state), registries=bundle)
     return (await hooks.run("node_execute", context)).result or {}
 

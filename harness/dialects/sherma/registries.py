@@ -121,6 +121,7 @@ class WorldChatModel(BaseChatModel):
         tools = tuple(_spec(tool["function"]) for tool in kwargs.get("tools", ()))
         call = LLMCall(name=self.model_name, provider=self.provider, messages=tuple(messages), tools=tools)
         message = to_ai_message(await self._ctx.perform(call), self._ctx.new_id)
+        message.id = self._ctx.new_id("message")  # LangChain would draw one
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 

@@ -9,7 +9,7 @@ from harness.dialects.sherma.skills import CardMCPServer, Fetch, Skill, SkillNot
 from harness.dialects.sherma.tools import Tool, mcp_tool, python_tool
 from harness.dialects.sherma.visit import Visit
 from harness.graph.context import NodeContext
-from harness.graph.effects import HTTPCall, MCPEndpoint
+from harness.graph.effects import MCPEndpoint, http_call
 
 
 async def register_tools(visit: Visit, skill: Skill) -> list[str]:
@@ -55,7 +55,7 @@ def fetcher(ctx: NodeContext) -> Fetch:
 
     async def fetch(url: str) -> str:
         hint = f"or give the skill a card in a file: {url}"
-        call = HTTPCall(name=url, args={"method": "GET", "url": url}, hint=hint)
+        call = http_call("GET", url, hint=hint)
         reply = await ctx.perform(call)
         if reply.status >= 400:
             raise SkillNotFound(f"{url} answers with status {reply.status}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,11 @@ class NotCallable(HarnessError):
     code = "agent-object"
 
 
-def sub_agent(declared: doc.SubAgent, manifest: LoadRequest | None, imported: Any, load: Load) -> SubAgent:
-    """A declared sub-agent. `manifest` is set for `yaml_path`, `imported` for `import_path`."""
+def sub_agent(
+    declared: doc.SubAgent, parent: LoadRequest, path: Path | None, imported: Any, load: Load
+) -> SubAgent:
+    """A declared sub-agent. `path` is set for `yaml_path`, `imported` for `import_path`."""
+    manifest = _manifest(declared, parent, path, imported)
     compiled: list[Graph] = []
 
     async def nested(text: str, ctx: NodeContext) -> str | None:
@@ -51,7 +55,7 @@ def sub_agent(declared: doc.SubAgent, manifest: LoadRequest | None, imported: An
                 return await nested(text, ctx)
             if declared.url is not None:
                 return await a2a.ask(declared.id, declared.url, text, ctx)
-            return await _call_object(imported, text, declared, ctx, load)
+            return await _call_object(imported, text, declared)
 
         has_source = manifest is not None or imported is not None or declared.url is not None
         effect = AgentCall(name=declared.id, args={"input": text}, real=real if has_source else None)
@@ -66,13 +70,8 @@ def _last_text(state: Any) -> str | None:
     return message_text(messages[-1]) if messages else None
 
 
-async def _call_object(
-    imported: Any, text: str, declared: doc.SubAgent, ctx: NodeContext, load: Load
-) -> str | None:
-    """Call what `import_path` named: a declarative agent, a LangGraph graph, or a function of the text."""
-    request = _declarative(imported, declared.id)
-    if request is not None:
-        return _last_text((await ctx.run_nested(load(request), text)).state)
+async def _call_object(imported: Any, text: str, declared: doc.SubAgent) -> str | None:
+    """Call what `import_path` named: a LangGraph graph, or a function of the text."""
     if hasattr(imported, "ainvoke"):
         from langchain_core.messages import HumanMessage
 
@@ -87,17 +86,23 @@ async def _call_object(
     )
 
 
-def _declarative(imported: Any, name: str) -> LoadRequest | None:
-    """The manifest of a declarative agent object, sherma's own or of the stand-in's class."""
-    path, text = getattr(imported, "yaml_path", None), getattr(imported, "yaml_content", None)
-    if path is None and text is None:
+def _manifest(
+    declared: doc.SubAgent, parent: LoadRequest, path: Path | None, imported: Any
+) -> LoadRequest | None:
+    """The manifest of a local sub-agent: a file, or that of a declarative agent object. None for the rest.
+
+    Variables, import folders and readable folders are those of the agent that calls.
+    """
+    if path is not None:
+        return parent.beside(path, declared.id)
+    yaml_path, text = getattr(imported, "yaml_path", None), getattr(imported, "yaml_content", None)
+    if yaml_path is None and text is None:
         return None
     base = getattr(imported, "base_path", None)
-    return LoadRequest(
-        paths=(Path(path or name),),
-        agent=getattr(imported, "id", name),
+    return replace(
+        parent.beside(Path(yaml_path or declared.id), getattr(imported, "id", declared.id)),
         hooks=tuple(getattr(imported, "hooks", ())),
-        text=None if path is not None else text,
+        text=None if yaml_path is not None else text,
         base=Path(base) if base is not None else None,
     )
 

@@ -39,12 +39,17 @@ class Visit:
         """The value of a CEL expression on this visit's state."""
         return self.agent.evaluate(expression, self.state, **names)
 
+    def info(self, bundle: Any = None) -> hook.NodeInfo:
+        """What hooks are told of the node."""
+        node = self.session.shown_to_hooks(f"node {self.node.name}", self.node)
+        manifest = self.session.shown_to_hooks("manifest", self.agent.manifest)
+        return hook.NodeInfo(node, config=manifest, registries=bundle)
+
     async def fire(self, point: str, **fields: Any) -> Any:
         """Run the hooks of a point, with the fields its context has beside node and state."""
         context_class = hook.POINTS[point]
-        info = hook.NodeInfo(self.node, config=self.agent.manifest)
         context = context_class(
-            node_context=info, node_name=self.node.name, state=hook_state(self.state), **fields
+            node_context=self.info(), node_name=self.node.name, state=hook_state(self.state), **fields
         )
         return await self.session.hooks.run(point, context)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from harness.matchers.glob import glob_matches, last_part_matches
+from harness.matchers.glob import last_part_matches, name_matches
 from harness.matchers.value import matches
 from harness.scenario.checks.finding import Finding, held, listed, shared
 from harness.scenario.checks.sequence import Pairs, common_subsequence, largest_pairing
@@ -16,9 +16,6 @@ Call = Mapping[str, Any]
 Order = Literal["in_order", "any", "exact"]
 
 OTHER_KEYS: Final = ("node", "args", "ok")
-NAMED_IN_PARTS: Final = ("llm", "script", "human", "retrieval")
-"""Kinds whose name is a model or a node: a glob without a slash is compared with the last part."""
-
 PAIR_UP: Final[Mapping[Order, Callable[..., Pairs]]] = {
     "in_order": common_subsequence,
     "any": largest_pairing,
@@ -77,8 +74,7 @@ def _named(wanted: Call, call: Call) -> bool:
 
 
 def _has_name(kind: str, pattern: str, call: Call) -> bool:
-    same = last_part_matches if kind in NAMED_IN_PARTS else glob_matches
-    return bool(call["kind"] == kind and same(pattern, call.get("name") or ""))
+    return bool(call["kind"] == kind and name_matches(kind, pattern, call.get("name") or ""))
 
 
 def _counts(key: str, call: Call) -> bool:

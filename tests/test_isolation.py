@@ -1,0 +1,214 @@
+"""One run leaves nothing to the next, and nothing that fails is hidden or told differently the next time."""
+
+import textwrap
+
+import pytest
+
+from harness.scenario.load import load_file
+from harness.scenario.run import run_scenario
+
+MANIFEST = """\
+manifest_version: 1
+default_llm: {id: m}
+llms: [{id: m, version: "1.0.0", provider: openai, model_name: gpt-4o}]
+tools: [{id: keep, version: "1.0.0", import_path: parts.keep}]
+hooks: HOOKS
+agents:
+  bot:
+    state:
+      fields:
+        - {name: messages, type: list, default: []}
+        - {name: info, type: dict, default: {n: 0}}
+        - {name: seen, type: int, default: 0}
+        - {name: a, type: str}
+        - {name: b, type: str}
+    graph:
+"""
+
+PARTS = '''
+import asyncio
+import sys
+
+from sherma.hooks import BaseHookExecutor
+
+ROWS = []
+
+
+def keep(row: int) -> list:
+    """Keep a row."""
+    ROWS.append(row)
+    return ROWS
+
+
+class Counts(BaseHookExecutor):
+    async def node_execute(self, ctx):
+        info, metadata = ctx.state["info"], ctx.node_context.node_def.args.metadata
+        info["n"] += 1
+        metadata["runs"] = metadata.get("runs", 0) + 1
+        ctx.result = {"info": info, "seen": metadata["runs"]}
+        return ctx
+
+
+class Asks(BaseHookExecutor):
+    async def node_execute(self, ctx):
+        answer = await ctx.registries.chat_models["m"].ainvoke("hello")
+        ctx.result = {"messages": [answer]}
+        return ctx
+
+
+class Absorbs(BaseHookExecutor):
+    async def node_execute(self, ctx):
+        try:
+            await ctx.registries.chat_models["m"].ainvoke("hello")
+        except Exception:
+            await asyncio.sleep(100)
+        return None
+
+
+class Exits(BaseHookExecutor):
+    async def node_enter(self, ctx):
+        sys.exit(7)
+'''
+
+ONE_NODE = """\
+      entry_point: it
+      nodes: [{name: it, type: custom, args: {metadata: {}}}]
+      edges: []
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    def go(scenario, hooks="[]", graph=ONE_NODE):
+        (tmp_path / "bot.yaml").write_text(MANIFEST.replace("HOOKS", hooks) + graph, encoding="utf-8")
+        (tmp_path / "parts.py").write_text(PARTS, encoding="utf-8")
+        file = tmp_path / "bot.scenario.yaml"
+        text = "harness: 1\nmanifest: bot.yaml\nscenarios:\n  - name: it\n" + textwrap.indent(
+            scenario, "    "
+        )
+        file.write_text(text, encoding="utf-8")
+        [scenario] = load_file(file).scenarios
+        return run_scenario(scenario)
+
+    return go
+
+
+def test_what_a_hook_changes_is_as_it_was_in_the_next_run(run):
+    first, second = run("input: {info: {n: 0}}\nrepeat: 2\n", "[{import_path: parts.Counts}]")
+    assert first.observed.state["info"] == second.observed.state["info"] == {"n": 1}
+    assert first.observed.state["seen"] == second.observed.state["seen"] == 1
+
+
+def test_ids_of_messages_a_hook_asked_for_come_from_the_seed(run):
+    scenario = "input: hi\nllm: [{reply: hello, times: any}]\n"
+    first, second = (run(scenario, "[{import_path: parts.Asks}]")[0] for _ in range(2))
+    assert first.observed.state == second.observed.state
+    assert first.digest == second.digest
+
+
+def test_a_call_nobody_answers_ends_the_run_though_a_hook_absorbs_it_and_waits(run):
+    [outcome] = run("expect: {status: timeout}\n", "[{import_path: parts.Absorbs}]")
+    assert outcome.verdict == "error"
+    assert outcome.observed.error["type"] == "UnscriptedCall"
+    assert outcome.observed.error["node"] == "it"
+
+
+def test_a_hook_that_exits_fails_its_node_and_not_the_harness(run):
+    [outcome] = run("input: hi\n", "[{import_path: parts.Exits}]")
+    assert "sys.exit(7)" in outcome.observed.error["message"]
+
+
+PARALLEL = """\
+      nodes:
+        - {name: left, type: set_state, args: {values: {a: state.gone_left}}}
+        - {name: right, type: set_state, args: {values: {b: state.gone_right}}}
+      edges: [{source: __start__, target: left}, {source: __start__, target: right}]
+"""
+
+
+def test_of_nodes_that_fail_side_by_side_the_first_is_told_every_time(run):
+    errors = [run("input: hi\n", graph=PARALLEL)[0].observed.error for _ in range(12)]
+    assert {error["node"] for error in errors} == {"left"}
+    assert all("gone_left" in error["message"] for error in errors)
+
+
+def test_the_digest_tells_how_a_run_ended(run):
+    digests = {
+        run(f"input: hi\nllm: [{{reply: {word}}}]\n", "[{import_path: parts.Asks}]")[0].digest
+        for word in "ab"
+    }
+    assert len(digests) == 2
+
+
+TOOLS = """\
+      entry_point: ask
+      nodes:
+        - name: ask
+          type: call_llm
+          args:
+            prompt: [{role: messages, content: state.messages}]
+            tools: [{id: keep}]
+            state_updates: {messages: '[llm_response]'}
+      edges: []
+"""
+
+
+def test_a_stand_in_that_cannot_be_imported_is_the_scenario_s_fault_and_told_as_that(run):
+    scenario = (
+        "input: hi\ntools: {keep: {real: parts.kepe}}\nllm: [{tool_calls: [{name: keep, args: {row: 1}}]}]\n"
+    )
+    [outcome] = run(scenario, graph=TOOLS)
+    assert outcome.verdict == "error"
+    assert "parts.kepe" in outcome.observed.error["message"]
+    assert "keep" in outcome.observed.error["message"]
+
+
+def test_a_turn_s_real_tool_stands_in_front_of_the_scenario_s_stubs(run):
+    scenario = textwrap.dedent(
+        """\
+        tools: {keep: {return: stubbed}}
+        turns:
+          - {input: one, llm: [{tool_calls: [{name: keep, args: {row: 1}}]}, done]}
+          - {input: two, tools: {keep: real}, llm: [{tool_calls: [{name: keep, args: {row: 2}}]}, done]}
+          - input: three
+            tools: {keep: [{times: 1, return: once}]}
+            llm: [{tool_calls: [{name: keep, args: {row: 3}}]}, {tool_calls: [{name: keep, args: {row: 4}}]}, done]
+        """
+    )
+    [outcome] = run(scenario, graph=TOOLS)
+    answers = [
+        message["content"] for message in outcome.observed.state["messages"] if message["type"] == "tool"
+    ]
+    assert answers == ["stubbed", "[2]", "once", "[2, 4]"]
+
+
+def test_a_turn_s_faults_count_from_that_turn(run):
+    scenario = textwrap.dedent(
+        """\
+        llm: [{reply: fine, times: any}]
+        turns:
+          - {input: one}
+          - {input: two, faults: [{effect: llm, nth: 1, error: server_error}], expect: {status: failed}}
+        expect: {status: failed}
+        """
+    )
+    [outcome] = run(scenario, graph=TOOLS)
+    assert outcome.passed, outcome.checks
+
+
+def test_a_judge_is_no_part_of_what_it_judges(run):
+    scenario = textwrap.dedent(
+        """\
+        llm:
+          ask: [fine]
+          judge: [{json: {grade: 0.9, reason: polite}, latency: 3}]
+        input: hi
+        expect:
+          judge: [{rubric: It is polite., model: gpt-4o, threshold: 0.8}]
+          call_counts: {llm: 1}
+          usage: {llm_calls: 1}
+          checks: [{that: latency.total == 0.0}]
+        """
+    )
+    [outcome] = run(scenario, graph=TOOLS)
+    assert outcome.passed, [check for check in outcome.checks if not check.passed]
