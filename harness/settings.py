@@ -87,10 +87,11 @@ def _project_file(folder: Path) -> Path | None:
 
 def _table(project: Path) -> Mapping[str, Any]:
     try:
-        tool = tomllib.loads(project.read_text(encoding="utf-8")).get("tool", {})
+        document = tomllib.loads(project.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise FormatError(Problem("bad-settings", f"{project.name} cannot be read: {error}")) from None
-    table = tool.get("harness", {})
+    tool = document.get("tool", {})
+    table = tool.get("harness", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
         raise FormatError(Problem("bad-settings", f"[tool.harness] in {project.name} must be a table"))
     return table

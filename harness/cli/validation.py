@@ -12,8 +12,10 @@ from harness.dialects.request import LoadRequest
 from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.scenario.load import SUFFIXES, discover, load_file
 from harness.scenario.model import Scenario
+from harness.scenario.names import unknown_names
+from harness.scenario.run import load_request
 from harness.settings import Settings
-from harness.source.document import shown_path, similar_path
+from harness.source.document import shown_path
 
 
 @dataclass
@@ -65,7 +67,15 @@ class Circumstances:
         """What a manifest's front end is asked for. The command line's values win over those of scenarios."""
         users = self.users.get(path.resolve(), [])
         env = {name: value for user in users for name, value in user.env.items()}
-        beside = (path.parent, *(user.file.parent for user in users), *self.settings.pythonpath)
+        known = {user.file.parent.resolve() for users in self.users.values() for user in users}
+        above = sorted(folder for folder in known if path.resolve().is_relative_to(folder))
+        beside = (
+            path.parent,
+            *(user.file.parent for user in users),
+            *self.settings.pythonpath,
+            *above,
+            Path.cwd(),
+        )
         folders = tuple(dict.fromkeys(folder.resolve() for folder in beside))
         return LoadRequest((path,), agent, {**env, **self.env}, folders, (), self.settings.allow_paths)
 
@@ -83,20 +93,31 @@ def problems(files: Files, circumstances: Circumstances) -> Iterator[tuple[Path 
 
 
 def of_scenarios(path: Path, circumstances: Circumstances) -> Iterator[Problem]:
-    """What is wrong with a scenario file, manifests that are not there included."""
+    """What is wrong with a scenario file, and with the manifests its scenarios run."""
     try:
         loaded = load_file(path)
     except FormatError as error:
         yield from error.problems
         return
+    found: dict[Problem, None] = {}
     for scenario in loaded.scenarios:
         circumstances.used_by(scenario)
-        for manifest in scenario.manifests:
-            if not manifest.is_file() and scenario.expect.values.get("status") != "invalid":
-                near = similar_path(manifest)
-                hint = f"did you mean '{shown_path(near)}'?" if near else ""
-                text = f"the manifest {shown_path(manifest)} of '{scenario.name}' is not there"
-                yield Problem("missing-file", text, scenario.span, hint)
+        if scenario.expect.values.get("status") != "invalid":
+            found |= dict.fromkeys(_of_scenario(scenario, circumstances))
+    yield from (_with_option(problem) for problem in found)
+
+
+def _of_scenario(scenario: Scenario, circumstances: Circumstances) -> Iterator[Problem]:
+    """What is wrong with the manifest as this scenario uses it, and with the names it expects there."""
+    request = load_request(scenario, circumstances.settings)
+    request = replace(request, env={**request.env, **circumstances.env})
+    try:
+        graph = load_graph(request, scenario.dialect)
+    except ManifestError as error:
+        yield from error.problems
+        return
+    yield from graph.warnings
+    yield from unknown_names(scenario, graph)
 
 
 def of_manifest(path: Path, circumstances: Circumstances) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -96,7 +97,7 @@ def load_graph(request: LoadRequest, dialect: str | None = None) -> Graph:
         ManifestError: the manifest is refused.
     """
     stamps = tuple(_stamp(path) for path in request.paths)
-    key = _Key(request, dialect, stamps)
+    key = _Key(request, dialect, stamps, os.getcwd())
     return _load(key)
 
 
@@ -115,6 +116,7 @@ class _Key:
     request: LoadRequest
     dialect: str | None
     stamps: tuple[tuple[int, int], ...]
+    here: str  # what relative paths are relative to
 
     def __hash__(self) -> int:
         env = tuple(sorted(self.request.env.items()))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.graph.run import Ending
 
 # Sub-agents that call each other for ever are stopped here.
-MAX_NESTING = 20
+MAX_NESTING = 10
 
 
 class NestingError(RunError):

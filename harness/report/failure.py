@@ -34,9 +34,8 @@ def failure_text(outcome: Outcome) -> str:
 def failed_checks(outcome: Outcome) -> str:
     """The names of the checks that failed, or what kept the scenario from being judged, on one line."""
     if outcome.verdict == "error":
-        return printable(
-            (outcome.observed.error or {}).get("message") or outcome.reason or "could not be judged"
-        )
+        message = (outcome.observed.error or {}).get("message") or outcome.reason or "could not be judged"
+        return printable(message.splitlines()[0])
     return ", ".join(printable(check.name) for check in outcome.checks if not check.passed)
 
 
@@ -139,4 +138,6 @@ def rerun_command(outcome: Outcome) -> str:
     more = [f"seed {outcome.seed}"]
     more += [f"repeat {outcome.repeat}"] if outcome.repeat else []
     more += [f"variant {outcome.variant}"] if outcome.variant else []
-    return printable(f"pytest {shlex.quote(outcome.id)}  # {', '.join(more)}")
+    # pytest reads `::` and `[` in an id as its own.
+    program = "harness run" if any(mark in outcome.scenario for mark in ("::", "[")) else "pytest"
+    return printable(f"{program} {shlex.quote(outcome.id)}  # {', '.join(more)}")

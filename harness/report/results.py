@@ -99,20 +99,22 @@ class ResultsWriter:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        self._home = Path.cwd()  # a tool may change the current folder
         self._file: BinaryIO | None = None
         self._summary: dict[str, Any] | None = None
 
     @property
     def path(self) -> Path:
         """Where results.jsonl is."""
-        return self.folder / RESULTS
+        return self._home / self.folder / RESULTS
 
     def __enter__(self) -> Self:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            self._file = _opened_alone(self.path)
             for name in _FILES:
-                (self.folder / name).unlink(missing_ok=True)
-            self._file = self.path.open("wb")
+                if name != RESULTS:
+                    (self.folder / name).unlink(missing_ok=True)
         except OSError as error:
             raise _unwritable(self.folder, error) from error
         return self
@@ -146,9 +148,29 @@ class ResultsWriter:
             self._file.close()
             self._file = None
         self._summary = summarise(read_lines(self.path))
-        write_text(self.folder / "summary.json", encode(self._summary, indent=2) + "\n")
-        write_text(self.folder / "summary.md", markdown(self._summary))
+        write_text(self._home / self.folder / "summary.json", encode(self._summary, indent=2) + "\n")
+        write_text(self._home / self.folder / "summary.md", markdown(self._summary))
         return self._summary
+
+
+def _opened_alone(path: Path) -> BinaryIO:
+    """The file, empty, and locked against other runs until it is closed or the process ends."""
+    file = path.open("ab")
+    try:
+        import fcntl
+    except ImportError:  # not a POSIX system: nothing to lock with
+        pass
+    else:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            text = f"another run is writing to the report folder {path.parent}"
+            raise FormatError(
+                Problem("report-folder", text, None, "give one of them another folder")
+            ) from None
+    file.truncate(0)
+    return file
 
 
 def write_text(path: Path, text: str) -> None:

@@ -83,7 +83,8 @@ def play(scenario: Scenario, settings: Settings, *, seed: int) -> Played:
     """Run a scenario once, in virtual time and with the network closed."""
     played: list[Played] = []
     graph = None
-    with closed_network():
+    home = os.getcwd()
+    with closed_network() as refused:
         try:
             graph = load_graph(load_request(scenario, settings), scenario.dialect)
         except SourceError as error:
@@ -95,6 +96,10 @@ def play(scenario: Scenario, settings: Settings, *, seed: int) -> Played:
         except (Exception, SystemExit) as error:
             if not played:
                 return _broken(error, graph)
+        finally:
+            os.chdir(home)  # a tool may have left it
+        # Code that catches what the closed network raises passes unnoticed otherwise.
+        played[0].whole.warnings += refused
         return played[0]
 
 
@@ -124,11 +129,13 @@ def load_request(scenario: Scenario, settings: Settings) -> LoadRequest:
 def import_folders(scenario: Scenario, settings: Settings) -> tuple[Path, ...]:
     """Where Python modules come from: beside the scenario, beside the manifest, and what the settings add."""
     folders = (scenario.file.parent, *(path.parent for path in scenario.manifests), *settings.pythonpath)
-    return tuple(dict.fromkeys(_resolved(folder) for folder in folders))
+    here = os.getcwd()
+    return tuple(dict.fromkeys(_resolved(folder, here) for folder in folders))
 
 
 @lru_cache(maxsize=1024)
-def _resolved(folder: Path) -> Path:
+def _resolved(folder: Path, _here: str) -> Path:
+    """The folder without links; a relative one depends on where we are."""
     return folder.resolve()
 
 

@@ -7,9 +7,9 @@ datagrams. It does nothing while no scenario runs.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from harness.errors import HarnessError
 
@@ -21,6 +21,7 @@ REFUSED = frozenset(
         "socket.gethostbyaddr",
         "socket.sendto",
         "socket.sendmsg",
+        "socket.getnameinfo",
     }
 )
 
@@ -32,21 +33,26 @@ class NetworkClosed(HarnessError, OSError):
 
 
 class _Gate:
-    """How many scenarios keep the network closed; the hook is installed with the first."""
+    """How many scenarios keep the network closed, and what was refused; the hook is installed with the first."""
 
     closed = 0
     installed = False
+    refused: ClassVar[dict[str, None]] = {}
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
     if _Gate.closed and event in REFUSED:
         where = next((str(arg) for arg in args if isinstance(arg, (tuple, str, bytes))), "somewhere")
-        raise NetworkClosed(f"the network is closed during a scenario, and something tried {event} {where}")
+        text = f"the network is closed during a scenario, and something tried {event} {where}"
+        _Gate.refused[text] = None
+        raise NetworkClosed(text)
 
 
 @contextmanager
-def closed_network() -> Iterator[None]:
-    """Refuse connections from this process while inside.
+def closed_network() -> Iterator[Mapping[str, None]]:
+    """Refuse connections from this process while inside; child processes are not covered.
+
+    Gives the texts of what was refused so far, each once, in order.
 
     Raises (in whoever tries): NetworkClosed, which is an OSError too.
     """
@@ -54,7 +60,8 @@ def closed_network() -> Iterator[None]:
         sys.addaudithook(_hook)
         _Gate.installed = True
     _Gate.closed += 1
+    _Gate.refused.clear()
     try:
-        yield
+        yield _Gate.refused
     finally:
         _Gate.closed -= 1

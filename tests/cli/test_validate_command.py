@@ -122,7 +122,8 @@ def test_scenarios_in_the_same_call_give_variables_and_folders_of_modules(invoke
         "a.scenario.yaml",
         "harness: 1\nmanifest: agents/asking.yaml\nenv: {MODEL: tiny}\nscenarios: [{name: any}]\n",
     )
-    assert invoke("validate", ".").exit_code == 0
+    together = invoke("validate", ".")
+    assert together.exit_code == 0, together.output
     alone = invoke("validate", "agents")
     assert alone.exit_code == 2
     assert "MODEL" in alone.stdout
