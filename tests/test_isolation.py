@@ -1,5 +1,6 @@
 """One run leaves nothing to the next, and nothing that fails is hidden or told differently the next time."""
 
+import os
 import textwrap
 
 import pytest
@@ -212,3 +213,19 @@ def test_a_judge_is_no_part_of_what_it_judges(run):
     )
     [outcome] = run(scenario, graph=TOOLS)
     assert outcome.passed, [check for check in outcome.checks if not check.passed]
+
+
+def test_a_refused_connection_is_told_though_the_tool_swallows_it(run, tmp_path):
+    scenario = "input: hi\ntools: {keep: {real: calls.home}}\n"
+    scenario += "llm: [{tool_calls: [{name: keep, args: {row: 1}}]}, done]\n"
+    (tmp_path / "calls.py").write_text(
+        "import os, socket\n\n\ndef home(row):\n"
+        "    os.chdir('/')\n"
+        "    try:\n        socket.create_connection(('127.0.0.1', 9))\n"
+        "    except OSError:\n        return 'never mind'\n"
+    )
+    here = os.getcwd()
+    [outcome] = run(scenario, graph=TOOLS)
+    assert outcome.passed
+    assert any("127.0.0.1" in warning for warning in outcome.observed.warnings)
+    assert os.getcwd() == here

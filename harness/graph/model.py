@@ -134,7 +134,6 @@ class Graph:
     recursion_limit: int = 25
     may_pause: bool = True
     warnings: tuple[Problem, ...] = ()
-    source: str = ""
 
     def edges_from(self, source: str) -> tuple[Edge, ...]:
         """The edges that leave a node, in the order they were declared."""

@@ -12,12 +12,11 @@ import copy
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from harness.dialects.load import dialect_of, load_graph
+from harness.dialects.load import load_graph
 from harness.dialects.request import LoadRequest
 from harness.errors import HarnessError, ManifestError, SourceError
 from harness.graph import observe
@@ -28,29 +27,17 @@ from harness.graph.messages import to_messages
 from harness.graph.model import Graph
 from harness.graph.plain import plain, told
 from harness.graph.run import Conversation, Ending
-from harness.graph.trace import Event, Trace
-from harness.scenario.checks.run import run_checks
+from harness.graph.trace import Event
 from harness.scenario.judge import judge_messages, read_grade
+from harness.scenario.judging import Played, outcome_of, skipped
 from harness.scenario.model import MISSING, Expectations, Scenario, Turn
-from harness.scenario.outcome import CheckResult, Observed, Outcome
-from harness.scenario.verdict import judged
+from harness.scenario.outcome import Observed, Outcome
 from harness.settings import Settings
-from harness.source.document import shown_path
 from harness.world.network import closed_network
 from harness.world.scripted import ScriptedWorld
 
 # A run that takes exactly its timeout is in time.
 JUST_PAST_S = 1e-6
-
-
-@dataclass
-class Played:
-    """What a run did: as a whole, and turn by turn."""
-
-    whole: Observed
-    turns: list[Observed] = field(default_factory=list)
-    graph: Graph | None = None
-    trace: Trace | None = None
 
 
 def run_scenario(
@@ -71,12 +58,12 @@ def run_scenario(
 
 def _outcomes(scenario: Scenario, settings: Settings) -> Iterator[Outcome]:
     if scenario.skip is not None:
-        yield _skipped(scenario)
+        yield skipped(scenario)
         return
     for repeat in range(scenario.repeat):
         began = time.perf_counter()
         played = play(scenario, settings, seed=scenario.seed + repeat)
-        yield _outcome(scenario, repeat, played, time.perf_counter() - began)
+        yield outcome_of(scenario, repeat, played, time.perf_counter() - began)
 
 
 def play(scenario: Scenario, settings: Settings, *, seed: int) -> Played:
@@ -277,88 +264,3 @@ def _error(error: BaseException, node: str | None, graph: Graph | None) -> dict[
 
 def _refused(error: SourceError) -> Observed:
     return Observed(status="invalid", error=_error(error, None, None))
-
-
-def _skipped(scenario: Scenario) -> Outcome:
-    outcome = _base(scenario, 0, Observed(status="skipped"))
-    return replace(outcome, verdict="skipped", reason=scenario.skip or "")
-
-
-def _base(scenario: Scenario, repeat: int, observed: Observed) -> Outcome:
-    return Outcome(
-        suite=shown_path(scenario.file),
-        scenario=scenario.name,
-        manifest=shown_path(scenario.manifests[0]),
-        dialect=_dialect(scenario),
-        agent=scenario.agent or "",
-        observed=observed,
-        verdict="failed",
-        score=0.0,
-        weight=scenario.weight,
-        tags=list(scenario.tags),
-        repeat=repeat,
-        seed=scenario.seed + repeat,
-        span=scenario.span,
-    )
-
-
-def _dialect(scenario: Scenario) -> str:
-    """The dialect's name as far as it can be told of a scenario that was not run."""
-    try:
-        return scenario.dialect or dialect_of(scenario.manifests[0]).name
-    except SourceError:
-        return "unknown"
-
-
-def _outcome(scenario: Scenario, repeat: int, played: Played, wall_s: float) -> Outcome:
-    """The outcome of one run: its checks, its score, its verdict."""
-    checks, of_turns = _checks(scenario, played)
-    judgement = judged(
-        checks,
-        played.whole,
-        scenario.expect,
-        timeout_s=scenario.timeout_s,
-        pass_score=scenario.pass_score,
-        turns=of_turns,
-    )
-    outcome = replace(
-        _base(scenario, repeat, played.whole),
-        verdict=judgement.verdict,
-        score=judgement.score,
-        latency_penalty=judgement.latency_penalty,
-        checks=checks,
-        wall=wall_s,
-    )
-    if played.graph is not None:
-        outcome.dialect, outcome.agent = played.graph.dialect, played.graph.name
-        outcome.shape = observe.shape(played.graph)
-    if played.trace is not None:
-        outcome.coverage = observe.coverage(played.trace.events)
-        outcome.digest = played.trace.digest()
-    if scenario.xfail is not None and outcome.verdict != "passed":
-        outcome.verdict, outcome.reason = "skipped", f"expected to fail: {scenario.xfail}"
-    return outcome
-
-
-def _checks(
-    scenario: Scenario, played: Played
-) -> tuple[list[CheckResult], list[tuple[Observed, Expectations]]]:
-    """The checks of the turns, named `turn 1: path`, and those of the whole."""
-    if not scenario.conversation:
-        return run_checks(scenario.expect, played.whole, allow_unused=scenario.allow_unused), []
-    checks: list[CheckResult] = []
-    of_turns = []
-    status: Any = "completed"
-    for number, turn in enumerate(scenario.turns):
-        following = scenario.turns[number + 1 : number + 2]
-        status = "interrupted" if following and following[0].resume is not MISSING else "completed"
-        expect = turn.expect or Expectations()
-        observed = played.turns[number] if number < len(played.turns) else Observed(status="skipped")
-        results = run_checks(expect, observed, allow_unused=True, default_status=status)
-        checks += [replace(check, name=f"turn {number + 1}: {check.name}") for check in results]
-        of_turns.append((observed, expect))
-        status = expect.values.get("status", status)
-    checks += run_checks(
-        scenario.expect, played.whole, allow_unused=scenario.allow_unused, default_status=status
-    )
-    return checks, of_turns

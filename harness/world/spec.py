@@ -7,7 +7,7 @@ docs/scenario-format.md ("The world").
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from harness.errors import Span
@@ -123,7 +123,3 @@ class WorldSpec:
     human: tuple[Stub, ...] = ()
     hooks: tuple[str, ...] = ()
     faults: tuple[Fault, ...] = ()
-
-    def is_empty(self) -> bool:
-        """Nothing is scripted at all."""
-        return not any(getattr(self, f.name) for f in fields(self))

@@ -180,3 +180,21 @@ def test_wrong_arguments_are_told_with_a_suggestion(invoke, write, tmp_path, arg
 def test_the_installed_command_leaves_with_the_same_code(harness, write, counter):
     write("counter.yaml", counter.replace("entry_point: add", "entry_point: ad"))
     assert harness("validate", "counter.yaml").returncode == 2
+
+
+def test_the_manifest_a_scenario_runs_is_checked_and_the_names_it_expects_there(invoke, write, asking):
+    write("asking.yaml", asking)
+    scenario = (
+        "harness: 1\nmanifest: asking.yaml\nenv: {MODEL: tiny}\nscenarios: [{name: a, expect: EXPECT}]\n"
+    )
+    write("a.scenario.yaml", scenario.replace("EXPECT", "{never: [aks], latency: {nodes: {ask: 1}}}"))
+    warned = invoke("validate", "a.scenario.yaml")
+    assert warned.exit_code == 0
+    assert "never names 'aks'" in warned.stdout
+    assert "did you mean 'ask'?" in warned.stdout
+    write("asking.yaml", asking.replace("entry_point: ask", "entry_point: aks"))
+    refused = invoke("validate", "a.scenario.yaml")
+    assert refused.exit_code == 2
+    assert "entry point 'aks'" in refused.stdout
+    write("a.scenario.yaml", scenario.replace("EXPECT", "{status: invalid}"))
+    assert invoke("validate", "a.scenario.yaml").exit_code == 0

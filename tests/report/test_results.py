@@ -1,5 +1,6 @@
 import json
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -198,3 +199,10 @@ def test_results_that_are_not_there_are_an_error(tmp_path):
     with pytest.raises(FormatError, match="cannot read the results") as caught:
         list(read_lines(tmp_path / "nowhere"))
     assert caught.value.code == "results-missing"
+
+
+def test_a_folder_another_run_is_writing_to_is_refused(tmp_path: Path) -> None:
+    with ResultsWriter(tmp_path), pytest.raises(FormatError, match="another run"), ResultsWriter(tmp_path):
+        pass
+    with ResultsWriter(tmp_path):
+        pass

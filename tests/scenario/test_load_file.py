@@ -13,6 +13,7 @@ import pytest
 from harness.errors import FormatError
 from harness.scenario.load import discover, load_file
 from harness.scenario.model import MISSING, Scenario
+from harness.world.spec import WorldSpec
 
 Load = Callable[[str], tuple[Scenario, ...]]
 
@@ -48,7 +49,7 @@ def test_a_scenario_with_nothing_said_has_the_defaults_of_the_table(load: Load) 
     assert scenario.tags == ()
     assert scenario.description == ""
     assert not scenario.allow_unused
-    assert scenario.world.is_empty()
+    assert scenario.world == WorldSpec()
     assert scenario.expect.values == {}
     assert not scenario.conversation
     assert [turn.input for turn in scenario.turns] == [MISSING]

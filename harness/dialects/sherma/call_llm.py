@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from harness.dialects.sherma import graph_document as doc
-from harness.dialects.sherma.registries import to_ai_message
+from harness.dialects.sherma.reply import to_ai_message
 from harness.dialects.sherma.section import Ref
 from harness.dialects.sherma.skills import Loaded
 from harness.dialects.sherma.tools import Tool, ToolNotFound, as_tool_of_ours, bound_specs, distinct

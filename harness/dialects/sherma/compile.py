@@ -308,7 +308,6 @@ def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Gra
         # A hook may pause a node by itself.
         may_pause=bool(agent.hooks) or any(node.kind == "interrupt" for node in nodes),
         warnings=tuple(warnings),
-        source=document.file,
     )
 
 

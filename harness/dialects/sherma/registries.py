@@ -5,22 +5,22 @@ spec: "node_execute", `NodeExecuteContext`. Models and agents answer from the wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from harness.dialects.sherma.agent import Agent, Session
 from harness.dialects.sherma.document import Prompt
+from harness.dialects.sherma.reply import to_ai_message
 from harness.errors import HarnessError
 from harness.graph.context import NodeContext
-from harness.graph.effects import LLMCall, LLMReply, ToolSpec
+from harness.graph.effects import LLMCall, ToolSpec
 from harness.source.suggest import did_you_mean
 
 
@@ -127,27 +127,3 @@ class WorldChatModel(BaseChatModel):
 
 def _spec(function: Mapping[str, Any]) -> ToolSpec:
     return ToolSpec(function["name"], function.get("description", ""), function.get("parameters", {}))
-
-
-def to_ai_message(reply: LLMReply, new_id: Callable[[str], str]) -> AIMessage:
-    """The message of a model's reply. Tool calls without an id get one."""
-    calls = [
-        {
-            "name": call["name"],
-            "args": dict(call.get("args") or {}),
-            "id": call.get("id") or new_id("call"),
-            "type": "tool_call",
-        }
-        for call in reply.tool_calls
-    ]
-    metadata = {"finish_reason": reply.finish_reason} if reply.finish_reason else {}
-    return AIMessage(
-        content=reply.text, tool_calls=calls, response_metadata=metadata, usage_metadata=_usage(reply.usage)
-    )
-
-
-def _usage(usage: Mapping[str, int]) -> UsageMetadata | None:
-    if not usage:
-        return None
-    given, told = usage.get("input_tokens", 0), usage.get("output_tokens", 0)
-    return UsageMetadata(input_tokens=given, output_tokens=told, total_tokens=given + told)

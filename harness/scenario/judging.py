@@ -1,0 +1,112 @@
+"""From what a run did to its outcome: checks, score, verdict, coverage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from harness.dialects.load import dialect_of
+from harness.errors import SourceError
+from harness.graph import observe
+from harness.graph.model import Graph
+from harness.graph.trace import Trace
+from harness.scenario.checks.run import run_checks
+from harness.scenario.model import MISSING, Expectations, Scenario
+from harness.scenario.outcome import CheckResult, Observed, Outcome
+from harness.scenario.verdict import judged
+from harness.source.document import shown_path
+
+
+@dataclass
+class Played:
+    """What a run did: as a whole, and turn by turn."""
+
+    whole: Observed
+    turns: list[Observed] = field(default_factory=list)
+    graph: Graph | None = None
+    trace: Trace | None = None
+
+
+def skipped(scenario: Scenario) -> Outcome:
+    """The outcome of a scenario that is not to be run."""
+    outcome = _base(scenario, 0, Observed(status="skipped"), None)
+    return replace(outcome, verdict="skipped", reason=scenario.skip or "")
+
+
+def _base(scenario: Scenario, repeat: int, observed: Observed, graph: Graph | None) -> Outcome:
+    return Outcome(
+        suite=shown_path(scenario.file),
+        scenario=scenario.name,
+        manifest=shown_path(scenario.manifests[0]),
+        dialect=graph.dialect if graph is not None else _dialect(scenario),
+        agent=graph.name if graph is not None else scenario.agent or "",
+        observed=observed,
+        verdict="failed",
+        score=0.0,
+        weight=scenario.weight,
+        tags=list(scenario.tags),
+        repeat=repeat,
+        seed=scenario.seed + repeat,
+        span=scenario.span,
+    )
+
+
+def _dialect(scenario: Scenario) -> str:
+    """The dialect's name as far as it can be told of a scenario that was not run."""
+    try:
+        return scenario.dialect or dialect_of(scenario.manifests[0]).name
+    except SourceError:
+        return "unknown"
+
+
+def outcome_of(scenario: Scenario, repeat: int, played: Played, wall_s: float) -> Outcome:
+    """The outcome of one run: its checks, its score, its verdict."""
+    checks, of_turns = _checks(scenario, played)
+    judgement = judged(
+        checks,
+        played.whole,
+        scenario.expect,
+        timeout_s=scenario.timeout_s,
+        pass_score=scenario.pass_score,
+        turns=of_turns,
+    )
+    outcome = replace(
+        _base(scenario, repeat, played.whole, played.graph),
+        verdict=judgement.verdict,
+        score=judgement.score,
+        latency_penalty=judgement.latency_penalty,
+        checks=checks,
+        wall=wall_s,
+    )
+    if played.graph is not None:
+        outcome.shape = observe.shape(played.graph)
+    if played.trace is not None:
+        outcome.coverage = observe.coverage(played.trace.events)
+        outcome.digest = played.trace.digest()
+    if scenario.xfail is not None and outcome.verdict != "passed":
+        outcome.verdict, outcome.reason = "skipped", f"expected to fail: {scenario.xfail}"
+    return outcome
+
+
+def _checks(
+    scenario: Scenario, played: Played
+) -> tuple[list[CheckResult], list[tuple[Observed, Expectations]]]:
+    """The checks of the turns, named `turn 1: path`, and those of the whole."""
+    if not scenario.conversation:
+        return run_checks(scenario.expect, played.whole, allow_unused=scenario.allow_unused), []
+    checks: list[CheckResult] = []
+    of_turns = []
+    status: Any = "completed"
+    for number, turn in enumerate(scenario.turns):
+        following = scenario.turns[number + 1 : number + 2]
+        status = "interrupted" if following and following[0].resume is not MISSING else "completed"
+        expect = turn.expect or Expectations()
+        observed = played.turns[number] if number < len(played.turns) else Observed(status="skipped")
+        results = run_checks(expect, observed, allow_unused=True, default_status=status)
+        checks += [replace(check, name=f"turn {number + 1}: {check.name}") for check in results]
+        of_turns.append((observed, expect))
+        status = expect.values.get("status", status)
+    checks += run_checks(
+        scenario.expect, played.whole, allow_unused=scenario.allow_unused, default_status=status
+    )
+    return checks, of_turns
