@@ -25,10 +25,17 @@ def failure_text(outcome: Outcome) -> str:
     """
     blocks = [
         _header(outcome),
-        *(_check(check) for check in outcome.checks if not check.passed),
+        *(_check(check) for check in _worth_telling(outcome)),
         _run(outcome),
     ]
     return "\n\n".join(blocks)
+
+
+def _worth_telling(outcome: Outcome) -> list[CheckResult]:
+    """The checks that failed; of a manifest that is refused, not those of the run that never was."""
+    failed = [check for check in outcome.checks if not check.passed]
+    status = [check for check in failed if check.name == "status"]
+    return status if status and outcome.observed.status == "invalid" else failed
 
 
 def failed_checks(outcome: Outcome) -> str:
