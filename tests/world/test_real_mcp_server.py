@@ -1,0 +1,61 @@
+"""A scenario may have a real MCP server: it runs as a child process while the virtual clock stands still."""
+
+import json
+import sys
+from pathlib import Path
+
+from harness.scenario.load import load_file
+from harness.scenario.run import run_scenario
+
+SERVER = Path(__file__).with_name("test_mcp_sdk.py")
+
+MANIFEST = """\
+manifest_version: 1
+default_llm: {id: m}
+llms: [{id: m, version: "1.0.0", provider: openai, model_name: x}]
+mcp_servers:
+  - id: weather
+    version: "1.0.0"
+    transport: stdio
+    command: "${PYTHON}"
+    args: ["${SERVER}"]
+    env: {SEASON: winter, PYTHONPATH: "${ROOT}"}
+agents:
+  bot:
+    state: {fields: [{name: messages, type: list, default: []}]}
+    graph:
+      entry_point: ask
+      nodes:
+        - name: ask
+          type: call_llm
+          args:
+            prompt: [{role: messages, content: state.messages}]
+            use_tools_from_registry: true
+            state_updates: {messages: '[llm_response]'}
+      edges: []
+"""
+
+SCENARIO = """\
+harness: 1
+manifest: bot.yaml
+env: ENV
+scenarios:
+  - name: a real server answers
+    input: hi
+    mcp: {weather: real}
+    llm: [{tool_calls: [{name: report, args: {place: Oslo}}], latency: 2}, done]
+    expect:
+      calls: [{mcp: report, ok: true}]
+      checks: [{that: 'latency.total == 2.0'}]
+      state: {messages: {$some: {type: tool, content: {$cel: 'value[0].text.contains("winter")'}}}}
+"""
+
+
+def test_a_real_stdio_server_answers_and_costs_no_virtual_time(tmp_path: Path) -> None:
+    env = {"PYTHON": sys.executable, "SERVER": str(SERVER), "ROOT": str(SERVER.parents[2])}
+    (tmp_path / "bot.yaml").write_text(MANIFEST, encoding="utf-8")
+    file = tmp_path / "bot.scenario.yaml"
+    file.write_text(SCENARIO.replace("ENV", json.dumps(env)), encoding="utf-8")
+    [scenario] = load_file(file).scenarios
+    [outcome] = run_scenario(scenario)
+    assert outcome.passed, outcome
