@@ -12,16 +12,8 @@ from itertools import count
 from typing import Any
 
 from harness.errors import HarnessError, WorldError
-from harness.world.mcp_sdk import (
-    MCPResult,
-    MCPSession,
-    MCPTool,
-    SDKSession,
-    build_server,
-    check_content,
-    connect_memory,
-    request_meta,
-)
+from harness.world.mcp_sdk import SDKSession, build_server, check_content, connect_memory
+from harness.world.mcp_tools import MCPResult, MCPSession, MCPTool, request_meta
 
 Answer = Callable[[str, dict[str, Any]], Awaitable[MCPResult]]
 

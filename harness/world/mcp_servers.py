@@ -16,7 +16,8 @@ from harness.graph.model import State
 from harness.source.suggest import did_you_mean
 from harness.world.failures import to_exception
 from harness.world.mcp_fake import content_result, error_result, fake_session, structured_result, text_result
-from harness.world.mcp_sdk import MCPResult, MCPSession, MCPTool, connect_http, connect_sse, connect_stdio
+from harness.world.mcp_sdk import connect_http, connect_sse, connect_stdio
+from harness.world.mcp_tools import MCPResult, MCPSession, MCPTool
 from harness.world.spec import MCPServer, Stub
 from harness.world.stubs import StubList
 

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from harness.world import mcp_sdk
-from harness.world.mcp_sdk import MCPFailure, MCPResult, MCPSession, MCPTool, SDKSession
+from harness.world.mcp_sdk import SDKSession
+from harness.world.mcp_tools import INVALID_PARAMS, MCPFailure, MCPResult, MCPSession, MCPTool
 
 ROOT = Path(__file__).parents[2]
 TOOLS = [
@@ -165,7 +166,7 @@ def test_errors_look_the_same_over_every_transport(connect):
             assert refused.is_error
             with pytest.raises(MCPFailure, match="Unknown tool: forecast") as raised:
                 await session.call_tool("forecast", {})
-            assert raised.value.code == mcp_sdk.INVALID_PARAMS
+            assert raised.value.code == INVALID_PARAMS
 
     asyncio.run(main())
 

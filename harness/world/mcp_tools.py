@@ -1,0 +1,168 @@
+"""MCP tools, calls and results as plain data, and what a server of them answers. Nothing here knows the SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from harness.errors import WorldError
+
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+
+request_meta: ContextVar[Mapping[str, Any]] = ContextVar("request_meta")
+"""The `_meta` of the tools/call being answered: set for the `call` of a `build_server`, and only there."""
+
+
+@dataclass(frozen=True)
+class MCPTool:
+    """A tool as a server lists it. The schemas are JSON Schema (2020-12 unless they say otherwise)."""
+
+    name: str
+    description: str = ""
+    input_schema: dict[str, Any] = field(default_factory=lambda: {"type": "object"})
+    output_schema: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class MCPResult:
+    """What a tool answered.
+
+    `content`: MCP content blocks, such as `{"type": "text", "text": "calm"}`. `structured`: the
+    structured content, None when there is none. `is_error`: the tool itself reports a failure.
+    """
+
+    content: list[dict[str, Any]]
+    structured: Any | None = None
+    is_error: bool = False
+
+
+class MCPFailure(Exception):
+    """The protocol failed where a tool result was expected: unreachable, closed, refused, malformed.
+
+    `code` is the JSON-RPC error code, None when the peer did not send one.
+    """
+
+    def __init__(self, message: str, code: int | None = None) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+class MCPSession(Protocol):
+    """An initialized client session with one server."""
+
+    async def list_tools(self) -> list[MCPTool]:
+        """Every tool of the server, all pages, in the server's order.
+
+        Raises:
+            MCPFailure: the server refused, or the connection is gone.
+        """
+        ...
+
+    async def call_tool(self, name: str, args: Mapping[str, Any]) -> MCPResult:
+        """The answer of one tool; a tool's own failure is a result with `is_error`.
+
+        Raises:
+            MCPFailure: a protocol error (an unknown tool, an output that breaks its own schema), or
+                the connection is gone.
+        """
+        ...
+
+
+class ToolDesk:
+    """The two requests of a tool server, in wire spelling, for whichever SDK carries them.
+
+    `call` may raise `MCPFailure`, which is a protocol error; any other exception is a tool error with its text.
+    """
+
+    def __init__(
+        self, tools: Sequence[MCPTool], call: Callable[[str, dict[str, Any]], Awaitable[MCPResult]]
+    ) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._validators = {tool.name: _validator(tool) for tool in tools}
+        self._call = call
+
+    def listing(self) -> dict[str, Any]:
+        """The answer to tools/list."""
+        return {"tools": [_tool_to_wire(tool) for tool in self._tools.values()]}
+
+    async def answer(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The answer to tools/call.
+
+        Raises:
+            MCPFailure: the call is to be answered with a protocol error.
+        """
+        name, args = params["name"], params.get("arguments") or {}
+        if name not in self._tools:
+            raise MCPFailure(f"Unknown tool: {name}", INVALID_PARAMS)
+        if refusal := self._refusal(name, args):
+            return _text_error(f"Input validation error: {refusal}")
+        token = request_meta.set(params.get("_meta") or {})
+        try:
+            return _result_to_wire(await self._call(name, args))
+        except MCPFailure:
+            raise
+        except Exception as error:
+            return _text_error(str(error) or type(error).__name__)
+        finally:
+            request_meta.reset(token)
+
+    def _refusal(self, name: str, args: dict[str, Any]) -> str:
+        from jsonschema.exceptions import best_match
+        from referencing.exceptions import Unresolvable
+
+        try:
+            error = best_match(self._validators[name].iter_errors(args))
+        except Unresolvable as missing:
+            return str(missing)
+        return str(error.message) if error is not None else ""
+
+
+def _validator(tool: MCPTool) -> Any:
+    from jsonschema import SchemaError
+    from jsonschema.validators import Draft202012Validator, validator_for
+    from referencing import Registry
+
+    for schema in (tool.output_schema or {}, tool.input_schema):
+        cls = validator_for(schema, default=Draft202012Validator)
+        try:
+            cls.check_schema(schema)
+        except SchemaError as error:
+            raise WorldError(
+                f"tool {tool.name!r} has a schema that is not valid JSON Schema: {error.message}"
+            ) from None
+    # An empty registry: a reference to elsewhere is an error, never a download.
+    return cls(tool.input_schema, registry=Registry())
+
+
+def tool_from_wire(tool: dict[str, Any]) -> MCPTool:
+    """A tool as a server listed it."""
+    # Sorted, because each SDK sends the keys of a schema in an order of its own.
+    schemas = {
+        key: dict(sorted(tool[key].items())) for key in ("inputSchema", "outputSchema") if tool.get(key)
+    }
+    return MCPTool(
+        tool["name"], tool.get("description", ""), schemas.get("inputSchema", {}), schemas.get("outputSchema")
+    )
+
+
+def _tool_to_wire(tool: MCPTool) -> dict[str, Any]:
+    wire: dict[str, Any] = {"name": tool.name, "inputSchema": {"type": "object", **tool.input_schema}}
+    if tool.description:
+        wire["description"] = tool.description
+    if tool.output_schema is not None:
+        wire["outputSchema"] = {"type": "object", **tool.output_schema}
+    return wire
+
+
+def _result_to_wire(result: MCPResult) -> dict[str, Any]:
+    wire: dict[str, Any] = {"content": result.content, "isError": result.is_error}
+    if result.structured is not None:
+        wire["structuredContent"] = result.structured
+    return wire
+
+
+def _text_error(text: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}], "isError": True}
