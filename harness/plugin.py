@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from harness.scenario.outcome import Outcome
     from harness.settings import Settings
 
+# As in harness.scenario.load, which every pytest run would pay for.
 SUFFIXES: Final = (".scenario.yaml", ".scenario.yml")
 LINES: Final = "harness_lines"
 

@@ -52,9 +52,9 @@ def _version(value: int) -> int:
 
 def _dialect(value: str) -> str:
     if value not in DIALECTS:
-        from importlib.metadata import entry_points
+        from harness.dialects.load import dialects
 
-        known = (*DIALECTS, *(point.name for point in entry_points(group="harness.dialects")))
+        known = (*DIALECTS, *(name for name in dialects() if name not in DIALECTS))
         if value not in known:
             raise mistaken(Mistake(f"unknown dialect '{value}'", hint=did_you_mean(value, known)))
     return value

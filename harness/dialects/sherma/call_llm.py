@@ -21,10 +21,10 @@ from harness.graph.messages import MessageLog, to_messages
 async def call_llm(visit: Visit) -> Result:
     """spec: `call_llm`. Prompt, tools, the model (with retries), then `state_updates` on the state before."""
     args: doc.CallLLM = visit.node.args
-    messages = _prompt(visit, args)
+    messages, system = _prompt(visit, args)
     tools = _bound_tools(visit, args)
     if visit.session.hooks:
-        messages, tools = await _before_llm_call(visit, messages, tools)
+        messages, tools = await _before_llm_call(visit, messages, system, tools)
     response = await _ask_model(visit, args, messages, tools)
     if visit.session.hooks:
         response = (await visit.fire("after_llm_call", response=response)).response
@@ -46,17 +46,24 @@ def _plain_calls(response: Any) -> list[Result]:
     return [{"name": call["name"], "args": call["args"], "id": call["id"]} for call in calls]
 
 
-def _prompt(visit: Visit, args: doc.CallLLM) -> list[BaseMessage]:
-    """spec: the `prompt` field. Items in order; nothing of the state is added by itself."""
+def _prompt(visit: Visit, args: doc.CallLLM) -> tuple[list[BaseMessage], list[str]]:
+    """spec: the `prompt` field. Items in order; nothing of the state is added by itself.
+
+    Also gives the texts of the prompt's own system items.
+    """
     messages: list[BaseMessage] = []
+    system: list[str] = []
     kinds = {"system": SystemMessage, "human": HumanMessage, "ai": AIMessage}
     for item in args.prompt:
         if item.role == "messages":
             messages += _spliced(visit, item.content)
         else:
             value = visit.evaluate(item.content)
-            messages.append(kinds[item.role](content=value if isinstance(value, str) else str(value)))
-    return messages
+            text = value if isinstance(value, str) else str(value)
+            messages.append(kinds[item.role](content=text))
+            if item.role == "system":
+                system.append(text)
+    return messages, system
 
 
 def _spliced(visit: Visit, expression: str) -> Sequence[BaseMessage]:
@@ -96,22 +103,22 @@ def _loaded_tools(visit: Visit) -> list[Tool]:
 
 
 async def _before_llm_call(
-    visit: Visit, messages: list[BaseMessage], tools: list[Tool]
+    visit: Visit, messages: list[BaseMessage], system: list[str], tools: list[Tool]
 ) -> tuple[list[BaseMessage], list[Tool]]:
     """With hooks, the prompt's system items become one message at the front, which hooks may change.
 
     System messages out of the conversation are lost then, as they are in sherma.
     """
-    args: doc.CallLLM = visit.node.args
-    texts = [visit.evaluate(item.content) for item in args.prompt if item.role == "system"]
     changed = await visit.fire(
         "before_llm_call",
-        system_prompt="\n".join(text if isinstance(text, str) else str(text) for text in texts),
-        messages=[message.model_copy() for message in messages if not isinstance(message, SystemMessage)],
+        system_prompt="\n".join(system),
+        messages=[
+            message.model_copy(deep=True) for message in messages if not isinstance(message, SystemMessage)
+        ],
         tools=list(tools),
     )
-    system = [SystemMessage(content=changed.system_prompt)] if changed.system_prompt else []
-    return [*system, *to_messages(changed.messages)], [as_tool_of_ours(tool) for tool in changed.tools]
+    front = [SystemMessage(content=changed.system_prompt)] if changed.system_prompt else []
+    return [*front, *to_messages(changed.messages)], [as_tool_of_ours(tool) for tool in changed.tools]
 
 
 async def _ask_model(

@@ -18,13 +18,14 @@ from harness.dialects.sherma.lifecycle import lifecycle
 from harness.dialects.sherma.nodes import BODIES
 from harness.dialects.sherma.routing import edges_and_routers
 from harness.dialects.sherma.rules import Rules, tool_node_name, wants_tool_node
+from harness.dialects.sherma.section import INTERNAL
 from harness.dialects.sherma.skill_tools import skill_tools
 from harness.dialects.sherma.skills import Skills, read_skill
 from harness.dialects.sherma.stand_in import offer_stand_in
 from harness.dialects.sherma.sub_agents import sub_agent, sub_agent_tool
 from harness.dialects.sherma.tools import Tool, ToolRegistry, python_tool
 from harness.dialects.sherma.unknown_keys import unknown_keys
-from harness.dialects.sherma.visit import INTERNAL, around
+from harness.dialects.sherma.visit import around
 from harness.errors import ManifestError, Problem, Span
 from harness.graph.effects import MCPEndpoint
 from harness.graph.messages import MessageLog, append_messages, to_messages

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
 from harness.dialects.sherma.section import Ref, Section
+from harness.graph.model import START
 from harness.source.models import Mistake, mistaken
-
-START: Final = "__start__"
-END: Final = "__end__"
 
 
 class PromptItem(Section):

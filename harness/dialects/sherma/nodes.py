@@ -12,10 +12,11 @@ from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import hook_state
 from harness.dialects.sherma.call_llm import call_llm
 from harness.dialects.sherma.registries import registries
+from harness.dialects.sherma.section import INTERNAL
 from harness.dialects.sherma.skill_tools import fetcher, register_tools
 from harness.dialects.sherma.skills import Loaded, SkillNotFound
 from harness.dialects.sherma.tool_node import tool_node
-from harness.dialects.sherma.visit import INTERNAL, Result, Visit
+from harness.dialects.sherma.visit import Result, Visit
 
 # ------------------------------------------------------------------ call_agent
 

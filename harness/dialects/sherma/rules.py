@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.dialects.sherma import document as doc
-from harness.dialects.sherma.graph_document import END, START, Graph, Retry
+from harness.dialects.sherma.graph_document import Graph, Retry
 from harness.errors import ExpressionError, Problem
 from harness.expressions.cel import compile as compile_cel
+from harness.graph.model import END, START
 from harness.source.document import Document, DocumentPath
 from harness.source.suggest import did_you_mean
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pydantic import BaseModel, ConfigDict
+
+INTERNAL: Final = "__sherma__"
+"""The field of the state that belongs to the runtime: the last error, and what is loaded of skills."""
 
 
 class Section(BaseModel):

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field
 
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
-from harness.dialects.sherma.section import Section
+from harness.dialects.sherma.section import INTERNAL, Section
 from harness.dialects.sherma.tools import Tool, python_tool, version_order
 from harness.errors import HarnessError, ManifestError, Problem
 from harness.source.document import Document, parse, read
@@ -221,7 +221,7 @@ class Loaded:
     @classmethod
     def of(cls, state: Any) -> Loaded:
         """What a state says is loaded."""
-        internal = state.get("__sherma__") or {}
+        internal = state.get(INTERNAL) or {}
         return cls(
             list(internal.get("loaded_tools_from_skills") or ()),
             dict(internal.get("loaded_skills") or {}),

@@ -9,10 +9,11 @@ from typing import Any
 from langchain_core.messages import AIMessage, ToolMessage
 
 from harness.dialects.sherma import graph_document as doc
+from harness.dialects.sherma.section import INTERNAL
 from harness.dialects.sherma.skill_tools import register_tools
 from harness.dialects.sherma.skills import Loaded, SkillNotFound
 from harness.dialects.sherma.tools import BadArguments, Tool, ToolReportedError, as_content, as_tool_of_ours
-from harness.dialects.sherma.visit import INTERNAL, Result, Visit
+from harness.dialects.sherma.visit import Result, Visit
 from harness.source.suggest import did_you_mean
 
 

@@ -13,12 +13,12 @@ from langchain_core.messages import BaseMessage
 
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, Session, hook_state
+from harness.dialects.sherma.section import INTERNAL
 from harness.graph.context import NodeContext
 from harness.graph.messages import to_messages
 from harness.graph.model import State, Update
 
 Result = dict[str, Any]
-INTERNAL = "__sherma__"
 
 
 @dataclass(frozen=True)
