@@ -21,12 +21,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def reading_options(command: F) -> F:
-    """The options `--agent`, `--dialect`, `--env` and `--env-passthrough` of a command that reads manifests."""
+    """The options of a command that reads manifests: which part, what dialect, and what belongs to it."""
     for option in reversed(
         (
             click.option("--agent", metavar="NAME", help="The agent inside the manifest (default: all)."),
             click.option(
                 "--dialect", metavar="NAME", help="The manifest's dialect (default: by its content)."
+            ),
+            click.option(
+                "--with",
+                "parts",
+                multiple=True,
+                metavar="FILE",
+                type=click.Path(path_type=Path),
+                help="A document the manifest draws components from.",
             ),
             click.option(
                 "--env", "env", multiple=True, metavar="K=V", callback=_pairs, help="A value for ${K}."

@@ -30,14 +30,17 @@ _TITLES: Final[Mapping[str, Callable[[str], str]]] = {
 @click.argument("manifest", type=click.Path(path_type=Path))
 @reading_options
 @click.option("-f", "--format", "form", type=click.Choice(["text", "mermaid", "svg"]), default="text")
+@click.option("--data", is_flag=True, help="Draw also which output feeds which input (data edges).")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write it to a file.")
 def command(
     manifest: Path,
     agent: str | None,
     dialect: str | None,
+    parts: tuple[Path, ...],
     env: dict[str, str],
     passed: tuple[str, ...],
     form: str,
+    data: bool,
     output: Path | None,
 ) -> None:
     """Draw the graph of a manifest: as text, as a mermaid flowchart, or as an SVG picture.
@@ -51,20 +54,24 @@ def command(
     if form == "svg" and len(agents) > 1 and agent is None:
         message = f"{shown_path(manifest)} has several agents, and an SVG shows one"
         raise FormatError(Problem("which-agent", message, hint=f"--agent, one of: {', '.join(agents)}"))
-    circumstances = Circumstances(load_settings(), env=environment(env, passed))
+    circumstances = Circumstances(load_settings(), env=environment(env, passed), parts=parts)
     graphs = {
         name: load_graph(circumstances.request(manifest, name), found.name) for name in wanted(agents, agent)
     }
     titled = len(graphs) > 1
     drawn = [
-        (_TITLES[form](str(name)) if titled else "") + _draw(graph, form) for name, graph in graphs.items()
+        (_TITLES[form](str(name)) if titled else "") + _draw(graph, form, data)
+        for name, graph in graphs.items()
     ]
     deliver("\n".join(drawn), output)
 
 
-def _draw(graph: Graph, form: str) -> str:
+def _draw(graph: Graph, form: str, data: bool) -> str:
     nodes = [(node.name, node.kind) for node in graph.nodes]
     ways = [(edge.source, edge.target, edge.label) for edge in (*graph.edges, *implied_ends(graph))]
+    values = graph.data_edges if data else ()
     if form == "svg":  # character references: right in whatever encoding standard output has
-        return diagram.svg(nodes, ways).encode("ascii", "xmlcharrefreplace").decode()
-    return diagram.mermaid(nodes, ways) if form == "mermaid" else diagram.text(nodes, ways)
+        return diagram.svg(nodes, ways, data=values).encode("ascii", "xmlcharrefreplace").decode()
+    if form == "mermaid":
+        return diagram.mermaid(nodes, ways, values)
+    return diagram.text(nodes, ways, values if data else None)

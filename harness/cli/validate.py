@@ -27,6 +27,7 @@ def command(
     paths: tuple[Path, ...],
     agent: str | None,
     dialect: str | None,
+    parts: tuple[Path, ...],
     env: dict[str, str],
     passed: tuple[str, ...],
     json_: bool,
@@ -41,7 +42,7 @@ def command(
     Exits with 2 when there are errors, with 0 when there are none or only warnings.
     """
     files = collect(paths, dialect)
-    circumstances = Circumstances(load_settings(), dialect, agent, environment(env, passed))
+    circumstances = Circumstances(load_settings(), dialect, agent, environment(env, passed), parts)
     found = list(problems(files, circumstances))
     if json_:
         listed = [as_json(problem, shown_path(path) if path else "") for path, problem in found]

@@ -50,12 +50,16 @@ def collect(paths: Sequence[Path], dialect: str | None) -> Files:
 
 @dataclass
 class Circumstances:
-    """How manifests are read: by the command line, and by the scenarios that use them."""
+    """How manifests are read: by the command line, and by the scenarios that use them.
+
+    `parts` are the documents a manifest draws components from; without any, those a scenario names with it.
+    """
 
     settings: Settings
     dialect: str | None = None
     agent: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    parts: tuple[Path, ...] = ()
     users: dict[Path, list[Scenario]] = field(default_factory=dict)
 
     def used_by(self, scenario: Scenario) -> None:
@@ -77,7 +81,9 @@ class Circumstances:
             Path.cwd(),
         )
         folders = tuple(dict.fromkeys(folder.resolve() for folder in beside))
-        return LoadRequest((path,), agent, {**env, **self.env}, folders, (), self.settings.allow_paths)
+        used_with = (user.manifests[1:] for user in users if user.manifests[0].resolve() == path.resolve())
+        parts = self.parts or next(used_with, ())
+        return LoadRequest((path, *parts), agent, {**env, **self.env}, folders, (), self.settings.allow_paths)
 
 
 def problems(files: Files, circumstances: Circumstances) -> Iterator[tuple[Path | None, Problem]]:

@@ -1,16 +1,17 @@
 """Pictures of a graph: a list for the terminal, a mermaid flowchart, an SVG drawing.
 
 All take nodes as (name, kind) and edges as (source, target, label or None), with `__start__` and `__end__`
-as the graph's ends. Names and labels may be any text; they are escaped.
+as the graph's ends, and draw the data edges they are given beside them. Names and labels may be any text;
+they are escaped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.graph.drawing import svg
-from harness.graph.escaping import clip, mermaid_label, printable
-from harness.graph.model import END, START
+from harness.graph.drawing import DATA_LINE, svg
+from harness.graph.escaping import clip, columns, mermaid_label, printable
+from harness.graph.model import END, START, DataEdge
 from harness.graph.sketch import EdgeSpec, NodeSpec, Sketch, sketch
 
 __all__ = ["mermaid", "svg", "text"]
@@ -19,16 +20,17 @@ _CONDITION_LENGTH = 60
 _MERMAID_LENGTH = 120
 
 
-def text(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec]) -> str:
+def text(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[DataEdge] | None = None) -> str:
     """Each node with its kind and the ways that leave it, from start to end; one paragraph a node.
 
-    Ways back and nodes that nothing leads to are marked.
+    Ways back and nodes that nothing leads to are marked. At last the data edges, or, where `data` is empty
+    and not None, a line that there are none.
     """
-    graph = sketch(nodes, edges)
-    return (
-        "\n\n".join(_paragraph(graph, name) for name in graph.kinds if name != END or _ways(graph, END))
-        + "\n"
-    )
+    graph = sketch(nodes, edges, data or ())
+    paragraphs = [_paragraph(graph, name) for name in graph.kinds if name != END or _ways(graph, END)]
+    if data is not None:
+        paragraphs.append(_data(data))
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def _ways(graph: Sketch, name: str) -> list[int]:
@@ -53,13 +55,32 @@ def _way(graph: Sketch, position: int, last: bool) -> str:
     return f"{branch}{condition}▶ {_shown(target)}{back}"
 
 
+def _data(data: Sequence[DataEdge]) -> str:
+    if not data:
+        return "no data edges"
+    unique = dict.fromkeys((edge.source, edge.output, edge.target, edge.input) for edge in data)
+    ends = [(_port(source, output), _port(target, into)) for source, output, target, into in unique]
+    width = max(columns(start) for start, _ in ends)
+    return "\n".join(
+        ["data:", *(f"  {start}{' ' * (width - columns(start))} → {end}" for start, end in ends)]
+    )
+
+
+def _port(node: str, value: str) -> str:
+    """An output or an input of a node."""
+    return f"{clip(_shown(node), _CONDITION_LENGTH)}.{clip(printable(value), _CONDITION_LENGTH)}"
+
+
 def _shown(name: str) -> str:
     return {START: "(start)", END: "(end)"}.get(name) or printable(name) or '""'
 
 
-def mermaid(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec]) -> str:
-    """A mermaid flowchart; ways back are dotted, nodes that nothing leads to have a dashed border."""
-    graph = sketch(nodes, edges)
+def mermaid(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[DataEdge] = ()) -> str:
+    """A mermaid flowchart; ways back are dotted, nodes that nothing leads to have a dashed border.
+
+    Data edges are dotted too, and green; those between the same two nodes are one arrow with a line for each.
+    """
+    graph = sketch(nodes, edges, data)
     ids = {name: f"n{i}" for i, name in enumerate(graph.kinds)}
     lines = ["flowchart TD"]
     lines += [f"    {ids[name]}{_mermaid_node(name, kind)}" for name, kind in graph.kinds.items()]
@@ -67,6 +88,12 @@ def mermaid(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec]) -> str:
         arrow = "-.->" if position in graph.back else "-->"
         condition = f'|"{mermaid_label(clip(label, _MERMAID_LENGTH))}"|' if label else ""
         lines.append(f"    {ids[source]} {arrow}{condition} {ids[target]}")
+    for source, target, values in graph.data:
+        label = "<br/>".join(mermaid_label(clip(value, _MERMAID_LENGTH)) for value in values)
+        lines.append(f'    {ids[source]} -.->|"{label or " "}"| {ids[target]}')
+    if graph.data:
+        positions = ",".join(str(i) for i in range(len(graph.edges), len(graph.arrows)))
+        lines.append(f"    linkStyle {positions} stroke:{DATA_LINE}")
     if graph.unreachable:
         lines.append("    classDef unreachable stroke-dasharray: 4 3")
         lines += [f"    class {ids[name]} unreachable" for name in graph.kinds if name in graph.unreachable]

@@ -6,11 +6,13 @@ Arrow heads are drawn as paths (and not as markers), so that several drawings ca
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from math import copysign, isinf
 
 from harness.graph.escaping import clip, columns, printable, xml
 from harness.graph.layout import Layout, Place, WayPoint, arrange
-from harness.graph.model import END, START
+from harness.graph.model import END, START, DataEdge
 from harness.graph.sketch import EdgeSpec, NodeSpec, Sketch, sketch
 
 Taken = Collection[str | tuple[str, str]]
@@ -18,6 +20,7 @@ Taken = Collection[str | tuple[str, str]]
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 _NAME_LENGTH, _LABEL_LENGTH = 30, 34
 _NAME_LETTER, _CAPTION_LETTER, _LABEL_LETTER = 8.3, 6.3, 6.6
+_LABEL_ROW, _MOST_ROWS = 13, 8
 _MARGIN = 14.0
 _LOOP, _HEAD = 26.0, 6.0
 _PALETTE = (  # border and fill, given to kinds in the order they appear
@@ -32,29 +35,85 @@ _PALETTE = (  # border and fill, given to kinds in the order they appear
 )
 _INK, _FAINT_INK, _LINE, _FAINT_LINE = "#1f2937", "#6b7280", "#7b8794", "#c5ccd4"
 _BACK_LINE, _ERROR_LINE = "#8b6fd0", "#cf4a4a"
+DATA_LINE, _DATA_INK = "#2f9e8f", "#17695e"
 
 
-def svg(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], taken: Taken | None = None) -> str:
+@dataclass(frozen=True)
+class _Arrow:
+    """An edge, or the data from one node to another, and what is written on it line by line."""
+
+    source: str
+    target: str
+    texts: Sequence[str]
+    missed: bool
+    back: bool = False
+    data: bool = False
+
+    @property
+    def rows(self) -> Sequence[str]:
+        """The lines as they are drawn: not too many, and none too long."""
+        more = len(self.texts) - _MOST_ROWS + 1
+        cut = [*self.texts[: _MOST_ROWS - 1], f"… {more} more"] if more > 1 else self.texts
+        return [clip(printable(text), _LABEL_LENGTH) for text in cut]
+
+
+def svg(
+    nodes: Sequence[NodeSpec],
+    edges: Sequence[EdgeSpec],
+    taken: Taken | None = None,
+    data: Sequence[DataEdge] = (),
+) -> str:
     """The drawing. With `taken` (names, and (source, target) pairs) all else is drawn faint and dashed.
 
-    Texts that are too long are cut and shown whole as a tooltip.
+    Data edges are thin, dashed and green. Texts that are too long are cut and shown whole as a tooltip.
     """
-    graph = sketch(nodes, edges)
-    labels = {i: _label_place(label) for i, (_, _, label) in enumerate(graph.edges) if label}
-    places = {name: _node_place(graph, name, _loop_room(graph, name, labels)) for name in graph.kinds}
+    graph = sketch(nodes, edges, data)
+    arrows = _arrows(graph, taken)
+    labels = {i: _label_place(arrow) for i, arrow in enumerate(arrows) if arrow.texts}
+    loops: dict[str, list[int]] = {}
+    for i, arrow in enumerate(arrows):
+        if arrow.source == arrow.target:
+            loops.setdefault(arrow.source, []).append(i)
+    beside = {name: _sides(arrows, own, labels) for name, own in loops.items()}
+    places = {name: _node_place(graph, name, beside.get(name, ())) for name in graph.kinds}
     layout = arrange(graph, places, labels)
-    _place_loop_labels(graph, places, labels)
-    parts = [_edge(graph, i, layout, places, taken) for i in range(len(graph.edges))]
-    parts += [_label(graph.edges[i], place, taken) for i, place in labels.items()]
+    for name, sides in beside.items():
+        _place_loop_labels(places[name], *sides)
+    parts = [_line(arrow, places[arrow.source], layout.ways.get(i)) for i, arrow in enumerate(arrows)]
+    parts += [_label(arrows[i], place) for i, place in labels.items()]
     colours = _colours(graph)
     parts += [_node(graph, name, place, colours, taken) for name, place in places.items()]
     return "\n".join([_opening(layout), *parts, "</g>", "</svg>"]) + "\n"
 
 
-def _loop_room(graph: Sketch, name: str, labels: Mapping[int, Place]) -> float:
-    """How much room the node's edges to itself want, in pixels."""
-    loops = [i for i, (source, target, _) in enumerate(graph.edges) if source == target == name]
-    return max((2 * (_LOOP + (labels[i].width if i in labels else 0)) for i in loops), default=0.0)
+def _arrows(graph: Sketch, taken: Taken | None) -> list[_Arrow]:
+    """In the order of `graph.arrows`."""
+    edges = [
+        _Arrow(
+            source,
+            target,
+            texts=(label,) if label else (),
+            missed=taken is not None and (source, target) not in taken,
+            back=position in graph.back,
+        )
+        for position, (source, target, label) in enumerate(graph.edges)
+    ]
+    data = [
+        _Arrow(
+            source,
+            target,
+            texts=values,
+            missed=taken is not None and not (source in taken and target in taken),
+            data=True,
+        )
+        for source, target, values in graph.data
+    ]
+    return edges + data
+
+
+def _sides(arrows: Sequence[_Arrow], loops: Sequence[int], labels: Mapping[int, Place]) -> list[list[Place]]:
+    """The labels of a node's edges to itself: to its right those of control, to its left those of data."""
+    return [[labels[i] for i in loops if i in labels and arrows[i].data == data] for data in (False, True)]
 
 
 def _text_width(text: str, letter: float) -> float:
@@ -64,13 +123,12 @@ def _text_width(text: str, letter: float) -> float:
     return letter * (columns(text) + 0.3 * broad - 0.4 * narrow)
 
 
-def _place_loop_labels(graph: Sketch, places: Mapping[str, Place], labels: Mapping[int, Place]) -> None:
-    """To the right of the loop, one below the other."""
-    for name, place in places.items():
-        loops = [label for i, label in labels.items() if graph.edges[i][:2] == (name, name)]
-        for row, label in enumerate(loops):
-            label.x = place.x + (place.width + label.width) / 2 + _LOOP - 4
-            label.y = place.y + (row - (len(loops) - 1) / 2) * label.height
+def _place_loop_labels(node: Place, right: Sequence[Place], left: Sequence[Place]) -> None:
+    """Outside of the loops, one below the other."""
+    for side, labels in ((1, right), (-1, left)):
+        for row, label in enumerate(labels):
+            label.x = node.x + side * ((node.width + label.width) / 2 + _LOOP - 4)
+            label.y = node.y + (row - (len(labels) - 1) / 2) * label.height
 
 
 def _opening(layout: Layout) -> str:
@@ -89,18 +147,22 @@ def _caption(graph: Sketch, name: str) -> str:
     return f"{kind} · unreachable" if name in graph.unreachable else kind
 
 
-def _node_place(graph: Sketch, name: str, loop_room: float) -> Place:
+def _node_place(graph: Sketch, name: str, sides: Sequence[Sequence[Place]]) -> Place:
+    """With room for the loops, on both sides as much as the wider one wants."""
+    widest = max((label.width for side in sides for label in side), default=0.0)
+    room = 30 + (2 * (_LOOP + widest) if sides else 0)
+    headroom = max((sum(label.height for label in side) for side in sides), default=0.0)
     if name in (START, END):
-        return Place(20, 20, room=20 + 30 + loop_room)
+        return Place(20, 20, room=20 + room, headroom=headroom)
     name_width = _text_width(clip(printable(name), _NAME_LENGTH), _NAME_LETTER)
     caption_width = _text_width(clip(_caption(graph, name), _NAME_LENGTH), _CAPTION_LETTER)
     width = max(72.0, name_width + 28, caption_width + 28)
-    return Place(width, 44, room=width + 30 + loop_room)
+    return Place(width, 44, room=width + room, headroom=headroom)
 
 
-def _label_place(label: str) -> Place:
-    width = _text_width(clip(printable(label), _LABEL_LENGTH), _LABEL_LETTER) + 10
-    return Place(width, 17, room=width + 14)
+def _label_place(arrow: _Arrow) -> Place:
+    width = max(_text_width(row, _LABEL_LETTER) for row in arrow.rows) + 10
+    return Place(width, 4 + _LABEL_ROW * len(arrow.rows), room=width + 14)
 
 
 def _colours(graph: Sketch) -> Mapping[str, tuple[str, str]]:
@@ -149,41 +211,36 @@ def _text(x: float, y: float, size: float, ink: str, content: str, more: str = "
     )
 
 
-def _label(edge: EdgeSpec, place: Place, taken: Taken | None) -> str:
-    label = edge[2] or ""
-    shown = clip(printable(label), _LABEL_LENGTH)
-    title = f"<title>{xml(label)}</title>" if shown != label else ""
-    ink = _FAINT_INK if _missed(edge, taken) else _INK
+def _label(arrow: _Arrow, place: Place) -> str:
+    title = _title(arrow) if list(arrow.rows) != list(arrow.texts) else ""
+    ink = _FAINT_INK if arrow.missed else _DATA_INK if arrow.data else _INK
+    baseline = place.y - place.height / 2 + 12.5
     return (
         f'<g>{title}<rect x="{place.x - place.width / 2:.1f}" y="{place.y - place.height / 2:.1f}" rx="4"'
         f' width="{place.width:.1f}" height="{place.height:.1f}" fill="#ffffff" fill-opacity="0.92"/>'
-        + _text(place.x, place.y + 4, 11, ink, shown)
+        + "".join(_text(place.x, baseline + i * _LABEL_ROW, 11, ink, row) for i, row in enumerate(arrow.rows))
         + "</g>"
     )
 
 
-def _missed(edge: EdgeSpec, taken: Taken | None) -> bool:
-    return taken is not None and edge[:2] not in taken
+def _title(arrow: _Arrow) -> str:
+    return f"<title>{xml(', '.join(arrow.texts))}</title>" if arrow.texts else ""
 
 
-def _edge(
-    graph: Sketch, position: int, layout: Layout, places: Mapping[str, Place], taken: Taken | None
-) -> str:
-    edge = graph.edges[position]
-    colour, dashes = _LINE, ""
-    if position in graph.back:
+def _line(arrow: _Arrow, source: Place, way: Sequence[WayPoint] | None) -> str:
+    """An arrow without a way is a loop."""
+    colour, width, dashes = _LINE, 1.4, ""
+    if arrow.back:
         colour = _BACK_LINE
-    if edge[2] == "on error":
+    if arrow.texts == ("on error",):
         colour = _ERROR_LINE
-    if _missed(edge, taken):
+    if arrow.data:
+        colour, width, dashes = DATA_LINE, 1.0, ' stroke-dasharray="5 3"'
+    if arrow.missed:
         colour, dashes = _FAINT_LINE, ' stroke-dasharray="4 3"'
-    if edge[0] == edge[1]:
-        line, head = _loop(places[edge[0]])
-    else:
-        line, head = _curve(layout.ways[position])
-    title = f"<title>{xml(edge[2])}</title>" if edge[2] else ""
+    line, head = _curve(way) if way else _loop(source, -1 if arrow.data else 1)
     return (
-        f'<g>{title}<path d="{line}" fill="none" stroke="{colour}" stroke-width="1.4"{dashes}/>'
+        f'<g>{_title(arrow)}<path d="{line}" fill="none" stroke="{colour}" stroke-width="{width}"{dashes}/>'
         f'<path d="{head}" fill="{colour}"/></g>'
     )
 
@@ -191,24 +248,30 @@ def _edge(
 def _curve(way: Sequence[WayPoint]) -> tuple[str, str]:
     """The line and the arrow head at its end: cubic pieces through the points, with their slopes."""
     x, y, _ = way[-1]
-    down = 1 if y > way[0][1] else -1
+    down = 1 if y > way[-2][1] else -1
     line = f"M{way[0][0]:.1f} {way[0][1]:.1f}"
     for (x0, y0, slope0), (x1, y1, slope1) in pairwise([*way[:-1], (x, y - _HEAD * down, 0.0)]):
-        third = (y1 - y0) / 3
+        leaving, arriving = _lean(x1 - x0, y1 - y0, slope0), _lean(x1 - x0, y1 - y0, slope1)
         line += (
-            f" C{x0 + slope0 * third:.1f} {y0 + third:.1f} {x1 - slope1 * third:.1f} {y1 - third:.1f}"
+            f" C{x0 + leaving[0]:.1f} {y0 + leaving[1]:.1f} {x1 - arriving[0]:.1f} {y1 - arriving[1]:.1f}"
             f" {x1:.1f} {y1:.1f}"
         )
     back = y - (_HEAD + 1) * down
     return line, f"M{x:.1f} {y:.1f} L{x - 3.6:.1f} {back:.1f} L{x + 3.6:.1f} {back:.1f} Z"
 
 
-def _loop(place: Place) -> tuple[str, str]:
-    """The line from the node's right border back to it, and its arrow head."""
-    right, top, bottom = place.x + place.width / 2, place.y - 9, place.y + 9
+def _lean(dx: float, dy: float, slope: float) -> tuple[float, float]:
+    """How far from the end of a cubic piece its control point is; level at the top of an arch."""
+    return (copysign(dx / 2, slope), 0.0) if isinf(slope) else (slope * dy / 3, dy / 3)
+
+
+def _loop(place: Place, side: int) -> tuple[str, str]:
+    """The line from the node's right (1) or left (-1) border back to it, and its arrow head."""
+    border, top, bottom = place.x + side * place.width / 2, place.y - 9, place.y + 9
+    out = border + side * _LOOP
     line = (
-        f"M{right:.1f} {top:.1f} C{right + _LOOP:.1f} {top - 8:.1f} {right + _LOOP:.1f} {bottom + 4:.1f}"
-        f" {right + _HEAD:.1f} {bottom:.1f}"
+        f"M{border:.1f} {top:.1f} C{out:.1f} {top - 8:.1f} {out:.1f} {bottom + 4:.1f}"
+        f" {border + side * _HEAD:.1f} {bottom:.1f}"
     )
-    back = right + _HEAD + 1
-    return line, f"M{right:.1f} {bottom:.1f} L{back:.1f} {bottom - 3.6:.1f} L{back:.1f} {bottom + 3.6:.1f} Z"
+    back = border + side * (_HEAD + 1)
+    return line, f"M{border:.1f} {bottom:.1f} L{back:.1f} {bottom - 3.6:.1f} L{back:.1f} {bottom + 3.6:.1f} Z"

@@ -5,6 +5,8 @@ The method is that of Sugiyama, Tagawa and Toda (1981). The layers come with the
 1. every edge gets a bend in each layer it crosses (and crosses at least one, where its label has room);
 2. `_order` sorts each layer by the barycentre of its members' neighbours;
 3. `_settle` moves the members as near to their neighbours as their widths permit (least squares).
+
+The data between two nodes of one layer goes over them in an arch, with its top in the layer above.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from bisect import bisect_right, insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import copysign, inf
 
 from harness.graph.model import START
 from harness.graph.sketch import Sketch
@@ -24,17 +27,20 @@ _SWEEPS, _SETTLING_TURNS, _LAST_TURNS = 12, 30, 10
 _LARGE = 3000  # from so many places on, a quarter of the effort has to do
 _LAYER_GAP = 18.0
 _PORT_GAP = 16.0
+_BEND_ROOM = 18.0
+_LOW = 20.0  # labels of one line are; higher layers are passed upright
 _STEEPEST = 0.25  # dx/dy of an edge between two nodes of a layer
-_ADRIFT_WEIGHT, _TO_THE_MIDDLE = 1e-4, 0.8
+_DATA_WEIGHT, _ADRIFT_WEIGHT, _TO_THE_MIDDLE = 0.1, 1e-4, 0.8
 _STRAIGHTNESS = 4  # how much more bends are drawn to bends of the same edge than to nodes
 
 
 @dataclass(eq=False)
 class Place:
-    """A node, an edge's label or a bend of an edge: its centre `x`, `y`, and `room`, the width kept free for it.
+    """A node, an edge's label or a bend of an edge: its centre `x`, `y`, and what is kept free for it.
 
-    `passes_nodes` holds for the bends between the nodes of a layer; `adrift` for what is not connected with
-    the start: it makes way, and stays near the middle.
+    That is `room` in width, and `headroom` in height, if it is more than the height. `upright` holds for the
+    bends between the nodes or the high labels of a layer; `adrift` for what is not connected with the start:
+    it makes way, and stays near the middle. The lighter of two makes way for the other; data is light.
     """
 
     width: float
@@ -42,7 +48,9 @@ class Place:
     room: float
     x: float = 0.0
     y: float = 0.0
-    passes_nodes: bool = False
+    headroom: float = 0.0
+    weight: float = 1.0
+    upright: bool = False
     adrift: bool = False
     above: list[Place] = field(default_factory=list)
     below: list[Place] = field(default_factory=list)
@@ -52,7 +60,8 @@ class Place:
 class Layout:
     """The ways of the edges by position (self-loops have none), and the size of the whole, in pixels.
 
-    A way is a list of points (x, y, dx/dy there) from the border of the source to the border of the target.
+    A way is a list of points (x, y, dx/dy there) from the border of the source to the border of the target;
+    at the top of an arch dx/dy is infinite, with the sign of dx.
     """
 
     ways: Mapping[int, Sequence[WayPoint]]
@@ -61,14 +70,19 @@ class Layout:
 
 
 def arrange(graph: Sketch, nodes: Mapping[str, Place], labels: Mapping[int, Place]) -> Layout:
-    """Set `x` and `y` of all nodes and labels (by position of their edge); the top left corner is 0, 0."""
+    """Set `x` and `y` of all nodes, and labels by position in `graph.arrows`; the top left corner is 0, 0."""
     layers: list[list[Place]] = [[] for _ in range(2 * max(graph.layer.values()) + 1)]
     for name, place in nodes.items():
         layers[2 * graph.layer[name]].append(place)
     chains: dict[int, list[Place]] = {}
-    for position, (source, target, _) in enumerate(graph.edges):
+    for position, (source, target) in enumerate(graph.arrows):
         if source != target:
-            chains[position] = _chain(layers, graph.layer, (source, target), nodes, labels.get(position))
+            level = graph.layer[source] == graph.layer[target]
+            join = _arch if level else _chain
+            chain = join(layers, graph.layer, (source, target), nodes, labels.get(position))
+            for bend in chain[1:-1]:
+                bend.weight = 1.0 if position < len(graph.edges) else _DATA_WEIGHT
+            chains[position] = chain
     _set_adrift(nodes[START], layers)
     _order(layers)
     _settle(nodes[START], layers)
@@ -91,7 +105,7 @@ def _chain(
     """From source to target with a place in every layer between; the label is the middle one."""
     upper, lower = sorted(ends, key=layer.__getitem__)
     depths = range(2 * layer[upper] + 1, 2 * layer[lower])
-    bends = [Place(0, 0, room=18, passes_nodes=depth % 2 == 0) for depth in depths]
+    bends = [Place(0, 0, room=_BEND_ROOM, upright=depth % 2 == 0) for depth in depths]
     if label:
         bends[len(bends) // 2 // 2 * 2] = label  # an even bend stands between two layers of nodes
     for depth, bend in zip(depths, bends, strict=True):
@@ -101,6 +115,22 @@ def _chain(
         above.below.append(below)
         below.above.append(above)
     return chain if upper == ends[0] else chain[::-1]
+
+
+def _arch(
+    layers: Sequence[list[Place]],
+    layer: Mapping[str, int],
+    ends: tuple[str, str],
+    nodes: Mapping[str, Place],
+    label: Place | None,
+) -> list[Place]:
+    """From source to target over the layer of both; it is not the first, where only the start may be."""
+    top = label or Place(0, 0, room=_BEND_ROOM)
+    layers[2 * layer[ends[0]] - 1].append(top)
+    for name in ends:
+        top.below.append(nodes[name])
+        nodes[name].above.append(top)
+    return [nodes[ends[0]], top, nodes[ends[1]]]
 
 
 def _set_adrift(start: Place, layers: Sequence[Sequence[Place]]) -> None:
@@ -184,7 +214,7 @@ def _mean_of_neighbours(place: Place, downwards: bool, both: bool) -> float:
     near = [other for other in near if len(other.above) + len(other.below) > 1] or near
     if not near:
         return 0.0
-    weights = [1 if place.width or other.width else _STRAIGHTNESS for other in near]
+    weights = [other.weight * (1 if place.width or other.width else _STRAIGHTNESS) for other in near]
     mean = sum(w * other.x for w, other in zip(weights, near, strict=True)) / sum(weights)
     return mean * _TO_THE_MIDDLE if place.adrift else mean
 
@@ -196,7 +226,7 @@ def _spread(layer: Sequence[Place], wanted: Sequence[float]) -> None:
         offsets.append(offsets[-1] + (left.room + right.room) / 2)
     blocks: list[tuple[float, float, int]] = []
     for place, want, offset in zip(layer, wanted, offsets, strict=False):
-        weight, size = _ADRIFT_WEIGHT if place.adrift else 1.0, 1
+        weight, size = _ADRIFT_WEIGHT if place.adrift else place.weight, 1
         total = weight * (want - offset)
         while blocks and blocks[-1][0] / blocks[-1][1] >= total / weight:
             more, heavier, count = blocks.pop()
@@ -211,25 +241,29 @@ def _stack(layers: Sequence[Sequence[Place]]) -> float:
     """Give the layers their y from top to bottom; the height of all comes back."""
     y = -_LAYER_GAP
     for layer in layers:
-        height = max((place.height for place in layer), default=0.0)
+        height = max((max(place.height, place.headroom) for place in layer), default=0.0)
         y += _LAYER_GAP
         for place in layer:
             place.y = y + height / 2
-            if place.passes_nodes:
+            place.upright |= height > _LOW
+            if not place.width:
                 place.height = height
         y += height
     return y
 
 
 def _way(chain: Sequence[Place]) -> list[WayPoint]:
-    """Upright where it leaves and arrives, nearly so between nodes, elsewhere as smooth as it can be."""
+    """Upright where it leaves and arrives, nearly so if it must be, elsewhere as smooth as it can be."""
     first, *bends, last = chain
     ends = [_port(first, bends[0]), _port(last, bends[-1])]
     centres = [ends[0], *((bend.x, bend.y) for bend in bends), ends[1]]
     way = [(*ends[0], 0.0)]
     for i, bend in enumerate(bends):
+        if first.y == last.y:
+            way.append((bend.x, bend.y + bend.height / 2 + 2, copysign(inf, ends[1][0] - ends[0][0])))
+            continue
         slope = _slope(centres[i], centres[i + 1], centres[i + 2])
-        if bend.passes_nodes:
+        if bend.upright:
             slope = max(-_STEEPEST, min(_STEEPEST, slope))
             half = bend.height / 2 if ends[1][1] > ends[0][1] else -bend.height / 2
             way += [(bend.x + step * slope, bend.y + step, slope) for step in (-half, half)]

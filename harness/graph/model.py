@@ -75,6 +75,17 @@ class Edge:
 
 
 @dataclass(frozen=True)
+class DataEdge:
+    """A value that goes from one node's output to another node's input; it never decides what runs."""
+
+    source: str
+    output: str
+    target: str
+    input: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
 class Dispatch:
     """Send one edge's target a state of its own (fan-out)."""
 
@@ -134,6 +145,7 @@ class Graph:
     recursion_limit: int = 25
     may_pause: bool = True
     warnings: tuple[Problem, ...] = ()
+    data_edges: tuple[DataEdge, ...] = ()
 
     def edges_from(self, source: str) -> tuple[Edge, ...]:
         """The edges that leave a node, in the order they were declared."""

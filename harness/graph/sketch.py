@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from harness.graph.model import END, START
+from harness.graph.model import END, START, DataEdge
 
 NodeSpec = tuple[str, str]
 EdgeSpec = tuple[str, str, str | None]
+DataSpec = tuple[str, str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,7 @@ class Sketch:
     kinds        every node's kind, nodes in the order of their layers; a node that only an edge names is
                  of the kind "undeclared"
     edges        (source, target, label), none twice
+    data         (source, target, values): what goes from one node to another, joined to one arrow
     back         positions in `edges` of those that lead back to a node on the way to them, or to itself
     unreachable  nodes no edge leads to from the start
     layer        length of the longest way to each node without back edges; the end stands below all others
@@ -25,19 +28,29 @@ class Sketch:
 
     kinds: Mapping[str, str]
     edges: Sequence[EdgeSpec]
+    data: Sequence[DataSpec]
     back: frozenset[int]
     unreachable: frozenset[str]
     layer: Mapping[str, int]
 
+    @cached_property
+    def arrows(self) -> Sequence[tuple[str, str]]:
+        """(source, target) of all edges, and after them of all data."""
+        return [(source, target) for source, target, _ in (*self.edges, *self.data)]
 
-def sketch(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec]) -> Sketch:
-    """The graph of these (name, kind) and (source, target, label or None). `__start__` is always in it."""
+
+def sketch(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[DataEdge] = ()) -> Sketch:
+    """The graph of these (name, kind), (source, target, label or None) and data edges.
+
+    `__start__` is always in it. Data edges move no node to another layer, and make none reachable.
+    """
     unique = list(dict.fromkeys(edges))
     kinds = {START: "start"}
     for name, kind in nodes:
         if name != END:
             kinds.setdefault(name, kind)
-    for name in (end for edge in unique for end in edge[:2]):
+    ends = [end for edge in unique for end in edge[:2]] + [end for e in data for end in (e.source, e.target)]
+    for name in ends:
         kinds.setdefault(name, "end" if name == END else "undeclared")
     names = list(kinds)
     back, reached = _search(names, unique)
@@ -47,10 +60,19 @@ def sketch(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec]) -> Sketch:
     return Sketch(
         kinds={name: kinds[name] for name in sorted(names, key=layer.__getitem__)},
         edges=unique,
+        data=_joined(data),
         back=frozenset(back),
         unreachable=frozenset(names) - reached,
         layer=layer,
     )
+
+
+def _joined(data: Sequence[DataEdge]) -> list[DataSpec]:
+    values: dict[tuple[str, str], dict[str, None]] = {}
+    for edge in data:
+        value = edge.output if edge.output == edge.input else f"{edge.output} → {edge.input}"
+        values.setdefault((edge.source, edge.target), {})[value] = None
+    return [(source, target, tuple(names)) for (source, target), names in values.items()]
 
 
 def _leaving(edges: Sequence[EdgeSpec]) -> dict[str, list[int]]:

@@ -3,6 +3,28 @@ from xml.etree import ElementTree
 
 import pytest
 
+FLOW = """\
+agentspec_version: "25.4.1"
+component_type: Flow
+name: greeting
+start_node: {$component_ref: start}
+nodes: [{$component_ref: start}, {$component_ref: say}, {$component_ref: end}]
+control_flow_connections:
+- {component_type: ControlFlowEdge, name: c1, from_node: {$component_ref: start}, to_node: {$component_ref: say}}
+- {component_type: ControlFlowEdge, name: c2, from_node: {$component_ref: say}, to_node: {$component_ref: end}}
+data_flow_connections:
+- component_type: DataFlowEdge
+  name: d1
+  source_node: {$component_ref: start}
+  source_output: guest
+  destination_node: {$component_ref: say}
+  destination_input: name
+$referenced_components:
+  start: {component_type: StartNode, name: start, inputs: [{title: guest, type: string}]}
+  say: {component_type: OutputMessageNode, name: say, message: "Hello {{name}}"}
+  end: {component_type: EndNode, name: end}
+"""
+
 
 @pytest.fixture(autouse=True)
 def _manifests(write, counter, two_agents, asking):
@@ -70,6 +92,26 @@ def test_what_cannot_be_drawn_is_told(invoke, args, told):
 
 def test_variables_may_be_given(invoke):
     assert invoke("show", "asking.yaml", "--env", "MODEL=tiny").exit_code == 0
+
+
+def test_data_edges_are_drawn_on_request_and_told_to_be_none_where_there_are_none(invoke):
+    without = invoke("show", "counter.yaml").stdout
+    assert invoke("show", "counter.yaml", "--data").stdout == without + "\nno data edges\n"
+    for form in ("mermaid", "svg"):
+        asked = invoke("show", "counter.yaml", "--data", "-f", form)
+        assert (asked.exit_code, asked.stdout) == (0, invoke("show", "counter.yaml", "-f", form).stdout)
+
+
+def test_data_edges_join_an_output_and_an_input(invoke, write):
+    write("greeting.yaml", FLOW)
+    without = invoke("show", "greeting.yaml").stdout
+    assert "guest" not in without
+    assert invoke("show", "greeting.yaml", "--data").stdout == without + "\ndata:\n  start.guest → say.name\n"
+    for form in ("mermaid", "svg"):
+        alone = invoke("show", "greeting.yaml", "-f", form).stdout
+        drawn = invoke("show", "greeting.yaml", "-f", form, "--data").stdout
+        assert "guest" not in alone
+        assert "guest" in drawn
 
 
 def test_a_terminal_without_unicode_is_no_reason_to_break(harness):
