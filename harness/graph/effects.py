@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from json import dumps
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -25,13 +25,15 @@ Real = Callable[[], Awaitable[Any]]
 class Effect:
     """One wish. `node` is filled in by the context (`outer/inner` in nested graphs).
 
-    `hint` tells people what else they could do when nothing answers.
+    `alias` is another name the world may know it by. `hint` tells people what else they could do when
+    nothing answers.
     """
 
     kind: ClassVar[str] = ""
 
     node: str = ""
     name: str = ""
+    alias: str = ""
     args: Mapping[str, Any] = field(default_factory=dict)
     real: Real | None = None
     hint: str = ""
@@ -128,13 +130,31 @@ class LLMReply:
 class ToolCall(Effect):
     """A tool, by its id; `args` by parameter name. The answer is the tool's return value.
 
-    `alias` is what the model calls it. A `native` tool belongs to the dialect and runs without a stub.
+    A `native` tool belongs to the dialect and runs without a stub.
     """
 
     kind: ClassVar[str] = "tool"
 
-    alias: str = ""
     native: bool = False
+
+
+@dataclass(frozen=True)
+class MCPEndpoint:
+    """How a manifest reaches an MCP server. `transport` is stdio, sse or streamable_http.
+
+    `cwd` is the working directory of a stdio server. `read_timeout_s` is how many real seconds a real
+    server may take for one answer.
+    """
+
+    id: str
+    transport: str
+    url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    command: str | None = None
+    args: Sequence[str] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: str | None = None
+    read_timeout_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +163,12 @@ class MCPCall(Effect):
 
     kind: ClassVar[str] = "mcp"
 
-    server: str = ""
+    endpoint: MCPEndpoint
+
+    @property
+    def server(self) -> str:
+        """The id of the server."""
+        return self.endpoint.id
 
     def request(self) -> dict[str, Any]:
         return {**super().request(), "server": self.server}
@@ -162,19 +187,55 @@ class HTTPCall(Effect):
         return {**super().request(), **self.args}
 
 
-def http_call(method: str, url: str, *, json: Any = None, hint: str = "") -> HTTPCall:
-    """An HTTP request with all its `args`; the query of the URL stands apart from it."""
+def http_call(
+    method: str,
+    url: str,
+    *,
+    json: Any = None,
+    form: Mapping[str, Any] | None = None,
+    query: Mapping[str, Any] | None = None,
+    headers: Mapping[str, Any] | None = None,
+    hint: str = "",
+) -> HTTPCall:
+    """An HTTP request with all its `args`, as scenarios match them.
+
+    The query of the URL stands apart from it, and `query` is laid over it. A key has one text, or a list of
+    texts when it is repeated (in the URL) or given as a list. The body is `json`, or `form`, which is
+    urlencoded in `text` (then `json` is None); not both. `headers` has the names in lower case and only
+    those given: no content-type is added for a body. Values are texts; a bool is `true` or `false` and None
+    is empty.
+    """
     parts = urlsplit(url)
     address = parts._replace(query="", fragment="").geturl()
+    text = "" if json is None else dumps(json, ensure_ascii=False)
     args = {
         "method": method,
         "url": address,
-        "query": dict(parse_qsl(parts.query, keep_blank_values=True)),
+        "query": {**_query_of(parts.query), **_texts(query or {})},
         "json": json,
-        "headers": {},
-        "text": "" if json is None else dumps(json, ensure_ascii=False),
+        "headers": {name.lower(): _text(value) for name, value in (headers or {}).items()},
+        "text": text if form is None else urlencode(_texts(form), doseq=True),
     }
     return HTTPCall(name=address, args=args, hint=hint)
+
+
+def _query_of(query: str) -> dict[str, str | list[str]]:
+    values = parse_qs(query, keep_blank_values=True)
+    return {key: found if len(found) > 1 else found[0] for key, found in values.items()}
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str | list[str]]:
+    return {
+        str(key): [_text(item) for item in value] if isinstance(value, (list, tuple)) else _text(value)
+        for key, value in values.items()
+    }
+
+
+def _text(value: Any) -> str:
+    """A value as HTTP clients write it."""
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True)
@@ -227,19 +288,6 @@ class RetrievalCall(Effect):
 
 
 @dataclass(frozen=True)
-class MCPEndpoint:
-    """How a manifest reaches an MCP server. `transport` is stdio, sse or streamable_http."""
-
-    id: str
-    transport: str
-    url: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    command: str | None = None
-    args: Sequence[str] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Answer:
     """What the world says. `error` instead of `value` is raised in the node; `latency_s` is virtual."""
 
@@ -261,6 +309,13 @@ class World(Protocol):
 
     def has_answers(self, effects: Sequence[Effect], state: State) -> bool:
         """Whether `answer` would find one for each; uses nothing up (a pause without an answer is no error)."""
+        ...
+
+    def answers_for(self, effect: Effect) -> bool:
+        """Whether anything is said about who answers effects of this kind and name; uses nothing up.
+
+        Whether it would answer this one, with these arguments, is what `has_answers` says.
+        """
         ...
 
     async def mcp_tools(self, endpoint: MCPEndpoint) -> Sequence[ToolSpec]:

@@ -6,6 +6,9 @@ spelling of the protocol, so no other module sees a version of the SDK.
 A connection lives in a task of its own: anyio's cancel scopes want to be closed by the task that
 opened them, and a server that breaks must fail its calls, not cancel the run. So a session may be
 opened, used and closed from any tasks of the loop.
+
+The loop may be in virtual time. A server outside it holds the clock while it is asked, and is given real
+time to go.
 """
 
 from __future__ import annotations
@@ -14,9 +17,19 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    ExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
+from dataclasses import dataclass
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
+from harness.graph.clock import in_real_time, real_wait
 from harness.world.mcp_tools import (
     INTERNAL_ERROR,
     MCPFailure,
@@ -41,10 +54,15 @@ _BLOCKS = {
 class SDKSession:
     """The `MCPSession` over the SDK's own client session."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Any, where: _Where) -> None:
         self._session = session
+        self._where = where
         self._waiting: list[anyio.CancelScope] = []
         self._closed = False
+
+    async def initialize(self) -> None:
+        """Agree with the server on the protocol; needed once, before anything else."""
+        await self._reply(self._session.initialize())
 
     async def list_tools(self) -> list[MCPTool]:
         """Every tool of the server: see `MCPSession`."""
@@ -76,7 +94,13 @@ class SDKSession:
     async def _reply(self, request: Awaitable[Any]) -> Any:
         import anyio
 
-        with _failures(), anyio.CancelScope() as scope:
+        limit = self._where.read_timeout_s
+        with (
+            _failures(),
+            self._where.holding(),
+            anyio.CancelScope() as scope,
+            _real_timer(limit, scope.cancel),
+        ):
             if self._closed:
                 scope.cancel()
             self._waiting.append(scope)
@@ -84,21 +108,60 @@ class SDKSession:
                 return await request
             finally:
                 self._waiting.remove(scope)
-        raise MCPFailure("the MCP connection is closed")
+        if self._closed:
+            raise MCPFailure("the MCP connection is closed")
+        raise MCPFailure(f"the MCP server did not answer within {limit:g} s")
+
+
+@dataclass(frozen=True)
+class _Where:
+    """Which server a session is with. `read_timeout_s` is in real seconds, for each request."""
+
+    name: str
+    outside: bool = True
+    read_timeout_s: float | None = None
+
+    def holding(self) -> AbstractContextManager[None]:
+        """The clock stands still while a server outside the loop takes its time."""
+        return real_wait() if self.outside else nullcontext()
+
+    def leaving(self) -> AbstractContextManager[None]:
+        """The SDK gives what it closes some seconds by the loop's clock, which has to go like real ones."""
+        return in_real_time() if self.outside else nullcontext()
+
+
+@contextmanager
+def _real_timer(seconds: float | None, then: Callable[[], None]) -> Iterator[None]:
+    """Call `then` in the loop after this many real seconds inside, though the loop's clock may stand still."""
+    if seconds is None:
+        yield
+        return
+    timer = Timer(seconds, asyncio.get_running_loop().call_soon_threadsafe, (then,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def connect_memory(server: Any) -> AbstractAsyncContextManager[SDKSession]:
     """An initialized session with a `build_server` server in this loop. Takes no time on the loop's clock."""
-    return _connected(_memory_streams(server), "the server in memory")
+    return _connected(_memory_streams(server), _Where("the server in memory", outside=False))
 
 
 def connect_stdio(
-    command: str, args: Sequence[str] = (), env: Mapping[str, str] | None = None
+    command: str,
+    args: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
+    *,
+    cwd: str | None = None,
+    read_timeout_s: float | None = None,
 ) -> AbstractAsyncContextManager[SDKSession]:
-    """An initialized session with a child process, ended on leaving. Needs a loop in real time.
+    """An initialized session with a child process, ended on leaving.
 
-    In virtual time the grace the child is given to end would be over at once. `env` is added to the few
-    variables the SDK passes on (PATH, HOME, …). The child's stderr is ours.
+    `env` is added to the few variables the SDK passes on (PATH, HOME, …). The child's stderr is ours.
+    `read_timeout_s` is in real seconds, for each request.
 
     Raises:
         MCPFailure: on entering, when the process cannot be started or does not speak MCP.
@@ -106,35 +169,37 @@ def connect_stdio(
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
     parameters = StdioServerParameters(
-        command=command, args=list(args), env=dict(env) if env is not None else None
+        command=command, args=list(args), env=dict(env) if env is not None else None, cwd=cwd
     )
     # The SDK's default is sys.stderr of import time, which may be a capture that is closed by now.
     errlog: Any = sys.__stderr__ or subprocess.DEVNULL
-    return _connected(stdio_client(parameters, errlog=errlog), command)
+    where = _Where(command, read_timeout_s=read_timeout_s)
+    return _connected(stdio_client(parameters, errlog=errlog), where)
 
 
 def connect_http(
-    url: str, headers: Mapping[str, str] | None = None
+    url: str, headers: Mapping[str, str] | None = None, *, read_timeout_s: float | None = None
 ) -> AbstractAsyncContextManager[SDKSession]:
-    """An initialized session over streamable HTTP. Needs a loop in real time, or one held still.
+    """An initialized session over streamable HTTP. `read_timeout_s` is in real seconds, for each request.
 
     Raises:
         MCPFailure: on entering, when nothing answers there or it does not speak MCP.
     """
-    return _connected(_http_streams(url, headers), url)
+    return _connected(_http_streams(url, headers), _Where(url, read_timeout_s=read_timeout_s))
 
 
 def connect_sse(
-    url: str, headers: Mapping[str, str] | None = None
+    url: str, headers: Mapping[str, str] | None = None, *, read_timeout_s: float | None = None
 ) -> AbstractAsyncContextManager[SDKSession]:
-    """An initialized session over the older HTTP+SSE transport. Needs a loop in real time, or one held still.
+    """An initialized session over the older HTTP+SSE transport; see `connect_http`.
 
     Raises:
         MCPFailure: on entering, when nothing answers there or it does not speak MCP.
     """
     from mcp.client.sse import sse_client
 
-    return _connected(sse_client(url, headers=dict(headers or {})), url)
+    streams = sse_client(url, headers=dict(headers or {}))
+    return _connected(streams, _Where(url, read_timeout_s=read_timeout_s))
 
 
 def build_server(
@@ -153,7 +218,7 @@ def build_server(
     from mcp import types
     from mcp.server.lowlevel import Server
 
-    desk = ToolDesk(tools, call)
+    desk = ToolDesk(name, tools, call)
     if hasattr(Server, "add_request_handler"):  # 2.x
 
         async def on_list(_context: Any, _params: Any) -> Any:
@@ -202,18 +267,19 @@ def check_content(block: Mapping[str, Any]) -> None:
 
 
 @asynccontextmanager
-async def _connected(streams: AbstractAsyncContextManager[Any], where: str) -> AsyncIterator[SDKSession]:
+async def _connected(streams: AbstractAsyncContextManager[Any], where: _Where) -> AsyncIterator[SDKSession]:
     """Hold a session over `streams` in a task of its own, from initialization to the end of the block."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[SDKSession] = loop.create_future()
     leave = asyncio.Event()
-    owner = loop.create_task(_own(streams, ready, leave))
+    owner = loop.create_task(_own(streams, where, ready, leave))
     either: set[asyncio.Future[Any]] = {owner, ready}
     try:
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not ready.done():
             cause = _leaf(owner.exception())
-            raise MCPFailure(f"cannot connect to {where}: {str(cause) or type(cause).__name__}") from cause
+            why = str(cause) or type(cause).__name__
+            raise MCPFailure(f"cannot connect to {where.name}: {why}") from cause
         yield ready.result()
     finally:
         if not ready.done():
@@ -240,19 +306,25 @@ async def _outlast(task: asyncio.Task[None]) -> None:
 
 
 async def _own(
-    streams: AbstractAsyncContextManager[Any], ready: asyncio.Future[SDKSession], leave: asyncio.Event
+    streams: AbstractAsyncContextManager[Any],
+    where: _Where,
+    ready: asyncio.Future[SDKSession],
+    leave: asyncio.Event,
 ) -> None:
     from mcp import ClientSession
 
-    async with streams as pair, ClientSession(pair[0], pair[1]) as client:
-        with _failures():
-            await client.initialize()
-        session = SDKSession(client)
-        ready.set_result(session)
-        try:
-            await leave.wait()
-        finally:
-            session.end()
+    with ExitStack() as clock:
+        clock.enter_context(where.holding())
+        async with streams as pair, ClientSession(pair[0], pair[1]) as client:
+            session = SDKSession(client, where)
+            try:
+                await session.initialize()
+                ready.set_result(session)
+                clock.close()
+                await leave.wait()
+            finally:
+                session.end()
+                clock.enter_context(where.leaving())
 
 
 @asynccontextmanager

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from harness.errors import UnscriptedCall
-from harness.graph.clock import in_real_time, real_wait
 from harness.graph.effects import Answer, MCPCall, MCPEndpoint, ToolSpec
 from harness.graph.model import State
 from harness.source.suggest import did_you_mean
 from harness.world.failures import to_exception
 from harness.world.mcp_fake import content_result, error_result, fake_session, structured_result, text_result
 from harness.world.mcp_sdk import connect_http, connect_sse, connect_stdio
-from harness.world.mcp_tools import MCPResult, MCPSession, MCPTool
+from harness.world.mcp_tools import MCPFailure, MCPResult, MCPSession, MCPTool
 from harness.world.spec import MCPServer, Stub
 from harness.world.stubs import StubList
 
@@ -27,13 +27,18 @@ _asking: ContextVar[tuple[MCPCall, State]] = ContextVar("_asking")
 
 
 class MCPServers:
-    """What a scenario says about MCP servers, and the open sessions."""
+    """What a scenario says about MCP servers, and the open sessions.
+
+    A server is connected to when it is first asked, in whichever task that is.
+    """
 
     def __init__(self) -> None:
         self._servers: dict[str, MCPServer] = {}
         self._stubs: dict[tuple[str, str], StubList] = {}
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, MCPSession] = {}
+        self._opening: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._sessions = AsyncExitStack()
+        self._closed = False
 
     def put_in_front(self, servers: Mapping[str, MCPServer]) -> None:
         """Add servers, or more stubs in front of the tools of servers that are there.
@@ -41,7 +46,9 @@ class MCPServers:
         A turn's latency and error count from there on; tools it adds to a server in use are not listed again.
         """
         for name, server in servers.items():
-            self._servers[name] = server
+            known_tools = self._servers[name].tools if name in self._servers else ()
+            tools = {tool.name: tool for tool in (*known_tools, *server.tools)}
+            self._servers[name] = replace(server, tools=tuple(tools.values()))
             for tool in server.tools:
                 known = self._stubs.get((name, tool.name))
                 if known is None:
@@ -49,40 +56,60 @@ class MCPServers:
                 else:
                     known.put_in_front(tool.stubs)
 
+    def knows(self, name: str) -> bool:
+        """Whether the scenario says anything about this server."""
+        return name in self._servers
+
     async def tools(self, endpoint: MCPEndpoint) -> Sequence[ToolSpec]:
-        """The tools of a server, from the server itself."""
-        opened = await self._opened(endpoint)
-        with _real_wait_if(opened.real):
-            tools = await opened.session.list_tools()
+        """The tools of a server, from the server itself.
+
+        Raises:
+            UnscriptedCall: the scenario says nothing about this server.
+            Exception: the server cannot be reached.
+        """
+        server = self._server(endpoint, f"MCP server {endpoint.id!r}")
+        if server.error is not None:
+            raise to_exception(server.error)
+        tools = await (await self._session(endpoint, server)).list_tools()
         return [ToolSpec(tool.name, tool.description, tool.input_schema) for tool in tools]
 
     async def call(self, effect: MCPCall, state: State) -> Answer:
-        """Call a tool through the protocol; a scripted server answers from its stubs."""
-        opened = self._open[effect.server]
-        error = self._servers[effect.server].error if effect.server in self._servers else None
-        if error is not None:
-            return Answer(error=to_exception(error))
+        """Call a tool through the protocol; a scripted server answers from its stubs.
+
+        Raises:
+            UnscriptedCall: the scenario says nothing about this server, or none of the tool's stubs answers.
+            MCPFailure: the server cannot be reached, or has no such tool.
+        """
+        server = self._server(effect.endpoint, _asked(effect), effect.hint)
+        if server.error is not None:
+            return Answer(error=to_exception(server.error))
+        session = await self._session(effect.endpoint, server)
         asking = _asking.set((effect, state))
         try:
-            with _real_wait_if(opened.real):
-                return Answer(value=await opened.session.call_tool(effect.name, effect.args))
+            return Answer(value=await session.call_tool(effect.name, effect.args))
         finally:
             _asking.reset(asking)
 
-    async def _opened(self, endpoint: MCPEndpoint) -> _Open:
-        if endpoint.id not in self._open:
-            server = self._servers.get(endpoint.id)
-            if server is None:
-                near = did_you_mean(endpoint.id, self._servers) if self._servers else ""
-                hint = f"add `{endpoint.id}` under `mcp:`" + (f" ({near})" if near else "")
-                raise UnscriptedCall(f"MCP server {endpoint.id!r}", None, hint)
-            if server.error is not None:
-                raise to_exception(server.error)
-            context = _real(endpoint) if server.real else self._scripted(endpoint.id, server)
-            with _real_wait_if(server.real):
-                session = await self._sessions.enter_async_context(context)
-            self._open[endpoint.id] = _Open(session, server.real)
-        return self._open[endpoint.id]
+    def _server(self, endpoint: MCPEndpoint, asked: str, hint: str = "") -> MCPServer:
+        server = self._servers.get(endpoint.id)
+        if server is None:
+            near = did_you_mean(endpoint.id, self._servers)
+            add = f"add `{endpoint.id}` under `mcp:`" + (f" ({near})" if near else "")
+            raise UnscriptedCall(asked, None, ", ".join(filter(None, (add, hint))))
+        return server
+
+    async def _session(self, endpoint: MCPEndpoint, server: MCPServer) -> MCPSession:
+        """The session with a server, opened by the first who asks; the others wait for it."""
+        async with self._opening[endpoint.id]:
+            if endpoint.id not in self._open:
+                context = _real(endpoint) if server.real else self._scripted(endpoint.id, server)
+                async with AsyncExitStack() as opening:
+                    session = await opening.enter_async_context(context)
+                    if self._closed:
+                        raise MCPFailure(f"MCP server {endpoint.id!r} is asked after the end of the run")
+                    self._sessions.push_async_callback(opening.pop_all().aclose)
+                self._open[endpoint.id] = session
+            return self._open[endpoint.id]
 
     def _scripted(self, name: str, server: MCPServer) -> AbstractAsyncContextManager[MCPSession]:
         tools = [MCPTool(tool.name, tool.description, dict(tool.input_schema)) for tool in server.tools]
@@ -92,8 +119,8 @@ class MCPServers:
             stubs = self._stubs[name, tool]
             stub = stubs.take(effect, state)
             if stub is None:
-                request = f"MCP tool {tool!r} of server {name!r} with {args!r}"
-                raise UnscriptedCall(request, stubs.nearest(effect, state), f"add a stub under `mcp.{name}`")
+                hint = ", ".join(filter(None, (f"add a stub under `mcp.{name}`", effect.hint)))
+                raise UnscriptedCall(_asked(effect), stubs.nearest(effect, state), hint)
             await asyncio.sleep(self._servers[name].latency_s + stub.latency_s)
             return _result(stub)
 
@@ -104,18 +131,14 @@ class MCPServers:
         return [text for stubs in self._stubs.values() for text in stubs.unused()]
 
     async def close(self) -> None:
-        """Close every session. A real server is given real time to go."""
-        with in_real_time() if any(opened.real for opened in self._open.values()) else nullcontext():
-            await self._sessions.aclose()
+        """Close every session, from any task. None is opened any more."""
+        self._closed = True
         self._open.clear()
+        await self._sessions.aclose()
 
 
-@dataclass(frozen=True)
-class _Open:
-    """An open session, and whether a real server is behind it."""
-
-    session: MCPSession
-    real: bool
+def _asked(effect: MCPCall) -> str:
+    return f"MCP tool {effect.name!r} of server {effect.server!r} with {dict(effect.args)!r}"
 
 
 def _result(stub: Stub) -> MCPResult:
@@ -128,12 +151,9 @@ def _result(stub: Stub) -> MCPResult:
 
 
 def _real(endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
+    limit = endpoint.read_timeout_s
     if endpoint.transport == "stdio":
-        return connect_stdio(endpoint.command or "", list(endpoint.args), dict(endpoint.env))
+        command, args, env = endpoint.command or "", list(endpoint.args), dict(endpoint.env)
+        return connect_stdio(command, args, env, cwd=endpoint.cwd, read_timeout_s=limit)
     connect = connect_sse if endpoint.transport == "sse" else connect_http
-    return connect(endpoint.url or "", dict(endpoint.headers))
-
-
-def _real_wait_if(real: bool) -> AbstractContextManager[None]:
-    """Hold the clock while a real server takes its time."""
-    return real_wait() if real else nullcontext()
+    return connect(endpoint.url or "", dict(endpoint.headers), read_timeout_s=limit)

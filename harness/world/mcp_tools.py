@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harness.errors import WorldError
+from harness.source.suggest import did_you_mean
 
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
@@ -78,8 +79,9 @@ class ToolDesk:
     """
 
     def __init__(
-        self, tools: Sequence[MCPTool], call: Callable[[str, dict[str, Any]], Awaitable[MCPResult]]
+        self, name: str, tools: Sequence[MCPTool], call: Callable[[str, dict[str, Any]], Awaitable[MCPResult]]
     ) -> None:
+        self._name = name
         self._tools = {tool.name: tool for tool in tools}
         self._validators = {tool.name: _validator(tool) for tool in tools}
         self._call = call
@@ -96,7 +98,8 @@ class ToolDesk:
         """
         name, args = params["name"], params.get("arguments") or {}
         if name not in self._tools:
-            raise MCPFailure(f"Unknown tool: {name}", INVALID_PARAMS)
+            hint = did_you_mean(name, self._tools) or "it has no tools"
+            raise MCPFailure(f"Unknown tool: {name} of MCP server '{self._name}' ({hint})", INVALID_PARAMS)
         if refusal := self._refusal(name, args):
             return _text_error(f"Input validation error: {refusal}")
         token = request_meta.set(params.get("_meta") or {})

@@ -119,6 +119,17 @@ class ScriptedWorld:
             for stubs, stub in taken:
                 stubs.put_back(stub)
 
+    def answers_for(self, effect: Effect) -> bool:
+        """Whether the scenario says who answers effects of this kind and name; uses nothing up.
+
+        For kinds answered by a stub list: whether there is a stub in it, used or not.
+        """
+        if isinstance(effect, MCPCall):
+            return self._mcp.knows(effect.server)
+        if effect.kind in self._lists:
+            return bool(self._lists[effect.kind])
+        return self._entry(effect) is not None
+
     def _stubs_for(self, effect: Effect) -> list[StubList]:
         return [layer for layer in self._layers(effect) if isinstance(layer, StubList)]
 
@@ -126,14 +137,17 @@ class ScriptedWorld:
         """Who could answer, in order: stub lists, and True or a dotted path for the real thing."""
         if effect.kind in self._lists:
             return [self._lists[effect.kind]]
-        found = self._entries.get((effect.kind, effect.name))
-        if found is None and isinstance(effect, ToolCall):
-            found = self._entries.get((effect.kind, effect.alias))
+        found = self._entry(effect)
         if found is not None:
             return found
         # Local sub-agents, scripts and what the dialect itself provides run for real by default.
         native = isinstance(effect, ToolCall) and effect.native
         return [True] if native or effect.kind in ("agent", "script") else []
+
+    def _entry(self, effect: Effect) -> Sequence[Layer] | None:
+        """What the scenario says under the effect's name, else under its alias."""
+        found = self._entries.get((effect.kind, effect.name))
+        return self._entries.get((effect.kind, effect.alias)) if found is None and effect.alias else found
 
     def _real(self, layer: str | bool, effect: Effect) -> Callable[[], Awaitable[Any]] | None:
         if not isinstance(layer, str):
@@ -174,7 +188,7 @@ class ScriptedWorld:
         return left + self._mcp.unused()
 
     async def close(self) -> None:
-        """Close the MCP sessions. Call it in the task that opened them."""
+        """Close the MCP sessions, from any task."""
         await self._mcp.close()
 
 

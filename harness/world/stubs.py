@@ -36,6 +36,9 @@ class StubList:
         self.title = title
         self._live = [_Live(stub) for stub in stubs]
 
+    def __len__(self) -> int:
+        return len(self._live)
+
     def put_in_front(self, stubs: Sequence[Stub]) -> None:
         """Add a turn's stubs before those that are there."""
         self._live[:0] = [_Live(stub) for stub in stubs]

@@ -24,6 +24,8 @@ TOOLS = [
     MCPTool("report", "The weather", {"type": "object", "properties": {"place": {"type": "string"}}}),
     MCPTool("fail"),
     MCPTool("die"),
+    MCPTool("folder"),
+    MCPTool("wait"),
 ]
 
 
@@ -32,6 +34,10 @@ async def answer(name: str, args: dict[str, Any]) -> MCPResult:
         raise RuntimeError("the mast broke")
     if name == "die":
         os._exit(3)
+    if name == "folder":
+        return MCPResult([{"type": "text", "text": os.getcwd()}])
+    if name == "wait":
+        await asyncio.Event().wait()
     text = f"{args['place']}: calm, {os.environ.get('SEASON', 'no season')}"
     return MCPResult([{"type": "text", "text": text}], {"place": args["place"], "wind": None})
 
@@ -81,20 +87,20 @@ def noting(app: Any, seen: Seen) -> Any:
 
 
 @contextlib.asynccontextmanager
-async def over_http(seen: Seen) -> AsyncIterator[SDKSession]:
+async def over_http(seen: Seen, **more: Any) -> AsyncIterator[SDKSession]:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     manager = StreamableHTTPSessionManager(weather_server())
     async with (
         manager.run(),
         http_server(noting(manager.handle_request, seen)) as address,
-        mcp_sdk.connect_http(f"{address}/mcp", {"Authorization": "Bearer abc"}) as session,
+        mcp_sdk.connect_http(f"{address}/mcp", {"Authorization": "Bearer abc"}, **more) as session,
     ):
         yield session
 
 
 @contextlib.asynccontextmanager
-async def over_sse(seen: Seen) -> AsyncIterator[SDKSession]:
+async def over_sse(seen: Seen, **more: Any) -> AsyncIterator[SDKSession]:
     from mcp.server.sse import SseServerTransport
 
     transport, server = SseServerTransport("/messages/"), weather_server()
@@ -108,7 +114,7 @@ async def over_sse(seen: Seen) -> AsyncIterator[SDKSession]:
 
     async with (
         http_server(noting(app, seen)) as address,
-        mcp_sdk.connect_sse(f"{address}/sse", {"Authorization": "Bearer abc"}) as session,
+        mcp_sdk.connect_sse(f"{address}/sse", {"Authorization": "Bearer abc"}, **more) as session,
     ):
         yield session
 
@@ -164,8 +170,9 @@ def test_errors_look_the_same_over_every_transport(connect):
             assert broken == MCPResult([{"type": "text", "text": "the mast broke"}], None, True)
             refused = await session.call_tool("report", {"place": 3})
             assert refused.is_error
-            with pytest.raises(MCPFailure, match="Unknown tool: forecast") as raised:
-                await session.call_tool("forecast", {})
+            with pytest.raises(MCPFailure, match="Unknown tool: reports") as raised:
+                await session.call_tool("reports", {})
+            assert "MCP server 'weather' (did you mean 'report'?)" in str(raised.value)
             assert raised.value.code == INVALID_PARAMS
 
     asyncio.run(main())
@@ -216,6 +223,17 @@ def test_headers_of_the_manifest_are_sent_with_every_request(connect):
     asyncio.run(used(lambda: connect(seen), lambda session: session.list_tools()))
     assert len(seen) > 2
     assert {headers.get("authorization") for headers in seen} == {"Bearer abc"}
+
+
+@pytest.mark.parametrize("connect", [over_http, over_sse])
+def test_an_answer_that_takes_too_long_fails_the_call_and_not_the_session(connect):
+    async def main() -> Any:
+        async with connect([], read_timeout_s=1.0) as session:
+            with pytest.raises(MCPFailure, match="did not answer within 1 s"):
+                await session.call_tool("wait", {})
+            return await session.list_tools()
+
+    assert asyncio.run(main()) == TOOLS
 
 
 def unused_port() -> int:

@@ -7,11 +7,23 @@ import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from harness.errors import UnscriptedCall
-from harness.graph.effects import AgentCall, HTTPCall, HumanCall, LLMCall, ToolCall, ToolSpec
+from harness.graph.effects import (
+    AgentCall,
+    HandlerCall,
+    HTTPCall,
+    HumanCall,
+    LLMCall,
+    MCPCall,
+    MCPEndpoint,
+    RetrievalCall,
+    ScriptCall,
+    ToolCall,
+    ToolSpec,
+)
 from harness.world.failures import KINDS, to_exception
 from harness.world.network import NetworkClosed, closed_network
 from harness.world.scripted import ScriptedWorld
-from harness.world.spec import Entry, ErrorAnswer, Fault, Stub, WorldSpec
+from harness.world.spec import Entry, ErrorAnswer, Fault, MCPServer, Stub, WorldSpec
 
 
 def llm(node="n", model="gpt-4o", **more):
@@ -88,6 +100,60 @@ def test_a_turn_s_stubs_stand_in_front():
     world = ScriptedWorld(replies(reply("late")))
     world.put_in_front(replies(reply("early")))
     assert [ask(world, llm()).value.text for _ in range(2)] == ["early", "late"]
+
+
+NAMED = {
+    "tools": ToolCall,
+    "handlers": HandlerCall,
+    "agents": AgentCall,
+    "scripts": ScriptCall,
+    "retrieval": RetrievalCall,
+}
+every_named_kind = pytest.mark.parametrize(("key", "effect"), NAMED.items(), ids=NAMED)
+
+
+@every_named_kind
+def test_an_effect_is_known_by_its_alias_where_its_name_is_not(key, effect):
+    by_alias = Entry(stubs=(Stub(times="any", answer={"return": "by alias"}),))
+    by_name = Entry(stubs=(Stub(times="any", answer={"return": "by name"}),))
+    asked = effect(name="n", alias="a")
+    assert answers(WorldSpec(**{key: {"a": by_alias}}), asked) == ["by alias"]
+    assert answers(WorldSpec(**{key: {"a": by_alias, "n": by_name}}), asked) == ["by name"]
+
+
+# ------------------------------------------------------------ whether anything is said
+
+
+@every_named_kind
+@pytest.mark.parametrize(
+    "entry", [Entry(real=True), Entry(real="pkg.fn"), Entry(stubs=(Stub(args={"n": 1}),))]
+)
+def test_a_name_is_answered_for_when_it_has_an_entry_under_name_or_alias(key, effect, entry):
+    world = ScriptedWorld(WorldSpec(**{key: {"a": entry}}))
+    assert world.answers_for(effect(name="a"))
+    assert world.answers_for(effect(name="n", alias="a"))
+    assert not world.answers_for(effect(name="n", real=really))
+
+
+@pytest.mark.parametrize("effect", [llm(), HTTPCall(name="u"), HumanCall(name="n")], ids=lambda e: e.kind)
+def test_a_list_of_stubs_answers_for_its_kind_even_when_it_is_used_up(effect):
+    assert not ScriptedWorld(WorldSpec()).answers_for(effect)
+    world = ScriptedWorld(WorldSpec(**{effect.kind: (Stub(answer={"reply": "x"}),)}))
+    ask(world, effect)
+    assert world.answers_for(effect)
+
+
+def test_an_mcp_tool_is_answered_for_when_its_server_is_there():
+    world = ScriptedWorld(WorldSpec(mcp={"weather": MCPServer()}))
+    for server, expected in {"weather": True, "charts": False}.items():
+        call = MCPCall(name="report", endpoint=MCPEndpoint(server, "stdio"))
+        assert world.answers_for(call) is expected
+
+
+def test_asking_whether_anything_is_said_uses_nothing_up():
+    world = ScriptedWorld(replies(reply("a")))
+    assert world.answers_for(llm())
+    assert ask(world, llm()).value.text == "a"
 
 
 # ------------------------------------------------------------ what it answers

@@ -74,7 +74,7 @@ class _Boundary:
                 text = f"MCP server '{server.id}' cannot be used: {error}"
                 raise ManifestError(Problem("mcp-server", text, declared.span)) from None
             for tool in listed:
-                session.tools.add(mcp_tool(server.id, server.version, server.tool_prefix or "", tool))
+                session.tools.add(mcp_tool(declared.endpoint, server.version, server.tool_prefix or "", tool))
 
     async def _fetch_skills(self, session: Session, run: RunContext) -> None:
         """spec: `skills`, url. The run's agent then has these skills like those with local cards."""

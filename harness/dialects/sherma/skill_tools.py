@@ -20,8 +20,9 @@ async def register_tools(visit: Visit, skill: Skill) -> list[str]:
     """
     ids = skill.tool_ids
     for server in skill.card.mcps.values():
+        endpoint = _endpoint(server)
         try:
-            listed = await visit.ctx.run.world.mcp_tools(_endpoint(server))
+            listed = await visit.ctx.run.world.mcp_tools(endpoint)
         except Exception as error:
             if visit.ctx.must_end(error):
                 raise
@@ -29,7 +30,7 @@ async def register_tools(visit: Visit, skill: Skill) -> list[str]:
                 f"MCP server '{server.id}' of skill '{skill.id}' cannot be used: {error}"
             ) from error
         for tool in listed:
-            visit.session.tools.add(mcp_tool(server.id, server.version, "", tool))
+            visit.session.tools.add(mcp_tool(endpoint, server.version, "", tool))
             ids.append(tool.name)
     return ids
 

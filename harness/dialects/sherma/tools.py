@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from harness.errors import HarnessError
 from harness.graph.callables import call_with
 from harness.graph.context import NodeContext
-from harness.graph.effects import MCPCall, ToolCall, ToolSpec
+from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
 from harness.graph.plain import plain
 from harness.source.suggest import did_you_mean
 
@@ -167,13 +167,13 @@ def _complaints(error: ValidationError) -> str:
     return "; ".join(f"{'.'.join(str(at) for at in item['loc'])}: {item['msg']}" for item in error.errors())
 
 
-def mcp_tool(server_id: str, server_version: str, prefix: str, listed: ToolSpec) -> Tool:
+def mcp_tool(endpoint: MCPEndpoint, server_version: str, prefix: str, listed: ToolSpec) -> Tool:
     """A tool of an MCP server; its arguments are checked by the server. spec: "Tool registration"."""
     name = prefix + listed.name
 
     async def call(args: Arguments, ctx: NodeContext) -> Any:
         try:
-            result = await ctx.perform(MCPCall(name=listed.name, server=server_id, args=args))
+            result = await ctx.perform(MCPCall(name=listed.name, endpoint=endpoint, args=args))
         except Exception as error:
             if ctx.must_end(error):
                 raise
