@@ -1,12 +1,13 @@
 """Graph to LangGraph: channels, then nodes, then edges, then `compile()`.
 
 The translation is made once a Graph and knows no dialect. What belongs to one run (its world, clock and
-trace) reaches the nodes as LangGraph's runtime context.
+trace) reaches the nodes as LangGraph's runtime context. LangGraph refuses some names of nodes, so it is given
+others, which nobody else sees.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, TypedDict
 
@@ -20,6 +21,7 @@ from langgraph.types import Send
 from harness.graph.clock import PRECISION
 from harness.graph.context import NodeContext, RunContext
 from harness.graph.model import END, START, Channel, Dispatch, Edge, Graph, Node, Router, State
+from harness.graph.pauses import Question
 from harness.graph.plain import plain, told
 
 Builder = StateGraph[Any, Any, Any, Any]
@@ -30,11 +32,20 @@ Compiled = CompiledStateGraph[Any, Any, Any, Any]
 def build(graph: Graph) -> Compiled:
     """The LangGraph graph that runs `graph`, without a checkpointer. Made once for each graph."""
     builder: Builder = StateGraph(_schema(graph.channels), context_schema=RunContext)
+    names = _names(graph)
     for node in graph.nodes:
-        builder.add_node(node.name, _step(node, graph))
-    for source in (START, *(node.name for node in graph.nodes)):
-        _connect(builder, graph, source)
+        builder.add_node(names[node.name], _step(node, graph))
+    targets = {**names, END: END}
+    _connect(builder, graph, START, START, targets)
+    for node in graph.nodes:
+        if node.name != START:
+            _connect(builder, graph, node.name, names[node.name], targets)
     return builder.compile()
+
+
+def _names(graph: Graph) -> dict[str, str]:
+    """What LangGraph calls each node. It applies the updates of one superstep in the order of these names."""
+    return {name: f"{rank:06}" for rank, name in enumerate(sorted(node.name for node in graph.nodes))}
 
 
 def _schema(channels: Sequence[Channel]) -> Any:
@@ -49,8 +60,9 @@ def _schema(channels: Sequence[Channel]) -> Any:
 def _step(node: Node, graph: Graph) -> Callable[..., Awaitable[dict[str, Any]]]:
     """A node as LangGraph calls it: visit, record, and hand on what was declared."""
     declared = {channel.name for channel in graph.channels}
-    follows_all = follows_all_edges(graph, node.name)
-    edges = graph.edges_from(node.name)
+    # What is said of the start is not said of a node with that name.
+    follows_all = node.name == START or follows_all_edges(graph, node.name)
+    edges = graph.edges_from(node.name) if node.name != START else ()
 
     async def step(state: State, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         run: RunContext = runtime.context
@@ -59,13 +71,14 @@ def _step(node: Node, graph: Graph) -> Callable[..., Awaitable[dict[str, Any]]]:
         started = run.now
         here = {"graph": run.prefix, "node": node.name}
         where = {**here, "step": config["metadata"]["langgraph_step"], "invocation": run.invocation}
-        resumed = run.paused.pop(task, None) is not None
-        trace.record("node_resume" if resumed else "node_start", started, **where)
+        replay = run.paused.pop(task, None)
+        trace.record("node_start" if replay is None else "node_resume", started, **where)
+        ctx = NodeContext(run, node.name, state, replay)
         try:
             run.simulation.must_go_on()
-            update = await node.run(state, NodeContext(run, node.name, state))
-        except GraphInterrupt as pause:
-            _record_pause(run, node.name, task, pause, started)
+            update = await node.run(state, ctx)
+        except GraphInterrupt as interrupt:
+            _record_pause(ctx, task, interrupt, started, declared)
             raise
         except Exception as error:
             run.failure = run.failure or (error, node.name)
@@ -91,15 +104,27 @@ def _step(node: Node, graph: Graph) -> Callable[..., Awaitable[dict[str, Any]]]:
     return step
 
 
-def _record_pause(run: RunContext, node: str, task: str, pause: GraphInterrupt, started: float) -> None:
-    interrupts = pause.args[0]
-    run.paused[task] = node
-    for item in interrupts:
-        run.questions[item.id] = (node, item.value)
-    latency = round(run.now - started, PRECISION)
-    values = [plain(item.value) for item in interrupts]
+def _record_pause(
+    ctx: NodeContext, task: str, interrupt: GraphInterrupt, started: float, declared: set[str]
+) -> None:
+    run, replay = ctx.run, ctx.pauses.replay
+    pause = replay.pause
+    # A node may also have called LangGraph's `interrupt` by itself.
+    values = [pause.value if pause is not None else item.value for item in interrupt.args[0]]
+    run.paused[task] = replay
+    for item, value in zip(interrupt.args[0], values, strict=True):
+        run.questions[item.id] = Question(replay, value)
+    left: dict[str, Any] = {}
+    if pause is not None and pause.leaving is not None:
+        left["update"] = plain({key: value for key, value in pause.leaving.items() if key in declared})
     run.simulation.trace.record(
-        "node_pause", run.now, graph=run.prefix, node=node, values=values, latency=latency
+        "node_pause",
+        run.now,
+        graph=run.prefix,
+        node=ctx.name,
+        values=plain(values),
+        latency=round(run.now - started, PRECISION),
+        **left,
     )
 
 
@@ -108,16 +133,16 @@ def follows_all_edges(graph: Graph, source: str) -> bool:
     return source not in graph.routers and not any(edge.on_error for edge in graph.edges_from(source))
 
 
-def _connect(builder: Builder, graph: Graph, source: str) -> None:
+def _connect(builder: Builder, graph: Graph, source: str, called: str, targets: Mapping[str, str]) -> None:
     """Static edges stay LangGraph's own; a router or a fallback becomes one conditional edge."""
     edges = graph.edges_from(source)
     if follows_all_edges(graph, source):
         for edge in edges:
-            builder.add_edge(source, edge.target)
+            builder.add_edge(called, targets[edge.target])
         return
     router = graph.routers.get(source, _all_of([edge for edge in edges if not edge.on_error]))
-    targets = {edge.target for edge in edges} | {END}
-    builder.add_conditional_edges(source, _choice(graph, source, router), sorted(targets))
+    possible = {targets[edge.target] for edge in edges} | {END}
+    builder.add_conditional_edges(called, _choice(graph, source, router, targets), sorted(possible))
 
 
 def _all_of(edges: Sequence[Edge]) -> Router:
@@ -127,7 +152,9 @@ def _all_of(edges: Sequence[Edge]) -> Router:
     return follow
 
 
-def _choice(graph: Graph, source: str, router: Router) -> Callable[..., Awaitable[list[str | Send]]]:
+def _choice(
+    graph: Graph, source: str, router: Router, targets: Mapping[str, str]
+) -> Callable[..., Awaitable[list[str | Send]]]:
     """Where to go from `source`: to the fallback if the node failed over, else where the router says."""
     fallbacks = {edge.target: edge for edge in graph.edges_from(source) if edge.on_error}
 
@@ -145,7 +172,9 @@ def _choice(graph: Graph, source: str, router: Router) -> Callable[..., Awaitabl
                 raise
         record_routes(run, [item.edge if isinstance(item, Dispatch) else item for item in chosen])
         return [
-            Send(item.edge.target, item.state) if isinstance(item, Dispatch) else item.target
+            Send(targets[item.edge.target], item.state)
+            if isinstance(item, Dispatch)
+            else targets[item.target]
             for item in chosen
         ]
 

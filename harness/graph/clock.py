@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import selectors
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -44,8 +45,11 @@ class _JumpingSelector(selectors.BaseSelector):
         self.now = 0.0
         self.holders = 0
         self.real_time = 0
+        self.waiting_for_quiet: deque[asyncio.Future[None]] = deque()
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout != 0 and self.waiting_for_quiet:
+            return self._real.select(0) or self._tell_of_quiet()
         if self.real_time:
             return self._select_in_real_time(timeout)
         if self.holders:
@@ -60,6 +64,12 @@ class _JumpingSelector(selectors.BaseSelector):
                 raise Deadlock("the run is stuck: every task waits for something that will never happen")
             return events
         self.now = round(self.now + timeout, PRECISION)
+        return []
+
+    def _tell_of_quiet(self) -> list[tuple[selectors.SelectorKey, int]]:
+        future = self.waiting_for_quiet.popleft()
+        if not future.done():
+            future.set_result(None)
         return []
 
     def _select_outside(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
@@ -107,6 +117,12 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """The virtual time, in seconds since the loop was made."""
         return self._jumping.now
 
+    async def quiet(self) -> None:
+        """Wait until nothing else is ready to run, so that the clock would move next."""
+        future = self.create_future()
+        self._jumping.waiting_for_quiet.append(future)
+        await future
+
     @contextmanager
     def hold(self) -> Iterator[None]:
         """Keep the clock still while something outside the simulation really takes its time."""
@@ -142,6 +158,12 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
                     self.call_soon_threadsafe(release)
 
         return super().run_in_executor(executor, work, *args)
+
+
+async def quiet() -> None:
+    """Wait until nothing else is ready to run; on a loop without a virtual clock, let the others run once."""
+    loop = asyncio.get_running_loop()
+    await (loop.quiet() if isinstance(loop, VirtualTimeLoop) else asyncio.sleep(0))
 
 
 @contextmanager

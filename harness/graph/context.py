@@ -9,25 +9,20 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import random
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import RunError, WorldError
+from harness.errors import WorldError
 from harness.graph.clock import PRECISION
 from harness.graph.effects import Effect, World
 from harness.graph.model import Graph, State
+from harness.graph.pauses import Pauses, Question, Replay
 from harness.graph.trace import Trace
 
 if TYPE_CHECKING:
+    from harness.graph.nested import Caller
     from harness.graph.run import Ending
-
-# Sub-agents that call each other for ever are stopped here.
-MAX_NESTING = 10
-
-
-class NestingError(RunError):
-    """Graphs nested deeper than `MAX_NESTING`: agents that call each other in a circle."""
-
-    code = "nesting"
 
 
 class Simulation:
@@ -47,9 +42,9 @@ class Simulation:
         return round(asyncio.get_running_loop().time() - self._began, PRECISION)
 
     def give_up(self, error: WorldError, node: str) -> None:
-        """Note that the world could not answer `node` (of the top graph). The first time counts."""
+        """Note that the world could not answer `node` of the top graph. The first time counts."""
         if self.unanswerable is None:
-            self.unanswerable, self.unanswered_in = error, node.partition("/")[0]
+            self.unanswerable, self.unanswered_in = error, node
 
     def must_go_on(self) -> None:
         """Raise what the world could not answer before: whoever caught that, nothing goes on after it."""
@@ -69,18 +64,19 @@ class RunContext:
     """One graph running in a simulation. `resources` holds what the dialect prepared for this run."""
 
     def __init__(
-        self, graph: Graph, simulation: Simulation, *, prefix: str = "", thread_id: str = ""
+        self, graph: Graph, simulation: Simulation, *, caller: Caller | None = None, thread_id: str = ""
     ) -> None:
         self.graph = graph
         self.simulation = simulation
-        self.prefix = prefix
+        self.caller = caller
+        self.prefix = caller.path if caller else ""
         self.thread_id = thread_id or simulation.new_id("thread")
         self.resources: dict[str, Any] = {}
         self.recursion_limit = graph.recursion_limit
         self.invocation = 0
         self.failure: tuple[Exception, str] | None = None  # the first of an invocation, and its node
-        self.paused: dict[str, str] = {}  # LangGraph task id → node, of visits that paused
-        self.questions: dict[str, tuple[str, Any]] = {}  # interrupt id → node, value
+        self.paused: dict[str, Replay] = {}  # LangGraph task id → what the paused visit keeps
+        self.questions: dict[str, Question] = {}  # interrupt id → what waits for an answer
         self.jumps: dict[str, str] = {}  # LangGraph task id → fallback node
 
     @property
@@ -101,6 +97,13 @@ class RunContext:
         """An id that comes from the seed."""
         return self.simulation.new_id(prefix)
 
+    def effect_node(self, node: str) -> str:
+        """What effects call a node of this graph: `outer/inner` in a nested one."""
+        caller = self.caller
+        if caller is None:
+            return node
+        return caller.node if caller.speaks else f"{caller.node}/{node}"
+
     async def perform(self, effect: Effect, state: State, node: str) -> Any:
         """Have the world answer an effect, and record both.
 
@@ -112,7 +115,7 @@ class RunContext:
         """
         simulation = self.simulation
         simulation.must_go_on()
-        effect = dataclasses.replace(effect, node=self.prefix + node)
+        effect = dataclasses.replace(effect, node=self.effect_node(node))
         started = simulation.now
         call = simulation.trace.call(effect, started)
         value: Any = None
@@ -127,7 +130,7 @@ class RunContext:
         except BaseException as raised:
             error = raised
             if isinstance(raised, WorldError):
-                simulation.give_up(raised, effect.node)
+                simulation.give_up(raised, self.caller.top if self.caller else node)
             raise
         finally:
             now = simulation.now
@@ -136,12 +139,21 @@ class RunContext:
 
 
 class NodeContext:
-    """One visit of a node. `name` is its name in its own graph; `state` what it was given."""
+    """One visit of a node. `name` is its name in its own graph; `state` what it was given.
 
-    def __init__(self, run: RunContext, name: str, state: State) -> None:
+    `replay` is what the visit kept when it paused.
+    """
+
+    def __init__(self, run: RunContext, name: str, state: State, replay: Replay | None = None) -> None:
         self.run = run
         self.name = name
         self.state = state
+        self._replay = replay
+
+    @cached_property
+    def pauses(self) -> Pauses:
+        """The pauses of this visit."""
+        return Pauses(self._replay or Replay(self.name))
 
     async def perform(self, effect: Effect) -> Any:
         """Have the world answer an effect; see `RunContext.perform`."""
@@ -151,14 +163,13 @@ class NodeContext:
         """Wait, in virtual seconds."""
         await asyncio.sleep(seconds)
 
-    async def pause(self, value: Any) -> Any:
+    async def pause(self, value: Any, *, leaving: Mapping[str, Any] | None = None) -> Any:
         """Interrupt the run with a value and return the answer it is resumed with.
 
-        A resumed node runs again from its start, and this call then returns.
+        A resumed node runs again from its start, and this call then returns. `leaving` is what the node has
+        written so far: the state shows it while the run is paused, but only what the node returns is kept.
         """
-        from langgraph.types import interrupt
-
-        return interrupt(value)
+        return await self.pauses.answer(self.pauses.come_by("pause"), value, leaving)
 
     def warn(self, text: str) -> None:
         """Raise a warning: it stands in the trace and in `warnings`."""
@@ -177,20 +188,42 @@ class NodeContext:
     async def run_nested(self, graph: Graph, value: Any) -> Ending:
         """Run another graph from its start, on a thread of its own, in this world, clock and trace.
 
+        A pause ends it with the status `interrupted`.
+
         Raises:
-            NestingError: graphs nest deeper than `MAX_NESTING`.
+            NestingError: graphs nest deeper than `harness.graph.nested.MAX_NESTING`.
             Exception: what ended the nested run, if it failed.
         """
-        from harness.graph.run import Conversation
+        from harness.graph.nested import run_nested
 
-        prefix = f"{self.run.prefix}{self.name}/"
-        if prefix.count("/") > MAX_NESTING:
-            raise NestingError(
-                f"agents call each other more than {MAX_NESTING} levels deep: {prefix}{graph.name}"
-            )
-        nested = Conversation(graph, self.run.simulation, prefix=prefix, single=True)
-        await nested.prepare()
-        ending = await nested.send(value, ask=False)
-        if ending.error is not None:
-            raise ending.error
-        return ending
+        return await run_nested(self, graph, value)
+
+    async def run_inside(
+        self,
+        graph: Graph,
+        value: Any,
+        *,
+        key: str = "",
+        calls_as_self: bool = False,
+        leaving: Callable[[State], Mapping[str, Any]] | None = None,
+    ) -> Ending:
+        """Run another graph as a part of this visit: when it pauses and nobody answers, this node pauses.
+
+        When the node is resumed and comes by here again, the nested run goes on where it was. Several may run
+        side by side (`harness.graph.together`): the node pauses when each has ended or paused, for the first
+        of them.
+
+        Args:
+            graph: what runs, on a thread of its own, in this world, clock and trace.
+            value: its input.
+            key: tells nested runs apart that may come by here in another order when the node runs again.
+            calls_as_self: its effects carry this node's name, as if this node made them.
+            leaving: what this node leaves while it is paused, made from the nested run's state; see `pause`.
+
+        Raises:
+            NestingError: graphs nest deeper than `harness.graph.nested.MAX_NESTING`.
+            Exception: what ended the nested run, if it failed.
+        """
+        from harness.graph.nested import run_inside
+
+        return await run_inside(self, graph, value, key=key, calls_as_self=calls_as_self, leaving=leaving)

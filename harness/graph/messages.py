@@ -129,7 +129,9 @@ class MessageLog(Sequence[BaseMessage]):
 
 
 def append_messages(left: MessageLog, right: Sequence[BaseMessage]) -> MessageLog:
-    """The reducer of a messages channel."""
+    """The reducer of a messages channel. A log that comes into an empty one is taken as it is."""
+    if not left and isinstance(right, MessageLog):
+        return right
     return left.merged(right)
 
 

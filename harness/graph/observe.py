@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from harness.graph.clock import PRECISION
-from harness.graph.model import END, Edge, Graph
+from harness.graph.model import END, START, Edge, Graph
 from harness.graph.plain import plain
 from harness.graph.trace import Event
 
@@ -143,7 +143,7 @@ def shape(graph: Graph) -> dict[str, Any]:
 
 def implied_ends(graph: Graph) -> list[Edge]:
     """A node without a way out leads to the end."""
-    sources = {edge.source for edge in graph.edges if not edge.on_error}
+    sources = {edge.source for edge in graph.edges if not edge.on_error} - {START}
     return [Edge(node.name, END) for node in graph.nodes if node.name not in sources]
 
 

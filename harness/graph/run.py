@@ -6,28 +6,34 @@ has the virtual one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from langsmith import tracing_context
 
 from harness.errors import RunError, WorldError
 from harness.graph.build import build, follows_all_edges, record_routes
+from harness.graph.checkpoints import Checkpoints
 from harness.graph.context import RunContext, Simulation
 from harness.graph.effects import HumanCall
 from harness.graph.model import START, Graph
+from harness.graph.pauses import Question
 from harness.graph.plain import plain, told
+
+if TYPE_CHECKING:
+    from harness.graph.nested import Caller
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How an invocation ended. `state` is that of the last superstep that succeeded.
+    """How an invocation ended.
 
-    `node` is where it failed, where that is known. `output` is None unless it completed.
+    `state` is that of the last superstep that succeeded; of an interrupted run, with what its paused nodes
+    leave (`NodeContext.pause`). `node` is where it failed, where that is known. `output` is None unless it
+    completed.
     """
 
     status: Literal["completed", "interrupted", "failed"]
@@ -43,36 +49,27 @@ class NotInterrupted(RunError):
     code = "not-interrupted"
 
 
-class _ByReference:
-    """A checkpoint serialiser that serialises nothing: state stays in memory and is never changed in place."""
-
-    def dumps_typed(self, value: Any) -> tuple[str, Any]:
-        return ("reference", value)
-
-    def loads_typed(self, data: tuple[str, Any]) -> Any:
-        return data[1]
-
-
 class Conversation:
     """One thread of a graph: `prepare` it, then `send` inputs and `resume` pauses, in any number.
 
     Args:
         graph: what runs.
         simulation: the world, clock, seed and trace it runs in.
-        prefix: stands in front of its nodes' names (`outer/`), for a nested graph.
+        caller: the node it runs inside of, for a nested graph.
         single: only one input will be sent.
     """
 
     def __init__(
-        self, graph: Graph, simulation: Simulation, *, prefix: str = "", single: bool = False
+        self, graph: Graph, simulation: Simulation, *, caller: Caller | None = None, single: bool = False
     ) -> None:
         self.graph = graph
-        self.run = RunContext(graph, simulation, prefix=prefix)
+        self.run = RunContext(graph, simulation, caller=caller)
         self.state: Mapping[str, Any] = {}
+        self._reached: Mapping[str, Any] = {}  # the state without what paused nodes leave
         self._compiled = build(graph)
         self._how: dict[str, Any] = {"stream_mode": "values"}
         if graph.may_pause or not single:
-            self._compiled = self._compiled.copy({"checkpointer": InMemorySaver(serde=_ByReference())})
+            self._compiled = self._compiled.copy({"checkpointer": Checkpoints()})
             self._how["durability"] = "exit"
         self._started = False
 
@@ -91,9 +88,9 @@ class Conversation:
         """
         return self._recorded(await self._send(value, ask=ask))
 
-    async def resume(self, value: Any, *, ask: bool = True) -> Ending:
-        """Answer the pending pause, or all of them if there are several, and go on."""
-        return self._recorded(await self._resume(value, ask=ask))
+    async def resume(self, *values: Any, ask: bool = True) -> Ending:
+        """Answer the pending pauses and go on: one value answers all of them, else each has its own, in order."""
+        return self._recorded(await self._resume(values, ask=ask))
 
     def _recorded(self, ending: Ending) -> Ending:
         error = ending.error
@@ -115,6 +112,7 @@ class Conversation:
             update = await self.graph.lifecycle.accept(value, self.run) or {}
         except Exception as error:
             return await self._failed(error, None)
+        self.run.paused.clear()
         if not self._started:
             update = self._begun_with(update)
             self._started = True
@@ -122,30 +120,50 @@ class Conversation:
             record_routes(self.run, self.graph.edges_from(START))
         return await self._until_end(dict(update), ask=ask)
 
-    async def _resume(self, value: Any, *, ask: bool) -> Ending:
-        self.run.simulation.trace.record("resume", self.run.now, graph=self.run.prefix, value=plain(value))
-        if not self.run.questions:
+    async def _resume(self, values: Sequence[Any], *, ask: bool) -> Ending:
+        run, questions = self.run, self.run.questions
+        for value in values:
+            run.simulation.trace.record("resume", run.now, graph=run.prefix, value=plain(value))
+        if not questions:
             return await self._failed(NotInterrupted("nothing to resume: the run is not interrupted"), None)
         try:
-            answer = await self.graph.lifecycle.answer(value, self.run)
+            answers = [await self.graph.lifecycle.answer(value, run) for value in values]
         except Exception as error:
             return await self._failed(error, None)
-        answers = dict.fromkeys(self.run.questions, answer)
-        return await self._until_end(Command(resume=answers), ask=ask)
+        if len(answers) == 1:
+            answers *= len(questions)
+        return await self._until_end(self._taken(dict(zip(questions, answers, strict=True))), ask=ask)
+
+    def _taken(self, answers: Mapping[str, Any]) -> Command[Any]:
+        """What makes LangGraph go on, with the answers kept for the nodes that asked."""
+        for pause, answer in answers.items():
+            self.run.questions[pause].take(answer)
+        return Command(resume=answers)
 
     def _begun_with(self, update: Mapping[str, Any]) -> dict[str, Any]:
         """The state a thread starts with: defaults, and the first input on top."""
-        state: dict[str, Any] = {}
+        defaults = {channel.name: channel.initial() for channel in self.graph.channels if channel.initial}
+        state = self._merged(defaults, update)
+        self.state = self._reached = state
+        return state
+
+    def _merged(self, state: Mapping[str, Any], update: Mapping[str, Any]) -> dict[str, Any]:
+        merged = dict(state)
         for channel in self.graph.channels:
-            if channel.initial is not None:
-                state[channel.name] = channel.initial()
             if channel.name in update:
-                new = update[channel.name]
-                old = state.get(channel.name)
-                state[channel.name] = (
+                old, new = merged.get(channel.name), update[channel.name]
+                merged[channel.name] = (
                     channel.reducer(old, new) if channel.reducer and old is not None else new
                 )
-        self.state = state
+        return merged
+
+    def _with_what_is_left(self) -> Mapping[str, Any]:
+        """The state reached, with what paused nodes leave, in the order of the graph's nodes."""
+        state = self._reached
+        order = [node.name for node in self.graph.nodes]
+        for replay in sorted(self.run.paused.values(), key=lambda replay: order.index(replay.node)):
+            if replay.pause is not None and replay.pause.leaving is not None:
+                state = self._merged(state, replay.pause.leaving)
         return state
 
     async def _until_end(self, given: Any, *, ask: bool) -> Ending:
@@ -157,31 +175,36 @@ class Conversation:
             try:
                 answers = await self._ask()
             except Exception as error:
+                self.state = self._reached
                 return await self._failed(error, self.run.failure[1] if self.run.failure else None)
             if answers is None:
                 return ending
-            given = Command(resume=answers)
+            given = self._taken(answers)
 
     async def _ask(self) -> dict[str, Any] | None:
         """The people's answers to all pending questions, or None when one of them has none."""
-        calls = {
-            pause: HumanCall(node=self.run.prefix + node, name=node, args=_question(value))
-            for pause, (node, value) in self.run.questions.items()
-        }
+        calls = {pause: self._call(question) for pause, question in self.run.questions.items()}
         if not self.run.world.has_answers(list(calls.values()), self.state):
             return None
         answers: dict[str, Any] = {}
         for pause, call in calls.items():
             try:
-                reply = await self.run.perform(call, self.state, call.name)
+                reply = await self.run.perform(call, self.state, self.run.questions[pause].node)
             except Exception as error:
-                self.run.failure = (error, call.name)
+                self.run.failure = (error, self.run.questions[pause].node)
                 raise
             answers[pause] = await self.graph.lifecycle.answer(reply, self.run)
         return answers
 
+    def _call(self, question: Question) -> HumanCall:
+        """The effect that asks the world's people."""
+        run, node = self.run, question.node
+        name = run.caller.name if run.caller and run.caller.speaks else node
+        return HumanCall(node=run.effect_node(node), name=name, args=_question(question.value))
+
     async def _invoke(self, given: Any) -> Ending:
         run = self.run
+        self.state = self._reached
         run.invocation += 1
         run.questions.clear()
         run.failure = None
@@ -193,7 +216,7 @@ class Conversation:
             with _untraced():
                 async for state in self._compiled.astream(given, config, context=run, **self._how):
                     state.pop("__interrupt__", None)
-                    self.state = state
+                    self.state = self._reached = state
         except Exception as raised:
             # Of nodes that fail side by side, LangGraph raises any; the first is the one to tell.
             error, node = run.failure or (raised, None)
@@ -202,6 +225,7 @@ class Conversation:
             # Something in between caught the error; it ends the run all the same.
             return await self._failed(run.simulation.unanswerable, None)
         if run.questions:
+            self.state = self._with_what_is_left()
             return Ending("interrupted", self.state)
         return await self._completed()
 

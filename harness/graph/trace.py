@@ -3,15 +3,16 @@
 Events are mappings with `event` and `at` (virtual seconds since the run began):
 
     node_start   node, step, invocation       node_resume  node, step, invocation
-    node_pause   node, values                 node_end     node, update, latency
+    node_pause   node, values, latency        node_end     node, update, latency
     node_error   node, type, message          route        source, target, condition
     call         call, kind, name, node, …    answer       call, ok, latency, value | error
     input        value                        resume       value
     end          status, output, error, node  warning      text
 
 Node and route events also say `graph`: "" for the top graph, the path of nodes that leads to it (`outer/`)
-for a nested one; the `node` of a call is its full path. `call` numbers the effects. The request of a model
-call keeps its messages by reference, and they are rendered when the trace is.
+for a nested one; the `node` of a call is its full path. What a paused node leaves until it is resumed is the
+`update` of its node_pause. `call` numbers the effects. The request of a model call keeps its messages by
+reference, and they are rendered when the trace is.
 """
 
 from __future__ import annotations

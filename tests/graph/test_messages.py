@@ -38,6 +38,13 @@ def test_an_older_view_does_not_see_what_is_appended_to_it(first, second):
     assert len(old) == len(before)
 
 
+def test_a_log_that_comes_into_an_empty_one_is_taken_as_it_is():
+    log = MessageLog([HumanMessage("x", id="1")])
+    assert append_messages(MessageLog(), log) is log
+    longer = append_messages(log, [AIMessage("y", id="2")])
+    assert ([m.id for m in log], [m.id for m in longer]) == (["1"], ["1", "2"])
+
+
 def test_removal_follows_add_messages():
     log = MessageLog([HumanMessage("x", id="1"), HumanMessage("y", id="2")])
     assert [m.id for m in log.merged([RemoveMessage(id="1")])] == ["2"]

@@ -1,58 +1,16 @@
 """A graph runs on LangGraph: supersteps, routes, pauses, nesting, and a trace that repeats."""
 
-import asyncio
 import contextlib
 
 import pytest
 
 from harness.errors import UnscriptedCall
 from harness.graph import observe
-from harness.graph.clock import VirtualTimeLoop
-from harness.graph.context import Simulation
 from harness.graph.effects import ToolCall
-from harness.graph.model import END, START, Channel, Dispatch, Edge, Graph, Lifecycle, Node, Update
+from harness.graph.model import END, START, Channel, Dispatch, Edge, Lifecycle, Update
 from harness.graph.run import Conversation
-from harness.world.scripted import ScriptedWorld
 from harness.world.spec import Entry, Stub, WorldSpec
-
-
-def simulate(main, world=None, seed=0):
-    async def inside():
-        simulation = Simulation(ScriptedWorld(world or WorldSpec()), seed)
-        return await main(simulation)
-
-    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-        return runner.run(inside())
-
-
-def writes(**values):
-    async def run(state, ctx):
-        return Update({key: value(state) if callable(value) else value for key, value in values.items()})
-
-    return run
-
-
-def graph(nodes, edges, channels=(), **more):
-    return Graph(
-        name="g",
-        dialect="test",
-        nodes=tuple(Node(name, "step", run) for name, run in nodes.items()),
-        edges=tuple(edge if isinstance(edge, Edge) else Edge(*edge) for edge in edges),
-        channels=tuple(channels),
-        **more,
-    )
-
-
-COUNT = Channel("n", initial=lambda: 0)
-ADDED = Channel("log", reducer=lambda old, new: old + new, initial=list)
-
-
-def send(built, value=None, world=None, seed=0):
-    async def main(simulation):
-        conversation = Conversation(built, simulation)
-        return await conversation.send({} if value is None else value), simulation.trace
-
-    return simulate(main, world, seed)
+from tests.graph.graphs import ADDED, COUNT, asks, asks_tool, graph, send, simulate, writes
 
 
 def test_nodes_run_along_the_edges_and_updates_reach_the_channels():
@@ -133,6 +91,45 @@ def test_the_recursion_limit_counts_supersteps_and_keeps_the_state():
     assert ending.state["n"] == 5
 
 
+@pytest.mark.parametrize("name", ["a:b", "a|b", "messages", "__start__", "__pregel_tasks", " ", "a/b"])
+def test_any_text_may_name_a_node(name):
+    async def scatter(state, run):
+        return [Dispatch(edge, {"n": 2}), edge]
+
+    async def breaks(state, ctx):
+        raise LookupError(await ctx.pause("well?"))
+
+    async def fails_over(state, ctx):
+        return Update({}, goto=name)
+
+    channels = [COUNT, ADDED, Channel("messages")]
+    edge = Edge("first", name)
+    copies = writes(log=lambda state: [state["n"]])
+    ending, trace = send(
+        graph(
+            {"first": writes(), name: copies}, [(START, "first"), edge], channels, routers={"first": scatter}
+        )
+    )
+    assert sorted(ending.state["log"]) == [0, 2]
+    assert observe.path(trace.events) == ["first", [name, name]]
+    assert observe.routes(trace.events)[1:] == [["first", name]] * 2 + [[name, END]] * 2
+
+    people = WorldSpec(human=(Stub(nodes=(name,), answer={"reply": "R"}),))
+    rescued = Edge("first", name, on_error=True)
+    failing = graph({"first": fails_over, name: breaks}, [(START, "first"), rescued], channels)
+    ending, trace = send(failing, world=people)
+    assert (ending.node, str(ending.error)) == (name, "R")
+    assert [call["node"] for call in observe.calls(trace.events)] == [name]
+
+    assert send(graph({name: asks_tool()}, [(START, name)], channels))[0].node == name
+
+
+def test_nodes_of_one_superstep_write_in_the_order_of_their_names():
+    names = ["b", "a:1", "c|", "a"]
+    built = graph({name: writes(log=[name]) for name in names}, [(START, name) for name in names], [ADDED])
+    assert send(built)[0].state["log"] == sorted(names)
+
+
 def test_an_error_names_its_node_and_keeps_the_state_before_it():
     async def breaks(state, ctx):
         raise LookupError("gone")
@@ -165,13 +162,6 @@ def test_a_swallowed_error_completes_with_the_state_reached():
     assert send(built)[0].status == "completed"
 
 
-def asks(question):
-    async def run(state, ctx):
-        return Update({"log": [await ctx.pause(question)]})
-
-    return run
-
-
 def test_a_pause_without_an_answer_interrupts_and_a_resume_goes_on():
     built = graph({"ask": asks("who?"), "b": writes(n=1)}, [(START, "ask"), ("ask", "b")], [COUNT, ADDED])
 
@@ -189,6 +179,24 @@ def test_a_pause_without_an_answer_interrupts_and_a_resume_goes_on():
         ["ask"],
     )
     assert (second.status, second.state["log"], observe.path(after)) == ("completed", ["me"], ["b"])
+
+
+def test_a_node_may_pause_again_and_again():
+    async def interviews(state, ctx):
+        return Update({"log": [await ctx.pause(question) for question in ("a?", "b?", "c?")]})
+
+    built = graph({"ask": interviews, "b": writes(n=1)}, [(START, "ask"), ("ask", "b")], [COUNT, ADDED])
+
+    async def main(simulation):
+        conversation = Conversation(built, simulation)
+        await conversation.send({})
+        endings = [await conversation.resume(answer) for answer in "ABC"]
+        return [ending.status for ending in endings], endings[-1].state, simulation.trace
+
+    statuses, state, trace = simulate(main)
+    assert statuses == ["interrupted", "interrupted", "completed"]
+    assert state == {"n": 1, "log": ["A", "B", "C"]}
+    assert observe.interrupts(trace.events) == ["a?", "b?", "c?"]
 
 
 def test_two_pauses_in_one_superstep_each_get_their_answer():
@@ -211,13 +219,6 @@ def test_a_second_input_continues_the_thread():
         return await conversation.send({})
 
     assert simulate(main).state["n"] == 2
-
-
-def asks_tool(**keywords):
-    async def run(state, ctx):
-        return Update({"n": await ctx.perform(ToolCall(name="t", args={}, **keywords))})
-
-    return run
 
 
 def test_effects_take_their_scripted_time_and_stand_in_calls():
@@ -267,6 +268,51 @@ def test_graphs_that_nest_for_ever_are_stopped():
     loop = graph({"a": again}, [(START, "a")], [COUNT])
     ending, _ = send(loop)
     assert type(ending.error).__name__ == "NestingError"
+
+
+def test_what_a_paused_node_leaves_shows_until_the_run_goes_on():
+    async def greets(state, ctx):
+        answer = await ctx.pause("name?", leaving={"log": ["hello"], "ghost": 1})
+        return Update({"log": ["hello", answer]})
+
+    built = graph({"greet": greets, "b": writes(n=1)}, [(START, "greet"), ("greet", "b")], [COUNT, ADDED])
+
+    async def main(simulation):
+        conversation = Conversation(built, simulation)
+        first = await conversation.send({"log": ["in"]})
+        shown = conversation.state
+        return first, shown, await conversation.resume("me"), simulation.trace
+
+    first, shown, second, trace = simulate(main)
+    assert first.state == shown == {"n": 0, "log": ["in", "hello"]}
+    assert second.state == {"n": 1, "log": ["in", "hello", "me"]}
+    pauses = [event for event in trace.events if event["event"] == "node_pause"]
+    assert [event["update"] for event in pauses] == [{"log": ["hello"]}]
+
+
+def test_what_several_paused_nodes_leave_is_applied_in_the_order_of_the_nodes():
+    def greets(delay):
+        async def run(state, ctx):
+            await ctx.sleep(delay)
+            return Update({"log": [await ctx.pause("?", leaving={"log": [delay], "n": delay})]})
+
+        return run
+
+    built = graph({"z": greets(2), "a": greets(1)}, [(START, "z"), (START, "a")], [COUNT, ADDED])
+    assert send(built)[0].state == {"n": 1, "log": [2, 1]}
+
+
+def test_a_run_that_fails_after_a_pause_shows_nothing_that_was_left():
+    async def greets(state, ctx):
+        raise LookupError(await ctx.pause("name?", leaving={"log": ["hello"]}))
+
+    async def main(simulation):
+        conversation = Conversation(graph({"greet": greets}, [(START, "greet")], [ADDED]), simulation)
+        await conversation.send({})
+        return await conversation.resume("me")
+
+    ending = simulate(main)
+    assert (str(ending.error), ending.state["log"]) == ("me", [])
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
@@ -14,6 +13,7 @@ from harness.dialects.sherma.skill_tools import register_tools
 from harness.dialects.sherma.skills import Loaded, SkillNotFound
 from harness.dialects.sherma.tools import BadArguments, Tool, ToolReportedError, as_content, as_tool_of_ours
 from harness.dialects.sherma.visit import Result, Visit
+from harness.graph.together import together
 from harness.source.suggest import did_you_mean
 
 
@@ -30,7 +30,7 @@ async def tool_node(visit: Visit) -> Result:
         before = await visit.fire("before_tool_call", tool_calls=list(calls), tools=list(tools))
         tools = [as_tool_of_ours(tool) for tool in before.tools]
     by_name = {tool.name: tool for tool in reversed(tools)}  # the first of a name wins
-    result: Result = {"messages": await _together([_tool_message(visit, by_name, call) for call in calls])}
+    result: Result = {"messages": await together(_tool_message(visit, by_name, call) for call in calls)}
     if visit.session.hooks:
         result = (await visit.fire("after_tool_call", result=result)).result
     if visit.agent.skills:
@@ -63,18 +63,6 @@ def _last_calls(visit: Visit) -> Sequence[Any]:
         if isinstance(message, AIMessage):
             return message.tool_calls
     raise ValueError(f"tool node '{visit.node.name}' finds no ai message in 'messages'")
-
-
-async def _together(calls: Sequence[Awaitable[ToolMessage]]) -> list[ToolMessage]:
-    """Run tool calls side by side; when one fails the others are stopped, and none of them counts."""
-    tasks = [asyncio.ensure_future(call) for call in calls]
-    try:
-        return list(await asyncio.gather(*tasks))
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
 
 
 async def _tool_message(visit: Visit, tools: Mapping[str, Tool], call: Any) -> ToolMessage:

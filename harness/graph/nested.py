@@ -1,0 +1,115 @@
+"""Graphs that run inside a visit of a node, in the same world, clock and trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.errors import RunError
+from harness.graph.context import NodeContext
+from harness.graph.model import Graph, State
+from harness.graph.pauses import Place
+from harness.graph.run import Conversation, Ending
+
+# Sub-agents that call each other for ever are stopped here.
+MAX_NESTING = 10
+
+Leaving = Callable[[State], Mapping[str, Any]]
+
+
+class NestingError(RunError):
+    """Graphs nested deeper than `MAX_NESTING`: agents that call each other in a circle."""
+
+    code = "nesting"
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The node that a graph runs inside of.
+
+    `path` are the nodes that lead there (`outer/`), the first is `top`; `node` is what effects call it. With
+    `speaks`, the effects of the nested graph are told as its own.
+    """
+
+    path: str
+    top: str
+    name: str
+    node: str
+    depth: int
+    speaks: bool
+
+
+@dataclass
+class Nested:
+    """A graph that runs as a part of a visit. `answered` counts those of its pauses that got an answer."""
+
+    conversation: Conversation
+    ending: Ending
+    answered: int = 0
+
+
+async def run_nested(ctx: NodeContext, graph: Graph, value: Any) -> Ending:
+    """See `NodeContext.run_nested`."""
+    conversation = await _prepared(ctx, graph, speaks=False)
+    return _not_failed(await conversation.send(value, ask=False))
+
+
+async def run_inside(
+    ctx: NodeContext, graph: Graph, value: Any, *, key: str, calls_as_self: bool, leaving: Leaving | None
+) -> Ending:
+    """See `NodeContext.run_inside`."""
+    pauses = ctx.pauses
+    place = pauses.come_by(f"inside {key}")
+    nested = pauses.replay.nested.get(place)
+    if nested is None:
+        with pauses.running():
+            conversation = await _prepared(ctx, graph, speaks=calls_as_self)
+            nested = Nested(conversation, await conversation.send(value))
+        pauses.replay.nested[place] = nested
+    else:
+        pauses.skip(nested.answered)
+    while nested.ending.status == "interrupted":
+        await _answer(ctx, nested, place, leaving)
+    return _not_failed(nested.ending)
+
+
+async def _answer(ctx: NodeContext, nested: Nested, place: Place, leaving: Leaving | None) -> None:
+    """Pause for each pause of a nested run, one after the other, and have it go on with the answers."""
+    pauses, conversation = ctx.pauses, nested.conversation
+    left = leaving(conversation.state) if leaving else None
+    questions = dict(conversation.run.questions)
+    answers = [
+        await pauses.answer(place, question.value, left, asked=id_) for id_, question in questions.items()
+    ]
+    with pauses.running():
+        nested.ending = await conversation.resume(*answers)
+    nested.answered += len(answers)
+    for id_ in questions:
+        del pauses.replay.answers[place, id_]
+
+
+async def _prepared(ctx: NodeContext, graph: Graph, *, speaks: bool) -> Conversation:
+    """A conversation with another graph, ready for its input."""
+    above = ctx.run.caller
+    caller = Caller(
+        path=f"{ctx.run.prefix}{ctx.name}/",
+        top=above.top if above else ctx.name,
+        name=ctx.name,
+        node=ctx.run.effect_node(ctx.name),
+        depth=above.depth + 1 if above else 1,
+        speaks=speaks,
+    )
+    if caller.depth > MAX_NESTING:
+        raise NestingError(
+            f"agents call each other more than {MAX_NESTING} levels deep: {caller.path}{graph.name}"
+        )
+    conversation = Conversation(graph, ctx.run.simulation, caller=caller, single=True)
+    await conversation.prepare()
+    return conversation
+
+
+def _not_failed(ending: Ending) -> Ending:
+    if ending.error is not None:
+        raise ending.error
+    return ending

@@ -1,0 +1,127 @@
+"""Pauses of a node, and what must not happen twice when the node runs again from its start.
+
+LangGraph reruns a resumed node, and tells the answers to its pauses apart by the order in which they were
+asked for. Graphs that run inside a visit side by side may come to their pauses in another order when they go on, so
+answers are kept here by the place they belong to; LangGraph only stops and reruns the node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+if TYPE_CHECKING:
+    from harness.graph.nested import Nested
+
+
+class Place(NamedTuple):
+    """Where a visit pauses or runs a graph: the `nth` time, from 1, that it comes by `what`."""
+
+    what: str
+    nth: int
+
+
+@dataclass
+class Pause:
+    """A pause without an answer. `asked` tells those of one nested run apart."""
+
+    place: Place
+    asked: str
+    value: Any
+    leaving: Mapping[str, Any] | None
+
+
+@dataclass
+class Replay:
+    """What a paused visit keeps until its node runs again. `pause` is the one it stopped at."""
+
+    node: str
+    answers: dict[tuple[Place, str], Any] = field(default_factory=dict)
+    nested: dict[Place, Nested] = field(default_factory=dict)
+    pause: Pause | None = None
+
+
+@dataclass
+class Question:
+    """A pause of a graph that waits for an answer; `replay` is that of the visit it belongs to."""
+
+    replay: Replay
+    value: Any
+
+    @property
+    def node(self) -> str:
+        """The node that paused."""
+        return self.replay.node
+
+    def take(self, answer: Any) -> None:
+        """Keep the answer for when the node runs again."""
+        pause = self.replay.pause
+        if pause is not None:
+            self.replay.answers[pause.place, pause.asked] = answer
+
+
+class Pauses:
+    """The pauses of a visit that runs: which have answers, and at which of the others the visit stops."""
+
+    def __init__(self, replay: Replay) -> None:
+        self.replay = replay
+        replay.pause = None
+        self._times: dict[str, int] = {}
+        self._waiting: dict[Place, Pause | None] = {}  # in the order they were come by
+        self._running = 0
+        self._standstill = asyncio.Event()
+
+    def come_by(self, what: str) -> Place:
+        """The next place of this kind."""
+        self._times[what] = self._times.get(what, 0) + 1
+        place = Place(what, self._times[what])
+        self._waiting[place] = None
+        return place
+
+    async def answer(
+        self, place: Place, value: Any, leaving: Mapping[str, Any] | None = None, asked: str = ""
+    ) -> Any:
+        """The answer to a pause. Without one the visit stops, once no nested graph is running any more.
+
+        When several have come to a stop, it is the one whose place was come by first that is asked.
+        """
+        if (place, asked) in self.replay.answers:
+            self.skip(1)
+            return self.replay.answers[place, asked]
+        self._waiting[place] = Pause(place, asked, value, leaving)
+        if self.replay.nested:
+            await asyncio.sleep(0)  # those that were started together with this one set out first
+        while self._running:
+            await self._standstill.wait()
+        first = self.replay.pause = next(pause for pause in self._waiting.values() if pause is not None)
+        _stop(first.value)
+
+    def skip(self, answered: int) -> None:
+        """Pass pauses that have answers. LangGraph counts them, for code that calls `interrupt` by itself."""
+        from langgraph.types import interrupt
+
+        for _ in range(answered):
+            interrupt(None)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """While a nested graph runs, the visit does not stop."""
+        self._running += 1
+        self._standstill.clear()
+        try:
+            yield
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._standstill.set()
+
+
+def _stop(value: Any) -> NoReturn:
+    """Interrupt the node: LangGraph returns the answers it has; the pause after those is this one."""
+    from langgraph.types import interrupt
+
+    while True:
+        interrupt(value)
