@@ -67,9 +67,11 @@ class _JumpingSelector(selectors.BaseSelector):
         return []
 
     def _tell_of_quiet(self) -> list[tuple[selectors.SelectorKey, int]]:
-        future = self.waiting_for_quiet.popleft()
-        if not future.done():
-            future.set_result(None)
+        while self.waiting_for_quiet:
+            future = self.waiting_for_quiet.popleft()
+            if not future.done():
+                future.set_result(None)
+                break
         return []
 
     def _select_outside(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
