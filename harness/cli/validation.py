@@ -63,7 +63,7 @@ class Circumstances:
     users: dict[Path, list[Scenario]] = field(default_factory=dict)
 
     def used_by(self, scenario: Scenario) -> None:
-        """Remember a scenario: its manifests get its `env`, and modules from beside it."""
+        """Remember a scenario: its manifests get its `env` and hooks, and modules from beside it."""
         for path in scenario.manifests:
             self.users.setdefault(path.resolve(), []).append(scenario)
 
@@ -83,7 +83,10 @@ class Circumstances:
         folders = tuple(dict.fromkeys(folder.resolve() for folder in beside))
         used_with = (user.manifests[1:] for user in users if user.manifests[0].resolve() == path.resolve())
         parts = self.parts or next(used_with, ())
-        return LoadRequest((path, *parts), agent, {**env, **self.env}, folders, (), self.settings.allow_paths)
+        hooks = tuple(dict.fromkeys(hook for user in users for hook in user.world.hooks))
+        return LoadRequest(
+            (path, *parts), agent, {**env, **self.env}, folders, hooks, self.settings.allow_paths
+        )
 
 
 def problems(files: Files, circumstances: Circumstances) -> Iterator[tuple[Path | None, Problem]]:

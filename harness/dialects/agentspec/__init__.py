@@ -1,0 +1,1 @@
+"""Agent Spec 25.4.1: agents and flows of components, read into graphs."""

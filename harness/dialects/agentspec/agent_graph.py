@@ -1,0 +1,268 @@
+"""An agent as a Graph: one node that asks its model, one that runs the tools it asks for. spec: "Agent".
+
+The state has `messages`, the conversation without the system prompt; `inputs`; `outputs`, once they are known; and
+`turn`: who is to go on, once the model has spoken without asking for tools.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+
+from harness.dialects.agentspec import tool_calls
+from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent
+from harness.dialects.agentspec.casts import as_text
+from harness.dialects.agentspec.conversation import Handed, corrected, heard, said, words_of
+from harness.dialects.agentspec.data_flow import MissingValue, UnfitValue, filled
+from harness.dialects.agentspec.inputs import given_inputs
+from harness.dialects.agentspec.placeholders import render
+from harness.dialects.agentspec.structured import from_reply, json_object, schema_of
+from harness.dialects.agentspec.tools import Tool
+from harness.errors import HarnessError
+from harness.graph.context import NodeContext, RunContext
+from harness.graph.effects import AgentCall, LLMCall, LLMReply
+from harness.graph.messages import MessageLog, append_messages, message_text
+from harness.graph.model import END, START, Channel, Dispatch, Edge, Graph, Lifecycle, Node, State, Update
+from harness.graph.reply import to_ai_message
+from harness.graph.together import together
+from harness.matchers.json_schema import schema_errors
+from harness.source.suggest import did_you_mean
+
+RECURSION_LIMIT = 200
+"""Model calls and rounds of tools in one run."""
+
+CHANNELS = (
+    Channel("messages", append_messages, MessageLog),
+    Channel("inputs", initial=dict),
+    Channel("outputs"),
+    Channel("turn"),
+)
+
+USER: Final = "user"
+MODEL: Final = "model"
+NOBODY: Final = "nobody"
+
+
+def agent_graph(agent: Agent) -> Graph:
+    """The graph of an agent, alone or as a step of a flow."""
+    running = _Running(agent)
+    tools_name = f"{agent.name}_tools"
+    nodes = [Node(agent.name, "Agent", running.converse, agent.span())]
+    wants_tools = Edge(agent.name, tools_name, "tool calls")
+    goes_on = Edge(agent.name, agent.name, "outputs missing")
+    done = Edge(agent.name, END, "done")
+    edges = [Edge(START, agent.name, span=agent.span())]
+    if agent.tools:
+        nodes.append(Node(tools_name, "tools", running.use_tools, agent.span("tools")))
+        edges += [wants_tools, Edge(tools_name, agent.name)]
+    if agent.gives:
+        edges.append(goes_on)
+
+    async def route(state: State, _run: RunContext) -> Sequence[Edge | Dispatch]:
+        if agent.tools and _calls(state):
+            return [wants_tools]
+        return [done if state["turn"] == NOBODY else goes_on]
+
+    return Graph(
+        name=agent.name,
+        dialect="agentspec",
+        nodes=tuple(nodes),
+        edges=(*edges, done),
+        channels=CHANNELS,
+        routers={agent.name: route},
+        lifecycle=Lifecycle(accept=running.accept, finish=running.finish),
+        recursion_limit=RECURSION_LIMIT,
+    )
+
+
+def _calls(state: State) -> Sequence[Any]:
+    last = state["messages"][-1]
+    return last.tool_calls if isinstance(last, AIMessage) else ()
+
+
+class _Talking:
+    """What agents and remote agents have in common: how a run of one begins and ends."""
+
+    agent: AgenticComponent
+
+    async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
+        """An input: text is a message of the user, a mapping has the agent's inputs."""
+        if isinstance(value, Handed):
+            return {"inputs": value.inputs, "messages": value.messages, "turn": MODEL}
+        inputs, message = given_inputs(self.agent, value, run)
+        update: dict[str, Any] = {"turn": MODEL}
+        if inputs:
+            update["inputs"] = inputs
+        if message is not None:
+            update["messages"] = [heard(message, self.agent.name)]
+        return update
+
+    async def finish(self, state: State, _run: RunContext) -> Any:
+        """The agent's outputs; of one without outputs, what it said last."""
+        if self.agent.gives:
+            return state["outputs"]
+        return message_text(state["messages"][-1])
+
+    def inputs(self, state: State) -> dict[str, Any]:
+        """The values of the agent's inputs."""
+        return filled(self.agent.takes, state["inputs"], f"{self.agent}: input")
+
+
+class _Running(_Talking):
+    """What happens when an agent runs."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent: Agent = agent
+        self.tools = {tool.name: tool for tool in reversed(agent.tools)}  # the first of a name wins
+
+    async def converse(self, state: State, ctx: NodeContext) -> Update:
+        """The user's answer, if one is awaited; then the model's turn."""
+        agent = self.agent
+        answer: list[BaseMessage] = []
+        if state["turn"] == USER:
+            question = message_text(state["messages"][-1])
+            answer = [heard(words_of(await ctx.pause(question)), agent.name)]
+        system = SystemMessage(content=self._system_prompt(state))
+        reply: LLMReply = await ctx.perform(
+            LLMCall(
+                name=agent.llm_config.model_id,
+                provider=agent.llm_config.called,
+                params=agent.llm_config.parameters,
+                messages=(system, *state["messages"], *answer),
+                tools=tuple(tool_calls.spec_of(tool) for tool in agent.tools),
+            )
+        )
+        message = to_ai_message(reply, ctx.new_id)
+        if not message.tool_calls:
+            message.additional_kwargs.update(said("", agent.name).additional_kwargs)
+        elif not agent.tools:
+            ctx.warn(f"the model asks {agent} for tools, but it has none")
+        outcome = self._outcome(message)
+        return Update({**outcome, "messages": [*answer, message, *outcome.get("messages", ())]})
+
+    def _system_prompt(self, state: State) -> str:
+        """The rendered prompt; an agent with outputs is told how to give them."""
+        prompt = str(render(self.agent.system_prompt, self.inputs(state)))
+        if not self.agent.gives:
+            return prompt
+        schema = json.dumps(schema_of(self.agent.gives), ensure_ascii=False)
+        return f"{prompt}\n\nWhen you know them all, answer with nothing but a JSON object of this schema: {schema}"
+
+    def _outcome(self, message: AIMessage) -> dict[str, Any]:
+        """The outputs, if the model gave them. If they do not fit, it is told; any other text is for the user."""
+        if not self.agent.gives or (message.tool_calls and self.agent.tools):
+            return {"turn": NOBODY}
+        found = json_object(message_text(message))
+        if found is None or not self.agent.gives.keys() & found.keys():
+            return {"turn": USER}
+        try:
+            return {"turn": NOBODY, "outputs": filled(self.agent.gives, found, "output")}
+        except (MissingValue, UnfitValue) as error:
+            text = f"These are not the outputs: {error}. Please give them all again."
+            return {"turn": MODEL, "messages": [corrected(text, self.agent.name)]}
+
+    async def use_tools(self, state: State, ctx: NodeContext) -> Update:
+        """The calls of the last message, side by side; then those of the client, one after the other."""
+        calls = _calls(state)
+        # A node that paused runs again from its start, which must not run tools again.
+        round_ = f"tools of {calls[0]['id']}"
+        made: dict[int, ToolMessage] = ctx.run.resources.setdefault(round_, {})
+        ours = [at for at, call in enumerate(calls) if at not in made and not self._is_for_client(call, ctx)]
+        made.update(zip(ours, await together(self._answered(calls[at], ctx) for at in ours), strict=True))
+        theirs = [at for at in range(len(calls)) if at not in made]
+        answers: dict[int, ToolMessage] = {}
+        for at in theirs:
+            tool = self.tools[calls[at]["name"]]
+            args, _ = _arguments(tool, calls[at]["args"])
+            so_far = [answered for _, answered in sorted({**made, **answers}.items())]
+            answer = await tool_calls.ask_client(tool, args, ctx, leaving={"messages": so_far})
+            answers[at] = _tool_message(calls[at], tool_calls.told(answer), "success")
+        del ctx.run.resources[round_]
+        return Update({"messages": [answered for _, answered in sorted({**made, **answers}.items())]})
+
+    def _is_for_client(self, call: Any, ctx: NodeContext) -> bool:
+        """Whether the run must pause for a call. One whose arguments do not fit is not made."""
+        tool = self.tools.get(call["name"])
+        return (
+            tool is not None
+            and tool_calls.is_for_client(tool, call["args"], ctx)
+            and not _arguments(tool, call["args"])[1]
+        )
+
+    async def _answered(self, call: Any, ctx: NodeContext) -> ToolMessage:
+        """One call's answer. What the model got wrong, or a server reports, goes back to the model as text."""
+        name = call["name"]
+        tool = self.tools.get(name)
+        if tool is None:
+            hint = did_you_mean(name, self.tools)
+            return _tool_message(
+                call, f"Error: {name} is not a valid tool" + (f" ({hint})." if hint else ".")
+            )
+        args, wrong = _arguments(tool, call["args"])
+        if wrong:
+            text = (
+                f"Error: the arguments of tool '{name}' do not fit: {wrong}. Please fix them and try again."
+            )
+            return _tool_message(call, text)
+        try:
+            return _tool_message(call, tool_calls.told(await tool_calls.call(tool, args, ctx)), "success")
+        except tool_calls.ToolReportedError as error:
+            return _tool_message(call, f"Error: {error}")
+
+
+def _tool_message(call: Any, text: str, status: Literal["success", "error"] = "error") -> ToolMessage:
+    return ToolMessage(content=text, name=call["name"], tool_call_id=call["id"], status=status)
+
+
+def _arguments(tool: Tool, given: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """The arguments of a call by the tool's inputs, and what is wrong with them."""
+    try:
+        args = filled(tool.takes, given, "argument")
+    except HarnessError as error:
+        return {}, str(error)
+    return args, "; ".join(schema_errors(schema_of(tool.takes), args))
+
+
+# ------------------------------------------------------------------ remote agents
+
+
+def remote_agent_graph(agent: RemoteAgent) -> Graph:
+    """The graph of an agent that runs elsewhere: a scenario's `agents` answer for it. spec: "RemoteAgent"."""
+    running = _Remote(agent)
+    return Graph(
+        name=agent.name,
+        dialect="agentspec",
+        nodes=(Node(agent.name, agent.component_type, running.ask, agent.span()),),
+        edges=(Edge(START, agent.name, span=agent.span()), Edge(agent.name, END)),
+        channels=CHANNELS,
+        lifecycle=Lifecycle(accept=running.accept, finish=running.finish),
+    )
+
+
+class _Remote(_Talking):
+    """What happens when a remote agent runs."""
+
+    def __init__(self, agent: RemoteAgent) -> None:
+        self.agent: RemoteAgent = agent
+
+    async def ask(self, state: State, ctx: NodeContext) -> Update:
+        """It is sent the user's last message; if it has inputs, these as a JSON object, the message among them."""
+        agent = self.agent
+        human = [message for message in state["messages"] if message.type == "human"]
+        text = message_text(human[-1]) if human else ""
+        inputs = self.inputs(state)
+        if inputs:
+            text = as_text({**inputs, **({"message": text} if text else {})})
+        answer = await ctx.perform(
+            AgentCall(name=agent.name, alias=agent.id, args={"input": text}, hint=_REMOTE_HINT)
+        )
+        reply = as_text(answer)
+        found = answer if isinstance(answer, Mapping) else from_reply(reply, agent.gives, str(agent))
+        outputs = filled(agent.gives, found, f"{agent}: output")
+        return Update({"messages": [said(reply, agent.name)], "outputs": outputs})
+
+
+_REMOTE_HINT = "remote agents are not reached from here"

@@ -1,0 +1,58 @@
+"""What one can talk to. spec: "Agentic Components", "Agent", "RemoteAgent"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from harness.dialects.agentspec import placeholders
+from harness.dialects.agentspec.component import A, ComponentWithIO, text_properties
+from harness.dialects.agentspec.llm_configs import LlmConfig, OciClientConfig, OpenAiConfig
+from harness.dialects.agentspec.properties import Property
+from harness.dialects.agentspec.tools import Tool
+
+
+class AgenticComponent(ComponentWithIO):
+    """spec: "Agentic Components": a flow, an agent, a remote agent."""
+
+    model_config = ConfigDict(title="an agent or a flow")
+
+
+class Agent(AgenticComponent):
+    """spec: "Agent". Its goal is to fill its outputs, talking to the user where it must."""
+
+    model_config = ConfigDict(title="an Agent")
+
+    llm_config: Annotated[LlmConfig, A(LlmConfig)]
+    system_prompt: str
+    tools: list[Annotated[Tool, A(Tool)]] = Field(default_factory=list)
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        """One for each placeholder of the system prompt."""
+        return text_properties(placeholders.names(self.system_prompt))
+
+
+class RemoteAgent(AgenticComponent):
+    """spec: "RemoteAgent": its logic runs elsewhere."""
+
+    model_config = ConfigDict(title="a remote agent")
+
+
+class OciAgent(RemoteAgent):
+    """spec: "OciAgent"."""
+
+    model_config = ConfigDict(title="an OciAgent")
+
+    agent_endpoint_id: str
+    client_config: Annotated[OciClientConfig, A(OciClientConfig)]
+
+
+class OpenAiAgent(RemoteAgent):
+    """An agent that is defined at OpenAI (schema: OpenAiAgent)."""
+
+    model_config = ConfigDict(title="an OpenAiAgent")
+
+    llm_config: Annotated[OpenAiConfig, A(OpenAiConfig)]
+    remote_agent_id: str | None = None

@@ -1,0 +1,234 @@
+"""Values cast to the type of a property ("Type compatibility rules").
+
+- To string: a string stays, everything else becomes its JSON text.
+- Numbers, integers and booleans become each other: an integer is truncated towards zero, 0 is false, true is 1.
+  A `number` is a float (2 becomes 2.0) unless that would change its value.
+- Numeric text is read where it can be meant one way only: `"2.5"` for a number, `"12"` for an integer,
+  `"true"` for a boolean.
+- Arrays are cast item by item, objects property by property. A property that is missing takes its default, or
+  stays away; one that the object may not have is dropped.
+- In a union, a value that is of one alternative stays as it is, and null always does. Otherwise it becomes the
+  first alternative it can be cast to, string last.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any, Final
+
+from harness.dialects.agentspec.types import NO_DEFAULT, Alternative, Type, type_of
+from harness.errors import HarnessError
+from harness.source.models import describe
+
+Path = tuple[str | int, ...]
+
+_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
+
+
+class CastError(HarnessError):
+    """A value that cannot be cast. `path` leads to the part of it that is at fault."""
+
+    code = "cast"
+
+    def __init__(self, value: Any, wanted: str, path: Path = ()) -> None:
+        self.value, self.wanted, self.path = value, wanted, path
+        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+        place = f"{steps.removeprefix('.')}: " if path else ""
+        super().__init__(f"{place}expected a value of type {wanted}, found {describe(value)}")
+
+
+def cast(value: Any, schema: Any) -> Any:
+    """The value as one of the type that a JSON Schema defines; `value` itself is not changed.
+
+    Raises:
+        CastError: it cannot be one.
+    """
+    return cast_as(value, type_of(schema))
+
+
+def cast_as(value: Any, wanted: Type) -> Any:
+    """The value as one of a type that was read before; see `cast`."""
+    return _cast(value, wanted, ())
+
+
+def fits(value: Any, schema: Any) -> bool:
+    """Whether the value is of the type already: casting it gives an equal value.
+
+    As in JSON Schema true is no number, and 2.0 is an integer.
+    """
+    return _fits(value, type_of(schema))
+
+
+def serves_as_default(value: Any, schema: Any) -> bool:
+    """Whether the value may be declared as the default of a property.
+
+    A string takes anything; numbers, integers and booleans take each other, but no text. An object has every
+    property that has no default of its own. Null is fine for every union.
+    """
+    return _fits(value, type_of(schema), as_default=True)
+
+
+def as_text(value: Any) -> str:
+    """A text as it is, everything else as JSON, written as `json.dumps` does.
+
+    Raises:
+        CastError: it has no JSON text.
+    """
+    return _to_string(value, Alternative("string"), ())
+
+
+# ---------------------------------------------------------------- casting
+
+
+def _cast(value: Any, wanted: Type, path: Path) -> Any:
+    if wanted.anything:
+        return value
+    if len(wanted.alternatives) == 1:
+        return _cast_to(value, wanted.alternatives[0], path)
+    if value is None or _fits(value, wanted):
+        return value
+    for alternative in sorted(wanted.alternatives, key=lambda one: one.name == "string"):
+        try:
+            return _cast_to(value, alternative, path)
+        except CastError:
+            continue
+    raise CastError(value, str(wanted), path)
+
+
+def _cast_to(value: Any, wanted: Alternative, path: Path) -> Any:
+    return _CASTS[wanted.name](value, wanted, path)
+
+
+def _to_null(value: Any, wanted: Alternative, path: Path) -> None:
+    if value is not None:
+        raise CastError(value, "null", path)
+
+
+def _to_string(value: Any, wanted: Alternative, path: Path) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        raise CastError(value, "string", path) from None
+
+
+def _to_boolean(value: Any, wanted: Alternative, path: Path) -> bool:
+    if isinstance(value, int | float):
+        return value != 0
+    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        return value.strip().lower() == "true"
+    raise CastError(value, "boolean", path)
+
+
+def _to_integer(value: Any, wanted: Alternative, path: Path) -> int:
+    number = _read(value) if isinstance(value, str) else value
+    if isinstance(number, int):
+        return int(number)
+    # Text with decimals is more likely a mistake than a number to be truncated.
+    if isinstance(number, float) and math.isfinite(number) and (number is value or number.is_integer()):
+        return int(number)
+    raise CastError(value, "integer", path)
+
+
+def _to_number(value: Any, wanted: Alternative, path: Path) -> int | float:
+    number = _read(value) if isinstance(value, str) else value
+    if isinstance(number, float):
+        return number
+    if isinstance(number, int):
+        try:
+            return float(number) if float(number) == number else number
+        except OverflowError:
+            return number
+    raise CastError(value, "number", path)
+
+
+def _read(text: str) -> int | float | None:
+    """The number a text is, if it is one."""
+    text = text.strip()
+    if not _NUMBER.fullmatch(text):
+        return None
+    try:
+        return int(text)
+    except ValueError:  # decimals, or more digits than Python reads
+        number = float(text)
+    return number if math.isfinite(number) else None
+
+
+def _to_array(value: Any, wanted: Alternative, path: Path) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise CastError(value, str(Type((wanted,))), path)
+    return [_cast(item, wanted.items, (*path, at)) for at, item in enumerate(value)]
+
+
+def _to_object(value: Any, wanted: Alternative, path: Path) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise CastError(value, "object", path)
+    result = {}
+    for name, held in value.items():
+        type_ = wanted.properties.get(name, wanted.additional)
+        if not type_.nothing:
+            result[name] = _cast(held, type_, (*path, name))
+    for name, type_ in wanted.properties.items():
+        if name not in value and type_.default is not NO_DEFAULT:
+            result[name] = _cast(deepcopy(type_.default), type_, (*path, name))
+    return result
+
+
+_CASTS: Final[dict[str, Callable[[Any, Alternative, Path], Any]]] = {
+    "null": _to_null,
+    "string": _to_string,
+    "boolean": _to_boolean,
+    "integer": _to_integer,
+    "number": _to_number,
+    "array": _to_array,
+    "object": _to_object,
+}
+
+
+# ---------------------------------------------------------------- fitting
+
+
+def _fits(value: Any, wanted: Type, *, as_default: bool = False) -> bool:
+    if wanted.anything or (as_default and value is None and len(wanted.alternatives) > 1):
+        return True
+    return any(_fits_one(value, one, as_default) for one in wanted.alternatives)
+
+
+def _fits_one(value: Any, wanted: Alternative, as_default: bool) -> bool:
+    if wanted.name == "array":
+        return isinstance(value, list) and all(
+            _fits(item, wanted.items, as_default=as_default) for item in value
+        )
+    if wanted.name == "object":
+        return isinstance(value, Mapping) and _fits_object(value, wanted, as_default)
+    return _serves_as(value, wanted.name) if as_default else _is(value, wanted.name)
+
+
+def _fits_object(value: Mapping[str, Any], wanted: Alternative, as_default: bool) -> bool:
+    missing = [one for name, one in wanted.properties.items() if name not in value]
+    # Casting adds a missing property that has a default: fine to declare, but not yet of the type.
+    return all((one.default is not NO_DEFAULT) == as_default for one in missing) and all(
+        _fits(held, wanted.properties.get(name, wanted.additional), as_default=as_default)
+        for name, held in value.items()
+    )
+
+
+def _is(value: Any, name: str) -> bool:
+    if isinstance(value, bool) or name == "boolean":
+        return isinstance(value, bool) and name == "boolean"
+    if name == "integer":
+        return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if name == "number":
+        return isinstance(value, int | float)
+    return value is None if name == "null" else isinstance(value, str)
+
+
+def _serves_as(value: Any, name: str) -> bool:
+    if name == "null":
+        return value is None
+    return name == "string" or isinstance(value, int | float)

@@ -1,0 +1,85 @@
+"""An Agent Spec configuration to a Graph: read, follow references, check the rules, compile what is asked for."""
+
+from __future__ import annotations
+
+from harness.dialects.agentspec.agents import AgenticComponent
+from harness.dialects.agentspec.component import BROKEN, Component
+from harness.dialects.agentspec.configuration import Configuration
+from harness.dialects.agentspec.graphs import Graphs
+from harness.dialects.agentspec.plugins import PluginError, Plugins, as_plugin, installed
+from harness.dialects.agentspec.rules import problems
+from harness.dialects.request import LoadRequest
+from harness.errors import ManifestError, Problem, Span
+from harness.graph.model import Graph
+from harness.source.document import read, shown_path
+from harness.source.imports import ImportProblem, import_object
+from harness.source.models import in_file_order
+
+
+def load(request: LoadRequest) -> Graph:
+    """Compile the flow or agent a request asks for; the one at the top, unless it names another.
+
+    Raises:
+        ManifestError: with everything wrong that was found.
+    """
+    try:
+        return _load(request)
+    except RecursionError:  # references nest deeper than a document can
+        place = Span(shown_path(request.path), 1, 1)
+        raise ManifestError(Problem("too-deep", "its components are nested too deep", place)) from None
+
+
+def _load(request: LoadRequest) -> Graph:
+    configuration = configuration_of(request)
+    component = chosen(configuration, request)
+    found = list(problems(component)) if component.sound else []
+    errors = [*configuration.problems, *(item for item in found if item.severity == "error")]
+    if errors:
+        raise ManifestError(in_file_order(errors))
+    warnings = [*configuration.warnings, *(item for item in found if item.severity == "warning")]
+    return Graphs(configuration.plugins).top(component, warnings)
+
+
+def configuration_of(request: LoadRequest) -> Configuration:
+    """The components of a request's files.
+
+    Raises:
+        ManifestError: a file cannot be read, or a plugin not be used.
+    """
+    documents = [read(path, yaml="1.1", named_at=request.named_at) for path in request.paths]
+    return Configuration(documents, plugins_of(request))
+
+
+def chosen(configuration: Configuration, request: LoadRequest) -> AgenticComponent:
+    """What is to be run.
+
+    Raises:
+        ManifestError: it is not there, or cannot be run.
+    """
+    if configuration.root is BROKEN:
+        raise ManifestError(in_file_order(configuration.problems))
+    component: Component = configuration.named(request.agent)
+    if not isinstance(component, AgenticComponent):
+        text = f"the {component} is neither an agent nor a flow, so that it cannot be run"
+        raise ManifestError([*configuration.problems, Problem("not-runnable", text, component.span())])
+    if not component.sound and not configuration.problems:
+        # It is not used by what stands at the top, which is why its faults were warnings.
+        raise ManifestError(in_file_order(configuration.unused))
+    return component
+
+
+def plugins_of(request: LoadRequest) -> Plugins:
+    """The plugins of installed packages, and those the caller names.
+
+    Raises:
+        ManifestError: one is not there, or is no plugin.
+    """
+    named = []
+    for hook in request.hooks:
+        try:
+            named.append(as_plugin(import_object(hook, request.folders) if isinstance(hook, str) else hook))
+        except ImportProblem as error:
+            raise ManifestError(Problem("import", error.message, error.span, error.hint)) from None
+        except PluginError as error:
+            raise ManifestError(Problem("plugin", f"`hooks`: {error}", request.named_at)) from None
+    return Plugins([*installed(), *named])

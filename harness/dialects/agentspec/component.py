@@ -1,0 +1,171 @@
+"""What every component of a configuration has, and how components stand inside each other.
+
+spec: "Base Component", "Input/output schemas". The models of the package are the components of the
+published JSON schema, one class a component type, under the names the schema gives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from typing import Annotated, Any, Final, get_args
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, PlainValidator, PrivateAttr, field_validator
+from pydantic_core import core_schema
+
+from harness.dialects.agentspec.properties import Property, mistakes
+from harness.errors import Span
+from harness.source.document import Document
+from harness.source.models import Mistake, describe, mistaken
+
+
+class Component(BaseModel):
+    """spec: "Base Component". Two components are the same only if they are one object.
+
+    A component without an `id` has the empty one, which nothing refers to.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, title="a component")
+
+    id: str = ""
+    name: str
+    description: str | None = None
+    metadata: dict[str, Any] | None = None
+
+    _source: Document = PrivateAttr()
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    @property
+    def component_type(self) -> str:
+        """The name of its type in configurations."""
+        return type(self).__name__
+
+    @cached_property
+    def sound(self) -> bool:
+        """Whether every component in it, at any depth, could be read."""
+        return all(part is not BROKEN and part.sound for part in self.parts())
+
+    def parts(self) -> Iterator[Component]:
+        """The components that stand directly in it, in the order of its fields."""
+        for name in component_fields(type(self)):
+            value = getattr(self, name)
+            yield from value if isinstance(value, list) else () if value is None else (value,)
+
+    def found_in(self, source: Document) -> None:
+        """Remember where it is written."""
+        self._source = source
+
+    def span(self, *path: str | int) -> Span:
+        """Where it, or something in it, is written."""
+        return self._source.span(path)
+
+    def __str__(self) -> str:
+        return f"{self.component_type} '{self.name}'"
+
+
+class _Broken(Component):
+    """Stands where a component could not be read, so that the rest can be."""
+
+
+BROKEN: Final = _Broken(name="broken")
+
+
+class A:
+    """The annotation of a field that holds a component of this kind, itself or by reference.
+
+    By the time a model is made, the components in it have been.
+    """
+
+    def __init__(self, kind: type[Component]) -> None:
+        self.kind = kind
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> Any:
+        return core_schema.no_info_plain_validator_function(self._check)
+
+    def _check(self, value: Any) -> Component:
+        if isinstance(value, self.kind) or value is BROKEN:
+            return value
+        found = f"the {value}" if isinstance(value, Component) else describe(value)
+        text = f"expected {self.kind.model_config.get('title')}, found {found}"
+        raise mistaken(Mistake(text, code="wrong-component"))
+
+
+@cache
+def component_fields(model: type[BaseModel]) -> tuple[str, ...]:
+    """The fields of a model that hold components."""
+    fields = model.model_fields.items()
+    return tuple(name for name, field in fields if _holds_component(field.annotation, field.metadata))
+
+
+def holds_one(model: type[BaseModel], name: str) -> bool:
+    """Whether such a field holds one component, not a list of them."""
+    return any(isinstance(item, A) for item in model.model_fields[name].metadata)
+
+
+def _holds_component(annotation: Any, metadata: Sequence[Any]) -> bool:
+    if any(isinstance(item, A) for item in metadata):
+        return True
+    return any(_holds_component(inner, getattr(inner, "__metadata__", ())) for inner in get_args(annotation))
+
+
+# ------------------------------------------------------------------ inputs and outputs
+
+
+def _property(value: Any) -> Property:
+    found = list(mistakes(value))
+    if found:
+        raise mistaken(*found)
+    return Property(value)
+
+
+PropertyField = Annotated[Property, PlainValidator(_property)]
+
+
+class ComponentWithIO(Component):
+    """spec: "Input/output schemas". `inputs` and `outputs` are as written, None where they are to be inferred."""
+
+    inputs: list[PropertyField] | None = None
+    outputs: list[PropertyField] | None = None
+
+    @field_validator("inputs", "outputs")
+    @classmethod
+    def _titles_are_unique(cls, properties: list[Property] | None) -> list[Property] | None:
+        titles: set[str] = set()
+        for at, item in enumerate(properties or ()):
+            if item.title in titles:
+                text = f"a second property called '{item.title}'"
+                raise mistaken(Mistake(text, (at,), code="duplicate-property"))
+            titles.add(item.title)
+        return properties
+
+    @cached_property
+    def takes(self) -> Mapping[str, Property]:
+        """Its inputs by name: those written, else those inferred."""
+        return by_title(self.inferred_inputs() if self.inputs is None else self.inputs)
+
+    @cached_property
+    def gives(self) -> Mapping[str, Property]:
+        """Its outputs by name: those written, else those inferred."""
+        return by_title(self.inferred_outputs() if self.outputs is None else self.outputs)
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        """The inputs its configuration asks for."""
+        return self.inputs or ()
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        """The outputs its configuration leads to."""
+        return self.outputs or ()
+
+
+def by_title(properties: Sequence[Property]) -> Mapping[str, Property]:
+    """Properties by their names."""
+    return {item.title: item for item in properties}
+
+
+def text_properties(titles: Sequence[str]) -> list[Property]:
+    """A string property for each name. spec: placeholders are "transformed in inputs of type string"."""
+    return [Property({"title": title, "type": "string"}) for title in titles]

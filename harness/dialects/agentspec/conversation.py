@@ -1,0 +1,54 @@
+"""The conversation of a run, which flows share with the flows and agents in them. spec: "Conversation"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from harness.dialects.agentspec.casts import as_text
+from harness.graph.messages import message_text, to_messages
+from harness.graph.model import State
+
+USER: Final = "user"
+RUNTIME: Final = "runtime"
+
+
+@dataclass(frozen=True)
+class Handed:
+    """What a flow hands to a flow or an agent in it: values of its inputs, and the conversation so far."""
+
+    inputs: Mapping[str, Any]
+    messages: Sequence[BaseMessage]
+
+
+def said(text: str, sender: str) -> AIMessage:
+    """A message to the user. spec: messages have "a type …, content, the sender, and the recipient"."""
+    return AIMessage(content=text, additional_kwargs={"sender": sender, "recipient": USER})
+
+
+def heard(text: str, recipient: str) -> HumanMessage:
+    """A message of the user."""
+    return HumanMessage(content=text, additional_kwargs={"sender": USER, "recipient": recipient})
+
+
+def corrected(text: str, recipient: str) -> HumanMessage:
+    """What a model is told that gave outputs which do not fit."""
+    return HumanMessage(content=text, additional_kwargs={"sender": RUNTIME, "recipient": recipient})
+
+
+def words_of(answer: Any) -> str:
+    """The text of a person's answer to an interrupt: text, messages, or nothing at all (`{}`)."""
+    if answer is None or answer == {}:
+        return ""
+    if isinstance(answer, Mapping) and set(answer) == {"messages"}:
+        return "\n".join(message_text(message) for message in to_messages(answer["messages"]))
+    return as_text(answer)
+
+
+def added(before: State, after: State) -> Sequence[BaseMessage]:
+    """The messages a nested run has added to the conversation it was handed."""
+    messages: Sequence[BaseMessage] = after.get("messages", ())[len(before["messages"]) :]
+    return messages

@@ -1,0 +1,137 @@
+"""What an Agent Spec document is: its version, its parts, and the component types it may be made of.
+
+spec: "Versioning", "Symbolic references", "Disaggregated components", "Note about serialization of components".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from harness.dialects.agentspec import agents as agentic
+from harness.dialects.agentspec import flows, llm_configs, tools, transports
+from harness.dialects.agentspec.component import Component
+from harness.errors import Problem
+from harness.source.document import Document, DocumentPath
+from harness.source.models import describe
+
+REFERENCE: Final = "$component_ref"
+TABLE: Final = "$referenced_components"
+VERSION: Final = "agentspec_version"
+TYPE: Final = "component_type"
+PLUGIN: Final = "component_plugin_name"
+
+VERSIONS: Final = ("25.4.1", "25.4.2")
+OLD_VERSIONS: Final = ("25.4.0",)
+
+LATER: Final[Mapping[str, tuple[Any, ...]]] = {
+    "requires_confirmation": (False,),
+    "human_in_the_loop": (True,),
+    "toolboxes": ([],),
+    "sensitive_headers": ({}, None),
+    "api_type": ("chat_completions", "oci"),
+    "api_key": (None,),
+    "conversation_store_id": (None,),
+}
+"""Fields that 25.4.2 adds, with the values that stand for what 25.4.1 does."""
+
+TYPES: Final[Mapping[str, type[Component]]] = {
+    model.__name__: model
+    for model in (
+        agentic.Agent,
+        agentic.OciAgent,
+        agentic.OpenAiAgent,
+        llm_configs.OpenAiCompatibleConfig,
+        llm_configs.VllmConfig,
+        llm_configs.OllamaConfig,
+        llm_configs.OpenAiConfig,
+        llm_configs.OciGenAiConfig,
+        llm_configs.OciClientConfigWithSecurityToken,
+        llm_configs.OciClientConfigWithApiKey,
+        llm_configs.OciClientConfigWithInstancePrincipal,
+        llm_configs.OciClientConfigWithResourcePrincipal,
+        tools.ServerTool,
+        tools.ClientTool,
+        tools.RemoteTool,
+        tools.MCPTool,
+        transports.StdioTransport,
+        transports.SSETransport,
+        transports.StreamableHTTPTransport,
+        transports.SSEmTLSTransport,
+        transports.StreamableHTTPmTLSTransport,
+        flows.Flow,
+        flows.ControlFlowEdge,
+        flows.DataFlowEdge,
+        flows.StartNode,
+        flows.EndNode,
+        flows.LlmNode,
+        flows.ApiNode,
+        flows.AgentNode,
+        flows.FlowNode,
+        flows.MapNode,
+        flows.BranchingNode,
+        flows.ToolNode,
+        flows.InputMessageNode,
+        flows.OutputMessageNode,
+    )
+}
+"""The component types of the language, by their names."""
+
+
+def detect(document: Document) -> bool:
+    """Whether a document is a configuration with a component at its top; one of parts for others is not."""
+    value = document.value
+    if not isinstance(value, dict):
+        return False
+    return isinstance(value.get(TYPE), str) or REFERENCE in value or (VERSION in value and TABLE not in value)
+
+
+def agents(document: Document) -> list[str]:
+    """The agent or flow at the top, by its name."""
+    value = document.value
+    if isinstance(value, dict) and REFERENCE in value:
+        tables = {key: part.value for key, part in referenced(document)}
+        value = tables.get(value[REFERENCE]) if isinstance(value[REFERENCE], str) else None
+    name = value.get("name") if isinstance(value, dict) else None
+    return [name] if isinstance(name, str) else []
+
+
+def referenced(document: Document) -> Iterator[tuple[str, Document]]:
+    """What the tables of a document hold, by key; they may stand at any depth. spec: "Symbolic references"."""
+    for path in _tables(document.value, ()):
+        part = document.at(path)
+        for key in part.value:
+            yield key, part.at((key,))
+
+
+def _tables(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
+    """Where tables stand. Metadata means nothing, so that nothing is looked for in it."""
+    if isinstance(value, dict):
+        if isinstance(value.get(TABLE), dict):
+            yield (*path, TABLE)
+        for key, item in value.items():
+            if key != "metadata":
+                yield from _tables(item, (*path, key))
+    elif isinstance(value, list):
+        for at, item in enumerate(value):
+            yield from _tables(item, (*path, at))
+
+
+def version_problems(document: Document, *, required: bool) -> Iterator[Problem]:
+    """What is to be said about the version of a document. spec: "Versioning"."""
+    value = document.value
+    known = ", ".join(VERSIONS)
+    if VERSION not in value:
+        if required:
+            text = f"no {VERSION}: {VERSIONS[-1]} is assumed"
+            yield Problem("no-version", text, document.span(), f"say {VERSION}: {VERSIONS[0]}", "warning")
+        return
+    version, span = value[VERSION], document.span((VERSION,))
+    if version in OLD_VERSIONS:
+        text = f"{VERSION} {version} is read as {VERSIONS[0]}"
+        yield Problem("old-version", text, span, severity="warning")
+    elif not isinstance(version, str):
+        text = f"{VERSION}: expected text, found {describe(version)}"
+        yield Problem("wrong-type", text, span, "quote it to make it text")
+    elif version not in VERSIONS:
+        yield Problem("unknown-version", f"{VERSION} {version} is not known; known are {known}", span)

@@ -1,0 +1,200 @@
+"""A flow as a Graph. spec: "Flow", "Conversation", "Connecting multiple data edges".
+
+The state has `messages`, the conversation; `inputs`, what the flow was given; `outputs`, by node name, those of
+the node that ran last coming last; and `branch`, by which the last node that has several was left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from harness.dialects.agentspec.conversation import Handed, heard
+from harness.dialects.agentspec.data_flow import DataFlow, Outputs, cast_to, filled
+from harness.dialects.agentspec.flows import EndNode, Flow, Node
+from harness.dialects.agentspec.inputs import given_inputs
+from harness.dialects.agentspec.node_bodies import BODIES
+from harness.dialects.agentspec.visit import Body, NodeResult, Visit
+from harness.errors import HarnessError
+from harness.graph.context import NodeContext, RunContext
+from harness.graph.messages import MessageLog, append_messages
+from harness.graph.model import (
+    END,
+    START,
+    Channel,
+    DataEdge,
+    Dispatch,
+    Edge,
+    Graph,
+    Lifecycle,
+    Router,
+    State,
+    Update,
+)
+from harness.graph.model import Node as Step
+
+if TYPE_CHECKING:
+    from harness.dialects.agentspec.graphs import Graphs
+
+RECURSION_LIMIT = 1000
+"""Nodes one run of a flow may visit. The document sets no limit; a loop without an end needs one."""
+
+
+class OpenBranch(HarnessError):
+    """A node was left by a branch that leads nowhere."""
+
+    code = "open-branch"
+
+
+def flow_graph(flow: Flow, graphs: Graphs) -> Graph:
+    """The graph of a sound flow."""
+    names = node_names(flow)
+    data = DataFlow(flow)
+    running = _Running(flow, names, data, graphs)
+    nodes = list(names)
+    return Graph(
+        name=flow.name,
+        dialect="agentspec",
+        nodes=tuple(
+            Step(names[node], node.component_type, running.step(node), node.span()) for node in nodes
+        ),
+        edges=tuple(_edges(flow, names)),
+        channels=(
+            Channel("messages", append_messages, MessageLog),
+            Channel("inputs", initial=dict),
+            Channel("outputs", _since(names[flow.start_node]), dict),
+            Channel("branch"),
+        ),
+        routers={
+            names[node]: _router(node, names[node], flow, names) for node in nodes if len(node.leaves_by) > 1
+        },
+        lifecycle=Lifecycle(accept=running.accept, finish=running.finish),
+        recursion_limit=RECURSION_LIMIT,
+        data_edges=tuple(
+            DataEdge(names[item.source], item.output, names[item.destination], item.input)
+            for item in data.connections
+        ),
+    )
+
+
+def node_names(flow: Flow) -> dict[Node, str]:
+    """What the nodes are called in the graph: their names; a second one of a name has a number behind it."""
+    names: dict[Node, str] = {}
+    for node in flow.nodes:
+        name, number = node.name, 1
+        while name in names.values():
+            number += 1
+            name = f"{node.name} ({number})"
+        names.setdefault(node, name)
+    return names
+
+
+def _edges(flow: Flow, names: Mapping[Node, str]) -> Sequence[Edge]:
+    """The start, the control edges with their branches as conditions, and the ends."""
+    start = flow.start_node
+    found = [Edge(START, names[start], span=start.span())]
+    for edge in flow.control_flow_connections:
+        branch = edge.branch if len(edge.from_node.leaves_by) > 1 else None
+        found.append(Edge(names[edge.from_node], names[edge.to_node], branch, span=edge.span()))
+    found += [Edge(names[end], END, span=end.span()) for end in flow.ends]
+    return found
+
+
+def _router(node: Node, name: str, flow: Flow, names: Mapping[Node, str]) -> Router:
+    """Takes the edge of the branch the node was left by."""
+    edges = {edge.condition: edge for edge in _edges(flow, names) if edge.source == name}
+
+    async def route(state: State, _run: RunContext) -> Sequence[Edge | Dispatch]:
+        branch = state["branch"]
+        if branch not in edges:
+            raise OpenBranch(
+                f"the {node} was left by its branch '{branch}', from which no control edge leads"
+            )
+        return [edges[branch]]
+
+    return route
+
+
+def _since(start: str) -> Any:
+    """The reducer of `outputs`. With the StartNode a run begins, and what was before is gone."""
+
+    def latest(old: Outputs, new: Outputs) -> Outputs:
+        if start in new:
+            return new
+        return {**{name: values for name, values in old.items() if name not in new}, **new}
+
+    return latest
+
+
+def reached_end(flow: Flow, state: State) -> EndNode:
+    """The EndNode that was reached, which ran last."""
+    last = next(reversed(state["outputs"]), None)
+    for node, name in node_names(flow).items():
+        if name == last and isinstance(node, EndNode):
+            return node
+    raise OpenBranch(f"{flow} ended without reaching an EndNode")
+
+
+class _Running:
+    """What happens when a flow runs."""
+
+    def __init__(self, flow: Flow, names: Mapping[Node, str], data: DataFlow, graphs: Graphs) -> None:
+        self.flow, self.names, self.data, self.graphs = flow, names, data, graphs
+
+    async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
+        """An input: text is the user's first message, a mapping has the flow's inputs."""
+        if isinstance(value, Handed):
+            return {"inputs": value.inputs, "messages": value.messages}
+        inputs, message = given_inputs(self.flow, value, run)
+        update: dict[str, Any] = {"inputs": inputs}
+        if message is not None:
+            update["messages"] = [heard(message, self.flow.name)]
+        return update
+
+    def step(self, node: Node) -> Any:
+        """A node: its inputs arrive and are cast, it does what it does, and its outputs are cast."""
+        body = self._body(node)
+        name = self.names[node]
+
+        async def run(state: State, ctx: NodeContext) -> Update:
+            if node is self.flow.start_node:
+                arrived = {}
+                inputs = filled(node.takes, state["inputs"], f"{self.flow}: input")
+            else:
+                arrived = self.data.arrived(node, self.names, state["outputs"])
+                inputs = {
+                    title: found.value
+                    if found.source is None
+                    else cast_to(node.takes[title], found.value, f"{node}: input")
+                    for title, found in arrived.items()
+                }
+            result = await body(Visit(node, inputs, arrived, state, ctx, self.graphs))
+            values: dict[str, Any] = {
+                "outputs": {name: filled(node.gives, result.outputs, f"{node}: output")}
+            }
+            if result.messages:
+                values["messages"] = result.messages
+            if len(node.leaves_by) > 1:
+                values["branch"] = result.branch
+            return Update(values)
+
+        return run
+
+    def _body(self, node: Node) -> Body:
+        known = BODIES.get(type(node))
+        if known is not None:
+            return known
+        found = self.graphs.plugins.of(node)
+        assert found is not None  # a node that is not of the language was read by a plugin
+        plugin, _ = found
+
+        async def run_by_plugin(visit: Visit) -> NodeResult:
+            return await plugin.run(visit.node, visit.inputs, visit.ctx)
+
+        return run_by_plugin
+
+    async def finish(self, state: State, _run: RunContext) -> Any:
+        """spec: "The default value is used in case the EndNode executed at runtime does not expose an output"."""
+        end = reached_end(self.flow, state)
+        given = state["outputs"][self.names[end]]
+        return filled(self.flow.gives, given, f"{self.flow}: output")

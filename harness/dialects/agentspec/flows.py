@@ -1,0 +1,290 @@
+"""Flows, their nodes and their edges. spec: "Execution flows"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import ConfigDict
+
+from harness.dialects.agentspec import placeholders
+from harness.dialects.agentspec.agents import AgenticComponent
+from harness.dialects.agentspec.component import A, Component, ComponentWithIO, text_properties
+from harness.dialects.agentspec.llm_configs import LlmConfig
+from harness.dialects.agentspec.properties import Property
+from harness.dialects.agentspec.tools import RemoteCall, Tool
+
+NEXT: Final = "next"
+DEFAULT: Final = "default"
+ITERATED: Final = "iterated_"
+COLLECTED: Final = "collected_"
+
+
+class Node(ComponentWithIO):
+    """spec: "Node". `branches` is as written; without it, or null, it is inferred."""
+
+    model_config = ConfigDict(title="a node")
+
+    branches: list[str] | None = None
+
+    @cached_property
+    def leaves_by(self) -> Sequence[str]:
+        """The branches by which it can be left, in order."""
+        return list(dict.fromkeys(self.branches or self.inferred_branches()))
+
+    def inferred_branches(self) -> Sequence[str]:
+        """The branches its configuration leads to. spec: "One, the default next", unless its type says otherwise."""
+        return (NEXT,)
+
+
+# ------------------------------------------------------------------ edges
+
+
+class ControlFlowEdge(Component):
+    """spec: "Control edges". `from_branch` null is the branch `next`."""
+
+    model_config = ConfigDict(title="a ControlFlowEdge")
+
+    from_node: Annotated[Node, A(Node)]
+    from_branch: str | None = None
+    to_node: Annotated[Node, A(Node)]
+
+    @property
+    def branch(self) -> str:
+        """The branch of `from_node` it starts at."""
+        return NEXT if self.from_branch is None else self.from_branch
+
+
+class DataFlowEdge(Component):
+    """spec: "Data relationships"."""
+
+    model_config = ConfigDict(title="a DataFlowEdge")
+
+    source_node: Annotated[Node, A(Node)]
+    source_output: str
+    destination_node: Annotated[Node, A(Node)]
+    destination_input: str
+
+
+# ------------------------------------------------------------------ nodes with their inputs, outputs and branches
+
+
+class StartNode(Node):
+    """spec: StartNode. Inputs and outputs are the same list, and need be written only once."""
+
+    model_config = ConfigDict(title="a StartNode")
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        return self.inputs or self.outputs or ()
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        return self.outputs or self.inputs or ()
+
+
+class EndNode(Node):
+    """spec: EndNode. `branch_name` is how the flow is left; the node itself has no branch."""
+
+    model_config = ConfigDict(title="an EndNode")
+
+    branch_name: str = NEXT
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        return self.inputs or self.outputs or ()
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        return self.outputs or self.inputs or ()
+
+    def inferred_branches(self) -> Sequence[str]:
+        return ()
+
+
+class LlmNode(Node):
+    """spec: LlmNode. One output is the generated text; other outputs ask for structured generation (25.4.2)."""
+
+    model_config = ConfigDict(title="an LlmNode")
+
+    llm_config: Annotated[LlmConfig, A(LlmConfig)]
+    prompt_template: str
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        return text_properties(placeholders.names(self.prompt_template))
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        return self.outputs or text_properties(["generated_text"])
+
+
+class ApiNode(Node, RemoteCall):
+    """spec: ApiNode. Outputs are what is declared, since no API specification is fetched."""
+
+    model_config = ConfigDict(title="an ApiNode")
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        return [Property({"title": "response"})] if self.outputs is None else self.outputs
+
+
+class AgentNode(Node):
+    """spec: AgentNode. Inputs and outputs are "the ones defined by the Agent"."""
+
+    model_config = ConfigDict(title="an AgentNode")
+
+    agent: Annotated[AgenticComponent, A(AgenticComponent)]
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        return list(self.agent.takes.values())
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        return list(self.agent.gives.values())
+
+
+class ToolNode(Node):
+    """spec: ToolNode. Inputs and outputs are "inferred from the definition of the tool to execute"."""
+
+    model_config = ConfigDict(title="a ToolNode")
+
+    tool: Annotated[Tool, A(Tool)]
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        return list(self.tool.takes.values())
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        return list(self.tool.gives.values())
+
+
+class BranchingNode(Node):
+    """spec: BranchingNode. Its one input, of any name, is looked up in the mapping; no match is `default`."""
+
+    model_config = ConfigDict(title="a BranchingNode")
+
+    mapping: dict[str, str]
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        return text_properties([self.inputs[0].title if self.inputs else "branching_mapping_key"])
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        return ()
+
+    def inferred_branches(self) -> Sequence[str]:
+        return [*self.mapping.values(), DEFAULT]
+
+
+class InputMessageNode(Node):
+    """spec: InputMessageNode. Its one output, of any name, is what the user says."""
+
+    model_config = ConfigDict(title="an InputMessageNode")
+
+    message: str | None = None
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        return text_properties(placeholders.names(self.message))
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        return text_properties([self.outputs[0].title if self.outputs else "user_input"])
+
+
+class OutputMessageNode(Node):
+    """spec: OutputMessageNode."""
+
+    model_config = ConfigDict(title="an OutputMessageNode")
+
+    message: str
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        return text_properties(placeholders.names(self.message))
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        return ()
+
+
+# ------------------------------------------------------------------ flows, and the nodes that run them
+
+
+class Flow(AgenticComponent):
+    """spec: "Flow". Without `data_flow_connections`, values flow by name."""
+
+    model_config = ConfigDict(title="a Flow")
+
+    start_node: Annotated[Node, A(Node)]
+    nodes: list[Annotated[Node, A(Node)]]
+    control_flow_connections: list[Annotated[ControlFlowEdge, A(ControlFlowEdge)]]
+    data_flow_connections: list[Annotated[DataFlowEdge, A(DataFlowEdge)]] | None = None
+
+    @cached_property
+    def ends(self) -> Sequence[EndNode]:
+        """Its EndNodes, in order."""
+        return [node for node in self.nodes if isinstance(node, EndNode)]
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        """spec: "a flow must expose all the inputs that are defined in its StartNode"."""
+        return list(self.start_node.takes.values())
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        """What every EndNode has; a flow may expose others that it has defaults for."""
+        if self.outputs is not None:
+            return self.outputs
+        if not self.ends:
+            return ()
+        first, *others = self.ends
+        return [item for title, item in first.gives.items() if all(title in end.gives for end in others)]
+
+
+class FlowNode(Node):
+    """spec: FlowNode. One branch for each branch name of the inner EndNodes."""
+
+    model_config = ConfigDict(title="a FlowNode")
+
+    subflow: Annotated[Flow, A(Flow)]
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        return list(self.subflow.takes.values())
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        return list(self.subflow.gives.values())
+
+    def inferred_branches(self) -> Sequence[str]:
+        return sorted({end.branch_name for end in self.subflow.ends}) or (NEXT,)
+
+
+class MapNode(Node):
+    """spec: MapNode. Reducers say how an output is collected; without any, every output is appended."""
+
+    model_config = ConfigDict(title="a MapNode")
+
+    subflow: Annotated[Flow, A(Flow)]
+    reducers: dict[str, Literal["append", "sum", "average", "max", "min"]] | None = None
+
+    @cached_property
+    def collects(self) -> dict[str, str]:
+        """The reducer of each output of the inner flow that is exposed, by the output's inner name."""
+        if self.reducers is None:
+            return dict.fromkeys(self.subflow.gives, "append")
+        return {title: self.reducers[title] for title in self.subflow.gives if title in self.reducers}
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        return [
+            Property(
+                {
+                    "title": ITERATED + title,
+                    "anyOf": [_type_of(inner), {"type": "array", "items": _type_of(inner)}],
+                }
+            )
+            for title, inner in self.subflow.takes.items()
+        ]
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        collected = {title: _type_of(self.subflow.gives[title]) for title in self.collects}
+        return [
+            Property(
+                {"title": COLLECTED + title, "type": "array", "items": kind}
+                if self.collects[title] == "append"
+                else {**kind, "title": COLLECTED + title}
+            )
+            for title, kind in collected.items()
+        ]
+
+
+def _type_of(item: Property) -> dict[str, Any]:
+    """The schema of a property without its name and default."""
+    return {
+        key: value for key, value in item.schema.items() if key not in ("title", "default", "description")
+    }

@@ -1,0 +1,59 @@
+"""The graphs of a configuration: one for each flow and each agent in it, made when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness.dialects.agentspec.agent_graph import agent_graph, remote_agent_graph
+from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent
+from harness.dialects.agentspec.component import Component
+from harness.dialects.agentspec.document import TYPES
+from harness.dialects.agentspec.flow_graph import flow_graph, reached_end
+from harness.dialects.agentspec.flows import EndNode, Flow, InputMessageNode
+from harness.dialects.agentspec.plugins import Plugins
+from harness.dialects.agentspec.rules import inner_first
+from harness.dialects.agentspec.tools import ClientTool
+from harness.errors import Problem
+from harness.graph.model import Graph, State
+
+
+class Graphs:
+    """Compiles what can be run."""
+
+    def __init__(self, plugins: Plugins) -> None:
+        self.plugins = plugins
+        self._made: dict[AgenticComponent, Graph] = {}
+
+    def of(self, component: AgenticComponent) -> Graph:
+        """The graph that runs a flow or an agent; the same one for the same component."""
+        if component not in self._made:
+            self._made[component] = replace(self._graph(component), may_pause=may_pause(component))
+        return self._made[component]
+
+    def top(self, component: AgenticComponent, warnings: Sequence[Problem]) -> Graph:
+        """The graph of the component that is run, with what is to be said of the configuration."""
+        return replace(self.of(component), warnings=tuple(warnings))
+
+    def reached_end(self, flow: Flow, state: State) -> EndNode:
+        """The EndNode by which a flow was left."""
+        return reached_end(flow, state)
+
+    def _graph(self, component: AgenticComponent) -> Graph:
+        if isinstance(component, Flow):
+            return flow_graph(component, self)
+        if isinstance(component, Agent):
+            return agent_graph(component)
+        assert isinstance(component, RemoteAgent)
+        return remote_agent_graph(component)
+
+
+def may_pause(component: AgenticComponent) -> bool:
+    """Whether a run can pause: for the user, for the client, or because a plugin's node does."""
+    return any(_pauses(part) for part in inner_first(component))
+
+
+def _pauses(part: Component) -> bool:
+    if isinstance(part, Agent):
+        return bool(part.gives)  # it asks the user until it knows them
+    return isinstance(part, InputMessageNode | ClientTool) or part.component_type not in TYPES

@@ -1,0 +1,104 @@
+"""The MapNode: a flow applied to every element of its lists, and its outputs reduced. spec: MapNode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
+from typing import Any, Final
+
+from harness.dialects.agentspec.conversation import Handed, added
+from harness.dialects.agentspec.data_flow import Arrived, MissingValue
+from harness.dialects.agentspec.flows import COLLECTED, ITERATED, MapNode
+from harness.dialects.agentspec.properties import Property
+from harness.dialects.agentspec.types import is_list_of
+from harness.dialects.agentspec.visit import NodeResult, Visit
+from harness.errors import HarnessError
+from harness.graph.together import overlapping
+
+
+class UnequalLists(HarnessError):
+    """spec: "all the input lists must have the same length, otherwise a runtime error will be thrown"."""
+
+    code = "unequal-lengths"
+
+
+class NothingToIterate(HarnessError):
+    """None of the inputs is a list of the inner type."""
+
+    code = "nothing-to-iterate"
+
+
+async def run_map(visit: Visit) -> NodeResult:
+    """The inner flow for each element, in the order of the list; those that take time overlap.
+
+    spec: "asynchronously map each value of a collection".
+    """
+    node = visit.node
+    assert isinstance(node, MapNode)
+    graph = visit.graphs.of(node.subflow)
+    before = visit.state
+    endings = await overlapping(
+        visit.ctx.run_inside(
+            graph,
+            Handed(inputs, before["messages"]),
+            key=str(at),
+            leaving=lambda state: {"messages": added(before, state)},
+        )
+        for at, inputs in enumerate(_items(node, visit))
+    )
+    outputs = {
+        COLLECTED + title: _reduced(node, title, [ending.output[title] for ending in endings])
+        for title in node.collects
+    }
+    return NodeResult(outputs, messages=[item for ending in endings for item in added(before, ending.state)])
+
+
+def _items(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
+    """The inputs of each run of the inner flow: lists of the inner type are walked together, the rest is repeated."""
+    inner = {ITERATED + title: item for title, item in node.subflow.takes.items()}
+    lists = {
+        title: visit.inputs[title] for title in inner if _is_iterated(visit.arrived[title], inner[title])
+    }
+    lengths = {title: len(value) for title, value in lists.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"'{title}' has {length}" for title, length in lengths.items())
+        raise UnequalLists(f"{node}: its lists must have the same length; {told}")
+    if not lists:
+        inputs = ", ".join(f"'{title}'" for title in inner)
+        raise NothingToIterate(f"{node}: none of its inputs is a list to walk through (they are {inputs})")
+    count = next(iter(lengths.values()))
+    return [
+        {
+            title.removeprefix(ITERATED): lists[title][at] if title in lists else visit.inputs[title]
+            for title in inner
+        }
+        for at in range(count)
+    ]
+
+
+def _is_iterated(arrived: Arrived, inner: Property) -> bool:
+    """Whether a list came from a source that gives lists of the inner type, or as such a default."""
+    if not isinstance(arrived.value, list):
+        return False
+    if arrived.source is None:
+        return inner.schema.get("type") != "array"
+    return is_list_of(arrived.source.schema, inner.schema)
+
+
+_REDUCERS: Final[Mapping[str, Callable[[Sequence[Any]], Any]]] = {
+    "append": list,
+    "sum": sum,
+    "average": fmean,
+    "max": max,
+    "min": min,
+}
+
+
+def _reduced(node: MapNode, title: str, values: Sequence[Any]) -> Any:
+    reducer = node.collects[title]
+    if not values and reducer in ("average", "max", "min"):
+        collected = node.gives[COLLECTED + title]
+        if collected.has_default:
+            return collected.default
+        raise MissingValue(f"{node}: nothing to take the {reducer} of '{title}' of, as its list is empty")
+    return _REDUCERS[reducer](values)

@@ -1,0 +1,127 @@
+"""What each node type does: one function a type, from a visit to its result. `BODIES` lists them all.
+
+spec: "Standard library of nodes to use in flows".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from langchain_core.messages import HumanMessage
+
+from harness.dialects.agentspec import flows, remote_calls, tool_calls
+from harness.dialects.agentspec.agent_node import run_agent
+from harness.dialects.agentspec.casts import as_text
+from harness.dialects.agentspec.component import Component
+from harness.dialects.agentspec.conversation import Handed, added, heard, said, words_of
+from harness.dialects.agentspec.data_flow import UnfitValue
+from harness.dialects.agentspec.map_node import run_map
+from harness.dialects.agentspec.placeholders import render
+from harness.dialects.agentspec.structured import from_reply, is_text, schema_of
+from harness.dialects.agentspec.visit import Body, NodeResult, Visit
+from harness.graph.effects import LLMCall, LLMReply
+
+
+async def start(visit: Visit) -> NodeResult:
+    """spec: StartNode. Hands on the inputs of the flow."""
+    return NodeResult(visit.inputs)
+
+
+async def end(visit: Visit) -> NodeResult:
+    """spec: EndNode. What came in are the outputs of the flow."""
+    return NodeResult(visit.inputs)
+
+
+async def llm(visit: Visit) -> NodeResult:
+    """spec: LlmNode. One user message, the rendered prompt; the conversation is neither sent nor added to."""
+    node = _of(visit, flows.LlmNode)
+    prompt = str(render(node.prompt_template, visit.inputs))
+    outputs = node.gives
+    wanted = None
+    if outputs and not is_text(outputs):
+        wanted = {"type": "json_schema", "json_schema": {"name": "outputs", "schema": schema_of(outputs)}}
+    reply: LLMReply = await visit.ctx.perform(
+        LLMCall(
+            name=node.llm_config.model_id,
+            provider=node.llm_config.called,
+            params=node.llm_config.parameters,
+            messages=(HumanMessage(content=prompt),),
+            response_format=wanted,
+        )
+    )
+    return NodeResult(from_reply(reply.text, outputs, str(node)))
+
+
+async def api(visit: Visit) -> NodeResult:
+    """spec: ApiNode. Outputs are top-level keys of the JSON answer; the inferred `response` is all of it."""
+    node = _of(visit, flows.ApiNode)
+    answer = await remote_calls.perform(node, visit.inputs, visit.ctx)
+    inferred = [item.schema for item in node.gives.values()] == [{"title": "response"}]
+    if inferred and not (isinstance(answer, Mapping) and "response" in answer):
+        return NodeResult({"response": answer})
+    if isinstance(answer, str) and node.gives:
+        raise UnfitValue(f"{node}: expected an answer in JSON, found {answer[:200]!r}")
+    return NodeResult(answer if isinstance(answer, Mapping) else {})
+
+
+async def tool(visit: Visit) -> NodeResult:
+    """spec: ToolNode."""
+    node = _of(visit, flows.ToolNode)
+    returned = await tool_calls.call(node.tool, visit.inputs, visit.ctx)
+    return NodeResult(tool_calls.outputs_of(node.tool, returned))
+
+
+async def branching(visit: Visit) -> NodeResult:
+    """spec: BranchingNode. "default … when … the input does not match any key in the mapping"."""
+    node = _of(visit, flows.BranchingNode)
+    key = as_text(next(iter(visit.inputs.values())))
+    return NodeResult(branch=node.mapping.get(key, flows.DEFAULT))
+
+
+async def input_message(visit: Visit) -> NodeResult:
+    """spec: InputMessageNode. Appends its message, interrupts, and appends what the user says."""
+    node = _of(visit, flows.InputMessageNode)
+    question = None if node.message is None else str(render(node.message, visit.inputs))
+    asked = [] if question is None else [said(question, node.name)]
+    answer = words_of(await visit.ctx.pause(question, leaving={"messages": asked}))
+    return NodeResult(dict.fromkeys(node.gives, answer), messages=[*asked, heard(answer, node.name)])
+
+
+async def output_message(visit: Visit) -> NodeResult:
+    """spec: OutputMessageNode."""
+    node = _of(visit, flows.OutputMessageNode)
+    return NodeResult(messages=[said(str(render(node.message, visit.inputs)), node.name)])
+
+
+async def flow(visit: Visit) -> NodeResult:
+    """spec: FlowNode. Left by the branch of the inner EndNode that was reached."""
+    node = _of(visit, flows.FlowNode)
+    graph = visit.graphs.of(node.subflow)
+    handed = Handed(visit.inputs, visit.state["messages"])
+    ending = await visit.ctx.run_inside(
+        graph, handed, leaving=lambda state: {"messages": added(visit.state, state)}
+    )
+    branch = visit.graphs.reached_end(node.subflow, ending.state).branch_name
+    return NodeResult(ending.output, branch, added(visit.state, ending.state))
+
+
+BODIES: Final[Mapping[type[Component], Body]] = {
+    flows.StartNode: start,
+    flows.EndNode: end,
+    flows.LlmNode: llm,
+    flows.ApiNode: api,
+    flows.AgentNode: run_agent,
+    flows.FlowNode: flow,
+    flows.MapNode: run_map,
+    flows.BranchingNode: branching,
+    flows.ToolNode: tool,
+    flows.InputMessageNode: input_message,
+    flows.OutputMessageNode: output_message,
+}
+"""What each node type of the document does."""
+
+
+def _of(visit: Visit, model: type[Any]) -> Any:
+    assert isinstance(visit.node, model)
+    return visit.node

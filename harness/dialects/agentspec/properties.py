@@ -1,0 +1,122 @@
+"""Properties: the values that components take and give ("Input and output properties")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from harness.dialects.agentspec.casts import cast_as, serves_as_default
+from harness.dialects.agentspec.types import TYPES, Type, type_of
+from harness.source.document import DocumentPath
+from harness.source.models import Mistake, describe
+from harness.source.suggest import did_you_mean
+
+_NOT_IN_TITLES: Final = frozenset(".,{}'\" \n")
+_LONGEST_MESSAGE: Final = 200
+
+
+@dataclass(frozen=True)
+class Property:
+    """An input or output: a JSON Schema as it was written, in which `mistakes` found none."""
+
+    schema: Mapping[str, Any]
+
+    @cached_property
+    def title(self) -> str:
+        """Its name."""
+        return str(self.schema["title"])
+
+    @cached_property
+    def type(self) -> Type:
+        """Its type; reading a schema takes longer than casting a value."""
+        return type_of(self.schema)
+
+    @property
+    def has_default(self) -> bool:
+        return "default" in self.schema
+
+    @property
+    def default(self) -> Any:
+        """A copy of the default; a KeyError when it has none."""
+        return deepcopy(self.schema["default"])
+
+    @property
+    def type_text(self) -> str:
+        """The type in words: `string`, `array of number`, `integer or null`, `anything`."""
+        return str(self.type)
+
+    def cast(self, value: Any) -> Any:
+        """The value as one of its type.
+
+        Raises:
+            CastError: it cannot be one.
+        """
+        return cast_as(value, self.type)
+
+
+def mistakes(schema: Any) -> Iterator[Mistake]:
+    """What is wrong with a property as written.
+
+    Codes: `wrong-type`, `property-title`, `bad-schema`, `property-default`.
+    """
+    if not isinstance(schema, Mapping):
+        found = describe(schema)
+        yield Mistake(f"a property is a JSON Schema: expected a mapping, found {found}", code="wrong-type")
+        return
+    title = schema.get("title")
+    if "title" not in schema:
+        yield Mistake("a property needs a 'title', its name", code="property-title")
+    elif not isinstance(title, str) or not title:
+        message = f"the title of a property is its name: expected text, found {describe(title)}"
+        yield Mistake(message, ("title",), code="property-title")
+    yield from _title_mistakes(schema, ())
+    invalid = list(_schema_mistakes(schema))
+    yield from invalid
+    if "default" in schema and not invalid and not serves_as_default(schema["default"], schema):
+        message = f"the default must be of type {type_of(schema)}, found {describe(schema['default'])}"
+        yield Mistake(message, ("default",), code="property-default")
+
+
+def _title_mistakes(schema: Any, at: DocumentPath) -> Iterator[Mistake]:
+    if not isinstance(schema, Mapping):
+        return
+    title = schema.get("title")
+    if isinstance(title, str) and _NOT_IN_TITLES & set(title):
+        message = f"a title has no space and none of . , {{ }} ' \" in it, found {describe(title)}"
+        better = "_".join("".join(" " if one in _NOT_IN_TITLES else one for one in title).split())
+        hint = f"write '{better}'" if better else ""
+        yield Mistake(message, (*at, "title"), code="property-title", hint=hint)
+    for keyword in ("items", "additionalProperties"):
+        yield from _title_mistakes(schema.get(keyword), (*at, keyword))
+    alternatives, properties = schema.get("anyOf"), schema.get("properties")
+    for number, one in enumerate(alternatives if isinstance(alternatives, list) else ()):
+        yield from _title_mistakes(one, (*at, "anyOf", number))
+    for name, one in properties.items() if isinstance(properties, Mapping) else ():
+        yield from _title_mistakes(one, (*at, "properties", name))
+
+
+def _schema_mistakes(schema: Mapping[str, Any]) -> Iterator[Mistake]:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        path, found = tuple(error.absolute_path), error.instance
+        if path == ("title",):  # told in the words of this dialect
+            return
+        if error.validator == "anyOf":  # in the metaschema of 2020-12 that is a `type`
+            message = f"type: expected a type, or a list of different types, found {describe(found)}"
+            yield Mistake(message, path, code="bad-schema", hint=_nearest_type(found))
+        else:
+            message = f"not a JSON Schema (2020-12): {error.message[:_LONGEST_MESSAGE]}"
+            yield Mistake(message, path, code="bad-schema")
+
+
+def _nearest_type(found: Any) -> str:
+    names = found if isinstance(found, list) else [found]
+    unknown = next((name for name in names if isinstance(name, str) and name not in TYPES), "")
+    return did_you_mean(unknown, TYPES)

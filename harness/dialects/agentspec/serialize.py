@@ -1,0 +1,90 @@
+"""From components back to a configuration.
+
+spec: "Note about serialization of components", "Note about references". Inputs, outputs and branches are written out,
+as they "should always be explicitly included in the representation".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from harness.dialects.agentspec.component import Component, ComponentWithIO, component_fields
+from harness.dialects.agentspec.document import REFERENCE, TABLE, TYPE, VERSION, VERSIONS
+from harness.dialects.agentspec.flows import Node
+from harness.dialects.agentspec.plugins import Plugins
+
+
+def serialize(component: Component, plugins: Plugins, *, version: str = VERSIONS[0]) -> dict[str, Any]:
+    """The configuration of a sound component, as JSON data. What is used more than once is referred to.
+
+    Loaded again it gives an equal configuration.
+    """
+    writing = _Writing(component, plugins)
+    top = writing.written(component)
+    tables = {TABLE: writing.tables()} if writing.shared else {}
+    return {**top, **tables, VERSION: version}
+
+
+class _Writing:
+    def __init__(self, root: Component, plugins: Plugins) -> None:
+        self.plugins = plugins
+        uses: Counter[Component] = Counter()
+
+        def count(component: Component) -> None:
+            uses[component] += 1
+            if uses[component] == 1:
+                for part in component.parts():
+                    count(part)
+
+        count(root)
+        self.shared: dict[Component, str] = {}
+        for component, times in uses.items():
+            if times > 1:
+                self.shared[component] = component.id or f"{component.name}-{len(self.shared) + 1}"
+
+    def tables(self) -> dict[str, Any]:
+        """The components that are referred to, by their keys."""
+        return {key: self.written(component) for component, key in self.shared.items()}
+
+    def written(self, component: Component) -> dict[str, Any]:
+        """A component where it is defined."""
+        nested = component_fields(type(component))
+        fields = {
+            name: self._inner(getattr(component, name))
+            if name in nested
+            else _plain(getattr(component, name))
+            for name in type(component).model_fields
+        }
+        if not component.id:
+            del fields["id"]
+        if isinstance(component, ComponentWithIO):
+            fields["inputs"] = [dict(item.schema) for item in component.takes.values()]
+            fields["outputs"] = [dict(item.schema) for item in component.gives.values()]
+        if isinstance(component, Node):
+            fields["branches"] = list(component.leaves_by)
+        found = self.plugins.of(component)
+        if found is None:
+            return {TYPE: component.component_type, **fields}
+        plugin, component_type = found
+        own = {"component_plugin_name": plugin.name, "component_plugin_version": plugin.version}
+        return {TYPE: component_type, **own, **plugin.serialize(component, fields)}
+
+    def _inner(self, value: Any) -> Any:
+        """A component, or several, where they are used."""
+        if isinstance(value, list):
+            return [self._inner(item) for item in value]
+        if value is None:
+            return None
+        return {REFERENCE: self.shared[value]} if value in self.shared else self.written(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump()
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return value

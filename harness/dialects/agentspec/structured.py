@@ -1,0 +1,81 @@
+"""What a model or a tool gave back, as the values of declared outputs.
+
+spec: "Agent" (outputs are filled "directly, or through tools"), "Tools" (several outputs), LlmNode.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from harness.dialects.agentspec.data_flow import MissingValue, UnfitValue
+from harness.dialects.agentspec.properties import Property
+
+Properties = Mapping[str, Property]
+
+
+def is_text(properties: Properties) -> bool:
+    """Whether a reply is the one output as it is: a single string."""
+    return [item.schema.get("type") for item in properties.values()] == ["string"]
+
+
+def is_object(properties: Properties) -> bool:
+    """Whether there is one output, an object: models tend to answer with just that."""
+    return [item.schema.get("type") for item in properties.values()] == ["object"]
+
+
+def schema_of(properties: Properties) -> dict[str, Any]:
+    """The JSON Schema of an object with these properties; those without a default are required."""
+    return {
+        "type": "object",
+        "properties": {title: dict(item.schema) for title, item in properties.items()},
+        "required": [title for title, item in properties.items() if not item.has_default],
+    }
+
+
+def from_reply(text: str, properties: Properties, owner: str) -> Mapping[str, Any]:
+    """The outputs in a model's reply: its text, if one string is wanted, else the values of a JSON object.
+
+    Raises:
+        UnfitValue: the reply is no JSON object.
+    """
+    if is_text(properties):
+        return dict.fromkeys(properties, text)
+    if not properties:
+        return {}
+    found = json_object(text)
+    if found is None:
+        wanted = ", ".join(properties)
+        raise UnfitValue(f"{owner}: expected a JSON object with {wanted}, found the reply {text[:200]!r}")
+    if found and is_object(properties) and not properties.keys() & found.keys():
+        return dict.fromkeys(properties, found)
+    return found
+
+
+def json_object(text: str) -> Mapping[str, Any] | None:
+    """The JSON object a text is; None if it is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def from_tool(returned: Any, properties: Properties, owner: str) -> Mapping[str, Any]:
+    """The outputs of a tool. spec: with several, "the expected return value of the tool is a dictionary".
+
+    Raises:
+        MissingValue: several are wanted and a value is no mapping.
+    """
+    if not properties:
+        return {}
+    if len(properties) > 1:
+        if not isinstance(returned, Mapping):
+            text = f"{owner}: expected a mapping with {', '.join(properties)}, found {returned!r}"
+            raise MissingValue(text[:400])
+        return returned
+    (title,) = properties
+    if isinstance(returned, Mapping) and set(returned) == {title}:
+        return returned
+    return {title: returned}

@@ -1,0 +1,127 @@
+"""Running tools, for ToolNodes and for agents. spec: "Tools"."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.dialects.agentspec import remote_calls
+from harness.dialects.agentspec.casts import as_text
+from harness.dialects.agentspec.data_flow import filled
+from harness.dialects.agentspec.structured import from_tool, is_text, schema_of
+from harness.dialects.agentspec.tools import ClientTool, MCPTool, RemoteTool, Tool
+from harness.dialects.agentspec.transports import ClientTransport, RemoteTransport, StdioTransport
+from harness.errors import HarnessError
+from harness.graph.context import NodeContext
+from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
+
+
+class ToolReportedError(HarnessError):
+    """A tool answered that it failed."""
+
+    code = "tool-error"
+
+
+def spec_of(tool: Tool) -> ToolSpec:
+    """The tool as models see it."""
+    return ToolSpec(tool.name, tool.description or "", schema_of(tool.takes))
+
+
+def endpoint_of(transport: ClientTransport) -> MCPEndpoint:
+    """The server behind a transport; scenarios know it by the transport's id."""
+    stdio = transport if isinstance(transport, StdioTransport) else None
+    remote = transport if isinstance(transport, RemoteTransport) else None
+    return MCPEndpoint(
+        id=transport.id or transport.name,
+        transport=transport.protocol,
+        url=remote.url if remote else None,
+        headers=(remote.headers if remote else None) or {},
+        command=stdio.command if stdio else None,
+        args=stdio.args if stdio else (),
+        env=(stdio.env if stdio else None) or {},
+        cwd=stdio.cwd if stdio else None,
+        read_timeout_s=transport.session_parameters.read_timeout_seconds,
+    )
+
+
+def is_for_client(tool: Tool, args: Mapping[str, Any], ctx: NodeContext) -> bool:
+    """Whether the run must pause for a tool. spec: "ClientTools are not executed by the executor"."""
+    return isinstance(tool, ClientTool) and not ctx.run.world.answers_for(_tool_call(tool, args))
+
+
+async def ask_client(
+    tool: Tool, args: Mapping[str, Any], ctx: NodeContext, leaving: Mapping[str, Any] | None = None
+) -> Any:
+    """Pause with a call; what the run is resumed with is the tool's result."""
+    return await ctx.pause({"tool": tool.name, "args": dict(args)}, leaving=leaving)
+
+
+async def call(tool: Tool, args: Mapping[str, Any], ctx: NodeContext) -> Any:
+    """Run a tool and give back what it returned. `args` are those its inputs name, cast.
+
+    Raises:
+        ToolReportedError: an MCP server says that its tool failed.
+        Exception: what the tool raised.
+    """
+    if is_for_client(tool, args, ctx):
+        return await ask_client(tool, args, ctx)
+    if isinstance(tool, RemoteTool):
+        return await remote_calls.perform(tool, args, ctx)
+    if isinstance(tool, MCPTool):
+        return _from_mcp(tool, await ctx.perform(_mcp_call(tool, args)))
+    return await ctx.perform(_tool_call(tool, args))
+
+
+def _tool_call(tool: Tool, args: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(name=tool.name, alias=tool.id, args=args)
+
+
+def _mcp_call(tool: MCPTool, args: Mapping[str, Any]) -> MCPCall:
+    return MCPCall(name=tool.name, endpoint=endpoint_of(tool.client_transport), args=args)
+
+
+def _from_mcp(tool: MCPTool, result: Any) -> Any:
+    """An MCP answer as a return value: structured content, else the text blocks."""
+    texts = [str(block["text"]) for block in result.content if block.get("type") == "text"]
+    if result.is_error:
+        raise ToolReportedError("\n".join(texts) or f"{tool} failed")
+    if isinstance(result.structured, Mapping) and not is_text(tool.gives):
+        only_result = set(result.structured) == {"result"} and "result" not in tool.gives
+        return result.structured["result"] if only_result else result.structured
+    return Texts(texts)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The text blocks of an MCP answer."""
+
+    blocks: Sequence[str]
+
+
+def _by_order(tool: Tool, blocks: Sequence[str]) -> Any:
+    """One block for each output. A lone block may be the JSON of what is declared."""
+    if len(blocks) == 1 and not is_text(tool.gives):
+        try:
+            return json.loads(blocks[0])
+        except (ValueError, RecursionError):
+            return blocks[0]
+    return dict(zip(tool.gives, blocks, strict=False))
+
+
+def outputs_of(tool: Tool, returned: Any) -> dict[str, Any]:
+    """The values of a tool's outputs, from what it returned.
+
+    Raises:
+        HarnessError: a value is missing, or does not fit.
+    """
+    owner = f"{tool}: output"
+    if isinstance(returned, Texts):
+        returned = _by_order(tool, returned.blocks)
+    return filled(tool.gives, from_tool(returned, tool.gives, str(tool)), owner)
+
+
+def told(returned: Any) -> str:
+    """What a tool returned, as a model reads it."""
+    return "\n".join(returned.blocks) if isinstance(returned, Texts) else as_text(returned)

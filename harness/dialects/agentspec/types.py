@@ -1,0 +1,283 @@
+"""The types of properties, and which type can be given where another is expected ("Type compatibility rules").
+
+A `Type` is what is left of a JSON Schema once its annotations and constraints are put aside: the alternatives
+a value may be of. No function here changes a schema or raises, whatever it is given:
+
+- `enum` and `const` without `type` give the types of their values; a schema that says nothing is anything;
+- `oneOf` reads as `anyOf`, and what stands beside them holds for each alternative;
+- `allOf` and a local `$ref` are written into the schema, what is said first wins; a `$ref` inside itself, or to
+  another document, is anything. A schema that was put into another keeps its own `$defs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+from urllib.parse import unquote
+
+TYPES: Final = ("null", "boolean", "integer", "number", "string", "array", "object")
+NUMERIC: Final = frozenset({"boolean", "integer", "number"})
+NO_DEFAULT: Final = object()
+
+
+@dataclass(frozen=True, eq=False)
+class Type:
+    """A value is of one of the `alternatives`, or of any type (`anything`); neither: there is no such value."""
+
+    alternatives: tuple[Alternative, ...] = ()
+    anything: bool = False
+    default: Any = NO_DEFAULT
+
+    @property
+    def nothing(self) -> bool:
+        return not (self.anything or self.alternatives)
+
+    def __str__(self) -> str:
+        if not self.alternatives:
+            return "anything" if self.anything else "nothing"
+        return " or ".join(dict.fromkeys(_text(one) for one in self.alternatives))
+
+
+ANYTHING: Final[Type] = Type(anything=True)
+NOTHING: Final[Type] = Type()
+
+
+@dataclass(frozen=True, eq=False)
+class Alternative:
+    """One type by name, with the type of its items (`array`), its properties and others (`object`)."""
+
+    name: str
+    items: Type = ANYTHING
+    properties: Mapping[str, Type] = field(default_factory=dict)
+    additional: Type = ANYTHING
+
+
+def castable(source: Any, target: Any) -> bool:
+    """Whether every value of the schema `source` can be given where the schema `target` is expected.
+
+    A subtype can; everything can become a string; numbers, integers and booleans each other. Arrays go by their
+    items, unions by alternative. What is of unknown type goes only into a string or where anything goes.
+
+    An object needs every property the target lists, except those with a default it cannot have of a wrong
+    type. Its other properties, named or not, must go into the target's `additionalProperties` (true when not
+    given); for `false` the source must say false too, and properties it names beyond the target's are dropped.
+    """
+    return _castable(type_of(source), type_of(target))
+
+
+def same_type(a: Any, b: Any) -> bool:
+    """Whether two schemas define the same type: the same alternatives, items and properties."""
+    return _same(type_of(a), type_of(b))
+
+
+def is_list_of(source: Any, inner: Any) -> bool:
+    """Whether `source` is an array, or an array or null, whose items can be given where `inner` is expected."""
+    held = [one for one in type_of(source).alternatives if one.name != "null"]
+    wanted = type_of(inner)
+    return bool(held) and all(one.name == "array" and _castable(one.items, wanted) for one in held)
+
+
+def type_of(schema: Any) -> Type:
+    """The type a JSON Schema defines."""
+    root = (schema,) if isinstance(schema, Mapping) else ()
+    return _Reader().read(schema, _Place(root, frozenset(map(id, root))))
+
+
+def _text(one: Alternative) -> str:
+    if one.name != "array" or one.items.anything:
+        return one.name
+    return f"array of ({one.items})" if len(one.items.alternatives) > 1 else f"array of {one.items}"
+
+
+# ---------------------------------------------------------------- comparing
+
+
+def _castable(source: Type, target: Type) -> bool:
+    if target.anything:
+        return True
+    if source.anything:
+        return any(one.name == "string" for one in target.alternatives)
+    return all(any(_goes_into(a, b) for b in target.alternatives) for a in source.alternatives)
+
+
+def _goes_into(source: Alternative, target: Alternative) -> bool:
+    if target.name == "string" or (source.name in NUMERIC and target.name in NUMERIC):
+        return True
+    if source.name != target.name:
+        return False
+    if target.name == "object":
+        return _object_goes_into(source, target)
+    return _castable(source.items, target.items)
+
+
+def _object_goes_into(source: Alternative, target: Alternative) -> bool:
+    for name, wanted in target.properties.items():
+        given = source.properties.get(name)
+        if given is None and wanted.default is NO_DEFAULT:
+            return False
+        if not _castable(given or source.additional, wanted):
+            return False
+    others = [given for name, given in source.properties.items() if name not in target.properties]
+    return _castable(source.additional, target.additional) and (
+        target.additional.nothing or all(_castable(given, target.additional) for given in others)
+    )
+
+
+def _same(a: Type, b: Type) -> bool:
+    if a.anything or b.anything:
+        return a.anything and b.anything
+    return _covered(a, b) and _covered(b, a)
+
+
+def _covered(a: Type, b: Type) -> bool:
+    return all(any(_same_alternative(one, other) for other in b.alternatives) for one in a.alternatives)
+
+
+def _same_alternative(a: Alternative, b: Alternative) -> bool:
+    return (
+        a.name == b.name
+        and _same(a.items, b.items)
+        and a.properties.keys() == b.properties.keys()
+        and all(_same(one, b.properties[name]) for name, one in a.properties.items())
+        and _same(a.additional, b.additional)
+    )
+
+
+# ---------------------------------------------------------------- reading schemas
+
+# Bounds for what references blow up; beyond them a schema counts as anything.
+_DEEPEST: Final = 60
+_MOST_SCHEMAS: Final = 10_000
+
+_STRUCTURE: Final = (
+    "type",
+    "enum",
+    "const",
+    "items",
+    "properties",
+    "additionalProperties",
+    "patternProperties",
+    "anyOf",
+    "oneOf",
+)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a schema stands: the schemas `#` may mean (innermost last), and the references it is inside of."""
+
+    scopes: tuple[Mapping[str, Any], ...]
+    inside: frozenset[int] = frozenset()
+    depth: int = 0
+
+    def deeper(self, *, scope: Mapping[str, Any] | None = None, reference: int | None = None) -> _Place:
+        return _Place(
+            self.scopes if scope is None else (*self.scopes, scope),
+            self.inside if reference is None else self.inside | {reference},
+            self.depth + 1,
+        )
+
+
+class _Reader:
+    """Reads one schema."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def read(self, schema: Any, place: _Place) -> Type:
+        if schema is False:
+            return NOTHING
+        self.count += 1
+        if not isinstance(schema, Mapping) or place.depth > _DEEPEST or self.count > _MOST_SCHEMAS:
+            return ANYTHING
+        flat, place = self._written_out(schema, place)
+        found = self._type(flat, place)
+        return replace(found, default=flat["default"]) if "default" in flat else found
+
+    def _type(self, flat: Mapping[str, Any], place: _Place) -> Type:
+        for keyword in ("anyOf", "oneOf"):
+            if isinstance(flat.get(keyword), list):
+                beside = {key: flat[key] for key in _STRUCTURE if key in flat and key != keyword}
+                members = [member for member in flat[keyword] if member is not False]
+                return _joined(self.read({"allOf": [member, beside]}, place.deeper()) for member in members)
+        names = [name for name in _type_names(flat) if name in TYPES]
+        return Type(tuple(self._alternative(name, flat, place) for name in names)) if names else ANYTHING
+
+    def _alternative(self, name: str, flat: Mapping[str, Any], place: _Place) -> Alternative:
+        inside = place.deeper()
+        if name == "array":
+            return Alternative(name, items=self.read(flat.get("items", True), inside))
+        if name == "object":
+            properties, others = flat.get("properties"), flat.get("additionalProperties", True)
+            return Alternative(
+                name,
+                properties={key: self.read(one, inside) for key, one in properties.items()}
+                if isinstance(properties, Mapping)
+                else {},
+                additional=ANYTHING if flat.get("patternProperties") else self.read(others, inside),
+            )
+        return Alternative(name)
+
+    def _written_out(self, schema: Mapping[str, Any], place: _Place) -> tuple[dict[str, Any], _Place]:
+        """The schema with what it refers to and joins written into it, and the place of what is inside it."""
+        self.count += 1
+        if "$defs" in schema:
+            place = place.deeper(scope=schema)
+        flat = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
+        joined = schema.get("allOf")
+        parts = list(joined) if isinstance(joined, list) else []
+        target = _referred(schema.get("$ref"), place.scopes)
+        if target is not None and id(target) not in place.inside:
+            place = place.deeper(reference=id(target))
+            parts.insert(0, target)
+        for part in parts:
+            if isinstance(part, Mapping) and place.depth <= _DEEPEST and self.count <= _MOST_SCHEMAS:
+                more, place = self._written_out(part, place)
+                both = flat.get("properties"), more.get("properties")
+                flat = {**more, **flat}
+                if all(isinstance(one, Mapping) for one in both):
+                    flat["properties"] = {**more["properties"], **(both[0] or {})}
+        return flat, place
+
+
+def _joined(types: Iterable[Type]) -> Type:
+    members = list(types)
+    if any(member.anything for member in members):
+        return ANYTHING
+    return Type(tuple(one for member in members for one in member.alternatives))
+
+
+def _type_names(flat: Mapping[str, Any]) -> Iterator[str]:
+    declared = flat.get("type")
+    if declared is None:
+        values = [flat["const"]] if "const" in flat else flat.get("enum")
+        declared = [_name_of(value) for value in values] if isinstance(values, list) else []
+    names = declared if isinstance(declared, list) else [declared]
+    yield from dict.fromkeys(name for name in names if isinstance(name, str))
+
+
+def _name_of(value: Any) -> str:
+    if value is None:
+        return "null"
+    for kind, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (list, "array")):
+        if isinstance(value, kind):
+            return name
+    return "object" if isinstance(value, Mapping) else "string"
+
+
+def _referred(reference: Any, scopes: tuple[Mapping[str, Any], ...]) -> Mapping[str, Any] | None:
+    """The schema a local reference (`#`, or a JSON pointer after it) leads to."""
+    if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
+        return None
+    steps = [unquote(step).replace("~1", "/").replace("~0", "~") for step in reference.split("/")[1:]]
+    for scope in reversed(scopes):
+        found: Any = scope
+        for step in steps:
+            if isinstance(found, list) and step.isdecimal() and int(step) < len(found):
+                found = found[int(step)]
+            else:
+                found = found.get(step) if isinstance(found, Mapping) else None
+        if isinstance(found, Mapping):
+            return found
+    return None

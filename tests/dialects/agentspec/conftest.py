@@ -1,0 +1,63 @@
+"""Configurations written into files, and loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.dialects.agentspec.compile import configuration_of, load
+from harness.dialects.agentspec.configuration import Configuration
+from harness.dialects.request import LoadRequest
+from harness.errors import ManifestError, Problem
+from harness.graph.model import Graph
+
+
+class Loader:
+    """Loads a main document, and documents with parts for it, which are given as text."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def request(self, *texts: str, json: bool = False, **options: Any) -> LoadRequest:
+        paths = []
+        for at, text in enumerate(texts):
+            path = self.folder / f"document_{at}.{'json' if json else 'yaml'}"
+            path.write_text(text, encoding="utf-8")
+            paths.append(path)
+        return LoadRequest(tuple(paths), **options)
+
+    def graph(self, *texts: str, **options: Any) -> Graph:
+        return load(self.request(*texts, **options))
+
+    def configuration(self, *texts: str, **options: Any) -> Configuration:
+        """The components of documents without a fault."""
+        found = configuration_of(self.request(*texts, **options))
+        assert found.problems == []
+        return found
+
+    def problems(self, *texts: str, **options: Any) -> Sequence[Problem]:
+        """What is said against documents, which must be refused."""
+        with pytest.raises(ManifestError) as refusal:
+            self.graph(*texts, **options)
+        return refusal.value.problems
+
+    def problem(self, *texts: str, **options: Any) -> Problem:
+        """The one thing that is said against them."""
+        found = self.problems(*texts, **options)
+        assert len(found) == 1, "\n".join(map(str, found))
+        return found[0]
+
+    def place(self, problem: Problem) -> str:
+        """The text a problem points to, up to the end of its line."""
+        assert problem.span is not None
+        line = Path(problem.span.file).read_text(encoding="utf-8").splitlines()[problem.span.line - 1]
+        start = problem.span.column - 1
+        return line[start : start + problem.span.length]
+
+
+@pytest.fixture
+def loader(tmp_path: Path) -> Loader:
+    return Loader(tmp_path)

@@ -1,0 +1,352 @@
+"""The component types: what each has, and what it cannot do without. spec: the sections of the classes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+MODEL = {"component_type": "OpenAiConfig", "name": "model", "model_id": "m"}
+CLIENT = {"component_type": "OciClientConfigWithInstancePrincipal", "name": "oci", "service_endpoint": "e"}
+PIPE = {"component_type": "StdioTransport", "name": "pipe", "command": "c"}
+TOOL = {"component_type": "ServerTool", "name": "tool"}
+AGENT = {"component_type": "Agent", "name": "agent", "llm_config": MODEL, "system_prompt": "x"}
+START, END = {"component_type": "StartNode", "name": "s"}, {"component_type": "EndNode", "name": "e"}
+FLOW = {
+    "component_type": "Flow",
+    "name": "flow",
+    "start_node": {"$component_ref": "s"},
+    "nodes": [{"$component_ref": "s"}, {"$component_ref": "e"}],
+    "control_flow_connections": [
+        {
+            "component_type": "ControlFlowEdge",
+            "name": "s_to_e",
+            "from_node": {"$component_ref": "s"},
+            "to_node": {"$component_ref": "e"},
+        }
+    ],
+}
+STRINGS, VALUES = {"a": "b"}, {"a": [1, {"b": None}]}
+
+# type: the fields it must have, with values that are good; the fields it may have, with values other than the default
+TYPES = {
+    "Agent": ({"llm_config": MODEL, "system_prompt": "x"}, {"tools": [TOOL]}),
+    "OciAgent": ({"agent_endpoint_id": "x", "client_config": CLIENT}, {}),
+    "OpenAiAgent": ({"llm_config": MODEL}, {"remote_agent_id": "x"}),
+    "OpenAiCompatibleConfig": ({"model_id": "x", "url": "x"}, {"default_generation_parameters": VALUES}),
+    "VllmConfig": ({"model_id": "x", "url": "x"}, {"default_generation_parameters": {"max_tokens": 3}}),
+    "OllamaConfig": ({"model_id": "x", "url": "x"}, {"default_generation_parameters": {"temperature": 0.5}}),
+    "OpenAiConfig": ({"model_id": "x"}, {"default_generation_parameters": {"top_p": 1}}),
+    "OciGenAiConfig": (
+        {"model_id": "x", "compartment_id": "x", "client_config": CLIENT},
+        {"default_generation_parameters": {}, "serving_mode": "DEDICATED", "provider": "META"},
+    ),
+    "OciClientConfigWithSecurityToken": (
+        {"service_endpoint": "x", "auth_profile": "x", "auth_file_location": "x"},
+        {"auth_type": "SECURITY_TOKEN"},
+    ),
+    "OciClientConfigWithApiKey": (
+        {"service_endpoint": "x", "auth_profile": "x", "auth_file_location": "x"},
+        {"auth_type": "API_KEY"},
+    ),
+    "OciClientConfigWithInstancePrincipal": (
+        {"service_endpoint": "x"},
+        {"auth_type": "INSTANCE_PRINCIPAL"},
+    ),
+    "OciClientConfigWithResourcePrincipal": (
+        {"service_endpoint": "x"},
+        {"auth_type": "RESOURCE_PRINCIPAL"},
+    ),
+    "ServerTool": ({}, {}),
+    "ClientTool": ({}, {}),
+    "RemoteTool": (
+        {"url": "x", "http_method": "GET"},
+        {"api_spec_uri": "x", "data": VALUES, "query_params": VALUES, "headers": VALUES},
+    ),
+    "MCPTool": ({"client_transport": PIPE}, {}),
+    "StdioTransport": (
+        {"command": "x"},
+        {"args": ["x"], "env": STRINGS, "cwd": "x", "session_parameters": {"read_timeout_seconds": 5}},
+    ),
+    "SSETransport": ({"url": "x"}, {"headers": STRINGS, "session_parameters": VALUES}),
+    "StreamableHTTPTransport": ({"url": "x"}, {"headers": STRINGS, "session_parameters": VALUES}),
+    "SSEmTLSTransport": (
+        {"url": "x", "key_file": "x", "cert_file": "x", "ca_file": "x"},
+        {"headers": STRINGS, "session_parameters": VALUES},
+    ),
+    "StreamableHTTPmTLSTransport": (
+        {"url": "x", "key_file": "x", "cert_file": "x", "ca_file": "x"},
+        {"headers": STRINGS, "session_parameters": VALUES},
+    ),
+    "Flow": (
+        {key: FLOW[key] for key in ("start_node", "nodes", "control_flow_connections")},
+        {"data_flow_connections": []},
+    ),
+    "ControlFlowEdge": ({"from_node": START, "to_node": END}, {"from_branch": "next"}),
+    "DataFlowEdge": (
+        {"source_node": START, "source_output": "x", "destination_node": END, "destination_input": "x"},
+        {},
+    ),
+    "StartNode": ({}, {}),
+    "EndNode": ({}, {"branch_name": "x"}),
+    "LlmNode": ({"llm_config": MODEL, "prompt_template": "x"}, {}),
+    "ApiNode": (
+        {"url": "x", "http_method": "GET"},
+        {"api_spec_uri": "x", "data": VALUES, "query_params": VALUES, "headers": VALUES},
+    ),
+    "AgentNode": ({"agent": AGENT}, {}),
+    "FlowNode": ({"subflow": FLOW}, {}),
+    "MapNode": ({"subflow": FLOW}, {"reducers": {"x": "append"}}),
+    "BranchingNode": ({"mapping": STRINGS}, {}),
+    "ToolNode": ({"tool": TOOL}, {}),
+    "InputMessageNode": ({}, {"message": "x"}),
+    "OutputMessageNode": ({"message": "x"}, {}),
+}
+
+WITHOUT_IO = ("Config", "Principal", "Token", "ApiKey", "Transport", "Edge")
+"""How the names of types end that have neither inputs nor outputs."""
+
+NULLABLE = {
+    "description",
+    "metadata",
+    "inputs",
+    "outputs",
+    "branches",
+    "default_generation_parameters",
+    "provider",
+    "remote_agent_id",
+    "api_spec_uri",
+    "env",
+    "cwd",
+    "headers of a transport",
+    "data_flow_connections",
+    "from_branch",
+    "reducers",
+    "message of an InputMessageNode",
+}
+
+
+def required_of(component_type):
+    """What a component of this type must have."""
+    return {"name": "it", **TYPES[component_type][0]}
+
+
+def optional_of(component_type):
+    """What a component of this type may have, of its own and in common with others."""
+    found = {"id": "x", "description": "x", "metadata": {"x": 1}, **TYPES[component_type][1]}
+    if not component_type.endswith(WITHOUT_IO):
+        found |= {"inputs": [{"title": "x"}], "outputs": [{"title": "x"}]}
+    if component_type.endswith("Node"):
+        found["branches"] = ["x"]
+    return found
+
+
+def may_be_null(component_type, field):
+    known = {
+        "headers": component_type.endswith("Transport"),
+        "message": component_type == "InputMessageNode",
+    }
+    return known.get(field, field in NULLABLE)
+
+
+@pytest.fixture
+def faults(loader):
+    """What is wrong with one component, read by itself."""
+
+    def faults_(component_type, fields):
+        parts = {"component_type": component_type, **fields}
+        unused = {
+            **AGENT,
+            "agentspec_version": "25.4.1",
+            "$referenced_components": {"it": parts, "s": START, "e": END},
+        }
+        graph = loader.graph(json.dumps(unused), json=True)
+        return [
+            (item.code, item.message.removesuffix(" (in 'it', which nothing uses)"))
+            for item in graph.warnings
+        ]
+
+    return faults_
+
+
+@pytest.mark.parametrize("component_type", TYPES)
+def test_a_type_has_these_fields(faults, component_type):
+    required = required_of(component_type)
+    assert faults(component_type, required) == []
+    assert faults(component_type, required | optional_of(component_type)) == []
+
+
+@pytest.mark.parametrize("component_type", TYPES)
+def test_it_has_no_others(faults, component_type):
+    every = {key for required, optional in TYPES.values() for key in required | optional} | {
+        "inputs",
+        "branches",
+    }
+    required = required_of(component_type)
+    for key in every - required.keys() - optional_of(component_type).keys():
+        [(code, message)] = faults(component_type, required | {key: "x"})
+        assert code == "unknown-key"
+        assert message.startswith(f"unknown key '{key}' in a")
+
+
+@pytest.mark.parametrize("component_type", TYPES)
+def test_it_cannot_do_without_some(faults, component_type):
+    required = required_of(component_type)
+    for key in required:
+        [(code, message)] = faults(
+            component_type, {other: required[other] for other in required if other != key}
+        )
+        assert code == "missing-key"
+        assert message.startswith(f"missing key '{key}' in a")
+
+
+@pytest.mark.parametrize("component_type", TYPES)
+def test_only_some_fields_may_be_null(faults, component_type):
+    required = required_of(component_type)
+    for key in required.keys() | optional_of(component_type).keys():
+        found = faults(component_type, required | {key: None})
+        assert (found == []) == may_be_null(component_type, key), (key, found)
+
+
+WRONG = {
+    "a number for text": (
+        "LlmNode",
+        {"prompt_template": 5},
+        "wrong-type",
+        "prompt_template: expected text, found the number 5",
+    ),
+    "text for a number": (
+        "OpenAiConfig",
+        {"default_generation_parameters": {"max_tokens": "many"}},
+        "wrong-type",
+        "max_tokens: expected a whole number, found text 'many'",
+    ),
+    "a list for a mapping": (
+        "BranchingNode",
+        {"mapping": ["a"]},
+        "wrong-type",
+        "mapping: expected a mapping, found a list",
+    ),
+    "a mapping to a number": (
+        "BranchingNode",
+        {"mapping": {"a": 1}},
+        "wrong-type",
+        "a: expected text, found the number 1",
+    ),
+    "a way of reducing that is unknown": (
+        "MapNode",
+        {"reducers": {"x": "mean"}},
+        "bad-value",
+        "x: expected one of append, sum, average, max, min, found text 'mean'",
+    ),
+    "another way to authenticate": (
+        "OciClientConfigWithApiKey",
+        {"auth_type": "SECURITY_TOKEN"},
+        "bad-value",
+        "auth_type: expected API_KEY, found text 'SECURITY_TOKEN'",
+    ),
+    "a tool for a model": (
+        "LlmNode",
+        {"llm_config": TOOL},
+        "wrong-component",
+        "expected an LLM configuration, found the ServerTool 'tool'",
+    ),
+    "a tool for a node": (
+        "ControlFlowEdge",
+        {"to_node": TOOL},
+        "wrong-component",
+        "expected a node, found the ServerTool 'tool'",
+    ),
+    "an agent for a flow": (
+        "FlowNode",
+        {"subflow": AGENT},
+        "wrong-component",
+        "expected a Flow, found the Agent 'agent'",
+    ),
+    "a Flow is an agentic component": ("AgentNode", {"agent": FLOW}, None, None),
+    "a node for an edge": (
+        "Flow",
+        {"control_flow_connections": [START]},
+        "wrong-component",
+        "expected a ControlFlowEdge, found the StartNode 's'",
+    ),
+    "any model where the schema says OpenAiConfig": (
+        "OpenAiAgent",
+        {"llm_config": {"component_type": "VllmConfig", "name": "v", "model_id": "x", "url": "x"}},
+        "wrong-component",
+        "expected an OpenAiConfig, found the VllmConfig 'v'",
+    ),
+    "one tool for a list of them": (
+        "Agent",
+        {"tools": TOOL},
+        "wrong-type",
+        "tools: expected a list, found a ServerTool",
+    ),
+    "a list for one model": (
+        "LlmNode",
+        {"llm_config": [MODEL]},
+        "wrong-component",
+        "expected an LLM configuration, found a list",
+    ),
+    "text for a model": (
+        "LlmNode",
+        {"llm_config": "gpt"},
+        "wrong-component",
+        "expected a component, with a component_type, or a $component_ref; found text 'gpt'",
+    ),
+    "a component_type that is no text": (
+        "LlmNode",
+        {"llm_config": {"component_type": 5}},
+        "wrong-type",
+        "component_type: expected text, found the number 5",
+    ),
+    "a component_type that is misspelt": (
+        "LlmNode",
+        {"llm_config": {**MODEL, "component_type": "OpenAIConfig"}},
+        "unknown-component-type",
+        "no component type 'OpenAIConfig' is known",
+    ),
+    "an abstract type": (
+        "LlmNode",
+        {"llm_config": {**MODEL, "component_type": "LlmConfig"}},
+        "unknown-component-type",
+        "no component type 'LlmConfig' is known",
+    ),
+}
+
+
+@pytest.mark.parametrize(("component_type", "fields", "code", "message"), WRONG.values(), ids=WRONG)
+def test_what_a_field_cannot_be(faults, component_type, fields, code, message):
+    expected = [] if code is None else [(code, message)]
+    assert faults(component_type, required_of(component_type) | fields) == expected
+
+
+def test_every_fault_is_told_of_with_its_place(loader):
+    text = """\
+agentspec_version: 25.4.1
+component_type: Agent
+name: agent
+sytem_prompt: x
+llm_config: {component_type: OpenAIConfig, name: model, model_id: 5}
+tools:
+- {component_type: ServerTool, name: 7}
+- {component_type: ServerTool, name: t, inputs: [{type: string}]}
+"""
+    found = [(item.code, item.message, loader.place(item), item.hint) for item in loader.problems(text)]
+    assert found == [
+        ("missing-key", "missing key 'system_prompt' in an Agent", "agentspec_version: 25.4.1", ""),
+        (
+            "unknown-key",
+            "unknown key 'sytem_prompt' in an Agent",
+            "sytem_prompt",
+            "did you mean 'system_prompt'?",
+        ),
+        (
+            "unknown-component-type",
+            "no component type 'OpenAIConfig' is known",
+            "OpenAIConfig",
+            "did you mean 'OpenAiConfig'?",
+        ),
+        ("wrong-type", "name: expected text, found the number 7", "7", "quote it to make it text"),
+        ("property-title", "a property needs a 'title', its name", "{type: string}", ""),
+    ]

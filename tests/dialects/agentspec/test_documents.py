@@ -1,0 +1,663 @@
+"""Documents: versions, references, tables of components, documents of parts, plugins.
+
+spec: "Versioning", "Symbolic references", "Disaggregated components", "Ecosystem of plugins".
+"""
+
+from __future__ import annotations
+
+import json
+from typing import ClassVar
+
+import pytest
+import yaml
+
+from harness.dialects.agentspec.document import agents, detect
+from harness.dialects.agentspec.flows import Node
+from harness.dialects.agentspec.plugins import ComponentPlugin
+from harness.dialects.agentspec.visit import NodeResult
+from harness.scenario.load import load_file
+from harness.scenario.run import run_scenario
+from harness.source.document import parse
+
+VERSION = "agentspec_version: 25.4.1\n"
+MODEL = "{component_type: OpenAiConfig, id: small, name: model, model_id: m}"
+AGENT = f"""\
+component_type: Agent
+id: the_agent
+name: guide
+llm_config: {MODEL}
+system_prompt: Help.
+"""
+TABLE = "$referenced_components:\n"
+
+
+def agent(**fields):
+    """An agent with other fields, each as YAML."""
+    written = {
+        "component_type": "Agent",
+        "name": "guide",
+        "llm_config": MODEL,
+        "system_prompt": "Help.",
+        **fields,
+    }
+    return VERSION + "".join(f"{key}: {value}\n" for key, value in written.items())
+
+
+def entry(key, text):
+    return f"  {key}: {text}\n"
+
+
+def tool(name="tool", id_=""):
+    return f"{{component_type: ServerTool, name: {name}{id_ and ', id: ' + id_}}}"
+
+
+def ref(key):
+    return f"{{$component_ref: {key}}}"
+
+
+def codes(problems):
+    return [problem.code for problem in problems]
+
+
+# ------------------------------------------------------------------ form and version
+
+
+def test_json_and_yaml_say_the_same(loader):
+    from_yaml = loader.configuration(VERSION + AGENT).root
+    from_json = loader.configuration(json.dumps(yaml.safe_load(VERSION + AGENT)), json=True).root
+    assert from_yaml.model_dump(exclude={"llm_config"}) == from_json.model_dump(exclude={"llm_config"})
+    assert from_yaml.llm_config.model_dump() == from_json.llm_config.model_dump()
+
+
+@pytest.mark.parametrize("version", ["25.4.1", "25.4.2", "'25.4.1'"])
+def test_a_version_that_is_known(loader, version):
+    assert loader.graph(f"agentspec_version: {version}\n{AGENT}").warnings == ()
+
+
+def test_an_old_version_is_read_as_the_first(loader):
+    [warning] = loader.graph("agentspec_version: 25.4.0\n" + AGENT).warnings
+    assert (warning.code, warning.severity) == ("old-version", "warning")
+    assert warning.message == "agentspec_version 25.4.0 is read as 25.4.1"
+    assert loader.place(warning) == "25.4.0"
+
+
+def test_without_a_version_the_newest_is_assumed(loader):
+    [warning] = loader.graph(AGENT).warnings
+    assert (warning.code, warning.severity) == ("no-version", "warning")
+    assert warning.message == "no agentspec_version: 25.4.2 is assumed"
+
+
+@pytest.mark.parametrize(
+    ("version", "code", "message"),
+    [
+        ("26.1.0", "unknown-version", "agentspec_version 26.1.0 is not known; known are 25.4.1, 25.4.2"),
+        ("''", "unknown-version", "agentspec_version  is not known; known are 25.4.1, 25.4.2"),
+        ("25.4", "wrong-type", "agentspec_version: expected text, found the number 25.4"),
+        ("null", "wrong-type", "agentspec_version: expected text, found nothing (null)"),
+        ("[25.4.1]", "wrong-type", "agentspec_version: expected text, found a list"),
+    ],
+)
+def test_a_version_that_is_not(loader, version, code, message):
+    problem = loader.problem(f"agentspec_version: {version}\n{AGENT}")
+    assert (problem.code, problem.message) == (code, message)
+    assert loader.place(problem) == version
+
+
+def test_a_version_belongs_to_the_top(loader):
+    text = agent(tools="[{component_type: ServerTool, name: t, agentspec_version: 25.4.1}]")
+    problem = loader.problem(text)
+    assert problem.message == "unknown key 'agentspec_version' in a ServerTool"
+
+
+@pytest.mark.parametrize("version", ["agentspec_version: 25.4.2\n", ""])
+def test_later_fields_may_say_what_25_4_1_does(loader, version):
+    later = "{component_type: ServerTool, name: t, requires_confirmation: false}"
+    text = version + AGENT + f"human_in_the_loop: true\ntoolboxes: []\ntools: [{later}]\n"
+    loader.configuration(text)
+
+
+def test_later_fields_cannot_say_more(loader):
+    later = "{component_type: ServerTool, name: t, requires_confirmation: true}"
+    problem = loader.problem(agent(tools=f"[{later}]").replace("25.4.1", "25.4.2"))
+    assert (problem.code, loader.place(problem)) == ("unsupported", "true")
+    assert problem.message == "'requires_confirmation' other than false is not supported"
+
+
+def test_25_4_1_has_no_later_fields(loader):
+    assert loader.problem(agent(toolboxes="[]")).code == "unknown-key"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("[1]", "a list"), ("hello", "text 'hello'"), ("5", "the number 5")]
+)
+def test_a_document_is_a_mapping(loader, text, found):
+    problem = loader.problem(text)
+    assert (problem.code, problem.message) == ("wrong-type", f"a configuration is a mapping, found {found}")
+
+
+# ------------------------------------------------------------------ references
+
+
+def test_a_component_is_one_wherever_it_is_referred_to(loader):
+    root = loader.configuration(agent(tools=f"[{ref('a')}, {ref('a')}]") + TABLE + entry("a", tool())).root
+    assert root.tools[0] is root.tools[1]
+
+
+def test_references_may_stand_before_and_after_what_they_refer_to(loader):
+    tables = TABLE + entry("first", ref("second")) + entry("second", tool())
+    after = loader.configuration(agent(tools=f"[{ref('first')}]") + tables).root
+    before = loader.configuration(tables + agent(tools=f"[{ref('first')}]")).root
+    assert [item.name for item in after.tools] == [item.name for item in before.tools] == ["tool"]
+
+
+def test_a_reference_goes_by_the_key_and_not_by_the_id(loader):
+    text = agent(tools=f"[{ref('key')}]") + TABLE + entry("key", tool(id_="other"))
+    assert loader.configuration(text).root.tools[0].id == "other"
+    problem = loader.problem(text.replace("ref: key", "ref: other"))
+    assert (problem.code, problem.message) == (
+        "unknown-reference",
+        "no component 'other' is here to refer to",
+    )
+
+
+def test_tables_stand_at_any_depth_and_are_seen_everywhere(loader):
+    inner = f"{{component_type: ServerTool, name: tool, $referenced_components: {{inner: {tool('deep')}}}}}"
+    text = agent(tools=f"[{ref('outer')}, {ref('inner')}]") + TABLE + entry("outer", inner)
+    assert [item.name for item in loader.configuration(text).root.tools] == ["tool", "deep"]
+
+
+def test_a_reference_may_bring_a_table(loader):
+    brought = f"{{$component_ref: far, $referenced_components: {{far: {tool('far')}}}}}"
+    assert loader.configuration(agent(tools=f"[{brought}]")).root.tools[0].name == "far"
+
+
+def test_a_key_in_two_tables(loader):
+    inner = f"{{component_type: ServerTool, name: t, $referenced_components: {{key: {tool('inner')}}}}}"
+    text = agent(tools=f"[{ref('key')}, {inner}]") + TABLE + entry("key", tool("outer"))
+    problem = loader.problem(text)
+    assert problem.code == "duplicate-reference"
+    assert problem.message.startswith("'key' is in two tables of components; first at ")
+
+
+def test_a_table_is_a_mapping(loader):
+    problem = loader.problem(agent() + "$referenced_components: [1]\n")
+    assert problem.message == "$referenced_components: expected a mapping, found a list"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "read", "expected"),
+    [
+        ("system_prompt", "'Help {{you}}.'", lambda it: it.system_prompt, "Help {{you}}."),
+        ("description", "null", lambda it: it.description, None),
+        ("outputs", "[{title: n, type: integer}]", lambda it: list(it.gives), ["n"]),
+        ("tools", f"[{tool('x')}, {tool('y')}]", lambda it: [part.name for part in it.tools], ["x", "y"]),
+        ("llm_config", MODEL, lambda it: it.llm_config.name, "model"),
+    ],
+)
+def test_any_value_may_be_referred_to(loader, field, value, read, expected):
+    table = TABLE + entry("value", value)
+    assert read(loader.configuration(agent(**{field: ref("value")}) + table).root) == expected
+    chain = table + entry("link", ref("value"))
+    assert read(loader.configuration(agent(**{field: ref("link")}) + chain).root) == expected
+
+
+def test_values_inside_values_may_be_referred_to(loader):
+    remote = (
+        "{component_type: RemoteTool, name: t, http_method: GET, url: {$component_ref: url},"
+        " data: {a: [{b: {$component_ref: leaf}}]}, inputs: [{$component_ref: city}]}"
+    )
+    table = (
+        TABLE + entry("url", "'http://x/{{city}}'") + entry("leaf", "[1, 2]") + entry("city", "{title: city}")
+    )
+    [found] = loader.configuration(agent(tools=f"[{remote}]") + table).root.tools
+    assert (found.url, found.data, list(found.takes)) == (
+        "http://x/{{city}}",
+        {"a": [{"b": [1, 2]}]},
+        ["city"],
+    )
+
+
+def test_a_value_of_the_wrong_type_is_told_of_where_it_is_used(loader):
+    problem = loader.problem(agent(system_prompt=ref("value")) + TABLE + entry("value", "5"))
+    assert problem.message == "system_prompt: expected text, found the number 5"
+    assert loader.place(problem) == ref("value")
+
+
+REFUSED = {
+    "of nothing": (
+        {"tools": f"[{ref('tol')}]"},
+        {"tool": tool()},
+        ("unknown-reference", "no component 'tol' is here to refer to", "tol"),
+    ),
+    "of nothing, for a value": (
+        {"system_prompt": ref("prompt")},
+        {},
+        ("unknown-reference", "no component 'prompt' is here to refer to", "prompt"),
+    ),
+    "of nothing, for a list": (
+        {"tools": ref("tools")},
+        {},
+        ("unknown-reference", "no component 'tools' is here to refer to", "tools"),
+    ),
+    "that is no text": (
+        {"tools": "[{$component_ref: 5}]"},
+        {},
+        ("wrong-type", "$component_ref: expected text, found the number 5", "5"),
+    ),
+    "with another key beside it": (
+        {"tools": "[{$component_ref: tool, name: mine}]"},
+        {"tool": tool()},
+        ("unknown-key", "unknown key 'name' beside $component_ref", "name"),
+    ),
+    "with another key beside it, for a value": (
+        {"outputs": "[{$component_ref: city, default: x}]"},
+        {"city": "{title: city}"},
+        ("unknown-key", "unknown key 'default' beside $component_ref", "default"),
+    ),
+    "of a component of another kind": (
+        {"tools": f"[{ref('model')}]", "llm_config": ref("model")},
+        {"model": MODEL},
+        ("wrong-component", "expected a tool, found the OpenAiConfig 'model'", ref("model")),
+    ),
+    "of a component for a value": (
+        {"system_prompt": ref("tool")},
+        {"tool": tool()},
+        ("wrong-component", "expected a value, found the ServerTool 'tool'", ref("tool")),
+    ),
+    "of a value for a component": (
+        {"llm_config": ref("model")},
+        {"model": "gpt"},
+        ("wrong-component", "'model' is used as a component, but it is text 'gpt'", "gpt"),
+    ),
+    "of a component without a type, used twice": (
+        {"tools": f"[{ref('tool')}, {ref('tool')}]"},
+        {"tool": "{component_typ: ServerTool, name: x}"},
+        (
+            "wrong-component",
+            "'tool' is used as a component, but it has no component_type",
+            "{component_typ: ServerTool, name: x}",
+        ),
+    ),
+    "of itself": (
+        {"system_prompt": ref("a")},
+        {"a": ref("a")},
+        ("circular-reference", "components contain each other: a → a", "a"),
+    ),
+    "of a value that contains it": (
+        {"metadata": "{}", "description": ref("a")},
+        {"a": "[{x: {$component_ref: b}}]", "b": ref("a")},
+        ("circular-reference", "components contain each other: a → b → a", "a"),
+    ),
+    "of a component that contains it": (
+        {"tools": f"[{ref('a')}]"},
+        {"a": "{component_type: MCPTool, name: t, client_transport: {$component_ref: b}}", "b": ref("a")},
+        ("circular-reference", "components contain each other: a → b → a", "a"),
+    ),
+    "of a list that contains it": (
+        {"tools": ref("a")},
+        {"a": f"[{ref('a')}]"},
+        ("wrong-component", "'a' is used as a component, but it is a list", f"[{ref('a')}]"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("fields", "table", "expected"), REFUSED.values(), ids=REFUSED)
+def test_a_reference(loader, fields, table, expected):
+    text = agent(**fields) + "$referenced_components: {}\n"
+    if table:
+        text = agent(**fields) + TABLE + "".join(entry(key, value) for key, value in table.items())
+    problem = loader.problem(text)
+    assert (problem.code, problem.message, loader.place(problem)) == expected
+
+
+def test_a_reference_of_nothing_is_told_of_with_the_nearest_key(loader):
+    problem = loader.problem(agent(tools=f"[{ref('tol')}]") + TABLE + entry("tool", tool()))
+    assert problem.hint == "did you mean 'tool'?"
+
+
+def test_references_that_nest_too_deep(loader):
+    links = [entry(f"k{at}", ref(f"k{at + 1}")) for at in range(1000)]
+    text = agent(tools=f"[{ref('k0')}]") + TABLE + "".join(links) + entry("k1000", tool())
+    assert loader.problem(text).code == "too-deep"
+
+
+@pytest.mark.parametrize("where", ["inline", "in a table", "unused"])
+def test_an_id_belongs_to_one_component(loader, where):
+    other = tool(id_="small")
+    text = agent(tools="[]" if where == "unused" else f"[{other if where == 'inline' else ref('key')}]")
+    text += "" if where == "inline" else TABLE + entry("key", other)
+    problem = loader.problem(text)
+    assert (problem.code, loader.place(problem)) == ("duplicate-id", "small")
+    assert problem.message.startswith("a second component with the id 'small'; the first is at ")
+
+
+def test_components_without_an_id_are_different_components(loader):
+    root = loader.configuration(agent(tools=f"[{tool()}, {tool()}]")).root
+    assert root.tools[0] is not root.tools[1]
+
+
+def test_metadata_means_nothing(loader):
+    metadata = f"{{$referenced_components: {{tool: 1}}, a: [{ref('nowhere')}], component_type: X}}"
+    text = agent(metadata=metadata, tools=f"[{ref('tool')}]") + TABLE + entry("tool", tool())
+    root = loader.configuration(text).root
+    assert root.metadata["a"] == [{"$component_ref": "nowhere"}]
+    assert loader.graph(text).warnings == ()
+
+
+# ------------------------------------------------------------------ what nothing refers to
+
+
+def test_faults_of_what_nothing_refers_to_are_warnings(loader):
+    text = agent() + TABLE + entry("old", "{component_type: ServerTool}") + entry("plain", "[1, {a: 2}]")
+    [warning] = loader.graph(text).warnings
+    assert (warning.code, warning.severity) == ("missing-key", "warning")
+    assert warning.message == "missing key 'name' in a ServerTool (in 'old', which nothing uses)"
+    assert loader.place(warning) == "{component_type: ServerTool}"
+
+
+def test_rules_do_not_bind_what_nothing_refers_to(loader):
+    bad = "{component_type: OutputMessageNode, name: n, message: x, inputs: [{title: a}]}"
+    assert loader.graph(agent() + TABLE + entry("bad", bad)).warnings == ()
+
+
+# ------------------------------------------------------------------ documents of parts
+
+
+MAIN = agent(system_prompt=ref("prompt"), tools=f"[{ref('tool')}]")
+PARTS = TABLE + entry("prompt", "Help.") + entry("tool", tool())
+
+
+def test_parts_come_from_documents_behind_the_main_one(loader):
+    root = loader.configuration(MAIN, PARTS).root
+    assert (root.system_prompt, root.tools[0].name) == ("Help.", "tool")
+    two = loader.configuration(
+        MAIN, TABLE + entry("prompt", "Go."), TABLE + entry("tool", tool("other"))
+    ).root
+    assert (two.system_prompt, two.tools[0].name) == ("Go.", "other")
+
+
+def test_parts_may_refer_to_each_other_and_to_the_main_document(loader):
+    main = agent(tools=f"[{ref('tool')}]") + TABLE + entry("url", "http://x")
+    remote = "{component_type: RemoteTool, name: t, http_method: GET, url: {$component_ref: url}}"
+    parts = VERSION + TABLE + entry("tool", ref("remote")) + entry("remote", remote)
+    assert loader.configuration(main, parts).root.tools[0].url == "http://x"
+
+
+def test_a_part_that_is_in_no_document(loader):
+    problem = loader.problem(MAIN, TABLE + entry("prompt", "Help."))
+    assert (problem.code, loader.place(problem)) == ("unknown-reference", "tool")
+    assert codes(loader.problems(MAIN)) == ["unknown-reference", "unknown-reference"]
+
+
+def test_a_part_of_another_kind(loader):
+    problem = loader.problem(
+        MAIN, TABLE + entry("prompt", "Help.") + entry("tool", MODEL.replace("small", "s"))
+    )
+    assert problem.message == "expected a tool, found the OpenAiConfig 'model'"
+    assert loader.place(problem) == ref("tool")
+
+
+def test_a_part_that_is_there_twice(loader):
+    problem = loader.problem(MAIN, PARTS, TABLE + entry("tool", tool()))
+    assert problem.code == "duplicate-reference"
+    assert problem.span.file.endswith("document_2.yaml")
+
+
+def test_parts_that_are_not_used_are_not_looked_at(loader):
+    assert loader.graph(MAIN, PARTS + entry("other", "{component_type: Nonsense}")).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("parts", "code", "message"),
+    [
+        ("[1]", "wrong-type", "a configuration is a mapping, found a list"),
+        (
+            "$referenced_components: [1]",
+            "wrong-type",
+            "$referenced_components: expected a mapping, found a list",
+        ),
+        (
+            VERSION,
+            "missing-key",
+            "missing key '$referenced_components' in a document of disaggregated components",
+        ),
+        (
+            PARTS + "name: parts\n",
+            "unknown-key",
+            "unknown key 'name' in a document of disaggregated components",
+        ),
+        (
+            PARTS + "agentspec_version: 1.2.3\n",
+            "unknown-version",
+            "agentspec_version 1.2.3 is not known; known are 25.4.1, 25.4.2",
+        ),
+    ],
+)
+def test_what_a_document_of_parts_is(loader, parts, code, message):
+    problem = loader.problem(MAIN, parts)
+    assert (problem.code, problem.message) == (code, message)
+    assert problem.span.file.endswith("document_1.yaml")
+
+
+def test_a_document_of_parts_is_none_to_run(loader):
+    problem = loader.problem(VERSION + PARTS)
+    assert (problem.code, problem.message) == (
+        "no-component",
+        "there is no component at the top that could be run",
+    )
+    assert problem.hint == "a document of disaggregated components goes behind the one that refers to them"
+
+
+# ------------------------------------------------------------------ what is run
+
+
+INNER = f"{{component_type: Agent, id: inner_id, name: inner, system_prompt: Inside., llm_config: {ref('model')}}}"
+OUTER = (
+    VERSION
+    + """\
+component_type: Flow
+id: outer_id
+name: outer
+start_node: {$component_ref: begin}
+nodes: [{$component_ref: begin}, {$component_ref: ask}, {$component_ref: end}]
+control_flow_connections:
+- {component_type: ControlFlowEdge, name: a, from_node: {$component_ref: begin}, to_node: {$component_ref: ask}}
+- {component_type: ControlFlowEdge, name: b, from_node: {$component_ref: ask}, to_node: {$component_ref: end}}
+"""
+    + TABLE
+    + entry("begin", "{component_type: StartNode, name: begin}")
+    + entry("end", "{component_type: EndNode, name: end}")
+    + entry("ask", "{component_type: AgentNode, name: ask, agent: {$component_ref: key}}")
+    + entry("key", INNER)
+    + entry("model", MODEL)
+)
+
+
+@pytest.mark.parametrize(("wanted", "name"), [(None, "outer"), ("outer", "outer"), ("outer_id", "outer")])
+def test_the_component_at_the_top_is_run(loader, wanted, name):
+    assert loader.graph(OUTER, agent=wanted).name == name
+
+
+@pytest.mark.parametrize("wanted", ["inner", "inner_id", "key"])
+def test_another_is_run_by_its_name_id_or_key(loader, wanted):
+    assert loader.graph(OUTER, agent=wanted).name == "inner"
+
+
+def test_what_nothing_refers_to_can_be_run(loader):
+    spare = INNER.replace("inner", "spare")
+    assert loader.graph(OUTER + entry("spare_key", spare), agent="spare").name == "spare"
+
+
+def test_an_agent_that_is_not_there(loader):
+    problem = loader.problem(OUTER, agent="iner")
+    assert (problem.code, problem.hint) == ("unknown-agent", "did you mean 'inner'?")
+    assert problem.message == "no agent or flow 'iner' in the configuration"
+
+
+@pytest.mark.parametrize("wanted", ["inner", "inner_id", "key"])
+def test_an_agent_that_cannot_be_read(loader, wanted):
+    problem = loader.problem(OUTER.replace("system_prompt: Inside.", "system_prompt: 5"), agent=wanted)
+    assert problem.message == "system_prompt: expected text, found the number 5"
+
+
+def test_an_unused_agent_that_cannot_be_read(loader):
+    problem = loader.problem(
+        OUTER + entry("spare", "{component_type: Agent, name: spare, system_prompt: x}"), agent="spare"
+    )
+    assert (problem.code, problem.message) == ("missing-key", "missing key 'llm_config' in an Agent")
+    assert problem.severity == "error"
+
+
+def test_a_reference_at_the_top(loader):
+    text = "$component_ref: key\n" + VERSION + TABLE + entry("key", INNER) + entry("model", MODEL)
+    assert loader.graph(text).name == "inner"
+    assert loader.problem(text.replace("ref: key", "ref: kei")).code == "unknown-reference"
+
+
+def test_a_tool_at_the_top_cannot_be_run(loader):
+    problem = loader.problem(VERSION + "component_type: ServerTool\nname: hammer\n")
+    assert problem.code == "not-runnable"
+    assert (
+        problem.message == "the ServerTool 'hammer' is neither an agent nor a flow, so that it cannot be run"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (VERSION + AGENT, True),
+        (AGENT, True),
+        ("$component_ref: x\n", True),
+        (VERSION + PARTS, False),
+        (PARTS, False),
+        ("[1]", False),
+        ("component_type: [1]", False),
+        ("manifest_version: 1\nagents: {}", False),
+    ],
+)
+def test_which_documents_are_configurations(text, expected):
+    assert detect(parse(text, file="x.yaml")) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (AGENT, ["guide"]),
+        ("$component_ref: key\n" + TABLE + entry("key", INNER), ["inner"]),
+        ("$component_ref: [1]\n", []),
+        (PARTS, []),
+        ("[1]", []),
+    ],
+)
+def test_the_agents_of_a_document(text, names):
+    assert agents(parse(text, file="x.yaml")) == names
+
+
+# ------------------------------------------------------------------ plugins
+
+
+PLUGIN = """
+from harness.dialects.agentspec.flows import Node
+from harness.dialects.agentspec.plugins import ComponentPlugin
+from harness.dialects.agentspec.visit import NodeResult
+
+
+class RepeatNode(Node):
+    times: int
+
+
+class Repeats(ComponentPlugin):
+    name = "repeats"
+    version = "1.0"
+    components = {"RepeatNode": RepeatNode}
+
+    async def run(self, node, inputs, ctx):
+        return NodeResult({"text": inputs["text"] * node.times})
+"""
+REPEATING = (
+    VERSION
+    + """\
+component_type: Flow
+name: echo
+start_node: {$component_ref: begin}
+nodes: [{$component_ref: begin}, {$component_ref: repeat}, {$component_ref: end}]
+control_flow_connections:
+- {component_type: ControlFlowEdge, name: a, from_node: {$component_ref: begin}, to_node: {$component_ref: repeat}}
+- {component_type: ControlFlowEdge, name: b, from_node: {$component_ref: repeat}, to_node: {$component_ref: end}}
+$referenced_components:
+  begin: {component_type: StartNode, name: begin, inputs: [{title: text, type: string}]}
+  end: {component_type: EndNode, name: end, outputs: [{title: text, type: string}]}
+  repeat:
+    component_type: RepeatNode
+    component_plugin_name: repeats
+    component_plugin_version: "1.0"
+    name: repeat
+    times: 2
+    inputs: [{title: text, type: string}]
+    outputs: [{title: text, type: string}]
+"""
+)
+
+
+class RepeatNode(Node):
+    times: int
+
+
+class Repeats(ComponentPlugin):
+    name = "repeats"
+    version = "1.0"
+    components: ClassVar = {"RepeatNode": RepeatNode}
+
+    async def run(self, node, inputs, ctx):
+        return NodeResult({"text": inputs["text"] * node.times})
+
+
+def test_a_component_of_a_plugin_that_is_not_here(loader):
+    problem = loader.problem(REPEATING)
+    assert (problem.code, loader.place(problem)) == ("unknown-plugin", "RepeatNode")
+    assert problem.message == "RepeatNode is a component of the plugin 'repeats', which is not here"
+
+
+@pytest.mark.parametrize("hook", [Repeats, Repeats()], ids=["class", "object"])
+def test_a_plugin_brings_a_type_of_node(loader, hook):
+    assert "repeat" in {node.name for node in loader.graph(REPEATING, hooks=(hook,)).nodes}
+
+
+def test_the_fields_of_a_plugin_are_checked(loader):
+    problem = loader.problem(REPEATING.replace("times: 2", "times: two"), hooks=(Repeats,))
+    assert problem.message == "times: expected a whole number, found text 'two'"
+    problem = loader.problem(REPEATING.replace("times: 2", "times: 2\n    more: 1"), hooks=(Repeats,))
+    assert problem.message.startswith("unknown key 'more'")
+
+
+def test_the_fields_of_a_plugin_may_be_referred_to(loader):
+    text = REPEATING.replace("times: 2", "times: {$component_ref: two}") + entry("two", "2")
+    loader.graph(text, hooks=(Repeats,))
+
+
+def test_two_plugins_for_one_type(loader):
+    problem = loader.problem(REPEATING, hooks=(Repeats(), Repeats()))
+    assert (problem.code, problem.message) == (
+        "plugin",
+        "the plugins 'repeats' and 'repeats' both read RepeatNode",
+    )
+
+
+def test_what_is_no_plugin(loader):
+    problem = loader.problem(REPEATING, hooks=(RepeatNode,))
+    assert problem.code == "plugin"
+    assert problem.message.endswith("is no ComponentPlugin")
+    assert loader.problem(REPEATING, hooks=("repeats.Repeats",), folders=(loader.folder,)).code == "import"
+
+
+def test_a_scenario_names_a_plugin_that_runs_its_nodes(loader, tmp_path):
+    (tmp_path / "repeating.py").write_text(PLUGIN)
+    (tmp_path / "echo.yaml").write_text(REPEATING)
+    (tmp_path / "echo.scenario.yaml").write_text(
+        "harness: 1\nmanifest: echo.yaml\ndialect: agentspec\nscenarios:\n"
+        "- {name: twice, hooks: [repeating.Repeats], input: {text: ha},"
+        " expect: {path: [begin, repeat, end], output: {$exact: {text: haha}}}}\n"
+    )
+    [scenario] = load_file(tmp_path / "echo.scenario.yaml").scenarios
+    [outcome] = run_scenario(scenario)
+    assert outcome.verdict == "passed", outcome.observed.error

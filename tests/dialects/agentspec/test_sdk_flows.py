@@ -1,0 +1,228 @@
+"""The official SDK and the harness understand each other's documents."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from harness.dialects.agentspec.compile import chosen, configuration_of
+from harness.dialects.agentspec.component import Component, ComponentWithIO
+from harness.dialects.agentspec.document import LATER, TABLE, TYPE, TYPES, VERSION, VERSIONS
+from harness.dialects.agentspec.flows import Node
+from harness.dialects.agentspec.plugins import Plugins
+from harness.dialects.agentspec.properties import Property
+from harness.dialects.agentspec.rules import inner_first
+from harness.dialects.agentspec.serialize import serialize
+from harness.dialects.agentspec.types import same_type
+from harness.dialects.load import load_graph
+from harness.dialects.request import LoadRequest
+from harness.scenario.load import load_file
+from harness.scenario.run import run_scenario
+from harness.source.document import read
+
+pytest.importorskip("pyagentspec", reason="pyagentspec, the official SDK of Agent Spec, is not installed")
+
+from pyagentspec._utils import BetaComponentDeserializationPlugin, BetaComponentSerializationPlugin
+from pyagentspec.component import Component as SdkComponent
+from pyagentspec.component import ComponentWithIO as SdkComponentWithIO
+from pyagentspec.flows.node import Node as SdkNode
+from pyagentspec.property import Property as SdkProperty
+from pyagentspec.serialization import AgentSpecDeserializer, AgentSpecSerializer
+from pyagentspec.versioning import AgentSpecVersionEnum
+
+from tests.dialects.agentspec.sdk_flows import CASES, Case
+
+MINIMUM = None  # the oldest version that has all a component needs
+FORMS = [("json", MINIMUM), ("yaml", MINIMUM), ("json", "25.4.2"), ("yaml", "25.4.2")]
+
+CONFIGS = sorted((Path(__file__).parents[3] / "scenarios/agentspec/configs").glob("*.*"))
+
+
+@pytest.fixture(autouse=True)
+def _told_in_vain() -> Iterator[None]:
+    """The SDK warns once a process of what is new to it, and of documents without a version."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning)
+        yield
+
+
+# ------------------------------------------------------------------ from the SDK to the harness
+
+
+def documents(case: Case, form: str, version: str | None) -> list[str]:
+    """The documents the SDK makes of a case, and one of the values it leaves out."""
+    serializer = AgentSpecSerializer(plugins=[BetaComponentSerializationPlugin()])
+    write = serializer.to_json if form == "json" else serializer.to_yaml
+    texts = write(
+        case.component,
+        agentspec_version=AgentSpecVersionEnum(version) if version else None,
+        disaggregated_components=list(case.apart),
+        export_disaggregated_components=bool(case.apart),
+    )
+    supplied = [json.dumps({TABLE: case.supplied})] if case.supplied else []
+    return [*([texts] if isinstance(texts, str) else texts), *supplied]
+
+
+def written(folder: Path, form: str, texts: Sequence[str]) -> LoadRequest:
+    folder.mkdir(exist_ok=True)
+    files = tuple(folder / f"{at}.{form}" for at in range(len(texts)))
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text, encoding="utf-8")
+    return LoadRequest(files)
+
+
+def loaded(request: LoadRequest) -> Component:
+    configuration = configuration_of(request)
+    component = chosen(configuration, request)
+    assert configuration.problems == []
+    return component
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_json_and_yaml_of_every_version_are_read_as_the_same_configuration(name: str, tmp_path: Path) -> None:
+    case = CASES[name]()
+    found = []
+    for form, version in FORMS:
+        request = written(tmp_path / f"{form}-{version}", form, documents(case, form, version))
+        found.append(serialize(loaded(request), Plugins(())))
+    assert all(other == found[0] for other in found[1:])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_the_sdk_writes_runs(name: str, tmp_path: Path) -> None:
+    case = CASES[name]()
+    request = written(tmp_path, "json", documents(case, "json", MINIMUM))
+    assert load_graph(request).warnings == ()
+    suite = tmp_path / "case.scenario.yaml"
+    manifest = [file.name for file in request.paths]
+    suite.write_text(
+        f"harness: 1\nmanifest: {manifest}\nscenarios:\n{dedent(case.scenarios)}", encoding="utf-8"
+    )
+    for scenario in load_file(suite).scenarios:
+        for outcome in run_scenario(scenario):
+            told = [f"{check.name}: {check.message}" for check in outcome.checks if not check.passed]
+            assert outcome.passed, "\n".join([scenario.name, str(outcome.observed.error), *told])
+
+
+@cache
+def _components_at(version: str | None) -> Sequence[dict[str, Any]]:
+    """Every component of every case as the SDK writes it."""
+
+    def inside(value: Any) -> Iterator[dict[str, Any]]:
+        if isinstance(value, dict):
+            if TYPE in value:
+                yield value
+            for item in value.values():
+                yield from inside(item)
+        elif isinstance(value, list):
+            for item in value:
+                yield from inside(item)
+
+    return [
+        component
+        for build in CASES.values()
+        for text in documents(build(), "json", version)
+        for component in inside(json.loads(text))
+    ]
+
+
+def test_the_cases_are_made_of_every_component_type() -> None:
+    assert {component[TYPE] for component in _components_at(MINIMUM)} == set(TYPES)
+
+
+def test_what_the_next_version_adds_is_known_with_its_defaults() -> None:
+    """No field more and no value more than the SDK writes where nothing of the new is used."""
+    added: dict[str, list[Any]] = {}
+    for component in _components_at("25.4.2"):
+        known = {*TYPES[component[TYPE]].model_fields, TYPE, TABLE, VERSION}
+        for key, value in component.items():
+            if key not in known and not key.startswith("component_plugin_"):
+                values = added.setdefault(key, [])
+                if value not in values:
+                    values.append(value)
+    assert added.keys() == LATER.keys()
+    for key, values in added.items():
+        assert sorted(map(repr, values)) == sorted(map(repr, LATER[key])), key
+
+
+# ------------------------------------------------------------------ from the harness to the SDK
+
+
+def sdk_parts(root: SdkComponent) -> dict[str, SdkComponent]:
+    """A component of the SDK and all in it, by their ids."""
+    found: dict[str, SdkComponent] = {}
+
+    def visit(component: SdkComponent) -> None:
+        if component.id not in found:
+            found[component.id] = component
+            for field in type(component).model_fields:
+                value = getattr(component, field)
+                for part in value if isinstance(value, list) else [value]:
+                    if isinstance(part, SdkComponent):
+                        visit(part)
+
+    visit(root)
+    return found
+
+
+@cache
+def config_of(file: Path) -> tuple[dict[str, Any], Component]:
+    """A configuration as it is written, and as the harness reads it."""
+    return read(file, yaml="1.1").value, loaded(LoadRequest((file,)))
+
+
+def read_by_sdk(document: dict[str, Any]) -> SdkComponent:
+    return AgentSpecDeserializer(plugins=[BetaComponentDeserializationPlugin()]).from_dict(document)
+
+
+def assert_same_properties(ours: Mapping[str, Property], theirs: Sequence[SdkProperty] | None) -> None:
+    """The order is left open: that of placeholders is not fixed in the SDK."""
+    schemas = {item.title: item.json_schema for item in theirs or ()}
+    assert ours.keys() == schemas.keys()
+    for title, item in ours.items():
+        assert same_type(item.schema, schemas[title])
+        assert item.has_default == ("default" in schemas[title])
+        assert item.schema.get("default") == schemas[title].get("default")
+
+
+def assert_same_interface(ours: ComponentWithIO, theirs: SdkComponentWithIO) -> None:
+    assert ours.component_type == theirs.component_type
+    assert_same_properties(ours.takes, theirs.inputs)
+    assert_same_properties(ours.gives, theirs.outputs)
+    if isinstance(ours, Node):
+        assert isinstance(theirs, SdkNode)
+        assert sorted(ours.leaves_by) == sorted(theirs.branches)
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
+def test_both_infer_the_same_inputs_outputs_and_branches(config: Path) -> None:
+    document, component = config_of(config)
+    ours = [part for part in inner_first(component) if isinstance(part, ComponentWithIO)]
+    theirs = sdk_parts(read_by_sdk(document))
+    assert {part.id for part in ours} == {
+        id_ for id_, part in theirs.items() if isinstance(part, SdkComponentWithIO)
+    }
+    for part in ours:
+        assert_same_interface(part, theirs[part.id])
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
+def test_what_the_harness_writes_is_read_by_both(config: Path, tmp_path: Path) -> None:
+    document, component = config_of(config)
+    version = document.get(VERSION, VERSIONS[-1])
+    first = serialize(component, Plugins(()), version=version)
+
+    theirs = sdk_parts(read_by_sdk(first))
+    again = loaded(written(tmp_path, "json", [json.dumps(first)]))
+
+    for part in inner_first(component):
+        if isinstance(part, ComponentWithIO):
+            assert_same_interface(part, theirs[part.id])
+    assert serialize(again, Plugins(()), version=version) == first
