@@ -1,9 +1,10 @@
-"""Mutations of YAML files: what people and editors do to them by accident, and worse."""
+"""Mutations of YAML and JSON files: what people and editors do to them by accident, and worse."""
 
 from __future__ import annotations
 
 import copy
 import random
+from json import dumps
 from typing import Any
 
 import yaml
@@ -17,13 +18,15 @@ ODD_VALUES: tuple[Any, ...] = (
 ODD_PREFIXES = ("  ", "\t", "- ", "? ", ": ", "&a ", "*a ", "!!python/object:os.system ")
 
 
-def mutated(text: str, draw: random.Random) -> bytes:
-    """The text with one to three mutations; half of them respect the structure of the YAML."""
+def mutated(text: str, draw: random.Random, *, json: bool = False) -> bytes:
+    """The text with one to three mutations; half of them respect the structure of the YAML, or JSON."""
     if draw.random() < 0.5:
         return _mutated_text(text, draw)
     data = yaml.safe_load(text)
     for _ in range(draw.randint(1, 3)):
         data = _mutated_data(data, draw)
+    if json:
+        return dumps(data, indent=2).encode()
     return yaml.safe_dump(data, allow_unicode=True, sort_keys=False).encode("utf-8", "surrogatepass")
 
 

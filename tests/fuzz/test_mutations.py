@@ -18,7 +18,7 @@ from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
 from tests.fuzz.mutations import mutated
 
-SUITE = Path(__file__).parents[2] / "scenarios" / "sherma"
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
 CASES = int(os.environ.get("HARNESS_FUZZ", "300"))
 CHUNKS = 10
 LOCATED = re.compile(r":\d+:\d+$")
@@ -37,10 +37,12 @@ def at_most(seconds):
         signal.alarm(0)
 
 
-@pytest.fixture(scope="module")
-def suite(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("suite")
-    shutil.copytree(SUITE, folder, dirs_exist_ok=True)
+@pytest.fixture(scope="module", params=["sherma", "agentspec"])
+def suite(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    shutil.copytree(SCENARIOS / request.param, folder, dirs_exist_ok=True)
+    for file in folder.rglob("*.*"):
+        file.chmod(0o644)
     return folder
 
 
@@ -71,13 +73,13 @@ def loaded(file, seed):
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_mutated_manifests_are_refused_with_a_place_or_run(suite, chunk):
-    scenarios = [s for file in sorted(suite.glob("*.scenario.yaml")) for s in load_file(file).scenarios]
+    scenarios = [s for file in sorted(suite.glob("[!_]*.scenario.yaml")) for s in load_file(file).scenarios]
     for seed in cases(chunk):
         draw = random.Random(seed)
         scenario = draw.choice(scenarios)
-        manifest = scenario.manifests[0]
+        manifest = draw.choice(scenario.manifests)
         original = manifest.read_bytes()
-        manifest.write_bytes(mutated(original.decode(), draw))
+        manifest.write_bytes(mutated(original.decode(), draw, json=manifest.suffix == ".json"))
         try:
             with at_most(20):
                 check_run(scenario, seed)
@@ -87,10 +89,10 @@ def test_mutated_manifests_are_refused_with_a_place_or_run(suite, chunk):
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_mutated_scenario_files_are_refused_with_a_place_or_run(suite, chunk):
-    files = [suite / file.name for file in sorted(SUITE.glob("*.scenario.yaml"))]
+    files = sorted(suite.glob("[!_]*.scenario.yaml"))
     for seed in cases(chunk):
         draw = random.Random(seed)
-        target = suite / f"mutated_{chunk}.scenario.yaml"
+        target = suite / f"_mutated_{chunk}.scenario.yaml"
         target.write_bytes(mutated(draw.choice(files).read_text(encoding="utf-8"), draw))
         with at_most(20):
             for scenario in loaded(target, seed)[:5]:
