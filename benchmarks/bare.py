@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypedDict
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -80,6 +80,94 @@ def run_triage(graph: Any, text: str, replies: Sequence[str]) -> dict[str, Any]:
     REPLIES.set(iter(replies))
     first = {"messages": [HumanMessage(text)], "verdict": "", "intent": "", "tries": 0, "status": "new"}
     return _state_after(graph, first)
+
+
+SORT = "The customer {email} asks: {question} Answer with one word, billing or other."
+
+
+class Charges(TypedDict, total=False):
+    """The state of the flow."""
+
+    email: str
+    question: str
+    kind: str
+    branch: str
+    charges: int
+    said: str
+
+
+async def sort_question(state: Charges) -> dict[str, Any]:
+    """Format the prompt, ask the model."""
+    prompt = SORT.format(email=state["email"], question=state["question"])
+    return {"kind": (await model([HumanMessage(prompt)])).content}
+
+
+def find_charges(email: str) -> int:
+    """A tool."""
+    return scenarios.CHARGES if email else 0
+
+
+async def look_up(state: Charges) -> dict[str, Any]:
+    """Run the tool."""
+    return {"charges": find_charges(state["email"])}
+
+
+async def say(_state: Charges) -> dict[str, Any]:
+    """The other way."""
+    return {"said": "A colleague will write to you."}
+
+
+def charges() -> Any:
+    """manifests/charges.yaml by hand, node by node."""
+
+    async def start(state: Charges) -> dict[str, Any]:
+        return {"email": state["email"], "question": state["question"]}
+
+    async def choose(state: Charges) -> dict[str, Any]:
+        return {"branch": {"billing": "charged"}.get(state["kind"], "default")}
+
+    async def end(state: Charges) -> dict[str, Any]:
+        return {"charges": state.get("charges", 0)}
+
+    async def after_choose(state: Charges) -> str:
+        return "look_up" if state["branch"] == "charged" else "say"
+
+    builder = StateGraph(Charges)
+    nodes: dict[str, Any] = {"start": start, "sort": sort_question, "choose": choose}
+    nodes |= {"look_up": look_up, "say": say, "end": end}
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+    builder.add_edge(START, "start")
+    builder.add_edge("start", "sort")
+    builder.add_edge("sort", "choose")
+    builder.add_conditional_edges("choose", after_choose, ["look_up", "say"])
+    builder.add_edge("look_up", "end")
+    builder.add_edge("say", "end")
+    builder.add_edge("end", END)
+    return builder.compile()
+
+
+def charges_in_two_nodes() -> Any:
+    """The least that does the same: no nodes for the start, the choice and the end."""
+
+    async def after_sort(state: Charges) -> str:
+        return "look_up" if state["kind"] == "billing" else "say"
+
+    builder = StateGraph(Charges)
+    nodes: dict[str, Any] = {"sort": sort_question, "look_up": look_up, "say": say}
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+    builder.add_edge(START, "sort")
+    builder.add_conditional_edges("sort", after_sort, ["look_up", "say"])
+    builder.add_edge("look_up", END)
+    builder.add_edge("say", END)
+    return builder.compile()
+
+
+def run_charges(graph: Any, inputs: dict[str, str], replies: Sequence[str]) -> dict[str, Any]:
+    """One run, in a loop of its own; the final state."""
+    REPLIES.set(iter(replies))
+    return _state_after(graph, inputs)
 
 
 def chat() -> Any:

@@ -14,6 +14,10 @@ TEXT = "I was charged twice"
 REPLIES = ('{"intent": "billing"}', "Your refund is on its way.")
 PATH = ("receive", "classify", "sort", "answer", "close")
 
+QUESTION = {"email": "ada@example.com", "question": "Was I charged twice?"}
+KIND = "billing"
+CHARGES = 2
+
 
 def triage(number: int) -> dict[str, Any]:
     """One scenario of the five-node graph: all five nodes run, and five things are checked."""
@@ -27,6 +31,23 @@ def triage(number: int) -> dict[str, Any]:
             "output": {"$contains": "refund"},
             "call_counts": {"llm": 2},
             "usage": {"llm_calls": 2},
+        },
+    }
+
+
+def charges() -> dict[str, Any]:
+    """One scenario of the Agent Spec flow: five of its six nodes run, and five things are checked."""
+    return {
+        "name": "charges are counted",
+        "input": QUESTION,
+        "llm": {"sort": [KIND]},
+        "tools": {"find_charges": {"return": CHARGES}},
+        "expect": {
+            "path": ["start", "sort", "choose", "look_up", "end"],
+            "output": {"charges": CHARGES},
+            "routes": [{"from": "choose", "to": "look_up"}],
+            "call_counts": {"llm": 1, "tool": 1},
+            "usage": {"llm_calls": 1},
         },
     }
 
@@ -54,12 +75,12 @@ def chat(length: int, count: int) -> dict[str, Any]:
     }
 
 
-def write(path: Path, manifest: str, scenarios: Sequence[dict[str, Any]]) -> Path:
+def write(path: Path, manifest: str, scenarios: Sequence[dict[str, Any]], dialect: str = "sherma") -> Path:
     """A scenario file with these scenarios; gives back its path."""
     document = {
         "harness": 1,
         "manifest": str(MANIFESTS / manifest),
-        "dialect": "sherma",
+        "dialect": dialect,
         "scenarios": list(scenarios),
     }
     text = yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
