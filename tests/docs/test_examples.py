@@ -6,7 +6,7 @@ Each document gets an empty folder and goes through its blocks in order:
     ```yaml append="a/b.yaml"    the block is added to it
     ```diff title="a/b.yaml"     lines with `-` and ` ` are found in it and become those with `+` and ` `
     ```yaml excerpt="a/b.yaml"   the lines stand in this file of the project
-    ```console                   every `$ harness …` and `$ pytest …` is run; what follows is its output
+    ```console                   every `$ harness …`, `$ pytest …`, `$ python …` is run; what follows is its output
     <!-- copy: folder -->        the files of this folder of the project
 
 `…` stands for any text of a line, or alone on a line for any lines. `$ echo $?` shows the last exit code.
@@ -98,15 +98,19 @@ def run_harness(arguments: list[str], folder: Path) -> tuple[str, int]:
 
 
 def run_pytest(arguments: list[str], folder: Path) -> tuple[str, int]:
+    return run_python(["-m", "pytest", *arguments], folder)
+
+
+def run_python(arguments: list[str], folder: Path) -> tuple[str, int]:
     ours = {name: text for name, text in os.environ.items() if not name.startswith(("HARNESS_", "PYTEST_"))}
-    command = [sys.executable, "-m", "pytest", *arguments]
+    command = [sys.executable, *arguments]
     done = subprocess.run(
         command, cwd=folder, env=ours | TERMINAL, text=True, stdout=subprocess.PIPE, check=False
     )
     return done.stdout, done.returncode
 
 
-PROGRAMS = {"harness": run_harness, "pytest": run_pytest}
+PROGRAMS = {"harness": run_harness, "pytest": run_pytest, "python": run_python}
 
 
 def pattern(shown: str) -> str:
