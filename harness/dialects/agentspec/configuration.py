@@ -80,6 +80,10 @@ class Configuration:
         self.unused: list[Problem] = []  # what is wrong with components that nothing refers to
         self.components: list[Component] = []
         _check_shapes(documents)
+        for at, document in enumerate(documents):
+            self._note_version(document, required=at == 0)
+        if self.problems:  # what else is wrong with a version that is not known, nobody can tell
+            raise ManifestError(self.problems)
         self._main = documents[0]
         self._later = self._main.value.get(VERSION) == "25.4.2" or VERSION not in self._main.value
         self._tables = self._referenced(documents)
@@ -87,8 +91,6 @@ class Configuration:
         self._open: list[str] = []  # the references being followed
         self._unreadable: set[str] = set()  # names and ids of components that could not be read
         self._ids: dict[str, Span] = {}
-        for at, document in enumerate(documents):
-            self._note_version(document, required=at == 0)
         self.root = self._root()
         self._look_at_unused(documents[0])
 
@@ -242,8 +244,9 @@ class Configuration:
                 raise _Unreadable
             yield key, found
         elif key in LATER and self._later and key not in model.model_fields:
-            if value not in LATER[key]:
-                plain = " or ".join(describe(one) for one in LATER[key])
+            plain_values = LATER[key]
+            if plain_values is not None and value not in plain_values:
+                plain = " or ".join(describe(one) for one in plain_values)
                 text = f"'{key}' other than {plain} is not supported"
                 self._refuse("unsupported", text, part.span((key,)))
         elif key == "metadata" or not (of_plugin or key in model.model_fields):

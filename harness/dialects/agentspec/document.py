@@ -24,16 +24,16 @@ PLUGIN: Final = "component_plugin_name"
 VERSIONS: Final = ("25.4.1", "25.4.2")
 OLD_VERSIONS: Final = ("25.4.0",)
 
-LATER: Final[Mapping[str, tuple[Any, ...]]] = {
+LATER: Final[Mapping[str, tuple[Any, ...] | None]] = {
     "requires_confirmation": (False,),
     "human_in_the_loop": (True,),
     "toolboxes": ([],),
     "sensitive_headers": ({}, None),
     "api_type": ("chat_completions", "oci"),
-    "api_key": (None,),
+    "api_key": None,
     "conversation_store_id": (None,),
 }
-"""Fields that 25.4.2 adds, with the values that stand for what 25.4.1 does."""
+"""Fields that 25.4.2 adds, with the values that stand for what 25.4.1 does; None where every value does."""
 
 TYPES: Final[Mapping[str, type[Component]]] = {
     model.__name__: model

@@ -80,12 +80,14 @@ def flow_graph(flow: Flow, graphs: Graphs) -> Graph:
 def node_names(flow: Flow) -> dict[Node, str]:
     """What the nodes are called in the graph: their names; a second one of a name has a number behind it."""
     names: dict[Node, str] = {}
-    for node in flow.nodes:
+    taken = {START, END}
+    for node in dict.fromkeys(flow.nodes):
         name, number = node.name, 1
-        while name in names.values():
+        while name in taken:
             number += 1
             name = f"{node.name} ({number})"
-        names.setdefault(node, name)
+        names[node] = name
+        taken.add(name)
     return names
 
 

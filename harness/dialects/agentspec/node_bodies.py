@@ -66,9 +66,13 @@ async def api(visit: Visit) -> NodeResult:
 
 
 async def tool(visit: Visit) -> NodeResult:
-    """spec: ToolNode."""
+    """spec: ToolNode. An MCP server that reports an error has answered all the same: its text is the output."""
     node = _of(visit, flows.ToolNode)
-    returned = await tool_calls.call(node.tool, visit.inputs, visit.ctx)
+    try:
+        returned = await tool_calls.call(node.tool, visit.inputs, visit.ctx)
+    except tool_calls.ToolReportedError as error:
+        visit.ctx.warn(f"{node}: the {node.tool} reports an error, which is handed on: {error}")
+        returned = tool_calls.Texts([str(error)])
     return NodeResult(tool_calls.outputs_of(node.tool, returned))
 
 

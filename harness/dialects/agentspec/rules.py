@@ -260,25 +260,43 @@ def _branches(node: Node) -> Sequence[str]:
 
 
 def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
-    """Every branch leads somewhere; what maps nothing, the branch `default`, may be left open."""
+    """Every EndNode has a way to it, and every node that can be reached a way on.
+
+    One of several branches may be left open: a run that takes it fails.
+    """
     left = {(edge.from_node, edge.branch) for edge in flow.control_flow_connections}
-    reached = {edge.to_node for edge in flow.control_flow_connections}
+    entered = {edge.to_node for edge in flow.control_flow_connections}
     misnamed = {
         edge.from_node
         for edge in flow.control_flow_connections
         if edge.branch not in _branches(edge.from_node)
     }
+    reached = _reached(flow)
     for at, node in enumerate(flow.nodes):
         span = flow.span("nodes", at)
-        if node is not flow.start_node and node not in reached:
-            ends = isinstance(node, EndNode)
+        if node not in reached:
+            lost_end = isinstance(node, EndNode) and node not in entered
             text = f"{flow}: no control edge leads to the {node}"
-            yield Problem("unreached-node", text, span, severity="error" if ends else "warning")
-        for branch in () if node in misnamed else _branches(node):
+            yield Problem("unreached-node", text, span, severity="error" if lost_end else "warning")
+            continue
+        branches = _branches(node)
+        for branch in () if node in misnamed else branches:
             if (node, branch) not in left:
-                optional = isinstance(node, BranchingNode) and branch == flows.DEFAULT
                 text = f"{flow}: no control edge leaves the {node} by its branch '{branch}'"
-                yield Problem("open-branch", text, span, severity="warning" if optional else "error")
+                yield Problem("open-branch", text, span, severity="warning" if len(branches) > 1 else "error")
+
+
+def _reached(flow: Flow) -> set[Node]:
+    """The nodes that control edges lead to from the start."""
+    after: dict[Node, list[Node]] = {}
+    for edge in flow.control_flow_connections:
+        after.setdefault(edge.from_node, []).append(edge.to_node)
+    found, ahead = {flow.start_node}, [flow.start_node]
+    while ahead:
+        new = [node for node in after.get(ahead.pop(), ()) if node not in found]
+        found.update(new)
+        ahead += new
+    return found
 
 
 def data_edges_fit(flow: Flow) -> Iterator[Problem]:
@@ -306,17 +324,21 @@ def data_edges_fit(flow: Flow) -> Iterator[Problem]:
 
 
 def inputs_have_sources(flow: Flow) -> Iterator[Problem]:
-    """spec: "Sources (inputs) can be connected to outputs of another node, or to static values"."""
+    """spec: "Sources (inputs) can be connected to outputs of another node, or to static values".
+
+    A warning, as an input is only missed when its node runs.
+    """
     data = DataFlow(flow)
+    reached = _reached(flow)
     for at, node in enumerate(flow.nodes):
-        if node is flow.start_node:
+        if node is flow.start_node or node not in reached:
             continue
         asked_for = {item.title for item in node.inferred_inputs()}
         for title, item in node.takes.items():
             if title in asked_for and not item.has_default and not data.sources(node, title):
                 text = f"{flow}: input '{title}' of the {node} has neither a source nor a default"
                 hint = "connect an output to it, or give it a default"
-                yield Problem("no-source", text, flow.span("nodes", at), hint)
+                yield Problem("no-source", text, flow.span("nodes", at), hint, severity="warning")
 
 
 def ends_agree(flow: Flow) -> Iterator[Problem]:

@@ -155,11 +155,11 @@ CONTROL = {
         "no control edge leads to the EndNode 'failed'",
         "{$component_ref: failed}",
     ),
-    "every branch leads somewhere": (
-        [(BRANCHES, "mapping: {fine: good, poor: again}")],
+    "a node that is reached has a way on": (
+        [without(control("write", "sort"))],
         "open-branch",
-        "no control edge leaves the BranchingNode 'sort' by its branch 'again'",
-        "{$component_ref: sort}",
+        "no control edge leaves the LlmNode 'write' by its branch 'next'",
+        "{$component_ref: write}",
     ),
     "one edge leaves by a branch": (
         [after(EDGES, control("grade", "failed"))],
@@ -248,12 +248,6 @@ DATA = {
         "DataFlowEdge 'write.generated_text': output 'generated_text' of the LlmNode 'write' is string, "
         "which cannot become input 'score' of the EndNode 'passed', number",
         "{component_type: DataFlowEdge, name: write.generated_text",
-    ),
-    "an input has a source or a default": (
-        [without(data("write", "generated_text", "grade", "essay"))],
-        "no-source",
-        "input 'essay' of the ToolNode 'grade' has neither a source nor a default",
-        "{$component_ref: grade}",
     ),
     "EndNodes agree on the types of outputs": (
         [
@@ -353,6 +347,16 @@ def test_what_flows_may_do(loader, changes):
 
 
 WARNED = {
+    "an input that has neither a source nor a default is missed when its node runs": (
+        [without(data("write", "generated_text", "grade", "essay"))],
+        "no-source",
+        "{$component_ref: grade}",
+    ),
+    "one of several branches may be left open": (
+        [(BRANCHES, "mapping: {fine: good, poor: again}")],
+        "open-branch",
+        "{$component_ref: sort}",
+    ),
     "the default branch of a BranchingNode may be left open": (
         [("from_branch: default", "from_branch: bad"), (BRANCHES, "mapping: {fine: good, poor: bad}")],
         "open-branch",
@@ -603,7 +607,7 @@ def test_start_and_end_nodes_give_what_they_take(loader, change, place):
 
 def test_values_flow_by_name_where_there_is_no_list_of_data_edges(loader):
     text = changed([(FLOW[FLOW.index(VALUES) : FLOW.index(TABLE)], "")])
-    codes = {(problem.code, problem.message.split(" has")[0]) for problem in loader.problems(text)}
+    codes = {(problem.code, problem.message.split(" has")[0]) for problem in loader.graph(text).warnings}
     assert codes == {
         ("no-source", "Flow 'school': input 'branching_mapping_key' of the BranchingNode 'sort'"),
         ("no-source", "Flow 'school': input 'essay' of the ToolNode 'grade'"),
@@ -616,7 +620,7 @@ def test_values_flow_by_name_where_there_is_no_list_of_data_edges(loader):
 def test_an_empty_list_of_data_edges_is_no_data_flow(loader):
     text = changed([(FLOW[FLOW.index(VALUES) : FLOW.index(TABLE)], "data_flow_connections: []\n")])
     assert ("no-source", "topic") in {
-        (item.code, item.message.split("'")[3]) for item in loader.problems(text)
+        (item.code, item.message.split("'")[3]) for item in loader.graph(text).warnings
     }
 
 
