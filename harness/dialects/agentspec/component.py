@@ -112,6 +112,20 @@ def _holds_component(annotation: Any, metadata: Sequence[Any]) -> bool:
     return any(_holds_component(inner, getattr(inner, "__metadata__", ())) for inner in get_args(annotation))
 
 
+def inner_first(root: Component) -> list[Component]:
+    """A component and all those in it, each once, inner ones before those they stand in."""
+    found: dict[Component, None] = {}
+
+    def visit(component: Component) -> None:
+        if component not in found:
+            for part in component.parts():
+                visit(part)
+            found[component] = None
+
+    visit(root)
+    return list(found)
+
+
 # ------------------------------------------------------------------ inputs and outputs
 
 

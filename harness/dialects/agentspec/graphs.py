@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from harness.dialects.agentspec.agent_graph import agent_graph, remote_agent_graph
 from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent
-from harness.dialects.agentspec.component import Component
+from harness.dialects.agentspec.component import Component, inner_first
 from harness.dialects.agentspec.document import TYPES
 from harness.dialects.agentspec.flow_graph import flow_graph, reached_end
 from harness.dialects.agentspec.flows import EndNode, Flow, InputMessageNode
 from harness.dialects.agentspec.plugins import Plugins
-from harness.dialects.agentspec.rules import inner_first
 from harness.dialects.agentspec.tools import ClientTool
 from harness.errors import Problem
 from harness.graph.model import Graph, State

@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 
 from harness.dialects.agentspec.compile import chosen, configuration_of
-from harness.dialects.agentspec.component import Component, ComponentWithIO
+from harness.dialects.agentspec.component import Component, ComponentWithIO, inner_first
 from harness.dialects.agentspec.document import LATER, TABLE, TYPE, TYPES, VERSION, VERSIONS
 from harness.dialects.agentspec.flows import Node
 from harness.dialects.agentspec.plugins import Plugins
 from harness.dialects.agentspec.properties import Property
-from harness.dialects.agentspec.rules import inner_first
 from harness.dialects.agentspec.serialize import serialize
 from harness.dialects.agentspec.types import same_type
 from harness.dialects.load import load_graph
