@@ -18,6 +18,7 @@ from harness.dialects.agentspec.casts import as_text
 from harness.dialects.agentspec.conversation import Handed, corrected, heard, said, words_of
 from harness.dialects.agentspec.data_flow import MissingValue, UnfitValue, filled
 from harness.dialects.agentspec.inputs import given_inputs
+from harness.dialects.agentspec.naming import free_name
 from harness.dialects.agentspec.placeholders import render
 from harness.dialects.agentspec.structured import from_reply, json_object, schema_of
 from harness.dialects.agentspec.tools import Tool
@@ -49,15 +50,16 @@ NOBODY: Final = "nobody"
 def agent_graph(agent: Agent) -> Graph:
     """The graph of an agent, alone or as a step of a flow."""
     running = _Running(agent)
+    name = free_name(agent.name)
     tools_name = f"{agent.name}_tools"
-    nodes = [Node(agent.name, "Agent", running.converse, agent.span())]
-    wants_tools = Edge(agent.name, tools_name, "tool calls")
-    goes_on = Edge(agent.name, agent.name, "outputs missing")
-    done = Edge(agent.name, END, "done")
-    edges = [Edge(START, agent.name, span=agent.span())]
+    nodes = [Node(name, "Agent", running.converse, agent.span())]
+    wants_tools = Edge(name, tools_name, "tool calls")
+    goes_on = Edge(name, name, "outputs missing")
+    done = Edge(name, END, "done")
+    edges = [Edge(START, name, span=agent.span())]
     if agent.tools:
         nodes.append(Node(tools_name, "tools", running.use_tools, agent.span("tools")))
-        edges += [wants_tools, Edge(tools_name, agent.name)]
+        edges += [wants_tools, Edge(tools_name, name)]
     if agent.gives:
         edges.append(goes_on)
 
@@ -72,7 +74,7 @@ def agent_graph(agent: Agent) -> Graph:
         nodes=tuple(nodes),
         edges=(*edges, done),
         channels=CHANNELS,
-        routers={agent.name: route},
+        routers={name: route},
         lifecycle=Lifecycle(accept=running.accept, finish=running.finish),
         recursion_limit=RECURSION_LIMIT,
     )
@@ -232,11 +234,12 @@ def _arguments(tool: Tool, given: Mapping[str, Any]) -> tuple[dict[str, Any], st
 def remote_agent_graph(agent: RemoteAgent) -> Graph:
     """The graph of an agent that runs elsewhere: a scenario's `agents` answer for it. spec: "RemoteAgent"."""
     running = _Remote(agent)
+    name = free_name(agent.name)
     return Graph(
         name=agent.name,
         dialect="agentspec",
-        nodes=(Node(agent.name, agent.component_type, running.ask, agent.span()),),
-        edges=(Edge(START, agent.name, span=agent.span()), Edge(agent.name, END)),
+        nodes=(Node(name, agent.component_type, running.ask, agent.span()),),
+        edges=(Edge(START, name, span=agent.span()), Edge(name, END)),
         channels=CHANNELS,
         lifecycle=Lifecycle(accept=running.accept, finish=running.finish),
     )

@@ -7,6 +7,7 @@ published JSON schema, one class a component type, under the names the schema gi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import Annotated, Any, Final, get_args
 
@@ -132,7 +133,9 @@ def inner_first(root: Component) -> list[Component]:
 def _property(value: Any) -> Property:
     found = list(mistakes(value))
     if found:
-        raise mistaken(*found)
+        title = value.get("title") if isinstance(value, dict) else None
+        named = f"property '{title}': " if isinstance(title, str) and title else ""
+        raise mistaken(*(replace(mistake, message=named + mistake.message) for mistake in found))
     return Property(value)
 
 

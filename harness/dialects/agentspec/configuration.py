@@ -63,6 +63,12 @@ def _check_shapes(documents: Sequence[Document]) -> None:
         raise ManifestError(problems)
 
 
+def _of(part: Document, problem: Problem) -> Problem:
+    """The problem with the name of the component it is in."""
+    name = part.value.get("name") or part.value.get("id")
+    return replace(problem, message=f"'{name}': {problem.message}") if _is_text(name) else problem
+
+
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value)
 
@@ -208,7 +214,8 @@ class Configuration:
             own = part.with_value(self._fields(part, model, of_plugin=of_plugin))
             made = validate(model, own) if plugin is None else plugin.deserialize(component_type, own)
         except (ManifestError, _Unreadable) as error:
-            self.problems += error.problems if isinstance(error, ManifestError) else ()
+            if isinstance(error, ManifestError):
+                self.problems += [_of(part, problem) for problem in error.problems]
             self._unreadable |= {part.value[key] for key in ("name", "id") if _is_text(part.value.get(key))}
             return BROKEN
         made.found_in(part)

@@ -13,6 +13,7 @@ from harness.dialects.agentspec.conversation import Handed, heard
 from harness.dialects.agentspec.data_flow import DataFlow, Outputs, cast_to, filled
 from harness.dialects.agentspec.flows import EndNode, Flow, Node
 from harness.dialects.agentspec.inputs import given_inputs
+from harness.dialects.agentspec.naming import free_name
 from harness.dialects.agentspec.node_bodies import BODIES
 from harness.dialects.agentspec.visit import Body, NodeResult, Visit
 from harness.errors import HarnessError
@@ -80,14 +81,10 @@ def flow_graph(flow: Flow, graphs: Graphs) -> Graph:
 def node_names(flow: Flow) -> dict[Node, str]:
     """What the nodes are called in the graph: their names; a second one of a name has a number behind it."""
     names: dict[Node, str] = {}
-    taken = {START, END}
+    taken: set[str] = set()
     for node in dict.fromkeys(flow.nodes):
-        name, number = node.name, 1
-        while name in taken:
-            number += 1
-            name = f"{node.name} ({number})"
-        names[node] = name
-        taken.add(name)
+        names[node] = free_name(node.name, taken)
+        taken.add(names[node])
     return names
 
 

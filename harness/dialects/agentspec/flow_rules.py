@@ -109,7 +109,7 @@ def _branches(node: Node) -> Sequence[str]:
 def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
     """Every EndNode has a way to it, and every node that can be reached a way on.
 
-    One of several branches may be left open: a run that takes it fails.
+    Other branches than the StartNode's may be left open, with a warning: a run that takes one fails.
     """
     left = {(edge.from_node, edge.branch) for edge in flow.control_flow_connections}
     entered = {edge.to_node for edge in flow.control_flow_connections}
@@ -126,11 +126,11 @@ def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
             text = f"{flow}: no control edge leads to the {node}"
             yield Problem("unreached-node", text, span, severity="error" if lost_end else "warning")
             continue
-        branches = _branches(node)
-        for branch in () if node in misnamed else branches:
+        for branch in () if node in misnamed else _branches(node):
             if (node, branch) not in left:
                 text = f"{flow}: no control edge leaves the {node} by its branch '{branch}'"
-                yield Problem("open-branch", text, span, severity="warning" if len(branches) > 1 else "error")
+                stuck = node is flow.start_node
+                yield Problem("open-branch", text, span, severity="error" if stuck else "warning")
 
 
 def _reached(flow: Flow) -> set[Node]:
@@ -213,7 +213,8 @@ def outputs_come_from_ends(flow: Flow) -> Iterator[Problem]:
         if flow.ends and not having:
             known = {title for end in flow.ends for title in end.gives}
             text = f"{flow}: no EndNode has an output '{item.title}'"
-            yield Problem("unknown-property", text, span, did_you_mean(item.title, known))
+            hint = did_you_mean(item.title, known)
+            yield Problem("output-of-no-end", text, span, hint, "warning" if item.has_default else "error")
             continue
         for end in having:
             kind = end.gives[item.title]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, field_validator
 
 from harness.dialects.agentspec import placeholders
 from harness.dialects.agentspec.agents import AgenticComponent
@@ -88,6 +88,11 @@ class EndNode(Node):
     model_config = ConfigDict(title="an EndNode")
 
     branch_name: str = NEXT
+
+    @field_validator("branch_name", mode="before")
+    @classmethod
+    def _null_is_next(cls, name: Any) -> Any:
+        return NEXT if name is None else name
 
     def inferred_inputs(self) -> Sequence[Property]:
         return self.inputs or self.outputs or ()

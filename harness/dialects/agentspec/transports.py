@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from harness.dialects.agentspec.component import Component
 
@@ -25,6 +25,11 @@ class ClientTransport(Component):
     protocol: ClassVar[str] = ""
 
     session_parameters: SessionParameters = Field(default_factory=SessionParameters)
+
+    @field_validator("session_parameters", mode="before")
+    @classmethod
+    def _null_is_none_given(cls, given: Any) -> Any:
+        return {} if given is None else given
 
 
 class StdioTransport(ClientTransport):

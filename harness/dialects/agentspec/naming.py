@@ -1,0 +1,16 @@
+"""Names of nodes in graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from harness.graph.model import END, START
+
+
+def free_name(name: str, taken: Collection[str] = ()) -> str:
+    """The name, or, if another node has it, or graphs keep it for themselves, the name with a number behind it."""
+    found, number = name, 1
+    while found in taken or found in (START, END):
+        number += 1
+        found = f"{name} ({number})"
+    return found
