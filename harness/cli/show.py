@@ -26,6 +26,10 @@ _TITLES: Final[Mapping[str, Callable[[str], str]]] = {
 }
 
 
+MOST_DRAWN: Final = 2000
+"""Data edges in a picture; more of them take too long to lay out, and show nothing."""
+
+
 @click.command("show")
 @click.argument("manifest", type=click.Path(path_type=Path))
 @reading_options
@@ -69,8 +73,15 @@ def command(
 def _draw(graph: Graph, form: str, data: bool) -> str:
     nodes = [(node.name, node.kind) for node in graph.nodes]
     ways = [(edge.source, edge.target, edge.label) for edge in (*graph.edges, *implied_ends(graph))]
-    values = graph.data_edges if data else ()
-    if form == "svg":  # character references: right in whatever encoding standard output has
+    values = graph.data_edges() if data else ()
+    if form == "svg":
+        if len(values) > MOST_DRAWN:
+            message = (
+                f"an SVG shows at most {MOST_DRAWN:,} data edges, and '{graph.name}' has {len(values):,}"
+            )
+            hint = "--format text or mermaid, or no --data"
+            raise FormatError(Problem("too-much-to-draw", message, hint=hint))
+        # character references: right in whatever encoding standard output has
         return diagram.svg(nodes, ways, data=values).encode("ascii", "xmlcharrefreplace").decode()
     if form == "mermaid":
         return diagram.mermaid(nodes, ways, values)

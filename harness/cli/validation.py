@@ -10,9 +10,10 @@ from harness.cli.manifests import agents_of, manifests_below, wanted
 from harness.dialects.load import load_graph
 from harness.dialects.request import LoadRequest
 from harness.errors import FormatError, ManifestError, Problem, SourceError
+from harness.graph.model import Graph
 from harness.scenario.load import SUFFIXES, discover, load_file
 from harness.scenario.model import Scenario
-from harness.scenario.names import unknown_names
+from harness.scenario.names import unknown_in_worlds, unknown_names
 from harness.scenario.run import load_request
 from harness.settings import Settings
 from harness.source.document import shown_path
@@ -91,6 +92,14 @@ class Circumstances:
 
 def problems(files: Files, circumstances: Circumstances) -> Iterator[tuple[Path | None, Problem]]:
     """All that is wrong with the files, each problem once, with the file that was looked at."""
+    told = set()
+    for path, problem in _of_each(files, circumstances):
+        if (same := (problem.code, problem.span, problem.message)) not in told:
+            told.add(same)
+            yield path, problem
+
+
+def _of_each(files: Files, circumstances: Circumstances) -> Iterator[tuple[Path | None, Problem]]:
     for problem in files.unreadable:
         yield None, problem
     for path in files.scenarios:
@@ -109,24 +118,27 @@ def of_scenarios(path: Path, circumstances: Circumstances) -> Iterator[Problem]:
         yield from error.problems
         return
     found: dict[Problem, None] = {}
+    runs: list[tuple[Scenario, Graph]] = []
     for scenario in loaded.scenarios:
         circumstances.used_by(scenario)
-        if scenario.expect.values.get("status") != "invalid":
-            found |= dict.fromkeys(_of_scenario(scenario, circumstances))
+        if scenario.expect.values.get("status") == "invalid":
+            continue
+        try:
+            graph = _graph(scenario, circumstances)
+        except ManifestError as error:
+            found |= dict.fromkeys(error.problems)
+            continue
+        runs.append((scenario, graph))
+        found |= dict.fromkeys([*graph.warnings, *unknown_names(scenario, graph)])
+    found |= dict.fromkeys(unknown_in_worlds(runs))
     yield from (_with_option(problem) for problem in found)
 
 
-def _of_scenario(scenario: Scenario, circumstances: Circumstances) -> Iterator[Problem]:
-    """What is wrong with the manifest as this scenario uses it, and with the names it expects there."""
+def _graph(scenario: Scenario, circumstances: Circumstances) -> Graph:
+    """The manifest as this scenario uses it."""
     request = load_request(scenario, circumstances.settings)
     request = replace(request, env={**request.env, **circumstances.env})
-    try:
-        graph = load_graph(request, scenario.dialect)
-    except ManifestError as error:
-        yield from error.problems
-        return
-    yield from graph.warnings
-    yield from unknown_names(scenario, graph)
+    return load_graph(request, scenario.dialect)
 
 
 def of_manifest(path: Path, circumstances: Circumstances) -> Iterator[Problem]:

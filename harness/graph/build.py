@@ -71,6 +71,7 @@ def _step(node: Node, graph: Graph) -> Callable[..., Awaitable[dict[str, Any]]]:
         started = run.now
         here = {"graph": run.prefix, "node": node.name}
         where = {**here, "step": config["metadata"]["langgraph_step"], "invocation": run.invocation}
+        run.steps.setdefault(where["step"], []).append(node.name)
         replay = run.paused.pop(task, None)
         trace.record("node_start" if replay is None else "node_resume", started, **where)
         ctx = NodeContext(run, node.name, state, replay)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.errors import WorldError
 from harness.graph.clock import PRECISION
@@ -23,6 +23,8 @@ from harness.graph.trace import Trace
 if TYPE_CHECKING:
     from harness.graph.nested import Caller
     from harness.graph.run import Ending
+
+T = TypeVar("T")
 
 
 class Simulation:
@@ -78,6 +80,7 @@ class RunContext:
         self.paused: dict[str, Replay] = {}  # LangGraph task id → what the paused visit keeps
         self.questions: dict[str, Question] = {}  # interrupt id → what waits for an answer
         self.jumps: dict[str, str] = {}  # LangGraph task id → fallback node
+        self.steps: dict[int, list[str]] = {}  # superstep of this invocation → its nodes
 
     @property
     def world(self) -> World:
@@ -171,6 +174,14 @@ class NodeContext:
         """
         return await self.pauses.answer(self.pauses.come_by("pause"), value, leaving)
 
+    async def once(self, key: str, make: Callable[[], Awaitable[T]]) -> T:
+        """What `make` gives, made only once in this visit, however often a pause has the node run again.
+
+        Keys belong to the visit. What fails, or has not come to its end when the visit pauses, is not kept;
+        `make` itself cannot pause, nor run graphs inside of the visit.
+        """
+        return await self.pauses.once(key, make)
+
     def warn(self, text: str) -> None:
         """Raise a warning: it stands in the trace and in `warnings`."""
         self.run.warn(text)
@@ -191,7 +202,7 @@ class NodeContext:
         A pause ends it with the status `interrupted`.
 
         Raises:
-            NestingError: graphs nest deeper than `harness.graph.nested.MAX_NESTING`.
+            NestingError: deeper than `harness.graph.nested.MAX_CALLS` levels.
             Exception: what ended the nested run, if it failed.
         """
         from harness.graph.nested import run_nested
@@ -221,7 +232,7 @@ class NodeContext:
             leaving: what this node leaves while it is paused, made from the nested run's state; see `pause`.
 
         Raises:
-            NestingError: graphs nest deeper than `harness.graph.nested.MAX_NESTING`.
+            NestingError: deeper than `harness.graph.nested.MAX_INSIDE` levels.
             Exception: what ended the nested run, if it failed.
         """
         from harness.graph.nested import run_inside

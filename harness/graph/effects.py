@@ -143,7 +143,7 @@ class MCPEndpoint:
     """How a manifest reaches an MCP server. `transport` is stdio, sse or streamable_http.
 
     `cwd` is the working directory of a stdio server. `read_timeout_s` is how many real seconds a real
-    server may take for one answer.
+    server may take for one answer. `client_certificate`: the server wants one of its clients (mTLS).
     """
 
     id: str
@@ -155,6 +155,7 @@ class MCPEndpoint:
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: str | None = None
     read_timeout_s: float | None = None
+    client_certificate: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -114,7 +114,8 @@ class Lifecycle:
     """What a dialect does around the nodes of a run.
 
     1. `prepare` once, before anything else (start hooks, list MCP servers); a ManifestError refuses the run.
-    2. `accept` turns each input into a state update; what it raises fails the run before any node.
+    2. `accept` turns each input into a state update; what it raises fails the run before any node. An input
+       that has a method `recorded()` stands in the trace as what that gives, as effects do.
     3. `answer` turns each reply to an interrupt into the value the paused node receives.
     4. `rescue` sees an error that ended the run and gives back the error to report, or None to swallow it.
     5. `finish` makes the output from the final state; what it raises fails the run after its nodes.
@@ -132,7 +133,8 @@ class Graph:
     """A compiled agent. `routers` choose among a node's edges; a node without one follows all its edges.
 
     `recursion_limit` is in supersteps for one invocation. `warnings` were raised at load. A graph that never
-    pauses (`may_pause` False) runs a single input without checkpoints.
+    pauses (`may_pause` False) runs a single input without checkpoints. `data_edges` makes the data edges, of
+    which there may be very many.
     """
 
     name: str
@@ -145,7 +147,7 @@ class Graph:
     recursion_limit: int = 25
     may_pause: bool = True
     warnings: tuple[Problem, ...] = ()
-    data_edges: tuple[DataEdge, ...] = ()
+    data_edges: Callable[[], Sequence[DataEdge]] = tuple
 
     def edges_from(self, source: str) -> tuple[Edge, ...]:
         """The edges that leave a node, in the order they were declared."""

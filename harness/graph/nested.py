@@ -13,13 +13,16 @@ from harness.graph.pauses import Place
 from harness.graph.run import Conversation, Ending
 
 # Sub-agents that call each other for ever are stopped here.
-MAX_NESTING = 10
+MAX_CALLS = 10
+
+# What a manifest nests comes to an end by itself; here Python's stack would come to its own.
+MAX_INSIDE = 50
 
 Leaving = Callable[[State], Mapping[str, Any]]
 
 
 class NestingError(RunError):
-    """Graphs nested deeper than `MAX_NESTING`: agents that call each other in a circle."""
+    """Graphs nested too deep: agents that call each other in a circle, or more than 50 graphs in each other."""
 
     code = "nesting"
 
@@ -28,15 +31,17 @@ class NestingError(RunError):
 class Caller:
     """The node that a graph runs inside of.
 
-    `path` are the nodes that lead there (`outer/`), the first is `top`; `node` is what effects call it. With
-    `speaks`, the effects of the nested graph are told as its own.
+    `path` are the nodes that lead there (`outer/`), the first is `top`; `node` is what effects call it. `calls`
+    and `inside` count the levels of `run_nested` and of `run_inside`. With `speaks`, the effects of the nested
+    graph are told as its own.
     """
 
     path: str
     top: str
     name: str
     node: str
-    depth: int
+    calls: int
+    inside: int
     speaks: bool
 
 
@@ -51,7 +56,12 @@ class Nested:
 
 async def run_nested(ctx: NodeContext, graph: Graph, value: Any) -> Ending:
     """See `NodeContext.run_nested`."""
-    conversation = await _prepared(ctx, graph, speaks=False)
+    caller = _caller(ctx, calls=1)
+    if caller.calls > MAX_CALLS:
+        raise NestingError(
+            f"agents call each other more than {MAX_CALLS} levels deep: {caller.path}{graph.name}"
+        )
+    conversation = await _prepared(ctx, graph, caller)
     return _not_failed(await conversation.send(value, ask=False))
 
 
@@ -63,8 +73,13 @@ async def run_inside(
     place = pauses.come_by(f"inside {key}")
     nested = pauses.replay.nested.get(place)
     if nested is None:
+        caller = _caller(ctx, inside=1, speaks=calls_as_self)
+        if caller.inside > MAX_INSIDE:
+            raise NestingError(
+                f"graphs run inside each other more than {MAX_INSIDE} levels deep: {caller.path}{graph.name}"
+            )
         with pauses.running():
-            conversation = await _prepared(ctx, graph, speaks=calls_as_self)
+            conversation = await _prepared(ctx, graph, caller)
             nested = Nested(conversation, await conversation.send(value))
         pauses.replay.nested[place] = nested
     else:
@@ -89,21 +104,22 @@ async def _answer(ctx: NodeContext, nested: Nested, place: Place, leaving: Leavi
         del pauses.replay.answers[place, id_]
 
 
-async def _prepared(ctx: NodeContext, graph: Graph, *, speaks: bool) -> Conversation:
-    """A conversation with another graph, ready for its input."""
+def _caller(ctx: NodeContext, *, calls: int = 0, inside: int = 0, speaks: bool = False) -> Caller:
+    """This visit as the caller of a graph, so many levels further down."""
     above = ctx.run.caller
-    caller = Caller(
+    return Caller(
         path=f"{ctx.run.prefix}{ctx.name}/",
         top=above.top if above else ctx.name,
         name=ctx.name,
         node=ctx.run.effect_node(ctx.name),
-        depth=above.depth + 1 if above else 1,
+        calls=calls + (above.calls if above else 0),
+        inside=inside + (above.inside if above else 0),
         speaks=speaks,
     )
-    if caller.depth > MAX_NESTING:
-        raise NestingError(
-            f"agents call each other more than {MAX_NESTING} levels deep: {caller.path}{graph.name}"
-        )
+
+
+async def _prepared(ctx: NodeContext, graph: Graph, caller: Caller) -> Conversation:
+    """A conversation with another graph, ready for its input."""
     conversation = Conversation(graph, ctx.run.simulation, caller=caller, single=True)
     await conversation.prepare()
     return conversation

@@ -8,13 +8,16 @@ answers are kept here by the place they belong to; LangGraph only stops and reru
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 if TYPE_CHECKING:
     from harness.graph.nested import Nested
+
+T = TypeVar("T")
 
 
 class Place(NamedTuple):
@@ -36,11 +39,15 @@ class Pause:
 
 @dataclass
 class Replay:
-    """What a paused visit keeps until its node runs again. `pause` is the one it stopped at."""
+    """What a paused visit keeps until its node runs again.
+
+    `kept` is what it made only once, by key (`NodeContext.once`); `pause` is the one it stopped at.
+    """
 
     node: str
     answers: dict[tuple[Place, str], Any] = field(default_factory=dict)
     nested: dict[Place, Nested] = field(default_factory=dict)
+    kept: dict[str, Any] = field(default_factory=dict)
     pause: Pause | None = None
 
 
@@ -63,6 +70,9 @@ class Question:
             self.replay.answers[pause.place, pause.asked] = answer
 
 
+_making: ContextVar[Pauses | None] = ContextVar("_making", default=None)
+
+
 class Pauses:
     """The pauses of a visit that runs: which have answers, and at which of the others the visit stops."""
 
@@ -76,6 +86,8 @@ class Pauses:
 
     def come_by(self, what: str) -> Place:
         """The next place of this kind."""
+        if _making.get() is self:  # it is not come by again, and the places after it would have other numbers
+            raise RuntimeError("what is made once cannot pause, nor run graphs inside")
         self._times[what] = self._times.get(what, 0) + 1
         place = Place(what, self._times[what])
         self._waiting[place] = None
@@ -98,6 +110,18 @@ class Pauses:
             await self._standstill.wait()
         first = self.replay.pause = next(pause for pause in self._waiting.values() if pause is not None)
         _stop(first.value)
+
+    async def once(self, key: str, make: Callable[[], Awaitable[T]]) -> T:
+        """See `NodeContext.once`."""
+        kept = self.replay.kept
+        if key not in kept:
+            token = _making.set(self)
+            try:
+                kept[key] = await make()
+            finally:
+                _making.reset(token)
+        made: T = kept[key]
+        return made
 
     def skip(self, answered: int) -> None:
         """Pass pauses that have answers. LangGraph counts them, for code that calls `interrupt` by itself."""

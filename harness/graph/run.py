@@ -19,6 +19,7 @@ from harness.graph.build import build, follows_all_edges, record_routes
 from harness.graph.checkpoints import Checkpoints
 from harness.graph.context import RunContext, Simulation
 from harness.graph.effects import HumanCall
+from harness.graph.endless import in_own_words
 from harness.graph.model import START, Graph
 from harness.graph.pauses import Question
 from harness.graph.plain import plain, told
@@ -107,7 +108,9 @@ class Conversation:
         return ending
 
     async def _send(self, value: Any, *, ask: bool) -> Ending:
-        self.run.simulation.trace.record("input", self.run.now, graph=self.run.prefix, value=plain(value))
+        recorded = getattr(value, "recorded", None)
+        shown = plain(recorded() if callable(recorded) else value)
+        self.run.simulation.trace.record("input", self.run.now, graph=self.run.prefix, value=shown)
         try:
             update = await self.graph.lifecycle.accept(value, self.run) or {}
         except Exception as error:
@@ -207,6 +210,7 @@ class Conversation:
         self.state = self._reached
         run.invocation += 1
         run.questions.clear()
+        run.steps.clear()
         run.failure = None
         config: Any = {
             "configurable": {"thread_id": run.thread_id},
@@ -219,7 +223,7 @@ class Conversation:
                     self.state = self._reached = state
         except Exception as raised:
             # Of nodes that fail side by side, LangGraph raises any; the first is the one to tell.
-            error, node = run.failure or (raised, None)
+            error, node = run.failure or (in_own_words(raised, run), None)
             return await self._failed(run.simulation.unanswerable or error, node)
         if run.simulation.unanswerable is not None:
             # Something in between caught the error; it ends the run all the same.

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from harness.graph.escaping import printable
 from harness.report.failure import failed_checks, failure_text, title
 from harness.report.figures import cost, percent, plural, seconds
+from harness.report.shorten import short_name, short_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,6 +86,8 @@ def _figures(total: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "latency", f"{shown}  (virtual)"
     tokens = total["tokens"]
     yield "tokens", f"{tokens['input']:,} in · {tokens['output']:,} out · cost {cost(total['cost'])}"
+    if total["warnings"]:
+        yield "warnings", f"{total['warnings']:,}"
     yield "real time", seconds(total["wall"])
 
 
@@ -115,7 +118,7 @@ def _coverage(graphs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _item(item: Any) -> str:
-    return printable(" → ".join(map(str, item)) if isinstance(item, list) else str(item))
+    return " → ".join(map(short_name, item)) if isinstance(item, list) else printable(short_words(str(item)))
 
 
 class RunReporter:

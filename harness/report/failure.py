@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from harness.errors import Span
 from harness.graph.escaping import clip, printable
 from harness.report.figures import plural, seconds
+from harness.report.shorten import short_name, short_words
 from harness.scenario.outcome import CheckResult, Outcome
 
-_LAST_CALLS: Final = 5
+_MOST_LISTED: Final = 5
 _LONGEST_PATH: Final = 30
-_NAME_LENGTH: Final = 60
 _ARGS_LENGTH: Final = 60
+_WARNING_LENGTH: Final = 300
 
 
 def failure_text(outcome: Outcome) -> str:
     """Plain text without a final line break: what was expected and found, where, and how to run it again.
 
     In this order: the scenario and its score; every check that failed with its message and the lines of
-    the file that ask for it; the error; the path taken; the last calls; the command that runs it again.
+    the file that ask for it; the error; the last warnings; the path taken; the last calls; the command that
+    runs it again.
     """
     blocks = [
         _header(outcome),
@@ -42,8 +44,8 @@ def failed_checks(outcome: Outcome) -> str:
     """The names of the checks that failed, or what kept the scenario from being judged, on one line."""
     if outcome.verdict == "error":
         message = (outcome.observed.error or {}).get("message") or outcome.reason or "could not be judged"
-        return printable(message.splitlines()[0])
-    return ", ".join(printable(check.name) for check in outcome.checks if not check.passed)
+        return printable(short_words(message.splitlines()[0]))
+    return ", ".join(short_name(check.name) for check in outcome.checks if not check.passed)
 
 
 def title(outcome: Outcome) -> str:
@@ -60,8 +62,8 @@ def _header(outcome: Outcome) -> str:
 
 def _check(check: CheckResult) -> str:
     partial = f" (score {check.score:.2f})" if check.score > 0 else ""
-    lines = [f"  {printable(check.name)}{partial}"]
-    lines += _indented(check.message or _difference(check), 4)
+    lines = [f"  {short_name(check.name)}{partial}"]
+    lines += _indented(short_words(check.message or _difference(check)), 4)
     if check.span:
         lines += _indented(_source(check.span), 4)
     return "\n".join(lines)
@@ -90,9 +92,15 @@ def _indented(text: str, by: int) -> list[str]:
 
 
 def _run(outcome: Outcome) -> str:
-    facts = [*_error(outcome), ("path", _path(outcome.observed.path)), *_calls(outcome.observed.calls)]
-    facts.append(("rerun", rerun_command(outcome)))
-    return "\n".join(f"  {name:<6} {text}".rstrip() for name, text in facts)
+    observed = outcome.observed
+    facts = [
+        *_error(outcome),
+        *_last("warned", list(dict.fromkeys(observed.warnings)), _warning),
+        ("path", _path(observed.path)),
+        *_last("calls", observed.calls, _call),
+        ("rerun", rerun_command(outcome)),
+    ]
+    return "\n".join(f"  {label:<6} {text}".rstrip() for label, text in facts)
 
 
 def _error(outcome: Outcome) -> Iterator[tuple[str, str]]:
@@ -102,9 +110,9 @@ def _error(outcome: Outcome) -> Iterator[tuple[str, str]]:
             yield "reason", printable(outcome.reason)
         return
     code = f" ({error['code']})" if error.get("code") else ""
-    node = f" in {error['node']}" if error.get("node") else ""
+    node = f" in {short_name(error['node'])}" if error.get("node") else ""
     yield "error", printable(f"{error.get('type')}{code}{node}")
-    yield from (("", line) for line in _indented(str(error.get("message") or ""), 2) if line)
+    yield from (("", line) for line in _indented(short_words(str(error.get("message") or "")), 2) if line)
     if error.get("where") and error["where"] != error.get("node"):
         yield "", f"  at {printable(str(error['where']))}"
 
@@ -112,25 +120,34 @@ def _error(outcome: Outcome) -> Iterator[tuple[str, str]]:
 def _path(path: Sequence[Any]) -> str:
     if not path:
         return "(no node ran)"
-    steps = [f"({' | '.join(map(str, step))})" if isinstance(step, list) else str(step) for step in path]
+    steps = [_step(step) for step in path]
     if len(steps) > _LONGEST_PATH:
         steps = [f"… {plural(len(steps) - _LONGEST_PATH, 'step')}", *steps[-_LONGEST_PATH:]]
-    return printable(" → ".join(steps))
+    return " → ".join(steps)
 
 
-def _calls(calls: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    last = calls[-_LAST_CALLS:]
-    earlier = f"… {len(calls) - len(last)} earlier" if len(calls) > len(last) else ""
-    texts = [*([earlier] if earlier else []), *(_call(call) for call in last)]
-    yield from (("calls" if i == 0 else "", text) for i, text in enumerate(texts))
+def _step(step: Any) -> str:
+    return f"({' | '.join(map(short_name, step))})" if isinstance(step, list) else short_name(step)
+
+
+def _last(label: str, items: Sequence[Any], told: Callable[[Any], str]) -> Iterator[tuple[str, str]]:
+    """The last of these, and how many came before."""
+    last = items[-_MOST_LISTED:]
+    earlier = [f"… {len(items) - len(last)} earlier"] if len(items) > len(last) else []
+    texts = [*earlier, *map(told, last)]
+    yield from ((label if i == 0 else "", text) for i, text in enumerate(texts))
+
+
+def _warning(text: str) -> str:
+    return printable(clip(" ".join(text.split()), _WARNING_LENGTH))
 
 
 def _call(call: dict[str, Any]) -> str:
     from harness.scenario.diff import one_line
 
-    parts = [f"{call.get('kind')} {clip(str(call.get('name')), _NAME_LENGTH)}"]
+    parts = [f"{call.get('kind')} {short_name(call.get('name'))}"]
     if call.get("node") and call["node"] != call.get("name"):
-        parts.append(f"in {call['node']}")
+        parts.append(f"in {short_name(call['node'])}")
     if call.get("args"):
         parts.append(one_line(call["args"], _ARGS_LENGTH))
     if call.get("latency"):

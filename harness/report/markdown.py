@@ -48,6 +48,7 @@ def _headline(total: Mapping[str, Any]) -> str:
         f"fitness {_number(total['fitness'])}",
         f"virtual latency p50 {seconds(total['latency']['p50'])}, p95 {seconds(total['latency']['p95'])}",
         f"{total['tokens']['total']:,} tokens, cost {cost(total['cost'])}",
+        *([plural(total["warnings"], "warning")] if total["warnings"] else []),
         f"{seconds(total['wall'])} of real time",
     ]
     counts = [f"{total['passed']} passed"]

@@ -194,7 +194,11 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> FormatError:
-    return FormatError(Problem("report-folder", f"cannot write the report {path}: {error.strerror or error}"))
+    why = error.strerror or str(error)
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        file = next((at for at in (path, *path.parents) if at.is_file()), path)
+        why = f"{file} is a file, not a folder"
+    return FormatError(Problem("report-folder", f"cannot write the report {path}: {why}"))
 
 
 def read_lines(path: str | Path) -> Iterator[dict[str, Any]]:

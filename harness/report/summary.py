@@ -34,6 +34,7 @@ _SUMS: Final[dict[str, tuple[str, Any]]] = {  # figure: (column, how it is added
     "output_tokens": ("output_tokens", "sum"),
     "cost": ("cost", math.fsum),
     "wall": ("wall", math.fsum),
+    "warnings": ("warnings", "sum"),
 }
 
 
@@ -82,6 +83,7 @@ def _row(line: Mapping[str, Any]) -> dict[str, Any]:
         "ran": verdict in ("passed", "failed") and line["status"] in _RAN,
         "latency": line["latency"]["total"] or 0.0,
         "wall": line["wall"] or 0.0,
+        "warnings": len(line["warnings"]),
         **{name: usage[name] or 0 for name in ("llm_calls", "input_tokens", "output_tokens", "cost")},
     }
 
@@ -91,7 +93,7 @@ def _table(rows: list[dict[str, Any]]) -> pd.DataFrame:
     import pandas as pd
 
     types = dict.fromkeys(("id", "suite", "dialect", "variant", "verdict"), "str")
-    types |= {"scenario": "object", "tags": "object"}
+    types |= {"scenario": "object", "tags": "object", "warnings": "int64"}
     types |= dict.fromkeys(("passed", "failed", "error", "skipped", "ran"), "bool")
     types |= dict.fromkeys(("repeat", "llm_calls", "input_tokens", "output_tokens"), "object")
     types |= dict.fromkeys(("weight", "score", "latency", "wall", "cost"), "float64")
@@ -147,6 +149,7 @@ def _group(sums: Row, scenarios: Sequence[Row], latency: Row) -> dict[str, Any]:
         "llm_calls": int(sums["llm_calls"]),
         "tokens": tokens | {"total": sum(tokens.values())},
         "cost": float(sums["cost"]),
+        "warnings": int(sums["warnings"]),
         "flaky": [
             _named(scenario) | {"passed": passed, "runs": runs}
             for scenario, (runs, passed) in zip(scenarios, counts, strict=True)

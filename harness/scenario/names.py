@@ -1,14 +1,32 @@
-"""Names in expectations that the graph does not have: a `never` with a typo can never fail."""
+"""Names in scenarios that the graph does not have: a `never` with a typo can never fail, its stub never answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
-from harness.errors import Problem
+from harness.errors import Problem, Span
+from harness.graph.escaping import clip
 from harness.graph.model import END, START, Graph
 from harness.scenario.model import Expectations, Scenario
 from harness.source.suggest import did_you_mean
+from harness.world.spec import Stub, WorldSpec
+
+_NAME_LENGTH: Final = 60
+
+LEAVES: Final[Mapping[str, frozenset[str]]] = {
+    "sherma": frozenset({"call_llm", "data_transform", "set_state", "interrupt", "load_skills"}),
+    "agentspec": frozenset(
+        {
+            *("StartNode", "EndNode", "LlmNode", "ApiNode", "ToolNode", "BranchingNode"),
+            *("InputMessageNode", "OutputMessageNode", "Agent", "tools", "OciAgent", "OpenAiAgent"),
+        }
+    ),
+}
+"""By dialect, the kinds of nodes that never run another graph. Of all others it is not known."""
+
+JUDGE: Final = "judge"
+"""Judges are called from a node of this name, which no graph has."""
 
 
 def unknown_names(scenario: Scenario, graph: Graph) -> Iterator[Problem]:
@@ -20,9 +38,49 @@ def unknown_names(scenario: Scenario, graph: Graph) -> Iterator[Problem]:
     for expect in (scenario.expect, *(turn.expect for turn in scenario.turns if turn.expect is not None)):
         for key, name in _named(expect):
             if name not in (*nodes, START, END):
-                text = f"{key} names '{name}', which is no node of '{graph.name}'"
-                hint = did_you_mean(name, nodes)
-                yield Problem("unknown-name", text, expect.spans.get(key.partition(".")[0]), hint, "warning")
+                yield _unknown(key, name, expect.spans.get(key.partition(".")[0]), graph)
+
+
+def unknown_in_worlds(runs: Iterable[tuple[Scenario, Graph]]) -> Iterator[Problem]:
+    """A warning for each node that the stubs and faults of a file name and no graph they are for has.
+
+    A world that scenarios share (`defaults`) may name nodes of only some of their graphs. Stubs speak of the
+    nodes of nested graphs too, so nothing is said of a graph that may run others.
+    """
+    known: set[tuple[str, Span | None]] = set()
+    unknown: dict[tuple[str, Span | None], Problem] = {}
+    for scenario, graph in runs:
+        nodes = {node.name for node in graph.nodes}
+        may_nest = any(node.kind not in LEAVES.get(graph.dialect, ()) for node in graph.nodes)
+        for key, name, span in _named_in_worlds(scenario):
+            if may_nest or name in nodes:
+                known.add((name, span))
+            else:
+                unknown.setdefault((name, span), _unknown(key, name, span, graph))
+    yield from (problem for place, problem in unknown.items() if place not in known)
+
+
+def _unknown(key: str, name: str, span: Span | None, graph: Graph) -> Problem:
+    text = f"{key} names '{clip(name, _NAME_LENGTH)}', which is no node of '{clip(graph.name, _NAME_LENGTH)}'"
+    hint = did_you_mean(name, [clip(node.name, _NAME_LENGTH) for node in graph.nodes])
+    return Problem("unknown-name", text, span, hint, "warning")
+
+
+def _named_in_worlds(scenario: Scenario) -> Iterator[tuple[str, str, Span | None]]:
+    """The nodes that stubs and faults ask for; globs, and paths of nested nodes, are left out."""
+    for world in (scenario.world, *(turn.world for turn in scenario.turns)):
+        asked = [(key, name, stub.span) for key, stub in _stubs(world) for name in stub.nodes]
+        asked += [("faults", fault.node, fault.span) for fault in world.faults if fault.node is not None]
+        yield from (each for each in asked if each[1] != JUDGE and not set("*?[/") & set(each[1]))
+
+
+def _stubs(world: WorldSpec) -> Iterator[tuple[str, Stub]]:
+    for key in ("llm", "http", "human"):
+        yield from ((key, stub) for stub in getattr(world, key))
+    for key in ("tools", "handlers", "agents", "scripts", "retrieval"):
+        yield from ((key, stub) for entry in getattr(world, key).values() for stub in entry.stubs)
+    for server in world.mcp.values():
+        yield from (("mcp", stub) for tool in server.tools for stub in tool.stubs)
 
 
 def _named(expect: Expectations) -> Iterator[tuple[str, str]]:

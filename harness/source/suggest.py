@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 _LISTED = 20
+_CUTOFF = 0.6
 
 
-def nearest(word: str, options: Iterable[str]) -> str | None:
-    """The option most like `word`, whatever its case, or None when none is near."""
+def nearest(word: str, options: Iterable[str], *, cutoff: float = _CUTOFF) -> str | None:
+    """The option most like `word`, whatever its case, or None when none is near (`cutoff`: 1 for equal only)."""
     known = sorted(set(options))
     by_lower = {option.lower(): option for option in reversed(known)}
-    found = get_close_matches(word.lower(), list(by_lower), n=1, cutoff=0.6)
+    found = get_close_matches(word.lower(), list(by_lower), n=1, cutoff=cutoff)
     return by_lower[found[0]] if found else None
 
 
-def did_you_mean(word: str, options: Iterable[str]) -> str:
+def did_you_mean(word: str, options: Sequence[str] | Mapping[str, Any], *, cutoff: float = _CUTOFF) -> str:
     """A hint: `did you mean 'reply'?`, else `known: a, b, c`, else nothing when nothing is known.
 
-    Options keep their order in the list; of more than 20 the first 20 are named.
+    Options keep their order in the list, which is why no set will do; of more than 20 the first 20 are named.
     """
     known = list(dict.fromkeys(options))
-    found = nearest(word, known)
+    found = nearest(word, known, cutoff=cutoff)
     if found is not None:
         return f"did you mean '{found}'?"
     if not known:

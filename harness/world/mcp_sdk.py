@@ -14,6 +14,7 @@ time to go.
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -49,6 +50,9 @@ _BLOCKS = {
     "resource": "EmbeddedResource",
     "resource_link": "ResourceLink",
 }
+
+# What closes a sentence or a quotation is no part of a URL's query.
+_URL = re.compile(r"(\w[\w+.-]*://)(?:[^\s/?#]*@)?([^\s?#]*)(?:[?#]\S*?(?=[\"')\].,;:>]*(?:\s|$)))?")
 
 
 class SDKSession:
@@ -115,7 +119,7 @@ class SDKSession:
 
 @dataclass(frozen=True)
 class _Where:
-    """Which server a session is with. `read_timeout_s` is in real seconds, for each request."""
+    """Which server a session is with, by the name people see. `read_timeout_s`: real seconds for a request."""
 
     name: str
     outside: bool = True
@@ -185,7 +189,8 @@ def connect_http(
     Raises:
         MCPFailure: on entering, when nothing answers there or it does not speak MCP.
     """
-    return _connected(_http_streams(url, headers), _Where(url, read_timeout_s=read_timeout_s))
+    where = _Where(_without_secrets(url), read_timeout_s=read_timeout_s)
+    return _connected(_http_streams(url, headers), where)
 
 
 def connect_sse(
@@ -199,7 +204,7 @@ def connect_sse(
     from mcp.client.sse import sse_client
 
     streams = sse_client(url, headers=dict(headers or {}))
-    return _connected(streams, _Where(url, read_timeout_s=read_timeout_s))
+    return _connected(streams, _Where(_without_secrets(url), read_timeout_s=read_timeout_s))
 
 
 def build_server(
@@ -278,7 +283,7 @@ async def _connected(streams: AbstractAsyncContextManager[Any], where: _Where) -
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not ready.done():
             cause = _leaf(owner.exception())
-            why = str(cause) or type(cause).__name__
+            why = _without_secrets(str(cause)) or type(cause).__name__
             raise MCPFailure(f"cannot connect to {where.name}: {why}") from cause
         yield ready.result()
     finally:
@@ -367,7 +372,7 @@ def _failures() -> Iterator[None]:
     except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
         raise MCPFailure("the MCP connection is closed") from error
     except (RuntimeError, ValueError) as error:  # answers that break their schema, or the protocol's
-        raise MCPFailure(str(error)) from error
+        raise MCPFailure(_without_secrets(str(error))) from error
 
 
 @contextmanager
@@ -397,6 +402,11 @@ def _plain(model: Any) -> dict[str, Any]:
     """A protocol object of either SDK as it goes over the wire."""
     data: dict[str, Any] = model.model_dump(mode="json", by_alias=True, exclude_none=True)
     return data
+
+
+def _without_secrets(text: str) -> str:
+    """The text with its URLs without user, password, query and fragment, any of which may hold a key."""
+    return _URL.sub(r"\1\2", text)
 
 
 def _leaf(error: BaseException | None) -> BaseException | None:

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
-from harness.errors import UnscriptedCall
+from harness.errors import UnscriptedCall, WorldError
 from harness.graph.effects import Answer, MCPCall, MCPEndpoint, ToolSpec
 from harness.graph.model import State
 from harness.source.suggest import did_you_mean
@@ -65,6 +65,7 @@ class MCPServers:
 
         Raises:
             UnscriptedCall: the scenario says nothing about this server.
+            WorldError: it is real, and wants a client certificate.
             Exception: the server cannot be reached.
         """
         server = self._server(endpoint, f"MCP server {endpoint.id!r}")
@@ -78,6 +79,7 @@ class MCPServers:
 
         Raises:
             UnscriptedCall: the scenario says nothing about this server, or none of the tool's stubs answers.
+            WorldError: it is real, and wants a client certificate.
             MCPFailure: the server cannot be reached, or has no such tool.
         """
         server = self._server(effect.endpoint, _asked(effect), effect.hint)
@@ -151,6 +153,11 @@ def _result(stub: Stub) -> MCPResult:
 
 
 def _real(endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
+    if endpoint.client_certificate:
+        raise WorldError(
+            f"MCP server {endpoint.id!r} cannot be real: it wants a client certificate (mTLS), and the harness "
+            "cannot give one; script the server's tools instead"
+        )
     limit = endpoint.read_timeout_s
     if endpoint.transport == "stdio":
         command, args, env = endpoint.command or "", list(endpoint.args), dict(endpoint.env)

@@ -167,6 +167,10 @@ class ScriptedWorld:
         key = ENTRY_KINDS.get(effect.kind)
         if key is None:
             return f"add a stub under `{effect.kind}:`"
+        if True in (self._entry(effect) or ()):
+            told = effect.name if (effect.kind, effect.name) in self._entries else effect.alias
+            text = f"`{told}: real` names no function, and the manifest has none: write `{told}: "
+            return text + ("package.module.function`" if key in ("tools", "handlers") else "{return: …}`")
         names = [name for kind, name in self._entries if kind == effect.kind]
         near = did_you_mean(effect.name, names) if names and effect.name not in names else ""
         return f"add `{effect.name}` under `{key}:`" + (f" ({near})" if near else "")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Final
 
 from harness.errors import ExpressionError, Nearest
 from harness.graph.effects import Effect
@@ -12,8 +13,10 @@ from harness.graph.model import State
 from harness.matchers.glob import glob_matches, last_part_matches
 from harness.world.spec import Stub
 
+_COMPARED: Final = (str, int, float)
 
-@dataclass
+
+@dataclass(eq=False)
 class _Live:
     """A stub and how often it was used."""
 
@@ -35,6 +38,7 @@ class StubList:
     def __init__(self, stubs: Sequence[Stub], title: str) -> None:
         self.title = title
         self._live = [_Live(stub) for stub in stubs]
+        self._left = self._with_uses_left()  # in the same order: calls look at no others
 
     def __len__(self) -> int:
         return len(self._live)
@@ -42,24 +46,26 @@ class StubList:
     def put_in_front(self, stubs: Sequence[Stub]) -> None:
         """Add a turn's stubs before those that are there."""
         self._live[:0] = [_Live(stub) for stub in stubs]
+        self._left = self._with_uses_left()
+
+    def _with_uses_left(self) -> list[_Live]:
+        return [live for live in self._live if live.left]
 
     def take(self, effect: Effect, state: State) -> Stub | None:
         """The first stub with uses left whose matchers all hold, used once; None if there is none."""
-        live = self._first(effect, state)
-        if live is None:
-            return None
-        live.used += 1
-        return live.stub
+        asked = _Asked(effect, state)
+        for at, live in enumerate(self._left):
+            if asked.fits(live.stub):
+                live.used += 1
+                if not live.left:
+                    del self._left[at]
+                return live.stub
+        return None
 
     def put_back(self, stub: Stub) -> None:
         """Undo one `take` of a stub."""
         next(live for live in self._live if live.stub is stub).used -= 1
-
-    def _first(self, effect: Effect, state: State) -> _Live | None:
-        asked = _Asked(effect, state)
-        return next(
-            (live for live in self._live if live.left and not any(asked.reasons_against(live.stub))), None
-        )
+        self._left = self._with_uses_left()
 
     def unused(self) -> list[str]:
         """One text for each stub that is left over: what it would have answered, how often, and where it is."""
@@ -96,7 +102,26 @@ class _Asked:
     def __init__(self, effect: Effect, state: State) -> None:
         self.effect = effect
         self.state = state
-        self._request: dict[str, Any] | None = None
+
+    @cached_property
+    def _bindings(self) -> dict[str, Any]:
+        return {"request": self.effect.request(), "state": self.state}
+
+    def fits(self, stub: Stub) -> bool:
+        """Whether the stub answers: nothing is against it."""
+        return not self._surely_differs(stub.args) and next(self.reasons_against(stub), None) is None
+
+    def _surely_differs(self, wanted: Mapping[str, Any] | None) -> bool:
+        """A quick look, for lists with a stub for each of many calls: an argument is another text or number."""
+        from harness.matchers.value import is_matcher
+
+        if wanted is None or is_matcher(wanted):
+            return False
+        given = self.effect.args
+        return any(
+            type(value) in _COMPARED and type(given.get(key)) is type(value) and given[key] != value
+            for key, value in wanted.items()
+        )
 
     def reasons_against(self, stub: Stub) -> Iterator[str]:
         """Why the stub does not answer, matcher by matcher; nothing when it does."""
@@ -116,19 +141,16 @@ class _Asked:
             yield from self._against_when(stub.when)
 
     def _against_args(self, stub: Stub) -> Iterator[str]:
-        from harness.matchers.value import leaf_score, matches
+        from harness.matchers.value import leaf_score
 
-        if not matches(stub.args, self.effect.args):
-            for found in leaf_score(stub.args, self.effect.args)[1]:
-                yield f"args.{found.path}: {found.reason}"
+        for found in leaf_score(stub.args, self.effect.args)[1]:
+            yield f"args.{found.path}: {found.reason}"
 
     def _against_when(self, when: str) -> Iterator[str]:
         from harness.expressions.cel import compile as compile_cel
 
-        if self._request is None:
-            self._request = self.effect.request()
         try:
-            holds = compile_cel(when).evaluate({"request": self._request, "state": self.state})
+            holds = compile_cel(when).evaluate(self._bindings)
         except ExpressionError as error:
             yield f"when: {when}: {error}"
             return

@@ -114,6 +114,18 @@ def test_data_edges_join_an_output_and_an_input(invoke, write):
         assert "guest" in drawn
 
 
+def test_an_svg_of_very_many_data_edges_is_refused(invoke, write):
+    edge = FLOW[FLOW.index("- component_type: DataFlowEdge") : FLOW.index("$referenced_components")]
+    edges = "".join(edge.replace("name: d1", f"name: d{number}") for number in range(2001))
+    write("greeting.yaml", FLOW.replace(edge, edges))
+    result = invoke("show", "greeting.yaml", "-f", "svg", "--data")
+    assert result.exit_code == 2
+    assert "an SVG shows at most 2,000 data edges, and 'greeting' has 2,001" in result.stderr
+    assert "--format text or mermaid" in result.stderr
+    assert invoke("show", "greeting.yaml", "-f", "svg").exit_code == 0
+    assert invoke("show", "greeting.yaml", "-f", "mermaid", "--data").exit_code == 0
+
+
 def test_a_terminal_without_unicode_is_no_reason_to_break(harness):
     done = harness("show", "counter.yaml", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")

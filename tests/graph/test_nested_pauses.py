@@ -165,6 +165,36 @@ def test_runs_that_wait_for_one_another_do_not_mix_up_their_answers():
     assert len(tool_calls(trace)) == 5
 
 
+def tower(levels, top):
+    """`top`, inside of so many graphs."""
+    return top if not levels else around(runs(tower(levels - 1, top)))
+
+
+@pytest.mark.parametrize("levels", [40, 50])
+def test_graphs_may_be_nested_many_levels_deep(levels):
+    endings, trace = talk(tower(levels, survey("a?", "b?")), "A", "B")
+    assert statuses(endings) == ["interrupted", "interrupted", "completed"]
+    assert endings[-1].state["log"] == ["worked", "A", "B"]
+    assert tool_calls(trace) == ["outer/" * levels + "work"]
+
+
+def test_graphs_nested_deeper_than_that_are_refused():
+    ending, _ = send(tower(51, survey()), world=TOOL)
+    assert ending.error.code == "nesting"
+    assert (
+        str(ending.error)
+        == f"graphs run inside each other more than 50 levels deep: {'outer/' * 51}{survey().name}"
+    )
+
+
+def test_levels_of_graphs_inside_each_other_are_no_calls_of_agents():
+    async def calls(state, ctx):
+        return Update({"log": (await ctx.run_nested(survey(), {})).state["log"]})
+
+    ending, _ = send(tower(20, graph({"call": calls}, [(START, "call")], [ADDED])), world=TOOL)
+    assert ending.state["log"] == ["worked"]
+
+
 def test_a_pause_goes_up_through_all_levels():
     endings, trace = talk(around(runs(around(runs(survey("a?", "b?"))))), "A", "B")
     assert endings[-1].state["log"] == ["worked", "A", "B"]

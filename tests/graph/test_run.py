@@ -1,6 +1,7 @@
 """A graph runs on LangGraph: supersteps, routes, pauses, nesting, and a trace that repeats."""
 
 import contextlib
+from dataclasses import dataclass
 
 import pytest
 
@@ -267,7 +268,39 @@ def test_graphs_that_nest_for_ever_are_stopped():
 
     loop = graph({"a": again}, [(START, "a")], [COUNT])
     ending, _ = send(loop)
-    assert type(ending.error).__name__ == "NestingError"
+    assert str(ending.error) == f"agents call each other more than 10 levels deep: {'a/' * 11}g"
+    assert ending.error.code == "nesting"
+
+
+def test_an_input_may_say_how_it_stands_in_the_trace():
+    @dataclass(frozen=True)
+    class Long:
+        log: list[str]
+
+        def recorded(self):
+            return {"entries": len(self.log)}
+
+    async def accept(value, run):
+        return {"log": value.log}
+
+    built = graph({"a": writes()}, [(START, "a")], [ADDED], lifecycle=Lifecycle(accept=accept))
+    ending, trace = send(built, Long(["x", "y"]))
+    assert ending.state["log"] == ["x", "y"]
+    assert [event["value"] for event in trace.events if event["event"] == "input"] == [{"entries": 2}]
+
+
+def test_a_field_of_an_input_may_be_called_recorded():
+    @dataclass(frozen=True)
+    class Song:
+        recorded: bool
+
+    async def accept(value, run):
+        return {}
+
+    _, trace = send(
+        graph({"a": writes()}, [(START, "a")], [COUNT], lifecycle=Lifecycle(accept=accept)), Song(True)
+    )
+    assert [event["value"] for event in trace.events if event["event"] == "input"] == [{"recorded": True}]
 
 
 def test_what_a_paused_node_leaves_shows_until_the_run_goes_on():

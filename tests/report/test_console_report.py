@@ -35,7 +35,7 @@ def test_the_summary_is_one_block_of_figures(outcome):
     coverage = {"nodes": ["a"], "edges": [], "branches": []}
     runs = [
         outcome(usage=usage, wall=0.25, shape=shape, coverage=coverage),
-        outcome("failed", repeat=1, score=0.5, latency={"total": 2.0, "nodes": {}}),
+        outcome("failed", repeat=1, score=0.5, latency={"total": 2.0, "nodes": {}}, warnings=["a", "b", "b"]),
         outcome("skipped", scenario="later"),
     ]
     console = _console()
@@ -48,12 +48,25 @@ def test_the_summary_is_one_block_of_figures(outcome):
         "repeats    pass@2 100 % · pass^2 0 %",
         "latency    p50 1.25 s · p95 1.92 s · max 2.00 s  (virtual)",
         "tokens     1,200 in · 34 out · cost 0.5",
+        "warnings   3",
         "real time  250 ms",
         "flaky      triage.scenario.yaml::a double charge  (1 of 2 passed)",
         "slowest    2.00 s  triage.scenario.yaml::a double charge",
         "coverage   triage.yaml  nodes 1/2 · edges 0/1 · branches 0/0",
         "             not taken: a → b",
     ]
+
+
+def test_without_warnings_the_summary_does_not_speak_of_them(outcome):
+    assert not [text for text in _report(_console(), [outcome()]) if "warnings" in text]
+
+
+def test_long_names_of_nodes_are_cut_in_what_was_not_taken(outcome):
+    node = "n" * 10_000
+    shape = {"nodes": ["a", node], "edges": [["a", node]], "branches": []}
+    shown = _report(_console(), [outcome(shape=shape)], coverage=True)
+    assert len("".join(shown)) < 1000
+    assert f"{'n' * 59}…" in "".join(shown)
 
 
 def test_the_summary_fits_eighty_columns(outcome):

@@ -1,5 +1,5 @@
 from harness.errors import Span
-from harness.report.console import failure_text
+from harness.report.failure import failed_checks, failure_text
 
 SOURCE = """\
 harness: 1
@@ -82,6 +82,35 @@ def test_only_the_last_five_calls_are_shown(outcome):
     shown = failure_text(outcome("failed", calls=calls))
     assert "  calls  … 2 earlier\n         tool t2\n" in shown
     assert "tool t1" not in shown
+
+
+def test_warnings_are_told_each_once_the_last_five_of_them(outcome):
+    warnings = ["at load:\n    known: a", *(f"input {i} is dropped" for i in range(6)), "input 5 is dropped"]
+    shown = failure_text(outcome("failed", warnings=warnings))
+    assert (
+        "  warned … 2 earlier\n"
+        "         input 1 is dropped\n"
+        "         input 2 is dropped\n"
+        "         input 3 is dropped\n"
+        "         input 4 is dropped\n"
+        "         input 5 is dropped\n"
+        "  path   "
+    ) in shown
+    assert "  warned at load: known: a\n" in failure_text(outcome("failed", warnings=warnings[:1]))
+
+
+def test_long_names_are_cut(outcome, failed_check):
+    node = "n" * 10_000
+    error = {"type": "KeyError", "message": f"no node 'x' (known: {node}, b)", "node": node}
+    calls = [{"kind": "tool", "name": node, "node": f"{node}/inner", "args": {node: 1}}]
+    for verdict in ("failed", "error"):
+        checks = [failed_check(node, f"expected b, was {node} and then c")]
+        failed = outcome(verdict, checks=checks, error=error, path=[node, [node, "b"]], calls=calls)
+        shown = failure_text(failed)
+        assert max(map(len, shown.splitlines())) < 300
+        assert f"path   {'n' * 59}… → ({'n' * 59}… | b)\n" in shown
+        assert "… and then c\n" in shown
+        assert len(failed_checks(failed)) < 300
 
 
 def test_of_a_long_path_the_end_is_shown(outcome):

@@ -44,6 +44,11 @@ def test_a_page_has_totals_suites_and_what_did_not_pass(outcome, failed_check):
     )
 
 
+def test_warnings_are_counted_when_there_are_any(outcome):
+    assert "- 2 warnings\n" in _markdown(outcome(warnings=["a"]), outcome(repeat=1, warnings=["a"]))
+    assert "warning" not in _markdown(outcome())
+
+
 def test_an_error_is_told_by_its_message(outcome):
     page = _markdown(outcome("error", error={"type": "UnscriptedCall", "message": "nothing answers llm"}))
     assert "  - UnscriptedCall: nothing answers llm\n" in page

@@ -1,5 +1,6 @@
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,14 @@ def test_a_folder_that_cannot_be_made_is_an_error_of_the_setting(tmp_path):
     ):
         pass
     assert caught.value.code == "report-folder"
+
+
+@pytest.mark.parametrize("report", ["file", "file/inside/it"])
+def test_a_file_in_the_way_of_the_folder_is_named(tmp_path, report):
+    (tmp_path / "file").write_text("")
+    told = f"cannot write the report {tmp_path / report}: {tmp_path / 'file'} is a file, not a folder"
+    with pytest.raises(FormatError, match=re.escape(told)), ResultsWriter(tmp_path / report):
+        pass
 
 
 def test_a_last_line_that_was_cut_off_is_left_out_with_a_warning(tmp_path, outcome):

@@ -69,6 +69,12 @@ def test_tokens_cost_and_wall_time_add_up(outcome):
     assert total["wall"] == 0.75
 
 
+def test_warnings_are_counted(outcome):
+    summary = _summary(outcome(warnings=["a", "b"]), outcome(suite="other", warnings=["a"]), outcome())
+    assert summary["total"]["warnings"] == 3
+    assert summary["suites"]["other"]["warnings"] == 1
+
+
 def test_repeats_give_pass_at_k_and_pass_hat_k(outcome):
     verdicts = ["passed", "failed", "passed"]
     total = _summary(*(outcome(verdict, repeat=i) for i, verdict in enumerate(verdicts)))["total"]

@@ -320,6 +320,34 @@ def test_an_unknown_order_of_calls_is_a_failed_check():
             "expected completed, was failed: ValueError: no (node b)",
         ),
         (
+            "status",
+            "completed",
+            ran("a", "b", status="interrupted", interrupts=["first", {"question": "Why?", "options": ["x"]}]),
+            "expected completed, was interrupted: paused in b, asking: {question: 'Why?', options: [x]}\n"
+            "  answer under `human: {b: …}`, or in a turn with `resume`",
+        ),
+        (
+            "status",
+            "completed",
+            ran(latency={"nodes": {"a": 1, "b": 2}}, routes=[["a", "c"]], status="interrupted", interrupts=["b"]),
+            "expected completed, was interrupted: paused in b\n"
+            "  answer under `human: {b: …}`, or in a turn with `resume`",
+        ),
+        (
+            "status",
+            "completed",
+            ran("a", ["a", "c"], routes=[["a", "a"], ["a", "c"], ["c", "d"]], status="interrupted", interrupts=[1]),
+            "expected completed, was interrupted: paused in a, asking: 1\n"
+            "  answer under `human: {a: …}`, or in a turn with `resume`",
+        ),
+        (
+            "status",
+            "completed",
+            ran("n" * 10_000, status="interrupted", interrupts=["v" * 10_000]),
+            f"expected completed, was interrupted: paused in {'n' * 59}…, asking: {'v' * 99}…\n"
+            f"  answer under `human: {{{'n' * 59}…: …}}`, or in a turn with `resume`",
+        ),
+        (
             "path",
             ["a", "b", "d"],
             ran("a", ["b", "c"], "d"),

@@ -259,6 +259,30 @@ def test_a_server_that_cannot_be_reached_says_where_and_why(connect, where):
     assert asyncio.run(main()) == 1
 
 
+async def turned_away(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 403, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+@pytest.mark.parametrize("connect", [mcp_sdk.connect_http, mcp_sdk.connect_sse])
+@pytest.mark.parametrize("answers", [True, False], ids=["refused", "unreachable"])
+def test_errors_name_a_url_without_user_password_and_query(connect, answers):
+    async def main() -> str:
+        async with http_server(turned_away) as address:
+            host = address.partition("//")[2] if answers else f"127.0.0.1:{unused_port()}"
+            with pytest.raises(MCPFailure) as raised:
+                await used(
+                    lambda: connect(f"http://amy:hidden@{host}/mcp?key=hidden&to='hidden'#hidden"),
+                    lambda session: session.list_tools(),
+                )
+            assert f"http://{host}/mcp" in str(raised.value)
+            return str(raised.value)
+
+    told = asyncio.run(main())
+    assert "hidden" not in told
+    assert "amy" not in told
+
+
 def test_giving_up_while_connecting_leaves_nothing_behind():
     async def main() -> int:
         silent = mcp_sdk.connect_stdio(sys.executable, ["-c", "import sys; sys.stdin.read()"])

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from harness.errors import UnscriptedCall
+from harness.errors import UnscriptedCall, WorldError
 from harness.graph.clock import VirtualTimeLoop
 from harness.graph.effects import MCPCall, MCPEndpoint
 from harness.world.mcp_tools import MCPFailure
@@ -207,6 +207,28 @@ def test_giving_up_on_a_real_server_while_it_is_opened_ends_it(started):
         return len(asyncio.all_tasks())
 
     assert run(main) == 1
+
+
+MUTUAL = MCPEndpoint("weather", "streamable_http", url="https://127.0.0.1:1/mcp", client_certificate=True)
+
+
+@pytest.mark.parametrize(
+    "asked", [lambda world: ask(world, endpoint=MUTUAL), lambda world: world.mcp_tools(MUTUAL)]
+)
+def test_a_real_server_that_wants_a_client_certificate_is_not_connected_to_without(asked):
+    with pytest.raises(WorldError, match=r"'weather' cannot be real: it wants a client certificate \(mTLS\)"):
+        run(lambda: asked(really()))
+
+
+def test_a_scripted_server_wants_no_client_certificate():
+    async def main() -> str:
+        world = scripted(tool("report", "calm"))
+        try:
+            return await ask(world, endpoint=MUTUAL)
+        finally:
+            await world.close()
+
+    assert run(main) == "calm"
 
 
 def test_a_scripted_server_that_cannot_be_reached_fails_every_call():

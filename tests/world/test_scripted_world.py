@@ -96,6 +96,63 @@ def test_args_match_as_subsets_with_value_matchers():
     assert answers(spec, *calls) == ["big", "small", "big"]
 
 
+class Watched:
+    """A value of which is known how often it was compared."""
+
+    times = 0
+
+    def __init__(self, number):
+        self.number = number
+
+    def __eq__(self, other):
+        Watched.times += 1
+        return self.number == other
+
+    __hash__ = None
+
+
+def test_a_stub_that_does_not_fit_is_compared_once_and_one_that_is_used_up_no_more():
+    stubs = [Stub(args={"n": Watched(n)}, answer={"return": n}) for n in range(10)]
+    calls = [ToolCall(name="t", args={"n": n}) for n in reversed(range(10))]
+    Watched.times = 0
+    assert answers(WorldSpec(tools={"t": Entry(stubs=tuple(stubs))}), *calls) == list(reversed(range(10)))
+    assert Watched.times == sum(range(1, 11))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given", "holds"),
+    [
+        ("a", "a", True),
+        ("a", "b", False),
+        (1, 1.0, True),
+        (1, 2, False),
+        (1, True, False),
+        ("1", 1, False),
+        ({"$gt": 3}, 4, True),
+        ({"$gt": 3}, 3, False),
+        ({"k": "v"}, {"k": "v", "l": 1}, True),
+        ([1, "x"], [1, "y"], False),
+    ],
+)
+def test_an_argument_is_compared_as_values_are(wanted, given, holds):
+    spec = WorldSpec(tools={"t": Entry(stubs=(Stub(args={"x": wanted}, answer={"return": 1}),))})
+    assert ScriptedWorld(spec).has_answers([ToolCall(name="t", args={"x": given})], {}) is holds
+
+
+def test_the_args_may_be_one_matcher():
+    spec = WorldSpec(tools={"t": Entry(stubs=(Stub(args={"$contains": "a"}, answer={"return": 1}),))})
+    assert ScriptedWorld(spec).has_answers([ToolCall(name="t", args={"a": 1, "$contains": "b"})], {})
+
+
+def test_a_stub_that_was_used_up_may_be_asked_about_again_after_a_turn_added_others():
+    world = ScriptedWorld(replies(reply("once"), reply("late")))
+    assert ask(world, llm()).value.text == "once"
+    world.put_in_front(replies(reply("early", times=2)))
+    assert world.has_answers([llm()] * 3, {})
+    assert not world.has_answers([llm()] * 4, {})
+    assert [ask(world, llm()).value.text for _ in range(3)] == ["early", "early", "late"]
+
+
 def test_a_turn_s_stubs_stand_in_front():
     world = ScriptedWorld(replies(reply("late")))
     world.put_in_front(replies(reply("early")))

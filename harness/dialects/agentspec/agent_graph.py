@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
@@ -18,26 +19,34 @@ from harness.dialects.agentspec.casts import as_text
 from harness.dialects.agentspec.conversation import Handed, corrected, heard, said, words_of
 from harness.dialects.agentspec.data_flow import MissingValue, UnfitValue, filled
 from harness.dialects.agentspec.inputs import given_inputs
+from harness.dialects.agentspec.llm_calls import llm_call
 from harness.dialects.agentspec.naming import free_name
 from harness.dialects.agentspec.placeholders import render
 from harness.dialects.agentspec.structured import from_reply, json_object, schema_of
 from harness.dialects.agentspec.tools import Tool
 from harness.errors import HarnessError
 from harness.graph.context import NodeContext, RunContext
-from harness.graph.effects import AgentCall, LLMCall, LLMReply
+from harness.graph.effects import AgentCall, LLMReply
 from harness.graph.messages import MessageLog, append_messages, message_text
 from harness.graph.model import END, START, Channel, Dispatch, Edge, Graph, Lifecycle, Node, State, Update
 from harness.graph.reply import to_ai_message
 from harness.graph.together import together
+from harness.graph.tool_messages import answered, bad_arguments, reported, unknown_tool
 from harness.matchers.json_schema import schema_errors
 from harness.source.suggest import did_you_mean
 
 RECURSION_LIMIT = 200
 """Model calls and rounds of tools in one run."""
 
+
+def _overlaid(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
+    """In a later turn an agent keeps the inputs that are not given anew."""
+    return {**old, **new}
+
+
 CHANNELS = (
     Channel("messages", append_messages, MessageLog),
-    Channel("inputs", initial=dict),
+    Channel("inputs", _overlaid, dict),
     Channel("outputs"),
     Channel("turn"),
 )
@@ -85,7 +94,7 @@ def _calls(state: State) -> Sequence[Any]:
     return last.tool_calls if isinstance(last, AIMessage) else ()
 
 
-class _Talking:
+class _AgentLifecycle:
     """What agents and remote agents have in common: how a run of one begins and ends."""
 
     agent: AgenticComponent
@@ -113,7 +122,7 @@ class _Talking:
         return filled(self.agent.takes, state["inputs"], f"{self.agent}: input")
 
 
-class _Running(_Talking):
+class _Running(_AgentLifecycle):
     """What happens when an agent runs."""
 
     def __init__(self, agent: Agent) -> None:
@@ -128,15 +137,12 @@ class _Running(_Talking):
             question = message_text(state["messages"][-1])
             answer = [heard(words_of(await ctx.pause(question)), agent.name)]
         system = SystemMessage(content=self._system_prompt(state))
-        reply: LLMReply = await ctx.perform(
-            LLMCall(
-                name=agent.llm_config.model_id,
-                provider=agent.llm_config.called,
-                params=agent.llm_config.parameters,
-                messages=(system, *state["messages"], *answer),
-                tools=tuple(tool_calls.spec_of(tool) for tool in agent.tools),
-            )
+        call = llm_call(
+            agent.llm_config,
+            [system, *state["messages"], *answer],
+            tools=[tool_calls.spec_of(tool) for tool in agent.tools],
         )
+        reply: LLMReply = await ctx.perform(call)
         message = to_ai_message(reply, ctx.new_id)
         if not message.tool_calls:
             message.additional_kwargs.update(said("", agent.name).additional_kwargs)
@@ -168,64 +174,56 @@ class _Running(_Talking):
 
     async def use_tools(self, state: State, ctx: NodeContext) -> Update:
         """The calls of the last message, side by side; then those of the client, one after the other."""
-        calls = _calls(state)
+        asked = [self._asked(call, ctx) for call in _calls(state)]
+        ours = [at for at, one in enumerate(asked) if not one.for_client]
         # A node that paused runs again from its start, which must not run tools again.
-        round_ = f"tools of {calls[0]['id']}"
-        made: dict[int, ToolMessage] = ctx.run.resources.setdefault(round_, {})
-        ours = [at for at, call in enumerate(calls) if at not in made and not self._is_for_client(call, ctx)]
-        made.update(zip(ours, await together(self._answered(calls[at], ctx) for at in ours), strict=True))
-        theirs = [at for at in range(len(calls)) if at not in made]
-        answers: dict[int, ToolMessage] = {}
-        for at in theirs:
-            tool = self.tools[calls[at]["name"]]
-            args, _ = _arguments(tool, calls[at]["args"])
-            so_far = [answered for _, answered in sorted({**made, **answers}.items())]
-            answer = await tool_calls.ask_client(tool, args, ctx, leaving={"messages": so_far})
-            answers[at] = _tool_message(calls[at], tool_calls.told(answer), "success")
-        del ctx.run.resources[round_]
-        return Update({"messages": [answered for _, answered in sorted({**made, **answers}.items())]})
+        made = await ctx.once("tools", lambda: together(_answered(asked[at], ctx) for at in ours))
+        answers = dict(zip(ours, made, strict=True))
+        for at, one in enumerate(asked):
+            if one.for_client and one.tool is not None:
+                so_far = [answers[earlier] for earlier in sorted(answers)]
+                result = await tool_calls.ask_client(one.tool, one.args, ctx, leaving={"messages": so_far})
+                answers[at] = answered(one.call, tool_calls.told(result))
+        return Update({"messages": [answers[at] for at in sorted(answers)]})
 
-    def _is_for_client(self, call: Any, ctx: NodeContext) -> bool:
-        """Whether the run must pause for a call. One whose arguments do not fit is not made."""
+    def _asked(self, call: Any, ctx: NodeContext) -> _Asked:
         tool = self.tools.get(call["name"])
-        return (
-            tool is not None
-            and tool_calls.is_for_client(tool, call["args"], ctx)
-            and not _arguments(tool, call["args"])[1]
-        )
-
-    async def _answered(self, call: Any, ctx: NodeContext) -> ToolMessage:
-        """One call's answer. What the model got wrong, or a server reports, goes back to the model as text."""
-        name = call["name"]
-        tool = self.tools.get(name)
         if tool is None:
-            hint = did_you_mean(name, self.tools)
-            return _tool_message(
-                call, f"Error: {name} is not a valid tool" + (f" ({hint})." if hint else ".")
-            )
-        args, wrong = _arguments(tool, call["args"])
-        if wrong:
-            text = (
-                f"Error: the arguments of tool '{name}' do not fit: {wrong}. Please fix them and try again."
-            )
-            return _tool_message(call, text)
+            return _Asked(call, unknown_tool(call, did_you_mean(call["name"], list(self.tools))))
         try:
-            return _tool_message(call, tool_calls.told(await tool_calls.call(tool, args, ctx)), "success")
-        except tool_calls.ToolReportedError as error:
-            return _tool_message(call, f"Error: {error}")
+            args = filled(tool.takes, call["args"], "argument")
+            wrong = [
+                f"{title}: {error}"
+                for title, value in args.items()
+                for error in schema_errors(tool.takes[title].schema, value)
+            ]
+        except HarnessError as error:
+            wrong = [str(error)]
+        if wrong:
+            return _Asked(call, bad_arguments(call, "; ".join(wrong)))
+        return _Asked(call, None, tool, args, tool_calls.is_for_client(tool, ctx))
 
 
-def _tool_message(call: Any, text: str, status: Literal["success", "error"] = "error") -> ToolMessage:
-    return ToolMessage(content=text, name=call["name"], tool_call_id=call["id"], status=status)
+@dataclass(frozen=True)
+class _Asked:
+    """A call of the model: the tool and its arguments, or, if it cannot be made, the message that says why."""
+
+    call: Any
+    refusal: ToolMessage | None
+    tool: Tool | None = None
+    args: Mapping[str, Any] = field(default_factory=dict)
+    for_client: bool = False
 
 
-def _arguments(tool: Tool, given: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """The arguments of a call by the tool's inputs, and what is wrong with them."""
+async def _answered(asked: _Asked, ctx: NodeContext) -> ToolMessage:
+    """The answer to a call that is not the client's. What a server reports goes back to the model as text."""
+    if asked.refusal is not None:
+        return asked.refusal
+    assert asked.tool is not None
     try:
-        args = filled(tool.takes, given, "argument")
-    except HarnessError as error:
-        return {}, str(error)
-    return args, "; ".join(schema_errors(schema_of(tool.takes), args))
+        return answered(asked.call, tool_calls.told(await tool_calls.call(asked.tool, asked.args, ctx)))
+    except tool_calls.ToolReportedError as error:
+        return reported(asked.call, error)
 
 
 # ------------------------------------------------------------------ remote agents
@@ -245,7 +243,7 @@ def remote_agent_graph(agent: RemoteAgent) -> Graph:
     )
 
 
-class _Remote(_Talking):
+class _Remote(_AgentLifecycle):
     """What happens when a remote agent runs."""
 
     def __init__(self, agent: RemoteAgent) -> None:
@@ -260,12 +258,14 @@ class _Remote(_Talking):
         if inputs:
             text = as_text({**inputs, **({"message": text} if text else {})})
         answer = await ctx.perform(
-            AgentCall(name=agent.name, alias=agent.id, args={"input": text}, hint=_REMOTE_HINT)
+            AgentCall(
+                name=agent.name,
+                alias=agent.id,
+                args={"input": text},
+                hint="remote agents are not reached from here",
+            )
         )
         reply = as_text(answer)
         found = answer if isinstance(answer, Mapping) else from_reply(reply, agent.gives, str(agent))
         outputs = filled(agent.gives, found, f"{agent}: output")
         return Update({"messages": [said(reply, agent.name)], "outputs": outputs})
-
-
-_REMOTE_HINT = "remote agents are not reached from here"

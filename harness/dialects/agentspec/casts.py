@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any, Final
 
-from harness.dialects.agentspec.types import NO_DEFAULT, Alternative, Type, type_of
+from harness.dialects.agentspec.types import NO_DEFAULT, Alternative, Type
 from harness.errors import HarnessError
 from harness.source.models import describe
 
@@ -41,35 +41,30 @@ class CastError(HarnessError):
         super().__init__(f"{place}expected a value of type {wanted}, found {describe(value)}")
 
 
-def cast(value: Any, schema: Any) -> Any:
-    """The value as one of the type that a JSON Schema defines; `value` itself is not changed.
+def cast_as(value: Any, wanted: Type) -> Any:
+    """The value as one of a type; `value` itself is not changed.
 
     Raises:
         CastError: it cannot be one.
     """
-    return cast_as(value, type_of(schema))
-
-
-def cast_as(value: Any, wanted: Type) -> Any:
-    """The value as one of a type that was read before; see `cast`."""
     return _cast(value, wanted, ())
 
 
-def fits(value: Any, schema: Any) -> bool:
+def fits(value: Any, wanted: Type) -> bool:
     """Whether the value is of the type already: casting it gives an equal value.
 
     As in JSON Schema true is no number, and 2.0 is an integer.
     """
-    return _fits(value, type_of(schema))
+    return _fits(value, wanted)
 
 
-def serves_as_default(value: Any, schema: Any) -> bool:
+def serves_as_default(value: Any, wanted: Type) -> bool:
     """Whether the value may be declared as the default of a property.
 
     A string takes anything; numbers, integers and booleans take each other, but no text. An object has every
     property that has no default of its own. Null is fine for every union.
     """
-    return _fits(value, type_of(schema), as_default=True)
+    return _fits(value, wanted, as_default=True)
 
 
 def as_text(value: Any) -> str:
@@ -89,7 +84,7 @@ def _cast(value: Any, wanted: Type, path: Path) -> Any:
         return value
     if len(wanted.alternatives) == 1:
         return _cast_to(value, wanted.alternatives[0], path)
-    if value is None or _fits(value, wanted):
+    if value is None or fits(value, wanted):
         return value
     for alternative in sorted(wanted.alternatives, key=lambda one: one.name == "string"):
         try:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from harness.dialects.agentspec.agents import AgenticComponent
 from harness.dialects.agentspec.component import BROKEN, Component
 from harness.dialects.agentspec.configuration import Configuration
 from harness.dialects.agentspec.graphs import Graphs
-from harness.dialects.agentspec.plugins import PluginError, Plugins, as_plugin, installed
+from harness.dialects.agentspec.plugins import ComponentPlugin, PluginError, Plugins, as_plugin, installed
 from harness.dialects.agentspec.rules import problems
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span
@@ -14,6 +16,7 @@ from harness.graph.model import Graph
 from harness.source.document import read, shown_path
 from harness.source.imports import ImportProblem, import_object
 from harness.source.models import in_file_order
+from harness.source.place import MAX_DEPTH
 
 
 def load(request: LoadRequest) -> Graph:
@@ -25,8 +28,8 @@ def load(request: LoadRequest) -> Graph:
     try:
         return _load(request)
     except RecursionError:  # references nest deeper than a document can
-        place = Span(shown_path(request.path), 1, 1)
-        raise ManifestError(Problem("too-deep", "its components are nested too deep", place)) from None
+        text = f"nested more than {MAX_DEPTH} levels deep, references written out"
+        raise ManifestError(Problem("too-deep", text, Span(shown_path(request.path), 1, 1))) from None
 
 
 def _load(request: LoadRequest) -> Graph:
@@ -74,12 +77,19 @@ def plugins_of(request: LoadRequest) -> Plugins:
     Raises:
         ManifestError: one is not there, or is no plugin.
     """
-    named = []
-    for hook in request.hooks:
-        try:
-            named.append(as_plugin(import_object(hook, request.folders) if isinstance(hook, str) else hook))
-        except ImportProblem as error:
-            raise ManifestError(Problem("import", error.message, error.span, error.hint)) from None
-        except PluginError as error:
-            raise ManifestError(Problem("plugin", f"`hooks`: {error}", request.named_at)) from None
-    return Plugins([*installed(), *named])
+    found, warnings = installed()
+    try:
+        return Plugins([*found, *(_named(hook, request) for hook in request.hooks)], warnings)
+    except PluginError as error:
+        raise ManifestError(Problem("plugin", str(error), request.named_at)) from None
+
+
+def _named(hook: Any, request: LoadRequest) -> ComponentPlugin:
+    called = hook if isinstance(hook, str) else getattr(hook, "__qualname__", type(hook).__qualname__)
+    try:
+        return as_plugin(import_object(hook, request.folders) if isinstance(hook, str) else hook, called)
+    except ImportProblem as error:
+        place = error.span or request.named_at
+        raise ManifestError(Problem("import", error.message, place, error.hint)) from None
+    except PluginError as error:
+        raise ManifestError(Problem("plugin", f"`hooks`: {error}", request.named_at)) from None

@@ -34,6 +34,7 @@ class Component(BaseModel):
     metadata: dict[str, Any] | None = None
 
     _source: Document = PrivateAttr()
+    _component_type: str = PrivateAttr("")
 
     __hash__ = object.__hash__
 
@@ -43,7 +44,7 @@ class Component(BaseModel):
     @property
     def component_type(self) -> str:
         """The name of its type in configurations."""
-        return type(self).__name__
+        return self._component_type or type(self).__name__
 
     @cached_property
     def sound(self) -> bool:
@@ -56,13 +57,22 @@ class Component(BaseModel):
             value = getattr(self, name)
             yield from value if isinstance(value, list) else () if value is None else (value,)
 
-    def found_in(self, source: Document) -> None:
-        """Remember where it is written."""
-        self._source = source
+    def found_in(self, source: Document, component_type: str) -> None:
+        """Remember where it is written, and as what."""
+        self._source, self._component_type = source, component_type
 
     def span(self, *path: str | int) -> Span:
         """Where it, or something in it, is written."""
         return self._source.span(path)
+
+    def span_in_text(self, name: str, at: int, length: int) -> Span:
+        """Where a stretch of a text it has is written; the whole text, where it is not written as it is read."""
+        lines = str(getattr(self, name))[:at].split("\n")
+        whole = self._source.span((name,))
+        if not isinstance(self._source.value[name], str):  # a reference
+            return whole
+        found = self._source.span_within((name,), len(lines), len(lines[-1]) + 1)
+        return whole if found == whole else replace(found, length=length)
 
     def __str__(self) -> str:
         return f"{self.component_type} '{self.name}'"

@@ -10,7 +10,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from harness.dialects.agentspec.casts import as_text
 from harness.graph.messages import message_text, to_messages
-from harness.graph.model import State
 
 USER: Final = "user"
 RUNTIME: Final = "runtime"
@@ -22,6 +21,10 @@ class Handed:
 
     inputs: Mapping[str, Any]
     messages: Sequence[BaseMessage]
+
+    def recorded(self) -> Mapping[str, Any]:
+        """How the trace tells of it: the conversation stands there already."""
+        return {"inputs": self.inputs, "messages": len(self.messages)}
 
 
 def said(text: str, sender: str) -> AIMessage:
@@ -46,9 +49,3 @@ def words_of(answer: Any) -> str:
     if isinstance(answer, Mapping) and set(answer) == {"messages"}:
         return "\n".join(message_text(message) for message in to_messages(answer["messages"]))
     return as_text(answer)
-
-
-def added(before: State, after: State) -> Sequence[BaseMessage]:
-    """The messages a nested run has added to the conversation it was handed."""
-    messages: Sequence[BaseMessage] = after.get("messages", ())[len(before["messages"]) :]
-    return messages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.dialects.agentspec.casts import CastError
 from harness.dialects.agentspec.flows import EndNode, Flow, Node
@@ -27,6 +27,13 @@ class UnfitValue(HarnessError):
     code = "unfit-value"
 
 
+class Source(NamedTuple):
+    """An output of a node, as what feeds an input."""
+
+    node: Node
+    output: str
+
+
 @dataclass(frozen=True)
 class Connection:
     """An output of one node that feeds an input of another."""
@@ -46,17 +53,32 @@ class Arrived:
 
 
 class DataFlow:
-    """The data edges of a flow: those written, or, where there is no list of them, those by name."""
+    """The data edges of a flow: those written, or, where there is no list of them, those by name.
+
+    By name there may be as many as the square of the nodes, so they are made only for who asks for all of them.
+    """
 
     def __init__(self, flow: Flow) -> None:
-        self.connections = list(_written(flow) if flow.data_flow_connections is not None else _by_name(flow))
-        self._into: dict[Node, dict[str, list[Connection]]] = {}
-        for item in self.connections:
-            self._into.setdefault(item.destination, {}).setdefault(item.input, []).append(item)
+        self._flow = flow
+        self._by_name = flow.data_flow_connections is None
+        self._into: dict[tuple[Node, str], list[Source]] = {}
+        self._giving: dict[str, list[Source]] = {}
+        for edge in flow.data_flow_connections or ():
+            source = Source(edge.source_node, edge.source_output)
+            self._into.setdefault((edge.destination_node, edge.destination_input), []).append(source)
+        for node in _feeding(flow) if self._by_name else ():
+            for title in node.gives:
+                self._giving.setdefault(title, []).append(Source(node, title))
 
-    def sources(self, node: Node, title: str) -> Sequence[Connection]:
+    def connections(self) -> Iterator[Connection]:
+        """All data edges, made on the way."""
+        return _by_name(self._flow) if self._by_name else _written(self._flow)
+
+    def sources(self, node: Node, title: str) -> Sequence[Source]:
         """What feeds an input."""
-        return self._into.get(node, {}).get(title, ())
+        if self._by_name:
+            return self._giving.get(title, ()) if node is not self._flow.start_node else ()
+        return self._into.get((node, title), ())
 
     def arrived(self, node: Node, names: Mapping[Node, str], outputs: Outputs) -> dict[str, Arrived]:
         """What has come to each input of a node, defaults included. `names` are those in `outputs`.
@@ -70,15 +92,15 @@ class DataFlow:
         found = {}
         for title, item in node.takes.items():
             ran = [
-                connection
-                for connection in self.sources(node, title)
-                if connection.output in outputs.get(names[connection.source], ())
+                source
+                for source in self.sources(node, title)
+                if source.output in outputs.get(names[source.node], ())
             ]
             if ran:
                 # Of two outputs of one node the edge written last wins.
-                last = max(reversed(ran), key=lambda connection: rank[names[connection.source]])
-                value = outputs[names[last.source]][last.output]
-                found[title] = Arrived(value, last.source.gives.get(last.output))
+                last = max(reversed(ran), key=lambda source: rank[names[source.node]])
+                value = outputs[names[last.node]][last.output]
+                found[title] = Arrived(value, last.node.gives.get(last.output))
             elif item.has_default:
                 found[title] = Arrived(item.default, None)
             else:
@@ -92,15 +114,17 @@ def _written(flow: Flow) -> Iterator[Connection]:
 
 
 def _by_name(flow: Flow) -> Iterator[Connection]:
-    """spec: "by simply connecting all the outputs to all the inputs with the same name".
-
-    Nothing runs after an EndNode, so it feeds nothing.
-    """
-    for source in (node for node in flow.nodes if not isinstance(node, EndNode)):
+    """spec: "by simply connecting all the outputs to all the inputs with the same name"."""
+    for source in _feeding(flow):
         for title in source.gives:
             for destination in flow.nodes:
                 if title in destination.takes and destination is not flow.start_node:
                     yield Connection(source, title, destination, title)
+
+
+def _feeding(flow: Flow) -> Iterator[Node]:
+    """The nodes that feed others. Nothing runs after an EndNode."""
+    return (node for node in flow.nodes if not isinstance(node, EndNode))
 
 
 def cast_to(item: Property, value: Any, owner: str) -> Any:

@@ -5,21 +5,23 @@ spec: "Versioning", "Symbolic references", "Disaggregated components", "Note abo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from harness.dialects.agentspec import agents as agentic
 from harness.dialects.agentspec import flows, llm_configs, tools, transports
 from harness.dialects.agentspec.component import Component
-from harness.errors import Problem
+from harness.errors import ManifestError, Problem
 from harness.source.document import Document, DocumentPath
 from harness.source.models import describe
+from harness.source.suggest import did_you_mean, nearest
 
 REFERENCE: Final = "$component_ref"
 TABLE: Final = "$referenced_components"
 VERSION: Final = "agentspec_version"
 TYPE: Final = "component_type"
 PLUGIN: Final = "component_plugin_name"
+PLUGIN_KEYS: Final = "component_plugin_"
 
 VERSIONS: Final = ("25.4.1", "25.4.2")
 OLD_VERSIONS: Final = ("25.4.0",)
@@ -117,12 +119,84 @@ def _tables(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
             yield from _tables(item, (*path, at))
 
 
+def check_shapes(documents: Sequence[Document]) -> None:
+    """spec: "A serialized configuration of disaggregated components contains only … `$referenced_components`".
+
+    Raises:
+        ManifestError: a document is no mapping, or one behind the first has more, or less, in it.
+    """
+    main, *others = documents
+    problems = [_no_mapping(main)] if not isinstance(main.value, dict) else []
+    for document in others:
+        problems += _faults_of_parts(document)
+    if problems:
+        raise ManifestError(problems)
+
+
+def _no_mapping(document: Document) -> Problem:
+    text = f"a configuration is a mapping, found {describe(document.value)}"
+    return Problem("wrong-type", text, document.span())
+
+
+def _faults_of_parts(document: Document) -> Iterator[Problem]:
+    value = document.value
+    if not isinstance(value, dict):
+        yield _no_mapping(document)
+        return
+    if TYPE in value or REFERENCE in value:
+        model = TYPES.get(value[TYPE]) if isinstance(value.get(TYPE), str) else None
+        what = "a configuration" if model is None else model.model_config["title"]
+        text = f"this is {what} of its own; behind the first document come only {TABLE}"
+        yield Problem("wrong-component", text, document.span((TYPE if TYPE in value else REFERENCE,)))
+        return
+    for key in value:
+        if key not in (TABLE, VERSION):
+            text = f"unknown key '{key}' in a document of disaggregated components"
+            yield Problem("unknown-key", text, document.key_span((key,)), did_you_mean(key, [TABLE, VERSION]))
+    if TABLE not in value:
+        text = f"missing key '{TABLE}' in a document of disaggregated components"
+        yield Problem("missing-key", text, document.span())
+    elif not isinstance(value[TABLE], dict):
+        text = f"{TABLE}: expected a mapping, found {describe(value[TABLE])}"
+        yield Problem("wrong-type", text, document.span((TABLE,)))
+
+
+def top_problem(document: Document) -> Problem | None:
+    """Why there is no component at the top of a document; None if there is one."""
+    value = document.value
+    if TYPE in value or REFERENCE in value:
+        return None
+    if TABLE in value and value.keys() <= {TABLE, VERSION}:
+        text = "there is no component at the top that could be run"
+        hint = "a document of disaggregated components goes behind the one that refers to them"
+        return Problem("no-component", text, document.span(), hint)
+    if VERSION in value or TABLE in value:
+        near = nearest(TYPE, value, cutoff=_NEAR)
+        hint = f"it is written '{near}' here" if near else "such as Agent or Flow"
+        return Problem("missing-key", f"missing key '{TYPE}'", document.span(), hint)
+    text = f"this is no Agent Spec configuration: no {TYPE} at the top"
+    return Problem("no-component", text, document.span())
+
+
+_NEAR: Final = 0.8
+"""How like each other words are if one is taken for a misspelling of the other, rather than for a word unknown."""
+
+
+def takes_later_fields(main: Document) -> bool:
+    """Whether a configuration may have the fields of 25.4.2."""
+    return VERSION not in main.value or main.value[VERSION] == "25.4.2"
+
+
 def version_problems(document: Document, *, required: bool) -> Iterator[Problem]:
     """What is to be said about the version of a document. spec: "Versioning"."""
     value = document.value
     known = ", ".join(VERSIONS)
     if VERSION not in value:
-        if required:
+        misspelt = nearest(VERSION, value, cutoff=_NEAR)
+        if required and misspelt is not None:
+            text = f"unknown key '{misspelt}' at the top"
+            yield Problem("unknown-key", text, document.key_span((misspelt,)), f"did you mean '{VERSION}'?")
+        elif required:
             text = f"no {VERSION}: {VERSIONS[-1]} is assumed"
             yield Problem("no-version", text, document.span(), f"say {VERSION}: {VERSIONS[0]}", "warning")
         return

@@ -1,7 +1,8 @@
 """A flow as a Graph. spec: "Flow", "Conversation", "Connecting multiple data edges".
 
 The state has `messages`, the conversation; `inputs`, what the flow was given; `outputs`, by node name, those of
-the node that ran last coming last; and `branch`, by which the last node that has several was left.
+the node that ran last coming last; `branch`, by which the last node that has several was left; and `left_by`, the
+branch name of the EndNode that was reached.
 """
 
 from __future__ import annotations
@@ -53,27 +54,27 @@ def flow_graph(flow: Flow, graphs: Graphs) -> Graph:
     data = DataFlow(flow)
     running = _Running(flow, names, data, graphs)
     nodes = list(names)
+    edges = _edges(flow, names)
     return Graph(
         name=flow.name,
         dialect="agentspec",
         nodes=tuple(
             Step(names[node], node.component_type, running.step(node), node.span()) for node in nodes
         ),
-        edges=tuple(_edges(flow, names)),
+        edges=tuple(edges),
         channels=(
             Channel("messages", append_messages, MessageLog),
             Channel("inputs", initial=dict),
-            Channel("outputs", _since(names[flow.start_node]), dict),
+            Channel("outputs", _latest_since(names[flow.start_node]), dict),
             Channel("branch"),
+            Channel("left_by"),
         ),
-        routers={
-            names[node]: _router(node, names[node], flow, names) for node in nodes if len(node.leaves_by) > 1
-        },
+        routers={names[node]: _router(node, names[node], edges) for node in nodes if len(node.leaves_by) > 1},
         lifecycle=Lifecycle(accept=running.accept, finish=running.finish),
         recursion_limit=RECURSION_LIMIT,
-        data_edges=tuple(
+        data_edges=lambda: tuple(
             DataEdge(names[item.source], item.output, names[item.destination], item.input)
-            for item in data.connections
+            for item in data.connections()
         ),
     )
 
@@ -99,22 +100,22 @@ def _edges(flow: Flow, names: Mapping[Node, str]) -> Sequence[Edge]:
     return found
 
 
-def _router(node: Node, name: str, flow: Flow, names: Mapping[Node, str]) -> Router:
+def _router(node: Node, name: str, edges: Sequence[Edge]) -> Router:
     """Takes the edge of the branch the node was left by."""
-    edges = {edge.condition: edge for edge in _edges(flow, names) if edge.source == name}
+    by_branch = {edge.condition: edge for edge in edges if edge.source == name}
 
     async def route(state: State, _run: RunContext) -> Sequence[Edge | Dispatch]:
         branch = state["branch"]
-        if branch not in edges:
+        if branch not in by_branch:
             raise OpenBranch(
                 f"the {node} was left by its branch '{branch}', from which no control edge leads"
             )
-        return [edges[branch]]
+        return [by_branch[branch]]
 
     return route
 
 
-def _since(start: str) -> Any:
+def _latest_since(start: str) -> Any:
     """The reducer of `outputs`. With the StartNode a run begins, and what was before is gone."""
 
     def latest(old: Outputs, new: Outputs) -> Outputs:
@@ -125,20 +126,12 @@ def _since(start: str) -> Any:
     return latest
 
 
-def reached_end(flow: Flow, state: State) -> EndNode:
-    """The EndNode that was reached, which ran last."""
-    last = next(reversed(state["outputs"]), None)
-    for node, name in node_names(flow).items():
-        if name == last and isinstance(node, EndNode):
-            return node
-    raise OpenBranch(f"{flow} ended without reaching an EndNode")
-
-
 class _Running:
     """What happens when a flow runs."""
 
     def __init__(self, flow: Flow, names: Mapping[Node, str], data: DataFlow, graphs: Graphs) -> None:
         self.flow, self.names, self.data, self.graphs = flow, names, data, graphs
+        self.ends = {names[end] for end in flow.ends}
 
     async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
         """An input: text is the user's first message, a mapping has the flow's inputs."""
@@ -173,7 +166,9 @@ class _Running:
             }
             if result.messages:
                 values["messages"] = result.messages
-            if len(node.leaves_by) > 1:
+            if isinstance(node, EndNode):
+                values["left_by"] = result.branch
+            elif len(node.leaves_by) > 1:
                 values["branch"] = result.branch
             return Update(values)
 
@@ -183,9 +178,8 @@ class _Running:
         known = BODIES.get(type(node))
         if known is not None:
             return known
-        found = self.graphs.plugins.of(node)
-        assert found is not None  # a node that is not of the language was read by a plugin
-        plugin, _ = found
+        plugin = self.graphs.plugins.reads(node)
+        assert plugin is not None  # a node that is not of the language was read by a plugin
 
         async def run_by_plugin(visit: Visit) -> NodeResult:
             return await plugin.run(visit.node, visit.inputs, visit.ctx)
@@ -194,6 +188,7 @@ class _Running:
 
     async def finish(self, state: State, _run: RunContext) -> Any:
         """spec: "The default value is used in case the EndNode executed at runtime does not expose an output"."""
-        end = reached_end(self.flow, state)
-        given = state["outputs"][self.names[end]]
+        name, given = next(reversed(state["outputs"].items()))
+        if name not in self.ends:
+            raise OpenBranch(f"{self.flow} stopped at its node '{name}', which is no EndNode")
         return filled(self.flow.gives, given, f"{self.flow}: output")

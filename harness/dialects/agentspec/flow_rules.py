@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from harness.dialects.agentspec import placeholders
 from harness.dialects.agentspec.component import Component
 from harness.dialects.agentspec.data_flow import DataFlow
 from harness.dialects.agentspec.flows import AgentNode, ControlFlowEdge, EndNode, Flow, Node, StartNode
 from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.types import castable, same_type
 from harness.dialects.agentspec.wording import listed, none_at_all
-from harness.errors import Problem
-from harness.source.suggest import did_you_mean
+from harness.errors import Problem, Span
+from harness.source.suggest import did_you_mean, nearest
 
 
 def nodes_are_named_apart(flow: Flow) -> Iterator[Problem]:
@@ -70,7 +71,7 @@ def _edge_ends(flow: Flow) -> Iterator[tuple[Component, str, Node]]:
         yield data_edge, "destination_node", data_edge.destination_node
 
 
-def ends_and_starts_are_ends_and_starts(flow: Flow) -> Iterator[Problem]:
+def nothing_enters_starts_or_leaves_ends(flow: Flow) -> Iterator[Problem]:
     """Nothing leads to a StartNode, and nothing away from an EndNode. spec: EndNode, "Outgoing branches: None"."""
     for edge in flow.control_flow_connections:
         if isinstance(edge.to_node, StartNode):
@@ -165,12 +166,12 @@ def data_edges_fit(flow: Flow) -> Iterator[Problem]:
             yield Problem("unknown-property", text, edge.span("destination_input"), hint)
         if edge.source_output in source and edge.destination_input in target:
             given, taken = source[edge.source_output], target[edge.destination_input]
-            if not castable(given.schema, taken.schema):
+            if not castable(given.type, taken.type):
                 text = (
                     f"{edge}: output '{given.title}' of the {edge.source_node} is {given.type_text}, which cannot "
                     f"become input '{taken.title}' of the {edge.destination_node}, {taken.type_text}"
                 )
-                yield Problem("property-type", text, edge.span())
+                yield Problem("property-type", text, edge.span("destination_input"))
 
 
 def inputs_have_sources(flow: Flow) -> Iterator[Problem]:
@@ -180,15 +181,41 @@ def inputs_have_sources(flow: Flow) -> Iterator[Problem]:
     """
     data = DataFlow(flow)
     reached = _reached(flow)
-    for at, node in enumerate(flow.nodes):
+    for node in flow.nodes:
         if node is flow.start_node or node not in reached:
             continue
         asked_for = {item.title for item in node.inferred_inputs()}
         for title, item in node.takes.items():
             if title in asked_for and not item.has_default and not data.sources(node, title):
                 text = f"{flow}: input '{title}' of the {node} has neither a source nor a default"
-                hint = "connect an output to it, or give it a default"
-                yield Problem("no-source", text, flow.span("nodes", at), hint, severity="warning")
+                place, hint = _place_of_input(node, title), _source_hint(flow, node, title)
+                yield Problem("no-source", text, place, hint, severity="warning")
+
+
+def _place_of_input(node: Node, title: str) -> Span:
+    """Where an input is written, or its placeholder, or the node."""
+    for at, item in enumerate(node.inputs or ()):
+        if item.title == title:
+            return node.span("inputs", at)
+    for name in type(node).model_fields:
+        text = getattr(node, name)
+        for found in placeholders.PLACEHOLDER.finditer(text) if isinstance(text, str) else ():
+            if found[1] == title:
+                return node.span_in_text(name, found.start(), len(found[0]))
+    return node.span()
+
+
+def _source_hint(flow: Flow, node: Node, title: str) -> str:
+    """What could feed an input."""
+    outputs = [
+        output
+        for other in flow.nodes
+        if other is not node and not isinstance(other, EndNode)
+        for output in other.gives
+    ]
+    near = nearest(title, outputs)
+    guess = f"did you mean '{near}'? Otherwise " if near not in (None, title) else ""
+    return f"{guess}connect an output to it, or give it a default"
 
 
 def ends_agree(flow: Flow) -> Iterator[Problem]:
@@ -197,7 +224,7 @@ def ends_agree(flow: Flow) -> Iterator[Problem]:
     for end in flow.ends:
         for title, item in end.gives.items():
             other, first = seen.setdefault(title, (end, item))
-            if not same_type(first.schema, item.schema):
+            if not same_type(first.type, item.type):
                 text = (
                     f"{flow}: output '{title}' is {first.type_text} in the {other}, "
                     f"and {item.type_text} in the {end}"
@@ -211,7 +238,7 @@ def outputs_come_from_ends(flow: Flow) -> Iterator[Problem]:
         span = flow.span("outputs", at)
         having = [end for end in flow.ends if item.title in end.gives]
         if flow.ends and not having:
-            known = {title for end in flow.ends for title in end.gives}
+            known = [title for end in flow.ends for title in end.gives]
             text = f"{flow}: no EndNode has an output '{item.title}'"
             hint = did_you_mean(item.title, known)
             yield Problem("output-of-no-end", text, span, hint, "warning" if item.has_default else "error")
@@ -219,7 +246,7 @@ def outputs_come_from_ends(flow: Flow) -> Iterator[Problem]:
         for end in having:
             kind = end.gives[item.title]
             fits = castable if item.has_default else same_type
-            if not fits(kind.schema, item.schema):
+            if not fits(kind.type, item.type):
                 text = f"{flow}: output '{item.title}' is {kind.type_text} in the {end}, not {item.type_text}"
                 yield Problem("property-type", text, span)
                 break
@@ -234,7 +261,7 @@ FLOW_RULES: Final[Sequence[Callable[[Flow], Iterator[Problem]]]] = (
     has_an_end,
     nodes_are_named_apart,
     edges_join_its_nodes,
-    ends_and_starts_are_ends_and_starts,
+    nothing_enters_starts_or_leaves_ends,
     branches_have_one_edge,
     nodes_and_branches_are_connected,
     data_edges_fit,

@@ -19,6 +19,7 @@ NEXT: Final = "next"
 DEFAULT: Final = "default"
 ITERATED: Final = "iterated_"
 COLLECTED: Final = "collected_"
+_RESPONSE: Final = {"title": "response"}
 
 
 class Node(ComponentWithIO):
@@ -124,8 +125,16 @@ class ApiNode(Node, RemoteCall):
 
     model_config = ConfigDict(title="an ApiNode")
 
+    @property
+    def gives_all(self) -> bool:
+        """Whether its one output is the whole answer: the output it has if none is declared.
+
+        Configurations that were written by a program have that output written out.
+        """
+        return [item.schema for item in self.gives.values()] == [_RESPONSE]
+
     def inferred_outputs(self) -> Sequence[Property]:
-        return [Property({"title": "response"})] if self.outputs is None else self.outputs
+        return [Property(_RESPONSE)] if self.outputs is None else self.outputs
 
 
 class AgentNode(Node):

@@ -9,12 +9,12 @@ from harness.dialects.agentspec.agent_graph import agent_graph, remote_agent_gra
 from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent
 from harness.dialects.agentspec.component import Component, inner_first
 from harness.dialects.agentspec.document import TYPES
-from harness.dialects.agentspec.flow_graph import flow_graph, reached_end
-from harness.dialects.agentspec.flows import EndNode, Flow, InputMessageNode
+from harness.dialects.agentspec.flow_graph import flow_graph
+from harness.dialects.agentspec.flows import Flow, InputMessageNode
 from harness.dialects.agentspec.plugins import Plugins
 from harness.dialects.agentspec.tools import ClientTool
 from harness.errors import Problem
-from harness.graph.model import Graph, State
+from harness.graph.model import Graph
 
 
 class Graphs:
@@ -33,10 +33,6 @@ class Graphs:
     def top(self, component: AgenticComponent, warnings: Sequence[Problem]) -> Graph:
         """The graph of the component that is run, with what is to be said of the configuration."""
         return replace(self.of(component), warnings=tuple(warnings))
-
-    def reached_end(self, flow: Flow, state: State) -> EndNode:
-        """The EndNode by which a flow was left."""
-        return reached_end(flow, state)
 
     def _graph(self, component: AgenticComponent) -> Graph:
         if isinstance(component, Flow):

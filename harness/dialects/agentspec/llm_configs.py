@@ -20,11 +20,11 @@ class LlmGenerationConfig(BaseModel):
 
 
 class LlmConfig(Component):
-    """spec: "LLM". `provider` is what calls of the model say; null parameters are no parameters."""
+    """spec: "LLM". `provider_name` is what calls of the model say; null parameters are no parameters."""
 
     model_config = ConfigDict(title="an LLM configuration")
 
-    called: ClassVar[str] = ""
+    provider_name: ClassVar[str] = ""
 
     model_id: str
     default_generation_parameters: LlmGenerationConfig | None = None
@@ -41,7 +41,7 @@ class OpenAiCompatibleConfig(LlmConfig):
 
     model_config = ConfigDict(title="an OpenAiCompatibleConfig")
 
-    called: ClassVar[str] = "openai_compatible"
+    provider_name: ClassVar[str] = "openai_compatible"
 
     url: str
 
@@ -51,7 +51,7 @@ class VllmConfig(OpenAiCompatibleConfig):
 
     model_config = ConfigDict(title="a VllmConfig")
 
-    called: ClassVar[str] = "vllm"
+    provider_name: ClassVar[str] = "vllm"
 
 
 class OllamaConfig(OpenAiCompatibleConfig):
@@ -59,7 +59,7 @@ class OllamaConfig(OpenAiCompatibleConfig):
 
     model_config = ConfigDict(title="an OllamaConfig")
 
-    called: ClassVar[str] = "ollama"
+    provider_name: ClassVar[str] = "ollama"
 
 
 class OpenAiConfig(LlmConfig):
@@ -67,7 +67,7 @@ class OpenAiConfig(LlmConfig):
 
     model_config = ConfigDict(title="an OpenAiConfig")
 
-    called: ClassVar[str] = "openai"
+    provider_name: ClassVar[str] = "openai"
 
 
 # ------------------------------------------------------------------ OCI
@@ -122,7 +122,7 @@ class OciGenAiConfig(LlmConfig):
 
     model_config = ConfigDict(title="an OciGenAiConfig")
 
-    called: ClassVar[str] = "oci"
+    provider_name: ClassVar[str] = "oci"
 
     compartment_id: str
     serving_mode: Literal["ON_DEMAND", "DEDICATED"] = "ON_DEMAND"

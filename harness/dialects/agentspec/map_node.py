@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, Final
 
-from harness.dialects.agentspec.conversation import Handed, added
 from harness.dialects.agentspec.data_flow import Arrived, MissingValue
 from harness.dialects.agentspec.flows import COLLECTED, ITERATED, MapNode
 from harness.dialects.agentspec.properties import Property
@@ -35,22 +34,14 @@ async def run_map(visit: Visit) -> NodeResult:
     """
     node = visit.node
     assert isinstance(node, MapNode)
-    graph = visit.graphs.of(node.subflow)
-    before = visit.state
-    endings = await overlapping(
-        visit.ctx.run_inside(
-            graph,
-            Handed(inputs, before["messages"]),
-            key=str(at),
-            leaving=lambda state: {"messages": added(before, state)},
-        )
-        for at, inputs in enumerate(_items(node, visit))
+    results = await overlapping(
+        visit.run_inside(node.subflow, inputs, key=str(at)) for at, inputs in enumerate(_items(node, visit))
     )
     outputs = {
-        COLLECTED + title: _reduced(node, title, [ending.output[title] for ending in endings])
+        COLLECTED + title: _reduced(node, title, [result.outputs[title] for result in results])
         for title in node.collects
     }
-    return NodeResult(outputs, messages=[item for ending in endings for item in added(before, ending.state)])
+    return NodeResult(outputs, messages=[message for result in results for message in result.messages])
 
 
 def _items(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
@@ -82,7 +73,7 @@ def _is_iterated(arrived: Arrived, inner: Property) -> bool:
         return False
     if arrived.source is None:
         return inner.schema.get("type") != "array"
-    return is_list_of(arrived.source.schema, inner.schema)
+    return is_list_of(arrived.source.type, inner.type)
 
 
 _REDUCERS: Final[Mapping[str, Callable[[Sequence[Any]], Any]]] = {

@@ -14,13 +14,14 @@ from harness.dialects.agentspec import flows, remote_calls, tool_calls
 from harness.dialects.agentspec.agent_node import run_agent
 from harness.dialects.agentspec.casts import as_text
 from harness.dialects.agentspec.component import Component
-from harness.dialects.agentspec.conversation import Handed, added, heard, said, words_of
+from harness.dialects.agentspec.conversation import heard, said, words_of
 from harness.dialects.agentspec.data_flow import UnfitValue
+from harness.dialects.agentspec.llm_calls import llm_call
 from harness.dialects.agentspec.map_node import run_map
 from harness.dialects.agentspec.placeholders import render
 from harness.dialects.agentspec.structured import from_reply, is_text, schema_of
 from harness.dialects.agentspec.visit import Body, NodeResult, Visit
-from harness.graph.effects import LLMCall, LLMReply
+from harness.graph.effects import LLMReply
 
 
 async def start(visit: Visit) -> NodeResult:
@@ -29,8 +30,8 @@ async def start(visit: Visit) -> NodeResult:
 
 
 async def end(visit: Visit) -> NodeResult:
-    """spec: EndNode. What came in are the outputs of the flow."""
-    return NodeResult(visit.inputs)
+    """spec: EndNode. What came in are the outputs of the flow, which is left by the EndNode's branch."""
+    return NodeResult(visit.inputs, _of(visit, flows.EndNode).branch_name)
 
 
 async def llm(visit: Visit) -> NodeResult:
@@ -41,15 +42,8 @@ async def llm(visit: Visit) -> NodeResult:
     wanted = None
     if outputs and not is_text(outputs):
         wanted = {"type": "json_schema", "json_schema": {"name": "outputs", "schema": schema_of(outputs)}}
-    reply: LLMReply = await visit.ctx.perform(
-        LLMCall(
-            name=node.llm_config.model_id,
-            provider=node.llm_config.called,
-            params=node.llm_config.parameters,
-            messages=(HumanMessage(content=prompt),),
-            response_format=wanted,
-        )
-    )
+    call = llm_call(node.llm_config, [HumanMessage(content=prompt)], response_format=wanted)
+    reply: LLMReply = await visit.ctx.perform(call)
     return NodeResult(from_reply(reply.text, outputs, str(node)))
 
 
@@ -57,8 +51,7 @@ async def api(visit: Visit) -> NodeResult:
     """spec: ApiNode. Outputs are top-level keys of the JSON answer; the inferred `response` is all of it."""
     node = _of(visit, flows.ApiNode)
     answer = await remote_calls.perform(node, visit.inputs, visit.ctx)
-    inferred = [item.schema for item in node.gives.values()] == [{"title": "response"}]
-    if inferred and not (isinstance(answer, Mapping) and "response" in answer):
+    if node.gives_all and not (isinstance(answer, Mapping) and "response" in answer):
         return NodeResult({"response": answer})
     if isinstance(answer, str) and node.gives:
         raise UnfitValue(f"{node}: expected an answer in JSON, found {answer[:200]!r}")
@@ -100,14 +93,7 @@ async def output_message(visit: Visit) -> NodeResult:
 
 async def flow(visit: Visit) -> NodeResult:
     """spec: FlowNode. Left by the branch of the inner EndNode that was reached."""
-    node = _of(visit, flows.FlowNode)
-    graph = visit.graphs.of(node.subflow)
-    handed = Handed(visit.inputs, visit.state["messages"])
-    ending = await visit.ctx.run_inside(
-        graph, handed, leaving=lambda state: {"messages": added(visit.state, state)}
-    )
-    branch = visit.graphs.reached_end(node.subflow, ending.state).branch_name
-    return NodeResult(ending.output, branch, added(visit.state, ending.state))
+    return await visit.run_inside(_of(visit, flows.FlowNode).subflow, visit.inputs)
 
 
 BODIES: Final[Mapping[type[Component], Body]] = {

@@ -10,16 +10,18 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, Final
 
+from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent
 from harness.dialects.agentspec.component import Component
-from harness.dialects.agentspec.flows import Node
+from harness.dialects.agentspec.document import TYPE
+from harness.dialects.agentspec.flows import Flow, Node
 from harness.dialects.agentspec.visit import NodeResult
 from harness.errors import HarnessError, ManifestError, Problem
 from harness.graph.context import NodeContext
 from harness.source.document import Document
-from harness.source.models import validate
+from harness.source.models import describe, validate
 
 GROUP: Final = "harness.agentspec_plugins"
 
@@ -61,33 +63,33 @@ class ComponentPlugin(ABC):
         What it raises fails the flow at the node.
         """
 
-    def type_of(self, component: Component) -> str:
-        """The component type of a component it read."""
-        return next(name for name, model in self.components.items() if type(component) is model)
-
 
 class Plugins:
-    """The plugins at hand, by the component types they read."""
+    """The plugins at hand, by the component types they read.
 
-    def __init__(self, plugins: Iterable[ComponentPlugin]) -> None:
+    `warnings` tells of installed ones that cannot be used.
+
+    Raises:
+        PluginError: two of them read the same type.
+    """
+
+    def __init__(self, plugins: Iterable[ComponentPlugin], warnings: Sequence[Problem] = ()) -> None:
+        self.warnings = warnings
         self._of_type: dict[str, ComponentPlugin] = {}
         for plugin in plugins:
             for component_type in plugin.components:
                 other = self._of_type.setdefault(component_type, plugin)
                 if other is not plugin:
                     text = f"the plugins '{other.name}' and '{plugin.name}' both read {component_type}"
-                    raise ManifestError(Problem("plugin", text))
+                    raise PluginError(text)
 
     def for_type(self, component_type: str) -> ComponentPlugin | None:
         """The plugin that reads components of this type."""
         return self._of_type.get(component_type)
 
-    def of(self, component: Component) -> tuple[ComponentPlugin, str] | None:
-        """The plugin that read a component, and its type there."""
-        for component_type, plugin in self._of_type.items():
-            if type(component) is plugin.components[component_type]:
-                return plugin, component_type
-        return None
+    def reads(self, component: Component) -> ComponentPlugin | None:
+        """The plugin that read a component; None if it is one of the language."""
+        return self.for_type(component.component_type)
 
     @property
     def known(self) -> Sequence[str]:
@@ -95,19 +97,80 @@ class Plugins:
         return list(self._of_type)
 
 
-@lru_cache(maxsize=1)
-def installed() -> tuple[ComponentPlugin, ...]:
-    """Those of installed packages."""
-    return tuple(as_plugin(point.load()) for point in entry_points(group=GROUP))
-
-
-def as_plugin(found: Any) -> ComponentPlugin:
-    """A plugin from its class, or from itself.
+def deserialized(plugin: ComponentPlugin, component_type: str, document: Document) -> Component:
+    """The component a plugin makes of a document.
 
     Raises:
-        PluginError: it is none.
+        ManifestError: the plugin refuses it, breaks, or gives what is not to be used.
     """
-    plugin = found() if inspect.isclass(found) and issubclass(found, ComponentPlugin) else found
+
+    def refused(why: str, hint: str = "") -> ManifestError:
+        text = f"the plugin '{plugin.name}', for {component_type}: {why}"
+        return ManifestError(Problem("plugin", text, document.span((TYPE,)), hint))
+
+    try:
+        made = plugin.deserialize(component_type, document)
+    except ManifestError:
+        raise
+    except Exception as error:
+        raise refused(_told(error)) from error
+    if not isinstance(made, Component):
+        raise refused(f"expected a component, found {describe(made)}")
+    if isinstance(made, AgenticComponent) and not isinstance(made, Agent | RemoteAgent | Flow):
+        raise refused("it cannot be run", "derive it from Agent, RemoteAgent or Flow")
+    return made
+
+
+@lru_cache(maxsize=1)
+def installed() -> tuple[Sequence[ComponentPlugin], Sequence[Problem]]:
+    """Those of installed packages, and a warning for each that cannot be used."""
+    plugins, warnings = [], []
+    for point in entry_points(group=GROUP):
+        try:
+            plugins.append(as_plugin(point.load(), point.value))
+        except PluginError as error:
+            warnings.append(_broken(point, str(error)))
+        except (Exception, SystemExit) as error:  # a package may raise anything when it is imported
+            warnings.append(_broken(point, _told(error)))
+    return plugins, warnings
+
+
+def _broken(point: EntryPoint, why: str) -> Problem:
+    text = f"the installed plugin '{point.name}' ({point.value}) cannot be used: {why}"
+    return Problem("plugin", text, severity="warning")
+
+
+def as_plugin(found: Any, called: str) -> ComponentPlugin:
+    """A plugin from its class, or from itself; `called` is how messages name it.
+
+    Raises:
+        PluginError: it is none, or not all of one.
+    """
+    plugin = found
+    if inspect.isclass(found) and issubclass(found, ComponentPlugin):
+        try:
+            plugin = found()
+        except Exception as error:
+            raise PluginError(f"'{called}' cannot be made: {_told(error)}") from error
     if not isinstance(plugin, ComponentPlugin):
-        raise PluginError(f"{found!r} is no ComponentPlugin")
+        raise PluginError(f"'{called}' is no ComponentPlugin")
+    for attribute in ("name", "version"):
+        value = getattr(plugin, attribute, None)
+        if not isinstance(value, str):
+            raise PluginError(f"'{called}' needs a '{attribute}': expected text, found {describe(value)}")
+    if not _are_models(getattr(plugin, "components", None)):
+        raise PluginError(
+            f"'{called}' needs 'components': expected a mapping from types to Component classes"
+        )
     return plugin
+
+
+def _are_models(found: Any) -> bool:
+    return isinstance(found, Mapping) and all(
+        isinstance(name, str) and inspect.isclass(model) and issubclass(model, Component)
+        for name, model in found.items()
+    )
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

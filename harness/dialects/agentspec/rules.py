@@ -21,7 +21,7 @@ from harness.dialects.agentspec.flows import (
     StartNode,
 )
 from harness.dialects.agentspec.properties import Property
-from harness.dialects.agentspec.types import castable, same_type
+from harness.dialects.agentspec.types import castable, same_type, type_of
 from harness.dialects.agentspec.wording import listed, none_at_all
 from harness.errors import Problem
 from harness.source.suggest import did_you_mean
@@ -42,6 +42,9 @@ def problems(root: Component) -> Iterator[Problem]:
             for rule in FLOW_RULES:
                 yield from rule(component)
 
+
+_TEXT: Final = type_of({"type": "string"})
+_NUMBER: Final = type_of({"type": "number"})
 
 # ------------------------------------------------------------------ inputs and outputs
 
@@ -81,7 +84,7 @@ def _matching(
 
 def _specialises(written: Property, inferred: Property) -> bool:
     """A written type may be wider than what is inferred, or more precise."""
-    return castable(inferred.schema, written.schema) or castable(written.schema, inferred.schema)
+    return castable(inferred.type, written.type) or castable(written.type, inferred.type)
 
 
 def _equal_lists(node: StartNode | EndNode) -> Iterator[Problem]:
@@ -99,7 +102,7 @@ def branches_match(node: Node) -> Iterator[Problem]:
     """spec: "the branches attribute of the Node is typically managed (i.e., automatically inferred)"."""
     if not node.branches or isinstance(node, AgentNode):
         return  # an agent may be asked to choose among branches (schema: AgentNode)
-    expected = set(node.inferred_branches())
+    expected = list(dict.fromkeys(node.inferred_branches()))
     for at, branch in enumerate(node.branches):
         if branch not in expected:
             text = f"{node} has no branch '{branch}'" + none_at_all(expected)
@@ -108,7 +111,7 @@ def branches_match(node: Node) -> Iterator[Problem]:
         elif branch in node.branches[:at]:
             text = f"{node}: branch '{branch}' is there twice"
             yield Problem("duplicate-branch", text, node.span("branches", at))
-    missing = sorted(expected - set(node.branches))
+    missing = [branch for branch in expected if branch not in node.branches]
     if missing:
         text = f"{node}: {listed(missing)} missing in its branches"
         yield Problem("missing-branch", text, node.span("branches"))
@@ -117,7 +120,7 @@ def branches_match(node: Node) -> Iterator[Problem]:
 def input_is_text(node: InputMessageNode) -> Iterator[Problem]:
     """spec: InputMessageNode: "One string property"."""
     for at, item in enumerate(node.outputs or ()):
-        if not same_type(item.schema, {"type": "string"}):
+        if not same_type(item.type, _TEXT):
             text = f"{node}: what the user says is string, and cannot be declared as {item.type_text}"
             yield Problem("property-type", text, node.span("outputs", at))
 
@@ -145,6 +148,6 @@ def reducers_fit(node: MapNode) -> Iterator[Problem]:
 
 def _reducible(output: Property, kinds: Sequence[str]) -> bool:
     """Whether an output is of one of these types; `castable` alone would let anything become a string."""
-    numeric = castable(output.schema, {"type": "number"})
-    text = "string" in kinds and castable({"type": "string"}, output.schema)
-    return numeric or text or not output.schema.keys() & {"type", "anyOf", "oneOf", "enum", "const"}
+    numeric = castable(output.type, _NUMBER)
+    text = "string" in kinds and castable(_TEXT, output.type)
+    return numeric or text or output.type.anything

@@ -7,7 +7,8 @@ as they "should always be explicitly included in the representation".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from itertools import count
 from typing import Any
 
 from pydantic import BaseModel
@@ -34,17 +35,19 @@ class _Writing:
         self.plugins = plugins
         uses: Counter[Component] = Counter()
 
-        def count(component: Component) -> None:
+        def note(component: Component) -> None:
             uses[component] += 1
             if uses[component] == 1:
                 for part in component.parts():
-                    count(part)
+                    note(part)
 
-        count(root)
+        note(root)
         self.shared: dict[Component, str] = {}
+        taken = {component.id for component in uses}
         for component, times in uses.items():
             if times > 1:
-                self.shared[component] = component.id or f"{component.name}-{len(self.shared) + 1}"
+                self.shared[component] = component.id or _free_key(component.name, taken)
+                taken.add(self.shared[component])
 
     def tables(self) -> dict[str, Any]:
         """The components that are referred to, by their keys."""
@@ -66,12 +69,12 @@ class _Writing:
             fields["outputs"] = [dict(item.schema) for item in component.gives.values()]
         if isinstance(component, Node):
             fields["branches"] = list(component.leaves_by)
-        found = self.plugins.of(component)
-        if found is None:
-            return {TYPE: component.component_type, **fields}
-        plugin, component_type = found
+        head = {TYPE: component.component_type}
+        plugin = self.plugins.reads(component)
+        if plugin is None:
+            return {**head, **fields}
         own = {"component_plugin_name": plugin.name, "component_plugin_version": plugin.version}
-        return {TYPE: component_type, **own, **plugin.serialize(component, fields)}
+        return {**head, **own, **plugin.serialize(component, fields)}
 
     def _inner(self, value: Any) -> Any:
         """A component, or several, where they are used."""
@@ -80,6 +83,11 @@ class _Writing:
         if value is None:
             return None
         return {REFERENCE: self.shared[value]} if value in self.shared else self.written(value)
+
+
+def _free_key(name: str, taken: Collection[str]) -> str:
+    """A key for a component without an id."""
+    return next(key for number in count(1) if (key := f"{name}-{number}") not in taken)
 
 
 def _plain(value: Any) -> Any:

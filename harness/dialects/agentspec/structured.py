@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from harness.dialects.agentspec.data_flow import MissingValue, UnfitValue
+from harness.dialects.agentspec.data_flow import UnfitValue
 from harness.dialects.agentspec.properties import Property
 
 Properties = Mapping[str, Property]
+
+_DEFINITIONS: Final = "#/$defs/"
 
 
 def is_text(properties: Properties) -> bool:
@@ -26,12 +28,37 @@ def is_object(properties: Properties) -> bool:
 
 
 def schema_of(properties: Properties) -> dict[str, Any]:
-    """The JSON Schema of an object with these properties; those without a default are required."""
+    """The JSON Schema of an object with these properties; those without a default are required.
+
+    Definitions of a property move to the top, under its name, and the references to them follow.
+    """
+    definitions = {
+        f"{title}.{name}": _moved(definition, title)
+        for title, item in properties.items()
+        for name, definition in item.schema.get("$defs", {}).items()
+    }
     return {
         "type": "object",
-        "properties": {title: dict(item.schema) for title, item in properties.items()},
+        "properties": {
+            title: _moved({key: value for key, value in item.schema.items() if key != "$defs"}, title)
+            for title, item in properties.items()
+        },
         "required": [title for title, item in properties.items() if not item.has_default],
+        **({"$defs": definitions} if definitions else {}),
     }
+
+
+def _moved(schema: Any, title: str) -> Any:
+    """A part of a property's schema, with references to the definitions where they stand now."""
+    if isinstance(schema, list):
+        return [_moved(item, title) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    moved = {key: _moved(value, title) for key, value in schema.items()}
+    reference = moved.get("$ref")
+    if isinstance(reference, str) and reference.startswith(_DEFINITIONS):
+        moved["$ref"] = f"{_DEFINITIONS}{title}.{reference.removeprefix(_DEFINITIONS)}"
+    return moved
 
 
 def from_reply(text: str, properties: Properties, owner: str) -> Mapping[str, Any]:
@@ -66,14 +93,14 @@ def from_tool(returned: Any, properties: Properties, owner: str) -> Mapping[str,
     """The outputs of a tool. spec: with several, "the expected return value of the tool is a dictionary".
 
     Raises:
-        MissingValue: several are wanted and a value is no mapping.
+        UnfitValue: several are wanted, and it is no mapping.
     """
     if not properties:
         return {}
     if len(properties) > 1:
         if not isinstance(returned, Mapping):
             text = f"{owner}: expected a mapping with {', '.join(properties)}, found {returned!r}"
-            raise MissingValue(text[:400])
+            raise UnfitValue(text[:400])
         return returned
     (title,) = properties
     if isinstance(returned, Mapping) and set(returned) == {title}:

@@ -12,16 +12,19 @@ from harness.dialects.agentspec.casts import as_text
 from harness.dialects.agentspec.data_flow import filled
 from harness.dialects.agentspec.structured import from_tool, is_text, schema_of
 from harness.dialects.agentspec.tools import ClientTool, MCPTool, RemoteTool, Tool
-from harness.dialects.agentspec.transports import ClientTransport, RemoteTransport, StdioTransport
-from harness.errors import HarnessError
+from harness.dialects.agentspec.transports import (
+    ClientTransport,
+    RemoteTransport,
+    SSEmTLSTransport,
+    StdioTransport,
+    StreamableHTTPmTLSTransport,
+)
 from harness.graph.context import NodeContext
 from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
 
 
-class ToolReportedError(HarnessError):
-    """A tool answered that it failed."""
-
-    code = "tool-error"
+class ToolReportedError(Exception):
+    """A tool answered that it failed; who asked goes on with the text."""
 
 
 def spec_of(tool: Tool) -> ToolSpec:
@@ -43,12 +46,13 @@ def endpoint_of(transport: ClientTransport) -> MCPEndpoint:
         env=(stdio.env if stdio else None) or {},
         cwd=stdio.cwd if stdio else None,
         read_timeout_s=transport.session_parameters.read_timeout_seconds,
+        client_certificate=isinstance(transport, SSEmTLSTransport | StreamableHTTPmTLSTransport),
     )
 
 
-def is_for_client(tool: Tool, args: Mapping[str, Any], ctx: NodeContext) -> bool:
+def is_for_client(tool: Tool, ctx: NodeContext) -> bool:
     """Whether the run must pause for a tool. spec: "ClientTools are not executed by the executor"."""
-    return isinstance(tool, ClientTool) and not ctx.run.world.answers_for(_tool_call(tool, args))
+    return isinstance(tool, ClientTool) and not ctx.run.world.answers_for(_tool_call(tool, {}))
 
 
 async def ask_client(
@@ -65,7 +69,7 @@ async def call(tool: Tool, args: Mapping[str, Any], ctx: NodeContext) -> Any:
         ToolReportedError: an MCP server says that its tool failed.
         Exception: what the tool raised.
     """
-    if is_for_client(tool, args, ctx):
+    if is_for_client(tool, ctx):
         return await ask_client(tool, args, ctx)
     if isinstance(tool, RemoteTool):
         return await remote_calls.perform(tool, args, ctx)

@@ -53,8 +53,8 @@ class Alternative:
     additional: Type = ANYTHING
 
 
-def castable(source: Any, target: Any) -> bool:
-    """Whether every value of the schema `source` can be given where the schema `target` is expected.
+def castable(source: Type, target: Type) -> bool:
+    """Whether every value of the type `source` can be given where the type `target` is expected.
 
     A subtype can; everything can become a string; numbers, integers and booleans each other. Arrays go by their
     items, unions by alternative. What is of unknown type goes only into a string or where anything goes.
@@ -63,19 +63,24 @@ def castable(source: Any, target: Any) -> bool:
     type. Its other properties, named or not, must go into the target's `additionalProperties` (true when not
     given); for `false` the source must say false too, and properties it names beyond the target's are dropped.
     """
-    return _castable(type_of(source), type_of(target))
+    if target.anything:
+        return True
+    if source.anything:
+        return any(one.name == "string" for one in target.alternatives)
+    return all(any(_goes_into(a, b) for b in target.alternatives) for a in source.alternatives)
 
 
-def same_type(a: Any, b: Any) -> bool:
-    """Whether two schemas define the same type: the same alternatives, items and properties."""
-    return _same(type_of(a), type_of(b))
+def same_type(a: Type, b: Type) -> bool:
+    """Whether two types are the same: the same alternatives, items and properties."""
+    if a.anything or b.anything:
+        return a.anything and b.anything
+    return _covered(a, b) and _covered(b, a)
 
 
-def is_list_of(source: Any, inner: Any) -> bool:
+def is_list_of(source: Type, inner: Type) -> bool:
     """Whether `source` is an array, or an array or null, whose items can be given where `inner` is expected."""
-    held = [one for one in type_of(source).alternatives if one.name != "null"]
-    wanted = type_of(inner)
-    return bool(held) and all(one.name == "array" and _castable(one.items, wanted) for one in held)
+    held = [one for one in source.alternatives if one.name != "null"]
+    return bool(held) and all(one.name == "array" and castable(one.items, inner) for one in held)
 
 
 def type_of(schema: Any) -> Type:
@@ -93,14 +98,6 @@ def _text(one: Alternative) -> str:
 # ---------------------------------------------------------------- comparing
 
 
-def _castable(source: Type, target: Type) -> bool:
-    if target.anything:
-        return True
-    if source.anything:
-        return any(one.name == "string" for one in target.alternatives)
-    return all(any(_goes_into(a, b) for b in target.alternatives) for a in source.alternatives)
-
-
 def _goes_into(source: Alternative, target: Alternative) -> bool:
     if target.name == "string" or (source.name in NUMERIC and target.name in NUMERIC):
         return True
@@ -108,7 +105,7 @@ def _goes_into(source: Alternative, target: Alternative) -> bool:
         return False
     if target.name == "object":
         return _object_goes_into(source, target)
-    return _castable(source.items, target.items)
+    return castable(source.items, target.items)
 
 
 def _object_goes_into(source: Alternative, target: Alternative) -> bool:
@@ -116,18 +113,12 @@ def _object_goes_into(source: Alternative, target: Alternative) -> bool:
         given = source.properties.get(name)
         if given is None and wanted.default is NO_DEFAULT:
             return False
-        if not _castable(given or source.additional, wanted):
+        if not castable(given or source.additional, wanted):
             return False
     others = [given for name, given in source.properties.items() if name not in target.properties]
-    return _castable(source.additional, target.additional) and (
-        target.additional.nothing or all(_castable(given, target.additional) for given in others)
+    return castable(source.additional, target.additional) and (
+        target.additional.nothing or all(castable(given, target.additional) for given in others)
     )
-
-
-def _same(a: Type, b: Type) -> bool:
-    if a.anything or b.anything:
-        return a.anything and b.anything
-    return _covered(a, b) and _covered(b, a)
 
 
 def _covered(a: Type, b: Type) -> bool:
@@ -137,10 +128,10 @@ def _covered(a: Type, b: Type) -> bool:
 def _same_alternative(a: Alternative, b: Alternative) -> bool:
     return (
         a.name == b.name
-        and _same(a.items, b.items)
+        and same_type(a.items, b.items)
         and a.properties.keys() == b.properties.keys()
-        and all(_same(one, b.properties[name]) for name, one in a.properties.items())
-        and _same(a.additional, b.additional)
+        and all(same_type(one, b.properties[name]) for name, one in a.properties.items())
+        and same_type(a.additional, b.additional)
     )
 
 

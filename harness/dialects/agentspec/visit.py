@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage
 
+from harness.dialects.agentspec.agents import AgenticComponent
+from harness.dialects.agentspec.conversation import Handed
 from harness.dialects.agentspec.data_flow import Arrived
-from harness.dialects.agentspec.flows import NEXT, Node
+from harness.dialects.agentspec.flows import NEXT, Flow, Node
 from harness.graph.context import NodeContext
 from harness.graph.model import State
 
@@ -36,6 +38,28 @@ class Visit:
     state: State
     ctx: NodeContext
     graphs: Graphs
+
+    async def run_inside(
+        self, component: AgenticComponent, inputs: Mapping[str, Any], *, key: str = ""
+    ) -> NodeResult:
+        """Run a flow or an agent in this one's conversation. An agent's calls are the node's own.
+
+        Gives its outputs, the branch of the EndNode it reached, and the messages it added.
+        """
+
+        def added(state: State) -> Sequence[BaseMessage]:
+            messages: Sequence[BaseMessage] = state["messages"][len(self.state["messages"]) :]
+            return messages
+
+        ending = await self.ctx.run_inside(
+            self.graphs.of(component),
+            Handed(inputs, self.state["messages"]),
+            key=key,
+            calls_as_self=not isinstance(component, Flow),
+            leaving=lambda state: {"messages": added(state)},
+        )
+        outputs = ending.output if component.gives else {}
+        return NodeResult(outputs, ending.state.get("left_by", NEXT), added(ending.state))
 
 
 Body = Callable[[Visit], Awaitable[NodeResult]]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+from harness.source.suggest import did_you_mean
 
 
 def listed(names: Iterable[str]) -> str:
@@ -13,3 +16,13 @@ def listed(names: Iterable[str]) -> str:
 def none_at_all(known: Collection[str]) -> str:
     """Where there is nothing to suggest."""
     return "" if known else ", as it has none"
+
+
+_KINDS: Final = ("Node", "Tool", "Config", "Transport", "Agent", "Edge")
+_NEAR: Final = 0.8
+
+
+def nearest_type(word: str, known: Sequence[str]) -> str:
+    """A hint for a component type that is not known: one that is really near, else those of its kind."""
+    kind = next((kind for kind in _KINDS if word.endswith(kind)), "")
+    return did_you_mean(word, [name for name in known if name.endswith(kind)], cutoff=_NEAR)

@@ -14,6 +14,7 @@ from harness.dialects.sherma.skills import Loaded, SkillNotFound
 from harness.dialects.sherma.tools import BadArguments, Tool, ToolReportedError, as_content, as_tool_of_ours
 from harness.dialects.sherma.visit import Result, Visit
 from harness.graph.together import together
+from harness.graph.tool_messages import answered, bad_arguments, reported, unknown_tool
 from harness.source.suggest import did_you_mean
 
 
@@ -67,20 +68,12 @@ def _last_calls(visit: Visit) -> Sequence[Any]:
 
 async def _tool_message(visit: Visit, tools: Mapping[str, Tool], call: Any) -> ToolMessage:
     """One call's answer. What the model got wrong comes back to it as text; what a tool raises does not."""
-    name = call["name"]
-    status = "error"
-    tool = tools.get(name)
+    tool = tools.get(call["name"])
     if tool is None:
-        hint = did_you_mean(name, tools)
-        content: Any = f"Error: {name} is not a valid tool" + (f" ({hint})." if hint else ".")
-    else:
-        try:
-            content = as_content(await tool.call(call["args"], visit.ctx))
-            status = "success"
-        except BadArguments as error:
-            content = (
-                f"Error: the arguments of tool '{name}' do not fit: {error}. Please fix them and try again."
-            )
-        except ToolReportedError as error:
-            content = f"Error: {error}"
-    return ToolMessage(content=content, name=name, tool_call_id=call["id"], status=status)
+        return unknown_tool(call, did_you_mean(call["name"], list(tools)))
+    try:
+        return answered(call, as_content(await tool.call(call["args"], visit.ctx)))
+    except BadArguments as error:
+        return bad_arguments(call, error)
+    except ToolReportedError as error:
+        return reported(call, error)

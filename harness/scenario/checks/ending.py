@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
+from harness.graph.escaping import clip
 from harness.matchers.glob import last_part_matches
 from harness.matchers.plain import ABSENT
 from harness.matchers.value import is_matcher, matches
 from harness.scenario.checks.finding import Finding, held, listed, shared
 from harness.scenario.diff import one_line, readable_diff
 from harness.scenario.outcome import Observed
+
+_NAME_LENGTH: Final = 60
 
 
 def status(expected: Any, observed: Observed) -> Finding:
@@ -21,6 +24,8 @@ def status(expected: Any, observed: Observed) -> Finding:
     message = f"expected {one_line(expected)}, was {observed.status}"
     if observed.error:
         message += f": {_failure(observed.error)}"
+    elif observed.status == "interrupted":
+        message += _pause(observed)
     return Finding(0.0, observed.status, message)
 
 
@@ -91,6 +96,34 @@ def _error_fault(key: str, wanted: Any, actual: Any) -> str | None:
     else:
         holds = matches(wanted, actual)
     return None if holds else readable_diff({key: wanted}, {} if actual is ABSENT else {key: actual})
+
+
+def _pause(observed: Observed) -> str:
+    """Who waits for an answer, to what, and how to give it."""
+    paused = _paused(observed)
+    if not paused:
+        return ""
+    nodes = list(dict.fromkeys(paused))
+    values = [value for value in observed.interrupts[-len(paused) :] if value not in nodes]
+    asking = f", asking: {'; '.join(map(one_line, values))}" if values else ""
+    answer = one_line({"human": {clip(node, _NAME_LENGTH): "…" for node in nodes}})[1:-1]
+    return (
+        f": paused in {', '.join(clip(node, _NAME_LENGTH) for node in nodes)}{asking}\n"
+        f"  answer under `{answer}`, or in a turn with `resume`"
+    )
+
+
+def _paused(observed: Observed) -> list[str]:
+    """The nodes of the last superstep that were not left; when a turn only resumed nodes, of those."""
+    last = listed(observed.path[-1]) if observed.path else list(observed.latency["nodes"])
+    return [node for node in last if not _was_left(node, observed.routes)] or last
+
+
+def _was_left(node: str, routes: Sequence[Sequence[str]]) -> bool:
+    """Whether a route leads away after the last one that leads there."""
+    ends = [(origin == node, target == node) for origin, target in routes]
+    since = max((at + 1 for at, (_, reached) in enumerate(ends) if reached), default=0)
+    return any(left for left, _ in ends[since:])
 
 
 def _failure(failure: Mapping[str, Any]) -> str:

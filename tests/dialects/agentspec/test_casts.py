@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.dialects.agentspec.casts import CastError, as_text, cast, fits, serves_as_default
+from harness.dialects.agentspec.casts import CastError, as_text, cast_as, fits, serves_as_default
 from harness.dialects.agentspec.properties import mistakes
-from harness.dialects.agentspec.types import castable, is_list_of, same_type
+from harness.dialects.agentspec.types import castable, is_list_of, same_type, type_of
 
 NULL, BOOLEAN, INTEGER, NUMBER, STRING = (
     {"type": name} for name in ("null", "boolean", "integer", "number", "string")
@@ -78,7 +78,7 @@ NODE = {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#"}, NULL]
     ],
 )
 def test_a_value_becomes_one_of_the_type(value, schema, result):
-    found = cast(value, schema)
+    found = cast_as(value, type_of(schema))
 
     assert found == result
     assert type(found) is type(result)
@@ -115,7 +115,7 @@ def test_a_value_becomes_one_of_the_type(value, schema, result):
 )
 def test_a_value_that_cannot(value, schema, message):
     with pytest.raises(CastError) as caught:
-        cast(value, schema)
+        cast_as(value, type_of(schema))
 
     assert message in str(caught.value)
     assert caught.value.code == "cast"
@@ -126,11 +126,11 @@ def test_a_value_is_left_as_it_was_and_a_default_too():
         {"a": [1.5]},
         {"type": "object", "properties": {"b": {"default": []}}, "additionalProperties": STRINGS},
     )
-    first = cast(value, schema)
+    first = cast_as(value, type_of(schema))
     first["b"].append(1)
 
     assert value == {"a": [1.5]}
-    assert cast(value, schema) == {"a": ["1.5"], "b": []}
+    assert cast_as(value, type_of(schema)) == {"a": ["1.5"], "b": []}
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_value_is_left_as_it_was_and_a_default_too():
     ],
 )
 def test_fits_when_it_is_of_the_type_already(value, schema, does):
-    assert fits(value, schema) is does
+    assert fits(value, type_of(schema)) is does
 
 
 def test_text_of_values():
@@ -236,45 +236,45 @@ def schema_with_value(draw):
 
 @given(schemas)
 def test_law_a_type_goes_into_itself(schema):
-    assert castable(schema, deepcopy(schema))
-    assert same_type(schema, deepcopy(schema))
-    assert castable(schema, STRING)
-    assert castable(schema, {})
+    assert castable(type_of(schema), type_of(deepcopy(schema)))
+    assert same_type(type_of(schema), type_of(deepcopy(schema)))
+    assert castable(type_of(schema), type_of(STRING))
+    assert castable(type_of(schema), type_of({}))
 
 
 @given(schemas, schemas)
 def test_law_the_same_types_go_into_each_other(a, b):
-    if same_type(a, b):
-        assert castable(a, b)
-        assert castable(b, a)
+    if same_type(type_of(a), type_of(b)):
+        assert castable(type_of(a), type_of(b))
+        assert castable(type_of(b), type_of(a))
 
 
 @given(schema_with_value(), schemas)
 def test_law_what_fits_a_type_can_be_cast_to_those_it_goes_into(source_and_value, target):
     source, value = source_and_value
-    assume(fits(value, source))
-    if castable(source, target):
-        cast(value, target)
+    assume(fits(value, type_of(source)))
+    if castable(type_of(source), type_of(target)):
+        cast_as(value, type_of(target))
 
 
 @given(schemas, json)
 def test_law_casting_twice_is_casting_once(schema, value):
     before = deepcopy(value)
     try:
-        once = cast(value, schema)
+        once = cast_as(value, type_of(schema))
     except CastError:
         return
     finally:
         assert value == before
-    assert cast(once, schema) == once
+    assert cast_as(once, type_of(schema)) == once
     if "null" not in as_text(once):  # every union lets null through
-        assert fits(once, schema)
+        assert fits(once, type_of(schema))
 
 
 @given(schemas, json)
 def test_law_a_value_that_fits_stays_equal(schema, value):
-    if fits(value, schema):
-        assert cast(value, schema) == value
+    if fits(value, type_of(schema)):
+        assert cast_as(value, type_of(schema)) == value
 
 
 @given(json, json)
@@ -284,8 +284,8 @@ def test_law_no_schema_breaks_the_rules(schema, value):
     schema = {renamed.get(key, key): held for key, held in schema.items()}
 
     list(mistakes(schema))
-    castable(schema, value)
-    same_type(schema, value)
-    is_list_of(schema, value)
-    fits(value, schema)
-    serves_as_default(value, schema)
+    castable(type_of(schema), type_of(value))
+    same_type(type_of(schema), type_of(value))
+    is_list_of(type_of(schema), type_of(value))
+    fits(value, type_of(schema))
+    serves_as_default(value, type_of(schema))

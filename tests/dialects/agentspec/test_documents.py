@@ -6,15 +6,20 @@ spec: "Versioning", "Symbolic references", "Disaggregated components", "Ecosyste
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import dataclass
 from typing import ClassVar
 
 import pytest
 import yaml
 
+from harness.dialects.agentspec.agents import AgenticComponent
 from harness.dialects.agentspec.document import agents, detect
 from harness.dialects.agentspec.flows import Node
-from harness.dialects.agentspec.plugins import ComponentPlugin
+from harness.dialects.agentspec.plugins import ComponentPlugin, Plugins, installed
+from harness.dialects.agentspec.serialize import serialize
 from harness.dialects.agentspec.visit import NodeResult
+from harness.errors import ManifestError, Problem, Span
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
 from harness.source.document import parse
@@ -106,7 +111,7 @@ def test_a_version_that_is_not(loader, version, code, message):
 def test_a_version_belongs_to_the_top(loader):
     text = agent(tools="[{component_type: ServerTool, name: t, agentspec_version: 25.4.1}]")
     problem = loader.problem(text)
-    assert problem.message == "unknown key 'agentspec_version' in a ServerTool"
+    assert problem.message == "'t': unknown key 'agentspec_version' in a ServerTool"
 
 
 @pytest.mark.parametrize("version", ["agentspec_version: 25.4.2\n", ""])
@@ -219,7 +224,7 @@ def test_values_inside_values_may_be_referred_to(loader):
 
 def test_a_value_of_the_wrong_type_is_told_of_where_it_is_used(loader):
     problem = loader.problem(agent(system_prompt=ref("value")) + TABLE + entry("value", "5"))
-    assert problem.message == "system_prompt: expected text, found the number 5"
+    assert problem.message == "'guide': system_prompt: expected text, found the number 5"
     assert loader.place(problem) == ref("value")
 
 
@@ -257,7 +262,7 @@ REFUSED = {
     "of a component of another kind": (
         {"tools": f"[{ref('model')}]", "llm_config": ref("model")},
         {"model": MODEL},
-        ("wrong-component", "expected a tool, found the OpenAiConfig 'model'", ref("model")),
+        ("wrong-component", "'guide': expected a tool, found the OpenAiConfig 'model'", ref("model")),
     ),
     "of a component for a value": (
         {"system_prompt": ref("tool")},
@@ -296,7 +301,7 @@ REFUSED = {
     "of a list that contains it": (
         {"tools": ref("a")},
         {"a": f"[{ref('a')}]"},
-        ("wrong-component", "'a' is used as a component, but it is a list", f"[{ref('a')}]"),
+        ("circular-reference", "components contain each other: a → a", "a"),
     ),
 }
 
@@ -310,15 +315,177 @@ def test_a_reference(loader, fields, table, expected):
     assert (problem.code, problem.message, loader.place(problem)) == expected
 
 
+OTHER_DOCUMENT = (
+    "give the document that has it: `manifest: [document_0.yaml, parts.yaml]`, or `--with parts.yaml`"
+)
+
+
 def test_a_reference_of_nothing_is_told_of_with_the_nearest_key(loader):
-    problem = loader.problem(agent(tools=f"[{ref('tol')}]") + TABLE + entry("tool", tool()))
-    assert problem.hint == "did you mean 'tool'?"
+    near = agent(tools=f"[{ref('tol')}]") + TABLE + entry("tool", tool())
+    assert loader.problem(near).hint == f"did you mean 'tool'? Otherwise {OTHER_DOCUMENT}"
+    assert loader.problem(near, "$referenced_components: {}").hint == "did you mean 'tool'?"
+    assert loader.problem(agent(tools=f"[{ref('tol')}]")).hint == OTHER_DOCUMENT
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message", "hint"),
+    [
+        (
+            "llm_config",
+            "model",
+            "expected a component, with a component_type, or a $component_ref; found text 'model'",
+            "write {$component_ref: model}",
+        ),
+        (
+            "llm_config",
+            "modell",
+            "expected a component, with a component_type, or a $component_ref; found text 'modell'",
+            "",
+        ),
+        (
+            "tools",
+            "[hammer]",
+            "expected a component, with a component_type, or a $component_ref; found text 'hammer'",
+            "write {$component_ref: hammer}",
+        ),
+        (
+            "tools",
+            "hammer",
+            "tools: expected a list of components, found text 'hammer'",
+            "write [{$component_ref: hammer}]",
+        ),
+        ("tools", "tongs", "tools: expected a list of components, found text 'tongs'", ""),
+        ("tools", "5", "tools: expected a list of components, found the number 5", ""),
+    ],
+)
+def test_a_key_in_place_of_a_reference(loader, field, value, message, hint):
+    text = agent(**{field: value}) + TABLE + entry("hammer", tool())
+    text += entry("model", MODEL.replace("small", "other"))
+    problem = loader.problem(text)
+    assert (problem.code, problem.message, problem.hint) == ("wrong-component", message, hint)
+    assert loader.place(problem) == value.strip("[]")
+
+
+def nested(levels, end):
+    """A component in an agent node in a flow in an agent node …, each referred to from the one around it."""
+
+    def part(at):
+        inner = ref(f"k{at + 1}")
+        if at % 2:
+            return f"{{component_type: AgentNode, name: n, agent: {inner}}}"
+        start = "start_node: {component_type: StartNode, name: s}"
+        return f"{{component_type: Flow, name: f, nodes: [{inner}], control_flow_connections: [], {start}}}"
+
+    parts = [entry(f"k{at}", part(at)) for at in range(levels)]
+    return "$component_ref: k0\n" + VERSION + TABLE + "".join(parts) + entry(f"k{levels}", end)
+
+
+def test_references_inside_each_other(loader):
+    found = loader.problems(nested(39, "{component_type: EndNode, name: e}"))
+    assert "too-deep" not in codes(found)
 
 
 def test_references_that_nest_too_deep(loader):
-    links = [entry(f"k{at}", ref(f"k{at + 1}")) for at in range(1000)]
-    text = agent(tools=f"[{ref('k0')}]") + TABLE + "".join(links) + entry("k1000", tool())
-    assert loader.problem(text).code == "too-deep"
+    problem = loader.problem(nested(1000, "{component_type: EndNode, name: e}"))
+    assert (problem.code, loader.place(problem)) == ("too-deep", "k40")
+    assert problem.message == "'k40' is nested too deep: at most 40 references may be inside each other"
+
+
+def test_what_stands_deep_inside_what_is_referred_to(loader):
+    """Where the documents themselves are as deep as documents can be, less is too much."""
+    links = [entry(f"k{at}", "[" * 90 + ref(f"k{at + 1}") + "]" * 90) for at in range(30)]
+    problem = loader.problem(agent(description=ref("k0")) + TABLE + "".join(links) + entry("k30", "x"))
+    assert problem.code == "too-deep"
+    assert problem.message == "nested more than 100 levels deep, references written out"
+
+
+def test_a_circle_is_told_of_however_long_it_is(loader):
+    problem = loader.problem(
+        nested(1000, "{component_type: AgentNode, name: n, agent: {$component_ref: k0}}")
+    )
+    assert problem.code == "circular-reference"
+    assert problem.message == "components contain each other: k40 → k41 → k42 → … → k39 → k40"
+
+
+def test_a_list_of_components_that_contains_itself(loader):
+    flow = (
+        "[{component_type: FlowNode, name: n, subflow: {component_type: Flow, name: f,"
+        " start_node: {component_type: StartNode, name: s}, nodes: {$component_ref: a},"
+        " control_flow_connections: []}}]"
+    )
+    top = "component_type: Flow\nname: f\nstart_node: {component_type: StartNode, name: s}\n"
+    text = VERSION + top + "nodes: {$component_ref: a}\ncontrol_flow_connections: []\n" + TABLE
+    problem = loader.problem(text + entry("a", flow))
+    assert (problem.code, problem.message) == (
+        "circular-reference",
+        "components contain each other: a → a",
+    )
+
+
+def test_a_list_of_components_is_one_wherever_it_is_referred_to(loader):
+    two = f"{{component_type: Agent, name: two, system_prompt: x, llm_config: {ref('m')}, tools: {ref('tools')}}}"
+    table = TABLE + entry("m", MODEL) + entry("tools", f"[{tool()}]") + entry("two", two)
+    one = loader.configuration(agent(llm_config=ref("m"), tools=ref("tools")) + table)
+    assert one.root.tools[0] is one.named("two").tools[0]
+
+
+# ------------------------------------------------------------------ how large values are, references written out
+
+
+def bomb(levels, leaf="x", each="[%s]"):
+    """Values of ten references each to the next: `b0` has ten to the power of `levels` leaves."""
+    tens = [each % ", ".join([ref(f"b{at + 1}")] * 10) for at in range(levels)]
+    return "".join(entry(f"b{at}", value) for at, value in enumerate([*tens, leaf]))
+
+
+def remote(data):
+    return f"[{{component_type: RemoteTool, name: t, http_method: GET, url: u, data: {data}}}]"
+
+
+def test_a_value_that_is_too_large_once_references_are_written_out(loader):
+    problem = loader.problem(agent(tools=remote("{a: {$component_ref: b0}}")) + TABLE + bomb(9))
+    assert (problem.code, problem.message) == (
+        "too-many-nodes",
+        "'b4' has more than 100,000 values, references written out",
+    )
+    loader.configuration(agent(tools=remote("{a: {$component_ref: b0}}")) + TABLE + bomb(4))
+
+
+def test_a_component_that_is_too_large_once_references_are_written_out(loader):
+    data = "{" + ", ".join(f"k{at}: {ref('b0')}" for at in range(10)) + "}"
+    problem = loader.problem(agent(tools=remote(data)) + TABLE + bomb(4))
+    assert (problem.code, loader.place(problem)) == ("too-many-nodes", "data")
+    assert problem.message == "'t': more than 100,000 values in a component, references written out"
+
+
+def test_a_property_that_is_too_large_once_references_are_written_out(loader):
+    outputs, each = "[{title: x, anyOf: [{$component_ref: b0}]}]", "{anyOf: [%s]}"
+    problem = loader.problem(agent(outputs=outputs) + TABLE + bomb(4, "{type: string}", each))
+    assert (problem.code, loader.place(problem)) == ("too-many-nodes", outputs[1:-1])
+    assert problem.message.endswith(
+        "more than 10,000 values in a property, references and aliases written out"
+    )
+    loader.configuration(agent(outputs=outputs) + TABLE + bomb(2, "{type: string}", each))
+
+
+def test_a_property_that_is_too_large_once_aliases_are_written_out(loader):
+    levels = "".join(f"l{at}: &l{at} [{', '.join([f'*l{at - 1}'] * 10)}]\n    " for at in range(1, 5))
+    metadata = "\n    l0: &l0 {type: string}\n    " + levels
+    problem = loader.problem(agent(metadata=metadata, outputs="[{title: x, anyOf: *l4}]"))
+    assert problem.code == "too-many-nodes"
+
+
+def test_lists_of_components_in_each_other_are_read_once(loader):
+    """Each level has ten flows, which all refer to the list of nodes of the next."""
+    node = (
+        "{component_type: FlowNode, name: n, subflow: {component_type: Flow, name: f,"
+        " start_node: {component_type: StartNode, name: s}, nodes: {$component_ref: b%d},"
+        " control_flow_connections: []}}"
+    )
+    lists = [entry(f"b{at}", "[" + ", ".join([node % (at + 1)] * 10) + "]") for at in range(9)]
+    text = VERSION + "component_type: Flow\nname: f\nstart_node: {component_type: StartNode, name: s}\n"
+    text += "nodes: {$component_ref: b0}\ncontrol_flow_connections: []\n" + TABLE + "".join(lists)
+    loader.problems(text + entry("b9", "[{component_type: EndNode, name: e}]"))
 
 
 @pytest.mark.parametrize("where", ["inline", "in a table", "unused"])
@@ -342,6 +509,19 @@ def test_metadata_means_nothing(loader):
     root = loader.configuration(text).root
     assert root.metadata["a"] == [{"$component_ref": "nowhere"}]
     assert loader.graph(text).warnings == ()
+
+
+# ------------------------------------------------------------------ written again
+
+
+def test_keys_of_components_without_an_id_are_free(loader):
+    tools = f"[{', '.join(map(ref, 'aabcc'))}]"
+    table = TABLE + entry("a", tool()) + entry("b", tool(id_="tool-1")) + entry("c", tool())
+    text = agent(tools=tools) + table
+    written = serialize(loader.configuration(text).root, Plugins(()))
+    keys = ["tool-2", "tool-2", None, "tool-3", "tool-3"]
+    assert [item.get("$component_ref") for item in written["tools"]] == keys
+    assert serialize(loader.configuration(json.dumps(written), json=True).root, Plugins(())) == written
 
 
 # ------------------------------------------------------------------ what nothing refers to
@@ -393,7 +573,7 @@ def test_a_part_of_another_kind(loader):
     problem = loader.problem(
         MAIN, TABLE + entry("prompt", "Help.") + entry("tool", MODEL.replace("small", "s"))
     )
-    assert problem.message == "expected a tool, found the OpenAiConfig 'model'"
+    assert problem.message == "'guide': expected a tool, found the OpenAiConfig 'model'"
     assert loader.place(problem) == ref("tool")
 
 
@@ -427,6 +607,16 @@ def test_parts_that_are_not_used_are_not_looked_at(loader):
             "unknown key 'name' in a document of disaggregated components",
         ),
         (
+            VERSION + AGENT + PARTS,
+            "wrong-component",
+            "this is an Agent of its own; behind the first document come only $referenced_components",
+        ),
+        (
+            "$component_ref: tool\n" + PARTS,
+            "wrong-component",
+            "this is a configuration of its own; behind the first document come only $referenced_components",
+        ),
+        (
             PARTS + "agentspec_version: 1.2.3\n",
             "unknown-version",
             "agentspec_version 1.2.3 is not known; known are 25.4.1, 25.4.2",
@@ -446,6 +636,43 @@ def test_a_document_of_parts_is_none_to_run(loader):
         "there is no component at the top that could be run",
     )
     assert problem.hint == "a document of disaggregated components goes behind the one that refers to them"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message", "hint"),
+    [
+        (VERSION + "name: x\n", "missing-key", "missing key 'component_type'", "such as Agent or Flow"),
+        (VERSION, "missing-key", "missing key 'component_type'", "such as Agent or Flow"),
+        (
+            VERSION + "component_typ: Flow\n",
+            "missing-key",
+            "missing key 'component_type'",
+            "it is written 'component_typ' here",
+        ),
+        (
+            "name: x\n" + PARTS,
+            "missing-key",
+            "missing key 'component_type'",
+            "such as Agent or Flow",
+        ),
+        (
+            "manifest_version: 1\nagents: {}\n",
+            "no-component",
+            "this is no Agent Spec configuration: no component_type at the top",
+            "",
+        ),
+    ],
+)
+def test_what_has_no_component_at_the_top(loader, text, code, message, hint):
+    problem = loader.problem(text)
+    assert (problem.code, problem.message, problem.hint) == (code, message, hint)
+
+
+@pytest.mark.parametrize("key", ["agent_spec_version", "agentSpecVersion", "agentspec-version"])
+def test_a_version_that_is_misspelt(loader, key):
+    problem = loader.problem(f"{key}: 25.4.1\n{AGENT}")
+    assert (problem.code, problem.message) == ("unknown-key", f"unknown key '{key}' at the top")
+    assert (loader.place(problem), problem.hint) == (key, "did you mean 'agentspec_version'?")
 
 
 # ------------------------------------------------------------------ what is run
@@ -497,14 +724,14 @@ def test_an_agent_that_is_not_there(loader):
 @pytest.mark.parametrize("wanted", ["inner", "inner_id", "key"])
 def test_an_agent_that_cannot_be_read(loader, wanted):
     problem = loader.problem(OUTER.replace("system_prompt: Inside.", "system_prompt: 5"), agent=wanted)
-    assert problem.message == "system_prompt: expected text, found the number 5"
+    assert problem.message == "'inner': system_prompt: expected text, found the number 5"
 
 
 def test_an_unused_agent_that_cannot_be_read(loader):
     problem = loader.problem(
         OUTER + entry("spare", "{component_type: Agent, name: spare, system_prompt: x}"), agent="spare"
     )
-    assert (problem.code, problem.message) == ("missing-key", "missing key 'llm_config' in an Agent")
+    assert (problem.code, problem.message) == ("missing-key", "'spare': missing key 'llm_config' in an Agent")
     assert problem.severity == "error"
 
 
@@ -625,9 +852,9 @@ def test_a_plugin_brings_a_type_of_node(loader, hook):
 
 def test_the_fields_of_a_plugin_are_checked(loader):
     problem = loader.problem(REPEATING.replace("times: 2", "times: two"), hooks=(Repeats,))
-    assert problem.message == "times: expected a whole number, found text 'two'"
+    assert problem.message == "'repeat': times: expected a whole number, found text 'two'"
     problem = loader.problem(REPEATING.replace("times: 2", "times: 2\n    more: 1"), hooks=(Repeats,))
-    assert problem.message.startswith("unknown key 'more'")
+    assert problem.message.startswith("'repeat': unknown key 'more'")
 
 
 def test_the_fields_of_a_plugin_may_be_referred_to(loader):
@@ -643,11 +870,182 @@ def test_two_plugins_for_one_type(loader):
     )
 
 
-def test_what_is_no_plugin(loader):
-    problem = loader.problem(REPEATING, hooks=(RepeatNode,))
-    assert problem.code == "plugin"
-    assert problem.message.endswith("is no ComponentPlugin")
-    assert loader.problem(REPEATING, hooks=("repeats.Repeats",), folders=(loader.folder,)).code == "import"
+def test_a_component_of_a_plugin_is_of_the_type_the_plugin_gives_it(loader):
+    class Renamed(Repeats):
+        components: ClassVar = {"acme.Repeat": RepeatNode}
+
+    text = REPEATING.replace("component_type: RepeatNode", "component_type: acme.Repeat")
+    configuration = loader.configuration(text, hooks=(Renamed,))
+    repeat = configuration.root.nodes[1]
+    assert (repeat.component_type, str(repeat)) == ("acme.Repeat", "acme.Repeat 'repeat'")
+    assert configuration.plugins.reads(repeat).name == "repeats"
+    assert configuration.plugins.reads(configuration.root) is None
+    written = serialize(configuration.root, configuration.plugins)
+    assert {"component_type": "acme.Repeat", "component_plugin_name": "repeats"}.items() <= (
+        written["$referenced_components"]["repeat-1"].items()
+    )
+    assert loader.configuration(json.dumps(written), json=True, hooks=(Renamed,)).root.name == "echo"
+
+
+@dataclass(frozen=True)
+class Faulty:
+    """A plugin that gives, or raises, something else where it is to make a component."""
+
+    result: object
+
+    def __call__(self, component_type, document):
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (ValueError("no"), "the plugin 'repeats', for RepeatNode: ValueError: no"),
+        (KeyError(), "the plugin 'repeats', for RepeatNode: KeyError"),
+        (None, "the plugin 'repeats', for RepeatNode: expected a component, found nothing (null)"),
+        ({}, "the plugin 'repeats', for RepeatNode: expected a component, found an empty mapping"),
+    ],
+)
+def test_a_plugin_that_makes_no_component(loader, result, message):
+    class Broken(Repeats):
+        deserialize = staticmethod(Faulty(result))
+
+    problem = loader.problem(REPEATING, hooks=(Broken,))
+    assert (problem.code, loader.place(problem)) == ("plugin", "RepeatNode")
+    assert problem.message == f"'repeat': {message}"
+
+
+def test_a_plugin_that_refuses_a_component_need_not_say_where(loader):
+    class Refusing(Repeats):
+        deserialize = staticmethod(Faulty(ManifestError(Problem("bad-value", "too few"))))
+
+    problem = loader.problem(REPEATING, hooks=(Refusing,))
+    assert (problem.code, problem.message) == ("bad-value", "'repeat': too few")
+    assert loader.place(problem) == "RepeatNode"
+
+
+def test_an_agent_of_a_plugin_is_one_that_can_be_run(loader):
+    class Oracle(AgenticComponent):
+        pass
+
+    class Oracles(Repeats):
+        components: ClassVar = {"Oracle": Oracle}
+
+    text = VERSION + "component_type: Oracle\nname: delphi\n"
+    problem = loader.problem(text, hooks=(Oracles,))
+    assert (problem.code, loader.place(problem)) == ("plugin", "Oracle")
+    assert problem.message == "'delphi': the plugin 'repeats', for Oracle: it cannot be run"
+    assert problem.hint == "derive it from Agent, RemoteAgent or Flow"
+
+
+NO_PLUGINS = """
+from harness.dialects.agentspec.flows import Node
+from harness.dialects.agentspec.plugins import ComponentPlugin
+
+class Unfinished(ComponentPlugin):
+    name, version, components = "x", "1", {}
+
+class Complete(Unfinished):
+    async def run(self, node, inputs, ctx): ...
+
+class Raising(Complete):
+    def __init__(self):
+        raise ValueError("no")
+
+class Nameless(ComponentPlugin):
+    version, components = "1", {}
+    async def run(self, node, inputs, ctx): ...
+
+class Versionless(Complete):
+    version = 1.5
+
+class Empty(ComponentPlugin):
+    name, version = "x", "1"
+    async def run(self, node, inputs, ctx): ...
+
+class Modelless(Complete):
+    components = {"ANode": dict}
+
+def plain(): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("plain", "'faulty.plain' is no ComponentPlugin"),
+        ("Node", "'faulty.Node' is no ComponentPlugin"),
+        ("Unfinished", "'faulty.Unfinished' cannot be made: TypeError: Can't instantiate abstract class"),
+        ("Raising", "'faulty.Raising' cannot be made: ValueError: no"),
+        ("Nameless", "'faulty.Nameless' needs a 'name': expected text, found nothing (null)"),
+        ("Versionless", "'faulty.Versionless' needs a 'version': expected text, found the number 1.5"),
+        ("Empty", "'faulty.Empty' needs 'components': expected a mapping from types to Component classes"),
+        ("Modelless", "'faulty.Modelless' needs 'components': expected a mapping"),
+    ],
+)
+def test_what_is_no_plugin(loader, name, message):
+    (loader.folder / "faulty.py").write_text(NO_PLUGINS)
+    named_at = Span("a.scenario.yaml", 3, 1)
+    problem = loader.problem(
+        REPEATING, hooks=(f"faulty.{name}",), folders=(loader.folder,), named_at=named_at
+    )
+    assert (problem.code, problem.span) == ("plugin", named_at)
+    assert problem.message.startswith(f"`hooks`: {message}")
+
+
+def test_a_plugin_that_is_not_there(loader):
+    named_at = Span("a.scenario.yaml", 3, 1)
+    problem = loader.problem(
+        REPEATING, hooks=("repeats.Repeats",), folders=(loader.folder,), named_at=named_at
+    )
+    assert (problem.code, problem.span) == ("import", named_at)
+
+
+# ------------------------------------------------------------------ installed plugins
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Puts a package with an entry point for a plugin where Python looks for packages."""
+
+    def install_(package, text, entry_point):
+        site = tmp_path / "site"
+        info = site / f"{package}-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[harness.agentspec_plugins]\n{package} = {entry_point}\n")
+        (site / f"{package}.py").write_text(text)
+        monkeypatch.syspath_prepend(site)
+        installed.cache_clear()
+
+    yield install_
+    installed.cache_clear()
+
+
+def test_an_installed_plugin(loader, install):
+    install("installed_repeats", PLUGIN, "installed_repeats:Repeats")
+    assert "repeat" in {node.name for node in loader.graph(REPEATING).nodes}
+
+
+@pytest.mark.parametrize(
+    ("text", "attribute", "why"),
+    [
+        ("import nowhere_to_be_found", "X", "ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
+        ("raise SystemExit(3)", "X", "SystemExit: 3"),
+        ("X = 5", "X", "'broken_plugin:X' is no ComponentPlugin"),
+        ("", "X", "AttributeError: module 'broken_plugin' has no attribute 'X'"),
+    ],
+)
+def test_an_installed_plugin_that_cannot_be_used(loader, install, monkeypatch, text, attribute, why):
+    monkeypatch.delitem(sys.modules, "broken_plugin", raising=False)
+    install("broken_plugin", text, f"broken_plugin:{attribute}")
+    message = f"the installed plugin 'broken_plugin' (broken_plugin:{attribute}) cannot be used: {why}"
+    [warning] = loader.graph(VERSION + AGENT).warnings
+    assert (warning.code, warning.severity, warning.message) == ("plugin", "warning", message)
+    problem = loader.problem(REPEATING)
+    assert (problem.code, problem.hint) == ("unknown-plugin", message)
 
 
 def test_a_scenario_names_a_plugin_that_runs_its_nodes(loader, tmp_path):

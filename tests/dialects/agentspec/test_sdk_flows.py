@@ -19,7 +19,7 @@ from harness.dialects.agentspec.flows import Node
 from harness.dialects.agentspec.plugins import Plugins
 from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.serialize import serialize
-from harness.dialects.agentspec.types import same_type
+from harness.dialects.agentspec.types import same_type, type_of
 from harness.dialects.load import load_graph
 from harness.dialects.request import LoadRequest
 from harness.scenario.load import load_file
@@ -187,7 +187,7 @@ def assert_same_properties(ours: Mapping[str, Property], theirs: Sequence[SdkPro
     schemas = {item.title: item.json_schema for item in theirs or ()}
     assert ours.keys() == schemas.keys()
     for title, item in ours.items():
-        assert same_type(item.schema, schemas[title])
+        assert same_type(item.type, type_of(schemas[title]))
         assert item.has_default == ("default" in schemas[title])
         assert item.schema.get("default") == schemas[title].get("default")
 

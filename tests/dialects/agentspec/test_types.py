@@ -5,7 +5,7 @@ from copy import deepcopy
 import pytest
 
 from harness.dialects.agentspec.properties import Property, mistakes
-from harness.dialects.agentspec.types import castable, is_list_of, same_type
+from harness.dialects.agentspec.types import castable, is_list_of, same_type, type_of
 
 NULL, BOOLEAN, INTEGER, NUMBER, STRING = (
     {"type": name} for name in ("null", "boolean", "integer", "number", "string")
@@ -96,12 +96,12 @@ NOT_CASTABLE = [
 
 @pytest.mark.parametrize(("source", "target"), CASTABLE)
 def test_can_be_given_where_the_other_is_expected(source, target):
-    assert castable(source, target)
+    assert castable(type_of(source), type_of(target))
 
 
 @pytest.mark.parametrize(("source", "target"), NOT_CASTABLE)
 def test_cannot_be_given_where_the_other_is_expected(source, target):
-    assert not castable(source, target)
+    assert not castable(type_of(source), type_of(target))
 
 
 @pytest.mark.parametrize(
@@ -130,9 +130,9 @@ def test_cannot_be_given_where_the_other_is_expected(source, target):
     ],
 )
 def test_same_types_however_they_are_written(a, b):
-    assert same_type(a, b)
-    assert same_type(b, a)
-    assert castable(a, b)
+    assert same_type(type_of(a), type_of(b))
+    assert same_type(type_of(b), type_of(a))
+    assert castable(type_of(a), type_of(b))
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_same_types_however_they_are_written(a, b):
     ],
 )
 def test_different_types(a, b):
-    assert not same_type(a, b)
-    assert not same_type(b, a)
+    assert not same_type(type_of(a), type_of(b))
+    assert not same_type(type_of(b), type_of(a))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_different_types(a, b):
     ],
 )
 def test_a_list_of_the_inner_type(source, inner, is_one):
-    assert is_list_of(source, inner) is is_one
+    assert is_list_of(type_of(source), type_of(inner)) is is_one
 
 
 def test_references_inside_references_come_to_an_end():
@@ -180,8 +180,8 @@ def test_references_inside_references_come_to_an_end():
     doubling = {"$ref": "#/$defs/d0", "$defs": levels}
     chain = {"$ref": "#/$defs/0", "$defs": {str(n): {"$ref": f"#/$defs/{n + 1}"} for n in range(5000)}}
 
-    assert castable(doubling, doubling)
-    assert same_type(chain, ANYTHING)
+    assert castable(type_of(doubling), type_of(doubling))
+    assert same_type(type_of(chain), type_of(ANYTHING))
 
 
 def test_a_schema_may_be_nested_deeper_than_python_calls():
@@ -189,15 +189,15 @@ def test_a_schema_may_be_nested_deeper_than_python_calls():
     for _ in range(5000):
         nested = array(nested)
 
-    assert castable(nested, nested)
+    assert castable(type_of(nested), type_of(nested))
 
 
 def test_schemas_are_not_changed():
     schema = {"type": "string", "anyOf": [NULL, {"allOf": [NODE, thing(a=NULL)]}], "$defs": {}}
     before = deepcopy(schema)
 
-    castable(schema, schema)
-    same_type(schema, NODE)
+    castable(type_of(schema), type_of(schema))
+    same_type(type_of(schema), type_of(NODE))
 
     assert schema == before
 

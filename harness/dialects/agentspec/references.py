@@ -1,0 +1,277 @@
+"""What a `$component_ref` leads to: components and values, each read once, whatever refers to it.
+
+spec: "Symbolic references"; "also values … can become referenced".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from harness.dialects.agentspec.component import BROKEN, Component
+from harness.dialects.agentspec.document import REFERENCE, TABLE, TYPE, VERSION, referenced, version_problems
+from harness.errors import Problem, Span
+from harness.source.document import Document
+from harness.source.models import describe
+from harness.source.suggest import did_you_mean, nearest
+
+MOST_NODES: Final = 100_000
+"""How many nodes a component's values may have, and any value that is referred to, with references written out."""
+
+DEEPEST: Final = 40
+"""How many references may be inside each other."""
+
+_LONGEST_CIRCLE: Final = 8
+
+Read = TypeVar("Read")
+
+
+class Unreadable(Exception):
+    """A value could not be read, and what is wrong with it has been noted."""
+
+
+class TooManyNodes(Exception):
+    """There is no more room for a value."""
+
+
+@dataclass
+class Findings:
+    """What is wrong with a configuration, as far as it has been read."""
+
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+
+    def refuse(self, code: str, text: str, span: Span, hint: str = "") -> None:
+        self.problems.append(Problem(code, text, span, hint))
+
+    def note(self, found: Iterable[Problem]) -> None:
+        for problem in found:
+            (self.warnings if problem.severity == "warning" else self.problems).append(problem)
+
+
+class Room:
+    """How many nodes may still come to a value."""
+
+    def __init__(self, nodes: int = MOST_NODES) -> None:
+        self.left = nodes
+
+    def take(self, nodes: int) -> None:
+        """Raises: TooManyNodes."""
+        self.left -= nodes
+        if self.left < 0:
+            raise TooManyNodes
+
+
+class References:
+    """The tables of all documents. `values` has what was read from them so far, by key.
+
+    `read_component` makes a component of the part of a document where one is told of.
+    """
+
+    def __init__(
+        self, documents: Sequence[Document], found: Findings, read_component: Callable[[Document], Component]
+    ) -> None:
+        self.values: dict[str, Any] = {}
+        self._found = found
+        self._read_component = read_component
+        self._main = documents[0]
+        self._alone = len(documents) == 1
+        self._tables: dict[str, Document] = {}
+        self._nodes: dict[str, int] = {}  # of the values that were read, as if each stood where it is used
+        self._lists: dict[str, Any] = {}  # the lists of components that were read
+        self._open: list[str] = []  # the references being followed
+        self._circle_free: set[str] = set()
+        for document in documents:
+            self._add(document)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._tables
+
+    def entry(self, key: str) -> Document:
+        """What a table has under a key."""
+        return self._tables[key]
+
+    def _add(self, document: Document) -> None:
+        """A key may stand once, in whichever table."""
+        for key, part in referenced(document):
+            first = self._tables.setdefault(key, part)
+            if first is not part:
+                text = f"'{key}' is in two tables of components; first at {first.span()}"
+                self._found.refuse("duplicate-reference", text, part.span())
+
+    # ------------------------------------------------------------------ what stands at a place
+
+    def referred(self, part: Document) -> Any:
+        """What a `{"$component_ref": key}` leads to; `BROKEN`, and a problem, if nothing."""
+        key = self._key(part)
+        return BROKEN if key is None else self.follow(key, part.span((REFERENCE,)))
+
+    def value(self, part: Document, room: Room) -> Any:
+        """A value with the values that are referred to in it.
+
+        Raises:
+            Unreadable: something in it could not be read.
+            TooManyNodes: references written out, it does not go into `room`.
+        """
+        value = part.value
+        if isinstance(value, dict) and REFERENCE in value:
+            return self._referred_value(part, room)
+        room.take(1)
+        if isinstance(value, dict):
+            return {key: self.value(part.at((key,)), room) for key in value}
+        if isinstance(value, list):
+            return [self.value(part.at((at,)), room) for at in range(len(value))]
+        return value
+
+    def _referred_value(self, part: Document, room: Room) -> Any:
+        found = self.referred(part)
+        if isinstance(found, Component):
+            if found is not BROKEN:
+                self._found.refuse("wrong-component", f"expected a value, found the {found}", part.span())
+            raise Unreadable
+        room.take(self._nodes[part.value[REFERENCE]])
+        return found
+
+    def components(self, part: Document) -> Any:
+        """The components of a list that stands, or is referred to, at a place; None if none does."""
+        key, end = self._end(part)
+        if not isinstance(end.value, list):
+            return None
+        if key is None:
+            return self._each(end)
+        self._key(part)
+        return self._once(self._lists, key, part.span((REFERENCE,)), self._each)
+
+    def _each(self, part: Document) -> list[Component]:
+        return [self._read_component(part.at((at,))) for at in range(len(part.value))]
+
+    def _end(self, part: Document) -> tuple[str | None, Document]:
+        """What a chain of references ends in, and the last key; the part itself if it is no reference."""
+        followed: dict[str, None] = {}
+        while isinstance(part.value, dict):
+            key = part.value.get(REFERENCE)
+            if not isinstance(key, str) or key not in self._tables or key in followed:
+                break
+            followed[key] = None
+            part = self._tables[key]
+        return next(reversed(followed), None), part
+
+    def _key(self, part: Document) -> str | None:
+        """The key of a reference; None, and a problem, if it is none."""
+        for extra in part.value:
+            if extra not in (REFERENCE, TABLE):
+                text = f"unknown key '{extra}' beside {REFERENCE}"
+                self._found.refuse("unknown-key", text, part.key_span((extra,)))
+        key = part.value[REFERENCE]
+        if not isinstance(key, str):
+            text = f"{REFERENCE}: expected text, found {describe(key)}"
+            self._found.refuse("wrong-type", text, part.span((REFERENCE,)))
+            return None
+        return key
+
+    # ------------------------------------------------------------------ following
+
+    def follow(self, key: str, span: Span) -> Any:
+        """What a key leads to, a component or a value; `BROKEN`, and a problem, if nothing."""
+        return self._once(self.values, key, span, lambda part: self._read(key, part))
+
+    def _read(self, key: str, part: Document) -> Any:
+        _, end = self._end(part)
+        if isinstance(end.value, dict) and TYPE in end.value:
+            if VERSION in part.value:  # the official SDK gives one to what it disaggregates
+                self._found.note(version_problems(part, required=False))
+                part = part.without(VERSION)
+            return self._read_component(part)
+        room = Room()
+        try:
+            found = self.value(part, room)
+        except TooManyNodes:
+            text = f"'{key}' has more than {MOST_NODES:,} values, references written out"
+            self._found.refuse("too-many-nodes", text, part.span())
+            raise Unreadable from None
+        self._nodes[key] = MOST_NODES - room.left
+        return found
+
+    def _once(self, known: dict[str, Any], key: str, span: Span, read: Callable[[Document], Read]) -> Any:
+        """What a key leads to, read unless it is known; `BROKEN`, and a problem, if nothing."""
+        if key in known:
+            return known[key]
+        if not self._may_follow(key, span):
+            known[key] = BROKEN
+            return BROKEN
+        self._open.append(key)
+        try:
+            known[key] = read(self._tables[key])
+        except Unreadable:
+            known[key] = BROKEN
+        finally:
+            self._open.pop()
+        return known[key]
+
+    def _may_follow(self, key: str, span: Span) -> bool:
+        if key not in self._tables:
+            text = f"no component '{key}' is here to refer to"
+            self._found.refuse("unknown-reference", text, span, self._where_it_may_be(key))
+            return False
+        circle: Sequence[str] = ()
+        if key in self._open:
+            circle = [*self._open[self._open.index(key) :], key]
+        elif len(self._open) >= DEEPEST:
+            circle = self._circle(key)
+            self.values |= dict.fromkeys(circle, BROKEN)  # told of once
+            if not circle:
+                text = f"'{key}' is nested too deep: at most {DEEPEST} references may be inside each other"
+                self._found.refuse("too-deep", text, span)
+                return False
+        if circle:
+            self._found.refuse("circular-reference", f"components contain each other: {_chain(circle)}", span)
+        return not circle
+
+    def _where_it_may_be(self, key: str) -> str:
+        if not self._alone:
+            return did_you_mean(key, self._tables)
+        near = nearest(key, self._tables)
+        guess = f"did you mean '{near}'? Otherwise " if near else ""
+        name = Path(self._main.file).name
+        return (
+            f"{guess}give the document that has it: `manifest: [{name}, parts.yaml]`, or `--with parts.yaml`"
+        )
+
+    def _circle(self, start: str) -> Sequence[str]:
+        """Keys that lead to each other, if one comes to such from a key; without a Python call for each."""
+        path: dict[str, None] = {}
+        ahead = [iter([start])]
+        while ahead:
+            key = next(ahead[-1], None)
+            if key is None:
+                ahead.pop()
+                if path:
+                    self._circle_free.add(path.popitem()[0])
+            elif key in path:
+                keys = list(path)
+                return [*keys[keys.index(key) :], key]
+            elif key in self._tables and key not in self._circle_free:
+                path[key] = None
+                ahead.append(_keys_in(self._tables[key].value))
+        return ()
+
+
+def _keys_in(value: Any) -> Iterator[str]:
+    """What is referred to in a value. Metadata means nothing, and what tables hold is not contained."""
+    ahead = [value]
+    while ahead:
+        found = ahead.pop()
+        if isinstance(found, dict):
+            if isinstance(found.get(REFERENCE), str):
+                yield found[REFERENCE]
+            ahead += [item for key, item in found.items() if key not in (TABLE, "metadata")]
+        elif isinstance(found, list):
+            ahead += found
+
+
+def _chain(circle: Sequence[str]) -> str:
+    if len(circle) > _LONGEST_CIRCLE:
+        circle = [*circle[:3], "…", *circle[-2:]]
+    return " → ".join(circle)

@@ -1,0 +1,86 @@
+"""What a failed run tells: who waits for an answer, and which tool nobody gave."""
+
+import pytest
+
+from harness.report.failure import failure_text
+from harness.scenario.load import load_file
+from harness.scenario.run import run_scenario
+
+ASKING = """\
+manifest_version: 1
+agents:
+  asking:
+    state: {fields: [{name: messages, type: list, default: []}]}
+    graph:
+      entry_point: fork
+      nodes:
+        - {name: fork, type: set_state, args: {values: {messages: '[]'}}}
+        - {name: ada, type: interrupt, args: {value: '{"question": "Agreed?"}'}}
+        - {name: bob, type: interrupt, args: {value: '"Really?"'}}
+        - {name: quick, type: set_state, args: {values: {messages: '[]'}}}
+      edges: [EDGES]
+"""
+
+TOOL = """\
+component_type: Flow
+agentspec_version: 25.4.1
+name: flow
+start_node: {$component_ref: start}
+nodes: [{$component_ref: start}, {$component_ref: call}, {$component_ref: end}]
+control_flow_connections:
+  - {component_type: ControlFlowEdge, name: a, from_node: {$component_ref: start}, to_node: {$component_ref: call}}
+  - {component_type: ControlFlowEdge, name: b, from_node: {$component_ref: call}, to_node: {$component_ref: end}}
+data_flow_connections: []
+$referenced_components:
+  start: {component_type: StartNode, id: start, name: start}
+  call: {component_type: ToolNode, id: call, name: call, tool: {component_type: ServerTool, name: lookup}}
+  end: {component_type: EndNode, id: end, name: end}
+"""
+
+
+@pytest.fixture
+def told(tmp_path):
+    """What is told of the last run of a scenario."""
+
+    def text(manifest: str, scenario: str) -> str:
+        (tmp_path / "m.yaml").write_text(manifest)
+        file = tmp_path / "a.scenario.yaml"
+        file.write_text(f"harness: 1\nmanifest: m.yaml\nscenarios: [{{name: a, {scenario}}}]\n")
+        return failure_text(run_scenario(load_file(file).scenarios[0])[-1])
+
+    return text
+
+
+def asking(*targets: str, more: str = "") -> str:
+    edges = ", ".join(f"{{source: fork, target: {target}}}" for target in targets)
+    return ASKING.replace("EDGES", edges + more)
+
+
+def test_a_run_that_waits_says_who_asks_what_and_how_to_answer(told):
+    assert (
+        "expected completed, was interrupted: paused in ada, asking: {question: 'Agreed?'}\n"
+        "      answer under `human: {ada: …}`, or in a turn with `resume`\n"
+    ) in told(asking("ada"), "input: hi")
+
+
+def test_of_nodes_side_by_side_those_are_named_that_paused(told):
+    shown = told(asking("quick", "bob", "ada"), "input: hi")
+    assert "paused in " in shown
+    assert "`human: {ada: …, bob: …}`" in shown or "`human: {bob: …, ada: …}`" in shown
+    assert "quick" not in shown.partition("paused in ")[2].partition("\n")[0]
+
+
+def test_of_a_conversation_the_pause_it_ended_with_is_told(told):
+    loop = asking("ada", more=", {source: ada, target: bob}")
+    shown = told(loop, "turns: [{input: hi, expect: {status: interrupted}}, {resume: 'yes'}]")
+    assert "paused in bob, asking: Really?\n" in shown
+    assert "paused in ada" not in shown
+
+
+def test_a_tool_that_is_real_but_has_no_function_is_told_how_to_get_one(told):
+    shown = told(TOOL, "tools: {lookup: real}")
+    assert (
+        "`lookup: real` names no function, and the manifest has none: write `lookup: package.module.function`"
+    ) in shown
+    assert "add `lookup`" not in shown
+    assert "add `lookup` under `tools:`" in told(TOOL, "description: nobody answers")
