@@ -336,7 +336,8 @@ def test_an_unknown_order_of_calls_is_a_failed_check():
         (
             "status",
             "completed",
-            ran("a", ["a", "c"], routes=[["a", "a"], ["a", "c"], ["c", "d"]], status="interrupted", interrupts=[1]),
+            ran("a", "b", ["a", "c"], routes=[["a", "b"], ["b", "a"], ["b", "c"], ["c", "d"]],
+                status="interrupted", interrupts=[1]),
             "expected completed, was interrupted: paused in a, asking: 1\n"
             "  answer under `human: {a: …}`, or in a turn with `resume`",
         ),
