@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import WorldError
+from harness.graph.around import Superstep
 from harness.graph.clock import PRECISION
 from harness.graph.effects import Effect, World
-from harness.graph.model import Graph, State
+from harness.graph.model import Edge, Graph, State
 from harness.graph.pauses import Pauses, Question, Replay
 from harness.graph.trace import Trace
 
@@ -78,6 +79,7 @@ class RunContext:
         self.paused: dict[str, Replay] = {}  # LangGraph task id → what the paused visit keeps
         self.questions: dict[str, Question] = {}  # interrupt id → what waits for an answer
         self.jumps: dict[str, str] = {}  # LangGraph task id → fallback node
+        self.superstep = Superstep()
 
     @property
     def world(self) -> World:
@@ -96,6 +98,19 @@ class RunContext:
     def new_id(self, prefix: str) -> str:
         """An id that comes from the seed."""
         return self.simulation.new_id(prefix)
+
+    def record_routes(self, edges: Sequence[Edge]) -> None:
+        """Put the transitions that are taken into the trace."""
+        self.superstep.routes += edges
+        for edge in edges:
+            self.simulation.trace.record(
+                "route",
+                self.now,
+                graph=self.prefix,
+                source=edge.source,
+                target=edge.target,
+                condition=edge.label,
+            )
 
     def effect_node(self, node: str) -> str:
         """What effects call a node of this graph: `outer/inner` in a nested one."""
@@ -155,6 +170,18 @@ class NodeContext:
         """The pauses of this visit."""
         return Pauses(self._replay or Replay(self.name))
 
+    @property
+    def failed_attempts(self) -> int:
+        """How many attempts of this visit failed, before it paused as well."""
+        return self.pauses.replay.failed_attempts
+
+    def attempt_failed(self) -> None:
+        """Tell that what this visit did so far failed, and that it may be done again from its start.
+
+        A node that is resumed must begin with the attempt that paused: `failed_attempts` says which it is.
+        """
+        self.pauses.attempt_failed()
+
     async def perform(self, effect: Effect) -> Any:
         """Have the world answer an effect; see `RunContext.perform`."""
         return await self.run.perform(effect, self.state, self.name)
@@ -206,6 +233,7 @@ class NodeContext:
         key: str = "",
         calls_as_self: bool = False,
         leaving: Callable[[State], Mapping[str, Any]] | None = None,
+        bounded: bool = False,
     ) -> Ending:
         """Run another graph as a part of this visit: when it pauses and nobody answers, this node pauses.
 
@@ -219,6 +247,7 @@ class NodeContext:
             key: tells nested runs apart that may come by here in another order when the node runs again.
             calls_as_self: its effects carry this node's name, as if this node made them.
             leaving: what this node leaves while it is paused, made from the nested run's state; see `pause`.
+            bounded: graphs are known not to nest for ever here, so that this one does not count.
 
         Raises:
             NestingError: graphs nest deeper than `harness.graph.nested.MAX_NESTING`.
@@ -226,4 +255,6 @@ class NodeContext:
         """
         from harness.graph.nested import run_inside
 
-        return await run_inside(self, graph, value, key=key, calls_as_self=calls_as_self, leaving=leaving)
+        return await run_inside(
+            self, graph, value, key=key, calls_as_self=calls_as_self, leaving=leaving, bounded=bounded
+        )

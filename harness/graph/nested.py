@@ -28,8 +28,9 @@ class NestingError(RunError):
 class Caller:
     """The node that a graph runs inside of.
 
-    `path` are the nodes that lead there (`outer/`), the first is `top`; `node` is what effects call it. With
-    `speaks`, the effects of the nested graph are told as its own.
+    `path` are the nodes that lead there (`outer/`), the first is `top`; `node` is what effects call it. `depth`
+    counts the graphs around it that might have no end. With `speaks`, the effects of the nested graph are told as
+    its own.
     """
 
     path: str
@@ -56,7 +57,14 @@ async def run_nested(ctx: NodeContext, graph: Graph, value: Any) -> Ending:
 
 
 async def run_inside(
-    ctx: NodeContext, graph: Graph, value: Any, *, key: str, calls_as_self: bool, leaving: Leaving | None
+    ctx: NodeContext,
+    graph: Graph,
+    value: Any,
+    *,
+    key: str,
+    calls_as_self: bool,
+    leaving: Leaving | None,
+    bounded: bool,
 ) -> Ending:
     """See `NodeContext.run_inside`."""
     pauses = ctx.pauses
@@ -64,7 +72,7 @@ async def run_inside(
     nested = pauses.replay.nested.get(place)
     if nested is None:
         with pauses.running():
-            conversation = await _prepared(ctx, graph, speaks=calls_as_self)
+            conversation = await _prepared(ctx, graph, speaks=calls_as_self, bounded=bounded)
             nested = Nested(conversation, await conversation.send(value))
         pauses.replay.nested[place] = nested
     else:
@@ -79,8 +87,11 @@ async def _answer(ctx: NodeContext, nested: Nested, place: Place, leaving: Leavi
     pauses, conversation = ctx.pauses, nested.conversation
     left = leaving(conversation.state) if leaving else None
     questions = dict(conversation.run.questions)
+    if all(question.around for question in questions.values()):
+        questions = dict([questions.popitem()])  # they ask nothing, so that one stands for all
     answers = [
-        await pauses.answer(place, question.value, left, asked=id_) for id_, question in questions.items()
+        await pauses.answer(place, question.value, left, asked=id_, around=question.around)
+        for id_, question in questions.items()
     ]
     with pauses.running():
         nested.ending = await conversation.resume(*answers)
@@ -89,7 +100,7 @@ async def _answer(ctx: NodeContext, nested: Nested, place: Place, leaving: Leavi
         del pauses.replay.answers[place, id_]
 
 
-async def _prepared(ctx: NodeContext, graph: Graph, *, speaks: bool) -> Conversation:
+async def _prepared(ctx: NodeContext, graph: Graph, *, speaks: bool, bounded: bool = False) -> Conversation:
     """A conversation with another graph, ready for its input."""
     above = ctx.run.caller
     caller = Caller(
@@ -97,7 +108,7 @@ async def _prepared(ctx: NodeContext, graph: Graph, *, speaks: bool) -> Conversa
         top=above.top if above else ctx.name,
         name=ctx.name,
         node=ctx.run.effect_node(ctx.name),
-        depth=above.depth + 1 if above else 1,
+        depth=(above.depth if above else 0) + (not bounded),
         speaks=speaks,
     )
     if caller.depth > MAX_NESTING:
