@@ -10,16 +10,24 @@ from importlib import import_module
 
 from benchmarks.measure import Figure
 
-BENCHMARKS = {"a": "five_nodes", "b": "conversation", "c": "suite", "d": "start_up", "e": "flow"}
+BENCHMARKS = {
+    "a": "five_nodes",
+    "b": "conversation",
+    "c": "suite",
+    "d": "start_up",
+    "e": "flow",
+    "f": "fan_out",
+}
 
 
 def main() -> int:
     """Run what was asked for; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     what = (
-        "a: five nodes, b: long conversations, c: 2,000 scenarios, d: start-up, e: Agent Spec (default: all)"
+        "a: five nodes, b: long conversations, c: 2,000 scenarios, d: start-up, e: Agent Spec, "
+        "f: a fan-out (default: all)"
     )
-    parser.add_argument("benchmarks", nargs="*", metavar="a|b|c|d|e", help=what)
+    parser.add_argument("benchmarks", nargs="*", metavar="a|b|c|d|e|f", help=what)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     given = parser.parse_args()
     unknown = [name for name in given.benchmarks if name not in BENCHMARKS]

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import operator
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.types import Send
 
 from benchmarks import scenarios
 
@@ -190,6 +192,51 @@ def run_chat(graph: Any, messages: Sequence[dict[str, str]], replies: Sequence[s
     """One run, in a loop of its own; the final state."""
     REPLIES.set(iter(replies))
     return _state_after(graph, {"messages": list(messages)})
+
+
+class Parcels(TypedDict, total=False):
+    """The state of the fan-out."""
+
+    count: int
+    parcels: list[int]
+    weights: Annotated[list[int], operator.add]
+    total: int
+
+
+def weight(parcel: int) -> int:
+    """What a parcel weighs."""
+    return parcel % 7 + 1
+
+
+def parcels() -> Any:
+    """manifests/parcels.yaml by hand."""
+
+    async def collect(state: Parcels) -> dict[str, Any]:
+        return {"parcels": list(range(state["count"]))}
+
+    async def weigh(item: dict[str, int]) -> dict[str, Any]:
+        return {"weights": [weight(item["parcel"])]}
+
+    async def add_up(state: Parcels) -> dict[str, Any]:
+        return {"total": sum(state["weights"])}
+
+    async def each_parcel(state: Parcels) -> list[Send]:
+        return [Send("weigh", {"parcel": parcel}) for parcel in state["parcels"]]
+
+    builder = StateGraph(Parcels)
+    nodes: dict[str, Any] = {"collect": collect, "weigh": weigh, "add_up": add_up}
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+    builder.add_edge(START, "collect")
+    builder.add_conditional_edges("collect", each_parcel, ["weigh"])
+    builder.add_edge("weigh", "add_up")
+    builder.add_edge("add_up", END)
+    return builder.compile()
+
+
+def run_parcels(graph: Any, count: int) -> dict[str, Any]:
+    """One run, in a loop of its own; the final state."""
+    return _state_after(graph, {"count": count})
 
 
 def _state_after(graph: Any, first: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,8 @@ QUESTION = {"email": "ada@example.com", "question": "Was I charged twice?"}
 KIND = "billing"
 CHARGES = 2
 
+PARCELS = 1000
+
 
 def triage(number: int) -> dict[str, Any]:
     """One scenario of the five-node graph: all five nodes run, and five things are checked."""
@@ -48,6 +50,19 @@ def charges() -> dict[str, Any]:
             "routes": [{"from": "choose", "to": "look_up"}],
             "call_counts": {"llm": 1, "tool": 1},
             "usage": {"llm_calls": 1},
+        },
+    }
+
+
+def parcels(handlers: str) -> dict[str, Any]:
+    """One scenario of the Yagra fan-out, with its handlers in this module."""
+    return {
+        "name": "parcels are weighed side by side",
+        "input": {"count": PARCELS},
+        "handlers": {name: f"{handlers}.{name}" for name in ("collect", "weigh", "add_up")},
+        "expect": {
+            "visits": {"collect": 1, "weigh": PARCELS, "add_up": 1},
+            "checks": [{"that": "latency.total == 1.0"}],
         },
     }
 

@@ -53,6 +53,7 @@ GROUP: Final = "harness.dialects"
 DIALECTS: Final[dict[str, Dialect]] = {
     "sherma": Dialect("sherma", "harness.dialects.sherma", "sherma agents (YAML + CEL, manifest version 1)"),
     "agentspec": Dialect("agentspec", "harness.dialects.agentspec", "Agent Spec configurations (25.4.1)"),
+    "yagra": Dialect("yagra", "harness.dialects.yagra", "Yagra workflows (YAML, LangGraph)"),
 }
 
 

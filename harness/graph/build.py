@@ -1,8 +1,8 @@
 """Graph to LangGraph: channels, then nodes, then edges, then `compile()`.
 
 The translation is made once a Graph and knows no dialect. What belongs to one run (its world, clock and
-trace) reaches the nodes as LangGraph's runtime context. LangGraph refuses some names of nodes, so it is given
-others, which nobody else sees.
+trace) reaches the nodes as LangGraph's runtime context. LangGraph refuses some names of nodes and fields, so it is
+given others, which nobody else sees.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.runtime import Runtime
+from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Send
 
+from harness.graph.around import current_edit
 from harness.graph.clock import PRECISION
 from harness.graph.context import NodeContext, RunContext
-from harness.graph.model import END, START, Channel, Dispatch, Edge, Graph, Node, Router, State
+from harness.graph.model import END, START, Dispatch, Edge, Graph, Node, Router, State
+from harness.graph.names import field_names
 from harness.graph.pauses import Question
 from harness.graph.plain import plain, told
 
@@ -31,7 +33,8 @@ Compiled = CompiledStateGraph[Any, Any, Any, Any]
 @lru_cache(maxsize=256)
 def build(graph: Graph) -> Compiled:
     """The LangGraph graph that runs `graph`, without a checkpointer. Made once for each graph."""
-    builder: Builder = StateGraph(_schema(graph.channels), context_schema=RunContext)
+    schema = dict if graph.open_state else _schema(graph)
+    builder: Builder = StateGraph(schema, context_schema=RunContext)
     names = _names(graph)
     for node in graph.nodes:
         builder.add_node(names[node.name], _step(node, graph))
@@ -40,7 +43,19 @@ def build(graph: Graph) -> Compiled:
     for node in graph.nodes:
         if node.name != START:
             _connect(builder, graph, node.name, names[node.name], targets)
-    return builder.compile()
+    return builder.compile(
+        interrupt_before=[names[node] for node in sorted(graph.pause_before)],
+        interrupt_after=[names[node] for node in sorted(graph.pause_after)],
+    )
+
+
+def paused_around(graph: Graph, ran: Sequence[str], follow: Sequence[str]) -> tuple[str, list[str]]:
+    """Before or after which nodes a run paused: `ran` did so last, LangGraph has said what is to `follow`."""
+    after = graph.pause_after.intersection(ran)
+    if after:
+        return "after", sorted(after)
+    names = {called: node for node, called in _names(graph).items()}
+    return "before", sorted(graph.pause_before.intersection(names[called] for called in follow))
 
 
 def _names(graph: Graph) -> dict[str, str]:
@@ -48,32 +63,37 @@ def _names(graph: Graph) -> dict[str, str]:
     return {name: f"{rank:06}" for rank, name in enumerate(sorted(node.name for node in graph.nodes))}
 
 
-def _schema(channels: Sequence[Channel]) -> Any:
+def _schema(graph: Graph) -> Any:
     """Native channels: LastValue for plain fields, BinaryOperatorAggregate for reduced ones.
 
     `Any` cannot be constructed, which is how LangGraph leaves a field absent until it is written.
     """
-    fields = {c.name: Annotated[Any, c.reducer] if c.reducer else Any for c in channels}
+    called = field_names(graph).called
+    fields = {called(c.name): Annotated[Any, c.reducer] if c.reducer else Any for c in graph.channels}
     return TypedDict("State", fields, total=False)  # type: ignore[operator]
 
 
-def _step(node: Node, graph: Graph) -> Callable[..., Awaitable[dict[str, Any]]]:
+def _step(node: Node, graph: Graph) -> Callable[..., Awaitable[Mapping[str, Any]]]:
     """A node as LangGraph calls it: visit, record, and hand on what was declared."""
-    declared = {channel.name for channel in graph.channels}
+    declared = None if graph.open_state else {channel.name for channel in graph.channels}
     # What is said of the start is not said of a node with that name.
     follows_all = node.name == START or follows_all_edges(graph, node.name)
     edges = graph.edges_from(node.name) if node.name != START else ()
+    fields = field_names(graph)
 
-    async def step(state: State, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
+    async def step(state: State, config: RunnableConfig, runtime: Runtime[Any]) -> Mapping[str, Any]:
         run: RunContext = runtime.context
+        state = fields.outside(state)
         task = _task(runtime)
         trace = run.simulation.trace
         started = run.now
         here = {"graph": run.prefix, "node": node.name}
         where = {**here, "step": config["metadata"]["langgraph_step"], "invocation": run.invocation}
         run.steps.setdefault(where["step"], []).append(node.name)
+        run.superstep.enter(where["step"], node.name)
         replay = run.paused.pop(task, None)
-        trace.record("node_start" if replay is None else "node_resume", started, **where)
+        anew = replay is None or replay.goes_on_inside
+        trace.record("node_start" if anew else "node_resume", started, **where)
         ctx = NodeContext(run, node.name, state, replay)
         try:
             run.simulation.must_go_on()
@@ -93,20 +113,27 @@ def _step(node: Node, graph: Graph) -> Callable[..., Awaitable[dict[str, Any]]]:
                 latency=latency,
             )
             raise
-        values = {key: value for key, value in update.values.items() if key in declared}
+        values = _declared(update.values, declared)
         latency = round(run.now - started, PRECISION)
         trace.record("node_end", run.now, **here, update=plain(values), latency=latency)
         if update.goto is not None:
             run.jumps[task] = update.goto
         elif follows_all:
-            record_routes(run, edges or (Edge(node.name, END),))
-        return values
+            run.record_routes(edges or (Edge(node.name, END),))
+        # LangGraph shows routers what a node returned beside the channels, and keeps the channels.
+        return fields.inside(values if graph.open_state or not update.aside else {**update.aside, **values})
 
     return step
 
 
+def _declared(values: Mapping[str, Any], declared: set[str] | None) -> dict[str, Any]:
+    if declared is None:
+        return dict(values)
+    return {key: value for key, value in values.items() if key in declared}
+
+
 def _record_pause(
-    ctx: NodeContext, task: str, interrupt: GraphInterrupt, started: float, declared: set[str]
+    ctx: NodeContext, task: str, interrupt: GraphInterrupt, started: float, declared: set[str] | None
 ) -> None:
     run, replay = ctx.run, ctx.pauses.replay
     pause = replay.pause
@@ -114,10 +141,10 @@ def _record_pause(
     values = [pause.value if pause is not None else item.value for item in interrupt.args[0]]
     run.paused[task] = replay
     for item, value in zip(interrupt.args[0], values, strict=True):
-        run.questions[item.id] = Question(replay, value)
+        run.questions[item.id] = Question(replay, value, around=pause is not None and pause.around)
     left: dict[str, Any] = {}
     if pause is not None and pause.leaving is not None:
-        left["update"] = plain({key: value for key, value in pause.leaving.items() if key in declared})
+        left["update"] = plain(_declared(pause.leaving, declared))
     run.simulation.trace.record(
         "node_pause",
         run.now,
@@ -158,20 +185,27 @@ def _choice(
 ) -> Callable[..., Awaitable[list[str | Send]]]:
     """Where to go from `source`: to the fallback if the node failed over, else where the router says."""
     fallbacks = {edge.target: edge for edge in graph.edges_from(source) if edge.on_error}
+    fields = field_names(graph)
 
-    async def choose(state: State, runtime: Runtime[Any]) -> list[str | Send]:
-        run: RunContext = runtime.context
-        jump = run.jumps.pop(_task(runtime), None)
+    async def choose(state: State) -> list[str | Send]:
+        edit = current_edit()
+        runtime: Runtime[Any] = get_runtime()
+        run: RunContext = runtime.context if edit is None else edit.run
+        jump = run.jumps.pop(_task(runtime), None) if edit is None else None
         chosen: Sequence[Edge | Dispatch]
         if jump is not None:
             chosen = [fallbacks[jump]]
         else:
             try:
-                chosen = await router(state, run) or [Edge(source, END)]
+                chosen = await router(fields.outside(state), run) or [Edge(source, END)]
             except Exception as error:
                 run.failure = run.failure or (error, source)
                 raise
-        record_routes(run, [item.edge if isinstance(item, Dispatch) else item for item in chosen])
+        taken = [item.edge if isinstance(item, Dispatch) else item for item in chosen]
+        if edit is not None:
+            edit.routes += taken
+        else:
+            run.record_routes(taken)
         return [
             Send(targets[item.edge.target], item.state)
             if isinstance(item, Dispatch)
@@ -180,19 +214,6 @@ def _choice(
         ]
 
     return choose
-
-
-def record_routes(run: RunContext, edges: Sequence[Edge]) -> None:
-    """Put the transitions that are taken into the trace."""
-    for edge in edges:
-        run.simulation.trace.record(
-            "route",
-            run.now,
-            graph=run.prefix,
-            source=edge.source,
-            target=edge.target,
-            condition=edge.label,
-        )
 
 
 def _task(runtime: Runtime[Any]) -> str:

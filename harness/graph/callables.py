@@ -16,7 +16,12 @@ async def call_with(target: Any, args: Mapping[str, Any]) -> Any:
 
     if isinstance(target, BaseTool):
         return await target.ainvoke(dict(args)) if _is_asynchronous(target) else target.invoke(dict(args))
-    result = target(**args)
+    return await call(target, **args)
+
+
+async def call(target: Any, *given: Any, **named: Any) -> Any:
+    """The result of a function, synchronous or not."""
+    result = target(*given, **named)
     return await result if inspect.isawaitable(result) else result
 
 

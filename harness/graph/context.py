@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.errors import WorldError
+from harness.graph.around import Superstep
 from harness.graph.clock import PRECISION
 from harness.graph.effects import Effect, World
-from harness.graph.model import Graph, State
+from harness.graph.model import Edge, Graph, State
 from harness.graph.pauses import Pauses, Question, Replay
 from harness.graph.trace import Trace
 
@@ -81,6 +82,7 @@ class RunContext:
         self.questions: dict[str, Question] = {}  # interrupt id → what waits for an answer
         self.jumps: dict[str, str] = {}  # LangGraph task id → fallback node
         self.steps: dict[int, list[str]] = {}  # superstep of this invocation → its nodes
+        self.superstep = Superstep()
 
     @property
     def world(self) -> World:
@@ -99,6 +101,19 @@ class RunContext:
     def new_id(self, prefix: str) -> str:
         """An id that comes from the seed."""
         return self.simulation.new_id(prefix)
+
+    def record_routes(self, edges: Sequence[Edge]) -> None:
+        """Put the transitions that are taken into the trace."""
+        self.superstep.routes += edges
+        for edge in edges:
+            self.simulation.trace.record(
+                "route",
+                self.now,
+                graph=self.prefix,
+                source=edge.source,
+                target=edge.target,
+                condition=edge.label,
+            )
 
     def effect_node(self, node: str) -> str:
         """What effects call a node of this graph: `outer/inner` in a nested one."""
@@ -157,6 +172,18 @@ class NodeContext:
     def pauses(self) -> Pauses:
         """The pauses of this visit."""
         return Pauses(self._replay or Replay(self.name))
+
+    @property
+    def failed_attempts(self) -> int:
+        """How many attempts of this visit failed, before it paused as well."""
+        return self.pauses.replay.failed_attempts
+
+    def attempt_failed(self) -> None:
+        """Tell that what this visit did so far failed, and that it may be done again from its start.
+
+        A node that is resumed must begin with the attempt that paused: `failed_attempts` says which it is.
+        """
+        self.pauses.attempt_failed()
 
     async def perform(self, effect: Effect) -> Any:
         """Have the world answer an effect; see `RunContext.perform`."""

@@ -12,6 +12,8 @@ from json import dumps
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from harness.graph.callables import call_with
+
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
@@ -45,6 +47,10 @@ class Effect:
     def recorded(self) -> dict[str, Any]:
         """The request as it stands in the trace."""
         return {"args": self.args}
+
+    async def ask(self, target: Any) -> Any:
+        """The answer of a callable that the world has in place of the real thing."""
+        return await call_with(target, self.args)
 
 
 @dataclass(frozen=True)
@@ -276,9 +282,17 @@ class ScriptCall(Effect):
 
 @dataclass(frozen=True, kw_only=True)
 class HandlerCall(Effect):
-    """A registered Python handler, by name; `args` is what the node was given."""
+    """A registered Python handler, by name; `args` is what the node was given.
+
+    `convention` is how the dialect calls one; without it, with `args` by name.
+    """
 
     kind: ClassVar[str] = "handler"
+
+    convention: Callable[[Any], Awaitable[Any]] | None = None
+
+    async def ask(self, target: Any) -> Any:
+        return await (super().ask(target) if self.convention is None else self.convention(target))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,10 +25,15 @@ Reducer = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class Update:
-    """What a node leaves: values for channels, and, when it failed over, the node to go on with instead."""
+    """What a node leaves: values for channels, and, when it failed over, the node to go on with instead.
+
+    `aside` is what only the router after this node sees, beside the state; it is not kept. With an open state
+    there is nothing beside it, and `aside` is not looked at.
+    """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     goto: str | None = None
+    aside: Mapping[str, Any] = field(default_factory=dict)
 
 
 NodeFunction = Callable[[State, "NodeContext"], Awaitable[Update]]
@@ -117,13 +122,16 @@ class Lifecycle:
     2. `accept` turns each input into a state update; what it raises fails the run before any node. An input
        that has a method `recorded()` stands in the trace as what that gives, as effects do.
     3. `answer` turns each reply to an interrupt into the value the paused node receives.
-    4. `rescue` sees an error that ended the run and gives back the error to report, or None to swallow it.
-    5. `finish` makes the output from the final state; what it raises fails the run after its nodes.
+    4. `edit` turns what a run that paused around a node is resumed with into an update of its state. Keys that
+       are no channels are seen by the router that is asked again, and not kept.
+    5. `rescue` sees an error that ended the run and gives back the error to report, or None to swallow it.
+    6. `finish` makes the output from the final state; what it raises fails the run after its nodes.
     """
 
     prepare: Callable[[RunContext], Awaitable[None]] = _nothing
     accept: Callable[[Any, RunContext], Awaitable[Mapping[str, Any]]] = _as_it_is
     answer: Callable[[Any, RunContext], Awaitable[Any]] = _as_it_is
+    edit: Callable[[Any, RunContext], Awaitable[Mapping[str, Any]]] = _as_it_is
     rescue: Callable[[Exception, RunContext], Awaitable[Exception | None]] = _not_rescued
     finish: Callable[[State, RunContext], Awaitable[Any]] = _as_it_is
 
@@ -135,6 +143,15 @@ class Graph:
     `recursion_limit` is in supersteps for one invocation. `warnings` were raised at load. A graph that never
     pauses (`may_pause` False) runs a single input without checkpoints. `data_edges` makes the data edges, of
     which there may be very many.
+
+    The state of a graph with `open_state` is one mapping of any keys, and it has no channels: what a node returns,
+    and each input, is the whole new state, and two nodes of one superstep cannot both return one.
+
+    A run pauses before the nodes of `pause_before` start and after the superstep of those of `pause_after`, if
+    anything follows; nobody is asked anything (see `Conversation.resume`).
+
+    With `inside_is_own`, graphs that run inside its nodes are parts of the same agent: what their nodes took is told
+    beside what its own took.
     """
 
     name: str
@@ -148,6 +165,15 @@ class Graph:
     may_pause: bool = True
     warnings: tuple[Problem, ...] = ()
     data_edges: Callable[[], Sequence[DataEdge]] = tuple
+    open_state: bool = False
+    pause_before: frozenset[str] = frozenset()
+    pause_after: frozenset[str] = frozenset()
+    inside_is_own: bool = False
+
+    @property
+    def pauses_around(self) -> bool:
+        """Whether runs pause before or after some of its nodes."""
+        return bool(self.pause_before or self.pause_after)
 
     def edges_from(self, source: str) -> tuple[Edge, ...]:
         """The edges that leave a node, in the order they were declared."""

@@ -16,13 +16,13 @@ from harness.graph.run import Conversation, Ending
 MAX_CALLS = 10
 
 # What a manifest nests comes to an end by itself; here Python's stack would come to its own.
-MAX_INSIDE = 50
+MAX_INSIDE = 100
 
 Leaving = Callable[[State], Mapping[str, Any]]
 
 
 class NestingError(RunError):
-    """Graphs nested too deep: agents that call each other in a circle, or more than 50 graphs in each other."""
+    """Graphs nested too deep: agents that call each other in a circle, or too many graphs in each other."""
 
     code = "nesting"
 
@@ -66,7 +66,13 @@ async def run_nested(ctx: NodeContext, graph: Graph, value: Any) -> Ending:
 
 
 async def run_inside(
-    ctx: NodeContext, graph: Graph, value: Any, *, key: str, calls_as_self: bool, leaving: Leaving | None
+    ctx: NodeContext,
+    graph: Graph,
+    value: Any,
+    *,
+    key: str,
+    calls_as_self: bool,
+    leaving: Leaving | None,
 ) -> Ending:
     """See `NodeContext.run_inside`."""
     pauses = ctx.pauses
@@ -94,8 +100,11 @@ async def _answer(ctx: NodeContext, nested: Nested, place: Place, leaving: Leavi
     pauses, conversation = ctx.pauses, nested.conversation
     left = leaving(conversation.state) if leaving else None
     questions = dict(conversation.run.questions)
+    if all(question.around for question in questions.values()):
+        questions = dict([questions.popitem()])  # they ask nothing, so that one stands for all
     answers = [
-        await pauses.answer(place, question.value, left, asked=id_) for id_, question in questions.items()
+        await pauses.answer(place, question.value, left, asked=id_, around=question.around)
+        for id_, question in questions.items()
     ]
     with pauses.running():
         nested.ending = await conversation.resume(*answers)

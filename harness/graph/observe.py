@@ -40,7 +40,18 @@ def visits(events: Sequence[Event]) -> dict[str, int]:
 
 def routes(events: Sequence[Event]) -> list[list[str]]:
     """The transitions taken, in order, as [from, to]; `__start__` and `__end__` included."""
-    return [[event["source"], event["target"]] for event in _top(events, "route")]
+    return [[event["source"], event["target"]] for event in _taken(events)]
+
+
+def _taken(events: Iterable[Event]) -> list[Event]:
+    """The routes but for those that an edit of the state put others in place of."""
+    taken: list[Event] = []
+    for event in _top(events, "route", "reroute"):
+        if event["event"] == "route":
+            taken.append(event)
+        else:
+            del taken[-event["instead_of"] :]
+    return taken
 
 
 def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
@@ -63,24 +74,35 @@ def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
     return found
 
 
-def latency(events: Sequence[Event], began: float, ended: float) -> dict[str, Any]:
-    """{total, nodes}: from `began` to `ended`, and by node summed over its visits, unfinished ones too."""
-    nodes: dict[str, float] = {}
-    running: dict[str, list[float]] = {}
-    for event in _top(events, "node_start", "node_resume", *ENDS_OF_VISITS):
-        name = event["node"]
-        if event["event"] in ENDS_OF_VISITS:
-            running[name].pop()
-            nodes[name] = nodes.get(name, 0.0) + event["latency"]
-        else:
-            running.setdefault(name, []).append(event["at"])
-    for name, starts in running.items():
-        for start in starts:
-            nodes[name] = nodes.get(name, 0.0) + ended - start
+def latency(events: Sequence[Event], began: float, ended: float, *, inside: bool = False) -> dict[str, Any]:
+    """{total, nodes}: from `began` to `ended`, and by node summed over its visits, unfinished ones too.
+
+    With `inside`, the nodes of graphs inside have theirs too, by their own names, where the top graph has none so
+    called.
+    """
+    nodes = _seconds([event for event in events if event.get("graph") == ""], ended)
+    if inside:
+        nodes = {**_seconds([event for event in events if event.get("graph")], ended), **nodes}
     return {
         "total": round(ended - began, PRECISION),
         "nodes": {name: round(seconds, PRECISION) for name, seconds in nodes.items()},
     }
+
+
+def _seconds(events: Iterable[Event], ended: float) -> dict[str, float]:
+    """What the visits of each node took."""
+    nodes: dict[str, float] = {}
+    running: dict[tuple[str, str], list[float]] = {}
+    for event in events:
+        if event["event"] in ENDS_OF_VISITS:
+            running[event["graph"], event["node"]].pop()
+            nodes[event["node"]] = nodes.get(event["node"], 0.0) + event["latency"]
+        elif event["event"] in ("node_start", "node_resume"):
+            running.setdefault((event["graph"], event["node"]), []).append(event["at"])
+    for (_, name), starts in running.items():
+        for start in starts:
+            nodes[name] = nodes.get(name, 0.0) + ended - start
+    return nodes
 
 
 def usage(events: Sequence[Event]) -> dict[str, Any]:
@@ -107,12 +129,14 @@ def usage(events: Sequence[Event]) -> dict[str, Any]:
 
 
 def interrupts(events: Sequence[Event]) -> list[Any]:
-    """The values the run paused with, in order; the node's name where a pause carries none."""
-    return [
-        event["node"] if value is None else value
-        for event in _top(events, "node_pause")
-        for value in event["values"]
-    ]
+    """The values the run paused with, in order; the nodes' names where a pause carries none."""
+    found: list[Any] = []
+    for event in _top(events, "node_pause", "pause"):
+        if event["event"] == "pause":
+            found += event["nodes"]
+        else:
+            found += [event["node"] if value is None else value for value in event["values"]]
+    return found
 
 
 def warnings(events: Sequence[Event]) -> list[str]:
@@ -122,7 +146,7 @@ def warnings(events: Sequence[Event]) -> list[str]:
 
 def coverage(events: Sequence[Event]) -> dict[str, Any]:
     """{nodes, edges, branches} taken, each once, sorted."""
-    taken = {(event["source"], event["target"], event["condition"]) for event in _top(events, "route")}
+    taken = {(event["source"], event["target"], event["condition"]) for event in _taken(events)}
     return {
         "nodes": sorted(visits(events)),
         "edges": sorted([list(edge) for edge in {(source, target) for source, target, _ in taken}]),

@@ -29,19 +29,24 @@ class Place(NamedTuple):
 
 @dataclass
 class Pause:
-    """A pause without an answer. `asked` tells those of one nested run apart."""
+    """A pause without an answer. `asked` tells those of one nested run apart.
+
+    One that is `around` nodes of a nested graph asks nothing.
+    """
 
     place: Place
     asked: str
     value: Any
     leaving: Mapping[str, Any] | None
+    around: bool
 
 
 @dataclass
 class Replay:
     """What a paused visit keeps until its node runs again.
 
-    `kept` is what it made only once, by key (`NodeContext.once`); `pause` is the one it stopped at.
+    `kept` is what it made only once, by key (`NodeContext.once`); `pause` is the one it stopped at. `answers`,
+    `nested` and `kept` are of the attempt that paused.
     """
 
     node: str
@@ -49,14 +54,25 @@ class Replay:
     nested: dict[Place, Nested] = field(default_factory=dict)
     kept: dict[str, Any] = field(default_factory=dict)
     pause: Pause | None = None
+    failed_attempts: int = 0
+
+    @property
+    def goes_on_inside(self) -> bool:
+        """Whether the node was resumed after a pause around nodes of a graph that runs inside it."""
+        pause = self.pause
+        return pause is not None and pause.around and (pause.place, pause.asked) in self.answers
 
 
 @dataclass
 class Question:
-    """A pause of a graph that waits for an answer; `replay` is that of the visit it belongs to."""
+    """A pause of a graph that waits for an answer; `replay` is that of the visit it belongs to.
+
+    One that is `around` nodes, of this graph or inside its node, asks nothing and waits until the run goes on.
+    """
 
     replay: Replay
     value: Any
+    around: bool = False
 
     @property
     def node(self) -> str:
@@ -67,7 +83,7 @@ class Question:
         """Keep the answer for when the node runs again."""
         pause = self.replay.pause
         if pause is not None:
-            self.replay.answers[pause.place, pause.asked] = answer
+            self.replay.answers[pause.place, pause.asked] = None if self.around else answer
 
 
 _making: ContextVar[Pauses | None] = ContextVar("_making", default=None)
@@ -94,7 +110,12 @@ class Pauses:
         return place
 
     async def answer(
-        self, place: Place, value: Any, leaving: Mapping[str, Any] | None = None, asked: str = ""
+        self,
+        place: Place,
+        value: Any,
+        leaving: Mapping[str, Any] | None = None,
+        asked: str = "",
+        around: bool = False,
     ) -> Any:
         """The answer to a pause. Without one the visit stops, once no nested graph is running any more.
 
@@ -103,7 +124,7 @@ class Pauses:
         if (place, asked) in self.replay.answers:
             self.skip(1)
             return self.replay.answers[place, asked]
-        self._waiting[place] = Pause(place, asked, value, leaving)
+        self._waiting[place] = Pause(place, asked, value, leaving, around)
         if self.replay.nested:
             await asyncio.sleep(0)  # those that were started together with this one set out first
         while self._running:
@@ -122,6 +143,15 @@ class Pauses:
                 _making.reset(token)
         made: T = kept[key]
         return made
+
+    def attempt_failed(self) -> None:
+        """Forget the answers and nested runs of an attempt of the visit that failed; another may follow."""
+        self.replay.failed_attempts += 1
+        self.replay.answers.clear()
+        self.replay.nested.clear()
+        self.replay.kept.clear()
+        self._times.clear()
+        self._waiting.clear()
 
     def skip(self, answered: int) -> None:
         """Pass pauses that have answers. LangGraph counts them, for code that calls `interrupt` by itself."""

@@ -11,17 +11,21 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from langchain_core.runnables import RunnableConfig
+from langgraph.errors import InvalidUpdateError
 from langgraph.types import Command
 from langsmith import tracing_context
 
 from harness.errors import RunError, WorldError
-from harness.graph.build import build, follows_all_edges, record_routes
+from harness.graph.around import AROUND, NotAnEdit, editing
+from harness.graph.build import build, follows_all_edges, paused_around
 from harness.graph.checkpoints import Checkpoints
 from harness.graph.context import RunContext, Simulation
 from harness.graph.effects import HumanCall
 from harness.graph.endless import in_own_words
 from harness.graph.model import START, Graph
-from harness.graph.pauses import Question
+from harness.graph.names import field_names
+from harness.graph.pauses import Question, Replay
 from harness.graph.plain import plain, told
 
 if TYPE_CHECKING:
@@ -68,8 +72,10 @@ class Conversation:
         self.state: Mapping[str, Any] = {}
         self._reached: Mapping[str, Any] = {}  # the state without what paused nodes leave
         self._compiled = build(graph)
+        self._fields = field_names(graph)
+        self._thread: RunnableConfig = {"configurable": {"thread_id": self.run.thread_id}}
         self._how: dict[str, Any] = {"stream_mode": "values"}
-        if graph.may_pause or not single:
+        if graph.may_pause or graph.pauses_around or not single:
             self._compiled = self._compiled.copy({"checkpointer": Checkpoints()})
             self._how["durability"] = "exit"
         self._started = False
@@ -90,7 +96,12 @@ class Conversation:
         return self._recorded(await self._send(value, ask=ask))
 
     async def resume(self, *values: Any, ask: bool = True) -> Ending:
-        """Answer the pending pauses and go on: one value answers all of them, else each has its own, in order."""
+        """Answer the pending pauses and go on: one value answers all of them, else each has its own, in order.
+
+        Pauses around nodes ask nothing. When there are no others, None or an empty mapping goes on, and a mapping
+        first edits the state of this graph (`Lifecycle.edit`): as the last node that ran would write it, whose
+        router is asked again. A node in which a nested graph paused then starts anew.
+        """
         return self._recorded(await self._resume(values, ask=ask))
 
     def _recorded(self, ending: Ending) -> Ending:
@@ -116,12 +127,13 @@ class Conversation:
         except Exception as error:
             return await self._failed(error, None)
         self.run.paused.clear()
+        self.run.superstep.enter(None)
         if not self._started:
             update = self._begun_with(update)
             self._started = True
         if follows_all_edges(self.graph, START):
-            record_routes(self.run, self.graph.edges_from(START))
-        return await self._until_end(dict(update), ask=ask)
+            self.run.record_routes(self.graph.edges_from(START))
+        return await self._until_end(self._fields.inside(dict(update)), ask=ask)
 
     async def _resume(self, values: Sequence[Any], *, ask: bool) -> Ending:
         run, questions = self.run, self.run.questions
@@ -129,19 +141,52 @@ class Conversation:
             run.simulation.trace.record("resume", run.now, graph=run.prefix, value=plain(value))
         if not questions:
             return await self._failed(NotInterrupted("nothing to resume: the run is not interrupted"), None)
+        run.failure = None
         try:
-            answers = [await self.graph.lifecycle.answer(value, run) for value in values]
+            if all(question.around for question in questions.values()):
+                given = await self._go_on(values[0] if values else None)
+            else:
+                answers = [await self.graph.lifecycle.answer(value, run) for value in values]
+                if len(answers) == 1:
+                    answers *= len(questions)
+                given = self._taken(dict(zip(questions, answers, strict=True)))
         except Exception as error:
-            return await self._failed(error, None)
-        if len(answers) == 1:
-            answers *= len(questions)
-        return await self._until_end(self._taken(dict(zip(questions, answers, strict=True))), ask=ask)
+            return await self._failed(error, run.failure[1] if run.failure else None)
+        return await self._until_end(given, ask=ask)
 
-    def _taken(self, answers: Mapping[str, Any]) -> Command[Any]:
+    async def _go_on(self, value: Any) -> Command[Any] | None:
+        """What makes LangGraph go on after pauses around nodes. A value edits the state first."""
+        if value is None or value == {}:
+            return self._taken(dict.fromkeys(self.run.questions))
+        update = await self.graph.lifecycle.edit(value, self.run)
+        if not isinstance(update, Mapping):
+            nodes = ", ".join(question.node for question in self.run.questions.values())
+            raise NotAnEdit(
+                f"the run is paused around {nodes}, where nothing is asked: expected {{}} to go on, or a mapping "
+                f"that edits the state, found {update!r}"
+            )
+        await self._edit(dict(update))
+        return None
+
+    async def _edit(self, update: dict[str, Any]) -> None:
+        run = self.run
+        try:
+            with _untraced(), editing(run):
+                await self._compiled.aupdate_state(self._thread, self._fields.inside(update))
+        except InvalidUpdateError:
+            if run.failure is not None:  # a router's
+                raise
+            raise InvalidUpdateError(
+                "Ambiguous update: an edit counts as the writing of the last node that ran, but several ran side "
+                "by side; go on without values"
+            ) from None
+        run.paused.clear()
+
+    def _taken(self, answers: Mapping[str, Any]) -> Command[Any] | None:
         """What makes LangGraph go on, with the answers kept for the nodes that asked."""
         for pause, answer in answers.items():
             self.run.questions[pause].take(answer)
-        return Command(resume=answers)
+        return None if AROUND in answers else Command(resume=answers)
 
     def _begun_with(self, update: Mapping[str, Any]) -> dict[str, Any]:
         """The state a thread starts with: defaults, and the first input on top."""
@@ -151,6 +196,8 @@ class Conversation:
         return state
 
     def _merged(self, state: Mapping[str, Any], update: Mapping[str, Any]) -> dict[str, Any]:
+        if self.graph.open_state:
+            return dict(update)
         merged = dict(state)
         for channel in self.graph.channels:
             if channel.name in update:
@@ -185,16 +232,17 @@ class Conversation:
             given = self._taken(answers)
 
     async def _ask(self) -> dict[str, Any] | None:
-        """The people's answers to all pending questions, or None when one of them has none."""
-        calls = {pause: self._call(question) for pause, question in self.run.questions.items()}
-        if not self.run.world.has_answers(list(calls.values()), self.state):
+        """The people's answers to all pending questions, or None when one of them has none, or nothing is asked."""
+        questions = {id_: question for id_, question in self.run.questions.items() if not question.around}
+        calls = {pause: self._call(question) for pause, question in questions.items()}
+        if not calls or not self.run.world.has_answers(list(calls.values()), self.state):
             return None
         answers: dict[str, Any] = {}
         for pause, call in calls.items():
             try:
-                reply = await self.run.perform(call, self.state, self.run.questions[pause].node)
+                reply = await self.run.perform(call, self.state, questions[pause].node)
             except Exception as error:
-                self.run.failure = (error, self.run.questions[pause].node)
+                self.run.failure = (error, questions[pause].node)
                 raise
             answers[pause] = await self.graph.lifecycle.answer(reply, self.run)
         return answers
@@ -213,14 +261,14 @@ class Conversation:
         run.steps.clear()
         run.failure = None
         config: Any = {
-            "configurable": {"thread_id": run.thread_id},
+            **self._thread,
             "recursion_limit": run.recursion_limit,
         }
         try:
             with _untraced():
                 async for state in self._compiled.astream(given, config, context=run, **self._how):
                     state.pop("__interrupt__", None)
-                    self.state = self._reached = state
+                    self.state = self._reached = self._fields.outside(state)
         except Exception as raised:
             # Of nodes that fail side by side, LangGraph raises any; the first is the one to tell.
             error, node = run.failure or (in_own_words(raised, run), None)
@@ -228,10 +276,25 @@ class Conversation:
         if run.simulation.unanswerable is not None:
             # Something in between caught the error; it ends the run all the same.
             return await self._failed(run.simulation.unanswerable, None)
+        if self.graph.pauses_around and not run.questions:
+            await self._pause_around()
         if run.questions:
             self.state = self._with_what_is_left()
             return Ending("interrupted", self.state)
         return await self._completed()
+
+    async def _pause_around(self) -> None:
+        """Note that LangGraph stopped before or after nodes, if it did.
+
+        After an end there is a pause inside another graph only, which goes on behind it.
+        """
+        run = self.run
+        follow = (await self._compiled.aget_state(self._thread)).next
+        if not follow and (run.caller is None or not run.superstep.ends_before(self.graph.pause_after)):
+            return
+        when, nodes = paused_around(self.graph, run.superstep.nodes, follow)
+        run.questions[AROUND] = Question(Replay(", ".join(nodes)), None, around=True)
+        run.simulation.trace.record("pause", run.now, graph=run.prefix, when=when, nodes=nodes)
 
     async def _completed(self) -> Ending:
         try:

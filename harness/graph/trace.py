@@ -5,14 +5,16 @@ Events are mappings with `event` and `at` (virtual seconds since the run began):
     node_start   node, step, invocation       node_resume  node, step, invocation
     node_pause   node, values, latency        node_end     node, update, latency
     node_error   node, type, message          route        source, target, condition
+    pause        when, nodes                  reroute      instead_of
     call         call, kind, name, node, …    answer       call, ok, latency, value | error
     input        value                        resume       value
     end          status, output, error, node  warning      text
 
-Node and route events also say `graph`: "" for the top graph, the path of nodes that leads to it (`outer/`)
-for a nested one; the `node` of a call is its full path. What a paused node leaves until it is resumed is the
-`update` of its node_pause. `call` numbers the effects. The request of a model call keeps its messages by
-reference, and they are rendered when the trace is.
+Node, route and pause events also say `graph`: "" for the top graph, the path of nodes that leads to it
+(`outer/`) for a nested one; the `node` of a call is its full path. What a paused node leaves until it is resumed
+is the `update` of its node_pause. A pause is one before or after `nodes`; a reroute says that an edit of the
+state voids the last routes, as many as `instead_of`. `call` numbers the effects. The request of a model call
+keeps its messages by reference, and they are rendered when the trace is.
 """
 
 from __future__ import annotations

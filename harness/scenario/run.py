@@ -223,7 +223,7 @@ class _Play:
             error=_error(ending.error, ending.node, self.graph) if ending and ending.error else None,
             interrupts=observe.interrupts(events),
             warnings=observe.warnings(events),
-            latency=observe.latency(events, began, now),
+            latency=observe.latency(events, began, now, inside=self.graph.inside_is_own),
             usage=observe.usage(events),
             calls=observe.calls(events),
         )

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UnscriptedCall, WorldError
-from harness.graph.callables import call_with
 from harness.graph.effects import Answer, Effect, LLMCall, MCPCall, MCPEndpoint, ToolCall, ToolSpec
 from harness.graph.messages import message_text
 from harness.graph.model import State
@@ -51,6 +50,7 @@ class ScriptedWorld:
         self._faults = Faults(spec.faults, seed)
         self._lists = {kind: StubList(getattr(spec, kind), kind) for kind in LIST_KINDS}
         self._entries: dict[tuple[str, str], list[Layer]] = {}
+        self._imported: dict[str, Any] = {}
         self._mcp = MCPServers()
         self._add_entries(spec)
 
@@ -152,14 +152,16 @@ class ScriptedWorld:
     def _real(self, layer: str | bool, effect: Effect) -> Callable[[], Awaitable[Any]] | None:
         if not isinstance(layer, str):
             return effect.real
-        try:
-            target = import_object(layer, self._folders)
-        except ImportProblem as error:
-            # The scenario's own mistake: no node may take it for a failure of its tool.
-            raise WorldError(f"`{effect.name}` cannot be real: {error}") from None
+        if layer not in self._imported:
+            try:
+                self._imported[layer] = import_object(layer, self._folders)
+            except ImportProblem as error:
+                # The scenario's own mistake: no node may take it for a failure of its tool.
+                raise WorldError(f"`{effect.name}` cannot be real: {error}") from None
+        target = self._imported[layer]
 
         async def call() -> Any:
-            return await call_with(target, effect.args)
+            return await effect.ask(target)
 
         return call
 
@@ -172,8 +174,8 @@ class ScriptedWorld:
             text = f"`{told}: real` names no function, and the manifest has none: write `{told}: "
             return text + ("package.module.function`" if key in ("tools", "handlers") else "{return: …}`")
         names = [name for kind, name in self._entries if kind == effect.kind]
-        near = did_you_mean(effect.name, names) if names and effect.name not in names else ""
-        return f"add `{effect.name}` under `{key}:`" + (f" ({near})" if near else "")
+        about = "" if effect.name in names else _known(effect.name, names)
+        return f"add `{effect.name}` under `{key}:`" + (f" ({about})" if about else "")
 
     async def mcp_tools(self, endpoint: MCPEndpoint) -> Sequence[ToolSpec]:
         """The tools of an MCP server; connects on first use.
@@ -194,6 +196,12 @@ class ScriptedWorld:
     async def close(self) -> None:
         """Close the MCP sessions, from any task."""
         await self._mcp.close()
+
+
+def _known(name: str, names: Sequence[str]) -> str:
+    """The name that may be meant, and all there are."""
+    hint = did_you_mean(name, names)
+    return f"{hint} known: {', '.join(names)}" if hint.startswith("did") else hint
 
 
 async def _really(real: Callable[[], Awaitable[Any]]) -> Answer:

@@ -1,10 +1,11 @@
-"""Tools the agents of the tutorial may call."""
+"""Tools the agents of the tutorial may call, and handlers of its Yagra workflow."""
 
 CHARGES = {
     "ada@example.com": [{"day": "2026-03-01", "amount": 20.0}, {"day": "2026-03-01", "amount": 20.0}],
     "bob@example.com": [{"day": "2026-03-02", "amount": 5.0}],
 }
 PARCELS = {"B2": ["P1", "P2", "P3"]}
+PIECES = {"C3": ["bowl", "jug", "vase"]}
 
 
 def find_charges(email: str) -> list:
@@ -15,3 +16,19 @@ def find_charges(email: str) -> list:
 def parcels_of(order: str) -> list:
     """The parcels an order was sent in."""
     return PARCELS.get(order, [])
+
+
+def unpack(state: dict) -> dict:
+    """The pieces of an order that came back."""
+    return {"pieces": PIECES.get(state["order"], [])}
+
+
+def add_up(state: dict, params: dict) -> dict:
+    """The refund: what the pieces are worth, less the cost of handling."""
+    # A node writes its whole state back. To leave `worth` out would append the list to itself.
+    return {"refund": sum(state["worth"]) - params["handling"], "worth": []}
+
+
+def pay(state: dict) -> dict:
+    """Pay the refund, and say so."""
+    return {"reply": f"We have sent you {state['refund']:.2f}."}

@@ -170,7 +170,7 @@ def tower(levels, top):
     return top if not levels else around(runs(tower(levels - 1, top)))
 
 
-@pytest.mark.parametrize("levels", [40, 50])
+@pytest.mark.parametrize("levels", [40, 100])
 def test_graphs_may_be_nested_many_levels_deep(levels):
     endings, trace = talk(tower(levels, survey("a?", "b?")), "A", "B")
     assert statuses(endings) == ["interrupted", "interrupted", "completed"]
@@ -179,11 +179,11 @@ def test_graphs_may_be_nested_many_levels_deep(levels):
 
 
 def test_graphs_nested_deeper_than_that_are_refused():
-    ending, _ = send(tower(51, survey()), world=TOOL)
+    ending, _ = send(tower(101, survey()), world=TOOL)
     assert ending.error.code == "nesting"
     assert (
         str(ending.error)
-        == f"graphs run inside each other more than 50 levels deep: {'outer/' * 51}{survey().name}"
+        == f"graphs run inside each other more than 100 levels deep: {'outer/' * 101}{survey().name}"
     )
 
 

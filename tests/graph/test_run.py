@@ -67,6 +67,21 @@ def test_a_router_chooses_and_a_choice_of_nothing_ends():
     assert ending.status == "completed"
 
 
+def test_what_is_aside_reaches_the_router_and_is_not_kept():
+    async def by_label(state, run):
+        return [edge for edge in edges if edge.condition == state["label"]]
+
+    async def labels(state, ctx):
+        return Update({"log": ["a"]}, aside={"label": "right"})
+
+    edges = [Edge("a", "b", "left"), Edge("a", "c", "right")]
+    nodes = {"a": labels, "b": writes(), "c": writes(log=lambda state: [sorted(state)])}
+    built = graph(nodes, [(START, "a"), *edges], [ADDED], routers={"a": by_label})
+    ending, trace = send(built)
+    assert observe.path(trace.events) == ["a", "c"]
+    assert ending.state == {"log": ["a", ["log"]]}
+
+
 def test_fan_out_gives_each_copy_a_state_of_its_own():
     async def scatter(state, run):
         return [Dispatch(edge, {"n": item}) for item in (1, 2, 3)]
@@ -259,6 +274,7 @@ def test_a_nested_graph_shares_world_and_clock_but_not_the_path():
     assert observe.path(trace.events) == ["outer"]
     assert [call["node"] for call in observe.calls(trace.events)] == ["outer/deep"]
     assert observe.latency(trace.events, 0.0, 2.0)["nodes"] == {"outer": 2.0}
+    assert observe.latency(trace.events, 0.0, 2.0, inside=True)["nodes"] == {"outer": 2.0, "deep": 2.0}
 
 
 def test_graphs_that_nest_for_ever_are_stopped():

@@ -1,0 +1,1 @@
+"""Front end for Yagra workflows (LangGraph graphs written in YAML)."""

@@ -1,0 +1,174 @@
+"""What a Yagra workflow may say, in the order of its documentation ("Workflow YAML Reference").
+
+Keys the document does not know are refused everywhere but in `params`. What needs more than one part of the
+document to be judged is in `rules`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from harness.source.document import Document
+from harness.source.models import Mistake, mistaken
+from harness.source.suggest import did_you_mean
+
+FIELD_TYPES: Final = ("str", "int", "float", "bool", "list", "dict", "messages")
+REDUCERS: Final = ("add",)
+REDUCIBLE: Final = ("list", "messages")
+SUBGRAPH: Final = "subgraph"
+NEXT: Final = "__next__"
+"""The key of the state that holds the label of the branch to take."""
+ERROR: Final = "__error__"
+"""The key of the state that holds the text of the error a fallback is for."""
+
+
+class Section(BaseModel):
+    """A part of a workflow."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class StateField(Section):
+    """spec: "State Schema". Types are told to people: no value is checked against them."""
+
+    model_config = ConfigDict(title="a state field")
+
+    type: str
+    reducer: str | None = None
+
+    @model_validator(mode="after")
+    def _known(self) -> StateField:
+        mistakes = []
+        if self.type not in FIELD_TYPES:
+            text = f"state type '{self.type}' is not known: expected one of {', '.join(FIELD_TYPES)}"
+            mistakes.append(Mistake(text, ("type",), hint=_nearest(self.type, FIELD_TYPES)))
+        if self.reducer is not None and self.reducer not in REDUCERS:
+            text = f"reducer '{self.reducer}' is not known: expected {', '.join(REDUCERS)}"
+            mistakes.append(Mistake(text, ("reducer",), hint=_nearest(self.reducer, REDUCERS)))
+        if mistakes:
+            raise mistaken(*mistakes)
+        return self
+
+    @property
+    def is_reduced_list(self) -> bool:
+        """Whether what is written is appended as it is. `reducer: add` changes nothing for messages."""
+        return self.reducer is not None and self.type != "messages"
+
+
+class RetrySpec(Section):
+    """spec: "Resilience". `max_attempts` counts the first try; the delay is in seconds."""
+
+    model_config = ConfigDict(title="a retry block")
+
+    max_attempts: int = Field(default=3, ge=1, le=10)
+    backoff: Literal["exponential", "fixed"] = "exponential"
+    base_delay_seconds: float = Field(default=2.0, ge=0, le=60)
+
+
+class NodeSpec(Section):
+    """spec: "Node Specification". `params` are the node's own; `timeout_seconds` holds for each attempt."""
+
+    model_config = ConfigDict(title="a node")
+
+    id: str = Field(min_length=1)
+    handler: str = Field(min_length=1)
+    params: dict[str, Any] = Field(default_factory=dict)
+    retry: RetrySpec | None = None
+    timeout_seconds: int | None = Field(default=None, ge=1, le=600)
+    fallback: str | None = None
+
+    @field_validator("params", mode="before")
+    @classmethod
+    def _none_is_empty(cls, value: Any) -> Any:
+        return {} if value is None else value
+
+
+class FanOut(Section):
+    """spec: "Fan-Out Edge". The target runs once an item of `items_key` and sees `{item_key: item}`."""
+
+    model_config = ConfigDict(title="a fan_out block")
+
+    items_key: str = Field(min_length=1)
+    item_key: str = Field(min_length=1)
+
+
+class EdgeSpec(Section):
+    """spec: "Edge Specification". `condition` is a label, compared with `state["__next__"]`."""
+
+    model_config = ConfigDict(title="an edge")
+
+    source: str = Field(min_length=1)
+    target: str = Field(min_length=1)
+    condition: str | None = None
+    fan_out: FanOut | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> EdgeSpec:
+        if self.condition is not None and self.fan_out is not None:
+            text = f"the edge '{self.source}' -> '{self.target}' has both 'condition' and 'fan_out': expected one"
+            raise mistaken(Mistake(text, ("fan_out",), on_key=True, code="edge-kind"))
+        return self
+
+
+class Workflow(Section):
+    """A whole workflow. spec: "Top-Level Structure"."""
+
+    model_config = ConfigDict(title="a workflow")
+
+    version: str = Field(min_length=1)
+    start_at: str = Field(min_length=1)
+    end_at: list[str] = Field(min_length=1)
+    state_schema: dict[str, StateField] = Field(default_factory=dict)
+    nodes: list[NodeSpec] = Field(min_length=1)
+    edges: list[EdgeSpec]
+    params: dict[str, Any] = Field(default_factory=dict)
+    interrupt_before: list[str] = Field(default_factory=list)
+    interrupt_after: list[str] = Field(default_factory=list)
+
+    @field_validator("params", mode="before")
+    @classmethod
+    def _none_is_empty(cls, value: Any) -> Any:
+        return {} if value is None else value
+
+    @field_validator("state_schema", mode="after")
+    @classmethod
+    def _reducers_fit(cls, fields: dict[str, StateField]) -> dict[str, StateField]:
+        """spec: validation rule 7."""
+        mistakes = [
+            Mistake(
+                f"field '{name}' of type {field.type} has a reducer: expected type {' or '.join(REDUCIBLE)}",
+                (name, "reducer"),
+                code="reducer-type",
+            )
+            for name, field in fields.items()
+            if field.reducer is not None and field.type not in REDUCIBLE
+        ]
+        if mistakes:
+            raise mistaken(*mistakes)
+        return fields
+
+    def edges_from(self, source: str) -> list[EdgeSpec]:
+        """The edges that leave a node, in order."""
+        return [edge for edge in self.edges if edge.source == source]
+
+    def is_switch(self, node: str) -> bool:
+        """Whether conditional edges leave a node."""
+        return any(edge.condition is not None for edge in self.edges_from(node))
+
+
+def _nearest(word: str, known: tuple[str, ...]) -> str:
+    hint = did_you_mean(word, known)
+    return hint if hint.startswith("did") else ""
+
+
+def detect(document: Document) -> bool:
+    """Whether a document is a Yagra workflow: it has `nodes`, and says where they start or end."""
+    value = document.value
+    return isinstance(value, dict) and "nodes" in value and ("start_at" in value or "end_at" in value)
+
+
+def agents(document: Document) -> list[str]:
+    """A workflow defines one agent, which has no name."""
+    return []

@@ -1,0 +1,121 @@
+"""Handlers: the Python a node names. spec: "Node Handler Signature".
+
+Names come from the scenario, but for the built-in model nodes, which a scenario may also take over.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from harness.dialects.yagra.document import NodeSpec
+from harness.dialects.yagra.model_nodes import llm
+from harness.dialects.yagra.streaming import streaming_llm
+from harness.dialects.yagra.structured import structured_llm
+from harness.errors import HarnessError
+from harness.graph.callables import call
+from harness.graph.context import NodeContext
+from harness.graph.effects import HandlerCall
+from harness.graph.plain import plain, told
+from harness.source.models import describe
+from harness.source.suggest import nearest
+
+Params = Mapping[str, Any]
+State = Mapping[str, Any]
+BuiltIn = Callable[[NodeSpec, Params, State, NodeContext], Awaitable[Mapping[str, Any]]]
+
+BUILT_IN: Final[Mapping[str, BuiltIn]] = {
+    "llm": llm,
+    "structured_llm": structured_llm,
+    "streaming_llm": streaming_llm,
+}
+
+
+class SignatureError(HarnessError):
+    """A handler that cannot be called, or that raises TypeError, with its params and without."""
+
+    code = "handler-signature"
+
+
+class AnswerError(HarnessError):
+    """A handler that answers with something else than keys of the state."""
+
+    code = "handler-answer"
+
+
+async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeContext) -> Mapping[str, Any]:
+    """What the handler of a node answers: values for keys of the state.
+
+    Args:
+        node: the node; its `handler` is a name of the scenario's `handlers`, or built in.
+        params: what the handler is given, prompts resolved. A model node answers under `output_key`.
+        state: what the node was given. Handlers get shallow copies of it and of the params.
+        ctx: the visit.
+
+    Raises:
+        UnscriptedCall: nobody answers for the name.
+        SignatureError, AnswerError: see there.
+        Exception: what the handler raised.
+    """
+    built_in = BUILT_IN.get(node.handler)
+    # What a handler changes inside its params stays so for the run, and for no other.
+    own = ctx.run.resources.setdefault(f"params of {node.id}", copy.deepcopy(params))
+
+    async def convention(handler: Any) -> Any:
+        return await _called(handler, state, own, node)
+
+    async def really() -> Any:
+        return await built_in(node, own, state, ctx) if built_in else None
+
+    effect = HandlerCall(
+        name=node.handler,
+        args=plain(state),
+        convention=convention,
+        real=really if built_in else None,
+        hint=_hint(node.handler),
+    )
+    if built_in is not None and not ctx.run.world.answers_for(effect):
+        return await built_in(node, own, state, ctx)
+    try:
+        answer = await ctx.run.perform(effect, state, ctx.name)
+    except TypeError:  # of a stub: the convention catches those of real handlers
+        answer = await _again(effect, node, state, ctx)
+    if not isinstance(answer, Mapping):
+        raise AnswerError(
+            f"handler '{node.handler}' of node '{node.id}' must answer with a mapping of state keys, "
+            f"found {describe(answer)}"
+        )
+    return answer
+
+
+async def _again(effect: HandlerCall, node: NodeSpec, state: State, ctx: NodeContext) -> Any:
+    """A handler is called twice when it raises TypeError, and so is a stub in its place."""
+    try:
+        return await ctx.run.perform(effect, state, ctx.name)
+    except TypeError as error:
+        raise SignatureError(_both_failed(node, error, error)) from error
+
+
+async def _called(handler: Any, state: State, params: Params, node: NodeSpec) -> Any:
+    """spec: "Yagra tries calling with params first, falls back to state-only if that fails"."""
+    try:
+        return await call(handler, dict(state), dict(params))
+    except TypeError as error:
+        with_params = error
+    try:
+        return await call(handler, dict(state))
+    except TypeError as error:
+        raise SignatureError(_both_failed(node, with_params, error)) from error
+
+
+def _both_failed(node: NodeSpec, with_params: TypeError, without: TypeError) -> str:
+    return (
+        f"handler '{node.handler}' of node '{node.id}' raises TypeError with both signatures: "
+        f"handler(state, params): {told(with_params)}; handler(state): {told(without)}"
+    )
+
+
+def _hint(name: str) -> str:
+    near = nearest(name, BUILT_IN)
+    return f"built in are {', '.join(BUILT_IN)}" + (f" (did you mean '{near}'?)" if near else "")

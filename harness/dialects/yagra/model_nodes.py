@@ -1,0 +1,164 @@
+"""Nodes that ask a language model: their params, their prompts and their own attempts; the handler `llm`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from langchain_core.messages import HumanMessage, SystemMessage
+
+from harness.dialects.yagra.document import NodeSpec
+from harness.errors import HarnessError
+from harness.graph.context import NodeContext
+from harness.graph.effects import LLMCall, LLMReply
+from harness.graph.plain import told
+from harness.source.models import describe
+
+ATTEMPTS: Final = 3
+"""How often a node without `retry` asks its model; it waits 1 s after the first failure, then 2 s."""
+
+OUTPUT_KEY: Final = "output_key"
+DEFAULT_OUTPUT_KEY: Final = "output"
+
+_PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
+
+
+class ModelParamsError(HarnessError):
+    """Params a model node cannot work with."""
+
+    code = "model-params"
+
+
+class ModelCallError(HarnessError):
+    """A model that failed in every attempt."""
+
+    code = "model-call"
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """The two messages of a model node, filled in."""
+
+    system: str
+    user: str
+
+
+@dataclass(frozen=True)
+class Model:
+    """spec: "Node with Parameters", `model`. `settings` are its `kwargs`."""
+
+    provider: str
+    name: str
+    settings: Mapping[str, Any]
+
+
+async def llm(
+    node: NodeSpec, params: Mapping[str, Any], state: Mapping[str, Any], ctx: NodeContext
+) -> Mapping[str, Any]:
+    """The reply's text, as it is, under `output_key`.
+
+    Raises:
+        ModelParamsError: the node's params do not do, or its prompt cannot be filled.
+        ModelCallError: the model failed in every attempt.
+    """
+    key, model, prompts = output_key(params), model_of(params), prompts_of(params, state)
+    return {key: (await ask(model, prompts, node, state, ctx)).text}
+
+
+def output_key(params: Mapping[str, Any]) -> str:
+    """The key of the state a model node answers under.
+
+    Raises:
+        ModelParamsError: it is no text.
+    """
+    return _text(params.get(OUTPUT_KEY, DEFAULT_OUTPUT_KEY), "'output_key'")
+
+
+def model_of(params: Mapping[str, Any]) -> Model:
+    """The model a node asks.
+
+    Raises:
+        ModelParamsError: it is missing or malformed.
+    """
+    given = _mapping(params.get("model"), "'model'", " with provider and name")
+    return Model(
+        _text(given.get("provider"), "'model.provider'", empty=False),
+        _text(given.get("name"), "'model.name'", empty=False),
+        dict(_mapping(given.get("kwargs", {}), "'model.kwargs'")),
+    )
+
+
+def prompts_of(params: Mapping[str, Any], state: Mapping[str, Any]) -> Prompts:
+    """The prompts of a node, `{name}` filled from the state; a key that is absent is empty text.
+
+    Raises:
+        ModelParamsError: they are missing or malformed, or have other fields than plain names.
+    """
+    given = _mapping(params.get("prompt"), "'prompt'", " with system and user")
+    system, user = (_text(given.get(part, ""), f"'prompt.{part}'") for part in ("system", "user"))
+    values = {name: state.get(name, "") for name in _PLACEHOLDER.findall(f"{system}\n{user}")}
+    return Prompts(_filled(system, values, "system"), _filled(user, values, "user"))
+
+
+def _filled(template: str, values: Mapping[str, Any], part: str) -> str:
+    """A template is a Python format string that knows the names found as plain `{name}`, in either prompt."""
+    try:
+        return template.format(**values)
+    except (LookupError, ValueError, AttributeError, TypeError) as error:
+        why = f"nothing is called {error}" if isinstance(error, KeyError) else str(error)
+        raise ModelParamsError(
+            f"'prompt.{part}' cannot be filled in: {why} "
+            "(expected plain names such as {topic}; {{ and }} are braces)"
+        ) from error
+
+
+async def ask(
+    model: Model,
+    prompts: Prompts,
+    node: NodeSpec,
+    state: Mapping[str, Any],
+    ctx: NodeContext,
+    response_format: Any = None,
+) -> LLMReply:
+    """The model's reply. What `retry` says of the node replaces the attempts made here.
+
+    Raises:
+        ModelCallError: every attempt failed.
+    """
+    effect = LLMCall(
+        name=model.name,
+        provider=model.provider,
+        params=model.settings,
+        messages=(SystemMessage(content=prompts.system), HumanMessage(content=prompts.user)),
+        response_format=response_format,
+    )
+    attempts = 1 if node.retry else ATTEMPTS
+    attempt = 1
+    while True:
+        try:
+            reply: LLMReply = await ctx.run.perform(effect, state, ctx.name)
+            return reply
+        except Exception as error:
+            if ctx.must_end(error):
+                raise
+            if attempt == attempts:
+                times = "1 attempt" if attempts == 1 else f"{attempts} attempts"
+                raise ModelCallError(
+                    f"the call of model '{model.name}' failed after {times}: {told(error)}"
+                ) from error
+        await ctx.sleep(2.0 ** (attempt - 1))
+        attempt += 1
+
+
+def _mapping(value: Any, name: str, of_what: str = "") -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ModelParamsError(f"{name} must be a mapping{of_what}, found {describe(value)}")
+    return value
+
+
+def _text(value: Any, name: str, *, empty: bool = True) -> str:
+    if not isinstance(value, str) or not (value or empty):
+        raise ModelParamsError(f"{name} must be text, found {describe(value)}")
+    return value

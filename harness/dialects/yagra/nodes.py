@@ -1,0 +1,73 @@
+"""What a node does with the state: a handler, or a subgraph, and what is written back.
+
+spec: "Node Specification", "Resilience". A node writes back its whole input state, updated by its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.dialects.yagra.document import ERROR, NEXT, NodeSpec
+from harness.dialects.yagra.handlers import call_handler
+from harness.dialects.yagra.resilience import resilient
+from harness.dialects.yagra.state import StateKeys
+from harness.graph.context import NodeContext
+from harness.graph.messages import MessageLog
+from harness.graph.model import Graph, NodeFunction, State, Update
+
+
+def handler_node(
+    spec: NodeSpec, params: Mapping[str, Any], keys: StateKeys, *, is_switch: bool
+) -> NodeFunction:
+    """A node that calls a handler. Before conditional edges its answer is the label, unless it says otherwise."""
+    if is_switch and "output_key" not in params:
+        params = {**params, "output_key": NEXT}
+
+    async def run(state: State, ctx: NodeContext) -> Update:
+        given = {key: _handed(value) for key, value in state.items()}
+
+        async def attempt() -> Update:
+            return Update(dict(await call_handler(spec, params, given, ctx)))
+
+        update = await resilient(spec, attempt, ctx)
+        return _written({**_left(state, given), **update.values}, update.goto, keys, ctx)
+
+    return run
+
+
+def subgraph_node(spec: NodeSpec, graph: Graph, keys: StateKeys) -> NodeFunction:
+    """A node that runs another workflow on its state, and leaves what that one leaves. spec: "Subgraph Node"."""
+
+    async def run(state: State, ctx: NodeContext) -> Update:
+        async def attempt() -> Update:
+            return Update((await ctx.run_inside(graph, dict(state))).state)
+
+        update = await resilient(spec, attempt, ctx)
+        return _written(update.values, update.goto, keys, ctx)
+
+    return run
+
+
+def _written(values: Mapping[str, Any], goto: str | None, keys: StateKeys, ctx: NodeContext) -> Update:
+    kept = keys.kept(values, ctx.new_id)
+    if goto is not None and ERROR in values:
+        kept[ERROR] = values[ERROR]
+    return Update(kept, goto, aside=keys.dropped(values))
+
+
+def _handed(value: Any) -> Any:
+    """Handlers are used to lists of messages."""
+    return list(value) if isinstance(value, MessageLog) else value
+
+
+def _left(state: State, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The input state, with lists of messages that were changed in place."""
+    return {
+        key: given[key] if isinstance(value, MessageLog) and _changed(value, given[key]) else value
+        for key, value in state.items()
+    }
+
+
+def _changed(log: MessageLog, given: Any) -> bool:
+    return len(log) != len(given) or any(one is not other for one, other in zip(log, given, strict=True))

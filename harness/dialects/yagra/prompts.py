@@ -1,0 +1,208 @@
+"""External prompts: where `prompt_ref` leads, and what every node's params are in the end.
+
+spec: "Node with Parameters" (prompt_ref), "Global Parameters", validation rule 5.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from harness.dialects.request import LoadRequest
+from harness.errors import ManifestError, Problem, Span
+from harness.source.document import Document, DocumentPath, read
+from harness.source.models import describe
+from harness.source.suggest import did_you_mean
+
+PROMPT: Final = "prompt"
+PROMPT_REF: Final = "prompt_ref"
+MODEL_REF: Final = "model_ref"
+
+_PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
+_BRACES: Final = re.compile(r"\{\{|\}\}")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A `prompt_ref` taken apart: `file`, `file#key`, `file#a.b`, each optionally with `@version`."""
+
+    file: str
+    key: str | None = None
+    version: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Reference:
+        """The parts of what is written. `file` and `key` are empty where nothing stands."""
+        file, hash_, rest = text.partition("#")
+        name, version = _versioned(rest if hash_ else file)
+        return cls(file.strip(), name, version) if hash_ else cls(name, None, version)
+
+
+def _versioned(text: str) -> tuple[str, str | None]:
+    """A name and the version after its last `@`, where both are there."""
+    name, _, version = text.rpartition("@")
+    if name.strip() and version.strip():
+        return name.strip(), version.strip()
+    return text.strip(), None
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt that was found. `span` is where it is referred to; `path` is its place in its own document."""
+
+    reference: Reference
+    document: Document
+    path: DocumentPath
+    span: Span
+
+    @property
+    def value(self) -> Any:
+        """The prompt: text, or a mapping such as `{system, user}`."""
+        return self.document.at(self.path).value
+
+    @property
+    def version(self) -> str | None:
+        """What its file says under `_meta.version`."""
+        value = self.document.value
+        meta = value.get("_meta") if isinstance(value, dict) else None
+        version = meta.get("version") if isinstance(meta, dict) else None
+        return str(version) if isinstance(version, (str, int, float)) else None
+
+    def placeholders(self) -> Iterator[tuple[str, Span]]:
+        """The names of the plain `{word}`s of its two messages, each once, with their places."""
+        seen: set[str] = set()
+        for key in ("system", "user"):
+            template = self.value.get(key) if isinstance(self.value, dict) else None
+            if not isinstance(template, str):
+                continue
+            for name, at in _placeholders(template):
+                if name not in seen:
+                    seen.add(name)
+                    line = template.count("\n", 0, at) + 1
+                    column = at - template.rfind("\n", 0, at)
+                    yield name, self.document.span_within((*self.path, key), line, column)
+
+
+def _placeholders(template: str) -> Iterator[tuple[str, int]]:
+    """Each `{word}` and its offset; doubled braces are text."""
+    text = _BRACES.sub("  ", template)
+    return ((found[1], found.start()) for found in _PLACEHOLDER.finditer(text))
+
+
+@dataclass(frozen=True)
+class Params:
+    """What a node is given as params: the workflow's, its own over them, the prompt in place of its reference."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    prompt: Prompt | None = None
+
+    @property
+    def output_key(self) -> str:
+        """The key of the state a model node writes to, unless edges say otherwise."""
+        return str(self.values.get("output_key") or "output")
+
+
+class References:
+    """Follows the references of one workflow."""
+
+    def __init__(self, document: Document, request: LoadRequest) -> None:
+        self.document, self.request = document, request
+        self._files: dict[Path, Document] = {}
+
+    def params(self) -> list[Params]:
+        """The params of each node, in order; of a document without a list of nodes, none.
+
+        Raises:
+            ManifestError: with the first reference that cannot be followed.
+        """
+        value = self.document.value
+        if not isinstance(value, dict):
+            return []
+        shared = self._mapping(value.get("params"), "params")
+        nodes = value.get("nodes")
+        found = []
+        for at, node in enumerate(nodes if isinstance(nodes, list) else ()):
+            path: DocumentPath = ("nodes", at)
+            if not isinstance(node, dict):
+                raise self._fault(
+                    "wrong-type", f"nodes[{at}]: expected a mapping, found {describe(node)}", *path
+                )
+            own = self._mapping(node.get("params"), *path, "params")
+            places: dict[str, DocumentPath] = dict.fromkeys(shared, ("params",))
+            places.update(dict.fromkeys(own, (*path, "params")))
+            found.append(self._resolved({**shared, **own}, places))
+        return found
+
+    def _mapping(self, value: Any, *path: str | int) -> Mapping[str, Any]:
+        if value is not None and not isinstance(value, dict):
+            raise self._fault("wrong-type", f"params: expected a mapping, found {describe(value)}", *path)
+        return value or {}
+
+    def _resolved(self, params: dict[str, Any], places: Mapping[str, DocumentPath]) -> Params:
+        """The params with their prompt; `places` says where the mapping stands that each key comes from."""
+        if params.get(PROMPT) is not None:
+            text = "a prompt inside the workflow is not supported"
+            hint = "put it into a file of its own and refer to it: prompt_ref: prompts/mine.yaml#key"
+            raise self._fault("unsupported", text, *places[PROMPT], PROMPT, hint=hint, on_key=True)
+        reference = params.pop(PROMPT_REF, None)
+        prompt = None
+        if reference is not None and not isinstance(reference, str):
+            text = f"prompt_ref: expected text, found {describe(reference)}"
+            raise self._fault("wrong-type", text, *places[PROMPT_REF], PROMPT_REF)
+        if reference is not None and reference.strip():
+            prompt = self._prompt(reference, self.document.span((*places[PROMPT_REF], PROMPT_REF)))
+            params[PROMPT] = prompt.value
+        if MODEL_REF in params:
+            hint = "describe the model in place: model: {provider: …, name: …}"
+            text = "model_ref is not supported"
+            raise self._fault("unsupported", text, *places[MODEL_REF], MODEL_REF, hint=hint, on_key=True)
+        return Params(params, prompt)
+
+    def _prompt(self, written: str, where: Span) -> Prompt:
+        reference = Reference.parse(written)
+        if not reference.file or reference.key == "":
+            lacking = "file" if not reference.file else "key"
+            text = f"prompt_ref '{written}' names no {lacking}"
+            hint = "expected file, file#key or file#key.key, each with @version where it is pinned"
+            raise ManifestError(Problem("prompt-reference", text, where, hint))
+        document = self._file(reference.file, where)
+        path = tuple(reference.key.split(".")) if reference.key is not None else ()
+        value = document.value
+        for step in path:
+            if not isinstance(value, dict) or step not in value:
+                known = [str(key) for key in value] if isinstance(value, dict) else []
+                text = f"there is no prompt '{reference.key}' in {document.file}"
+                raise ManifestError(Problem("unknown-prompt", text, where, did_you_mean(step, known)))
+            value = value[step]
+        return Prompt(reference, document, path, where)
+
+    def _file(self, written: str, where: Span) -> Document:
+        path = self._found(written, where)
+        if path not in self._files:
+            self._files[path] = read(path, yaml="1.1", named_at=where)
+        return self._files[path]
+
+    def _found(self, written: str, where: Span) -> Path:
+        """The file that is meant: a bare path is looked up beside the workflow, then in each folder above."""
+        base = self.request.base_path
+        if base is not None and is_bare(written):
+            for folder in (base, *base.parents):
+                path = (folder / written).resolve()
+                if self.request.may_read(path) and path.is_file():
+                    return path
+        return self.request.resolve(written, where)
+
+    def _fault(
+        self, code: str, text: str, *path: str | int, hint: str = "", on_key: bool = False
+    ) -> ManifestError:
+        where = self.document.key_span(path) if on_key else self.document.span(path)
+        return ManifestError(Problem(code, text, where, hint))
+
+
+def is_bare(written: str) -> bool:
+    """Whether a path neither is absolute nor says by `./` or `../` what it is relative to."""
+    steps = re.split(r"[/\\]", written)
+    return not Path(written).is_absolute() and "." not in steps and ".." not in steps

@@ -1,0 +1,88 @@
+"""Where a run goes after a node: static edges, labels, fan-out, fallbacks and ends.
+
+spec: "Edge Specification", "Start and End Points", "Resilience" (fallback).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from harness.dialects.yagra.document import NEXT, FanOut, Workflow
+from harness.errors import HarnessError
+from harness.graph.context import RunContext
+from harness.graph.messages import MessageLog
+from harness.graph.model import END, START, Dispatch, Edge, Router, State
+from harness.source.document import Document
+from harness.source.models import describe
+from harness.source.suggest import did_you_mean
+
+
+class NoRoute(HarnessError):
+    """A node after which nothing says where to go, or something that says it wrongly."""
+
+    code = "no-route"
+
+
+def edges_and_routers(workflow: Workflow, document: Document) -> tuple[list[Edge], Mapping[str, Router]]:
+    """The edges of a workflow, and a router for each node where there is something to choose."""
+    edges = [Edge(START, workflow.start_at, span=document.span(("start_at",)))]
+    by_source: dict[str, list[Edge]] = {}
+    mapped: dict[str, FanOut] = {}
+    for at, written in enumerate(workflow.edges):
+        condition = written.condition
+        if written.fan_out is not None:
+            mapped[written.source] = written.fan_out
+            condition = f"each of {written.fan_out.items_key}"
+        edge = Edge(written.source, written.target, condition, span=document.span(("edges", at)))
+        known = by_source.setdefault(edge.source, [])
+        if all((edge.target, condition) != (other.target, other.condition) for other in known):
+            known.append(edge)
+    for at, id_ in enumerate(workflow.end_at):
+        by_source.setdefault(id_, [Edge(id_, END, span=document.span(("end_at", at)))])
+    routers: dict[str, Router] = {}
+    for source, ways in by_source.items():
+        if source in mapped:
+            routers[source] = _mapping(ways[0], mapped[source])
+        elif workflow.is_switch(source):
+            routers[source] = _switch(source, {str(edge.condition): edge for edge in ways})
+        edges += ways
+    for at, node in enumerate(workflow.nodes):
+        if node.fallback is not None:
+            span = document.span(("nodes", at, "fallback"))
+            edges.append(Edge(node.id, node.fallback, on_error=True, span=span))
+    return edges, routers
+
+
+def _switch(source: str, ways: Mapping[str, Edge]) -> Router:
+    """spec: "Conditional Edge"."""
+    allowed = ", ".join(sorted(ways))
+
+    async def follow(state: State, _run: RunContext) -> Sequence[Edge | Dispatch]:
+        label = state.get(NEXT)
+        if not isinstance(label, str):
+            found = describe(label) if NEXT in state else "nothing"
+            raise NoRoute(
+                f"'{source}' needs a label in {NEXT} (one of {allowed}): expected text, found {found}"
+            )
+        if label not in ways:
+            hint = did_you_mean(label, ways)
+            suggestion = f"; {hint}" if hint.startswith("did") else ""
+            raise NoRoute(f"no edge from '{source}' has the label '{label}' (allowed: {allowed}){suggestion}")
+        return [ways[label]]
+
+    return follow
+
+
+def _mapping(edge: Edge, fan_out: FanOut) -> Router:
+    """spec: "Fan-Out Edge". The target sees its item, and nothing else of the state."""
+
+    async def follow(state: State, _run: RunContext) -> Sequence[Edge | Dispatch]:
+        items = state.get(fan_out.items_key)
+        if not isinstance(items, (list, MessageLog)):
+            found = describe(items) if fan_out.items_key in state else "nothing"
+            raise NoRoute(
+                f"fan_out after '{edge.source}' needs a list in '{fan_out.items_key}': found {found}"
+            )
+        return [Dispatch(edge, {fan_out.item_key: item}) for item in items]
+
+    return follow

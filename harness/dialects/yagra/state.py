@@ -1,0 +1,105 @@
+"""The state of a workflow: which keys it keeps, and what its reducers make of what is written.
+
+spec: "State Schema". Without a schema the state is one plain mapping that keeps every key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from langchain_core.messages import BaseMessage, convert_to_messages
+
+from harness.dialects.yagra.document import ERROR, StateField, Workflow
+from harness.errors import HarnessError
+from harness.graph.messages import MessageLog, append_messages
+from harness.graph.model import Channel
+from harness.source.models import describe
+
+NewId = Callable[[str], str]
+"""Makes an id that comes from the seed (`RunContext.new_id`)."""
+
+
+class BadState(HarnessError):
+    """A value that a key with a reducer cannot take."""
+
+    code = "bad-state"
+
+
+class StateKeys:
+    """The keys a workflow's state keeps. `is_open`: all of them."""
+
+    def __init__(self, workflow: Workflow) -> None:
+        self.fields = workflow.state_schema
+        self.is_open = not self.fields
+        has_fallback = any(node.fallback is not None for node in workflow.nodes)
+        self._keeps_error = has_fallback and not self.is_open and ERROR not in self.fields
+
+    def channels(self) -> tuple[Channel, ...]:
+        """The declared keys; and the error that a fallback reads, declared or not."""
+        channels = [_channel(name, field) for name, field in self.fields.items()]
+        if self._keeps_error:
+            channels.append(Channel(ERROR, reducer=_newest))
+        return tuple(channels)
+
+    def kept(self, values: Mapping[str, Any], new_id: NewId) -> dict[str, Any]:
+        """The values the state keeps, as its reducers take them.
+
+        Raises:
+            BadState: a value is none that its key can take.
+        """
+        if self.is_open:
+            return dict(values)
+        return {
+            name: _written(name, field, values[name], new_id)
+            for name, field in self.fields.items()
+            if name in values
+        }
+
+    def dropped(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The values the state does not keep: only the edges after a node see them."""
+        if self.is_open:
+            return {}
+        return {key: value for key, value in values.items() if key not in self.fields and key != ERROR}
+
+
+def _channel(name: str, field: StateField) -> Channel:
+    if field.type == "messages":
+        return Channel(name, _merged, MessageLog)
+    return Channel(name, _appended, list) if field.is_reduced_list else Channel(name)
+
+
+def _written(name: str, field: StateField, value: Any, new_id: NewId) -> Any:
+    if field.type == "messages":
+        return _messages(name, value, new_id)
+    if field.is_reduced_list and not isinstance(value, list):
+        raise BadState(f"'{name}' appends lists (reducer: add): expected a list, found {describe(value)}")
+    return value
+
+
+def _messages(name: str, value: Any, new_id: NewId) -> Any:
+    """Message objects, each with an id, of `{role, content}`, `(role, text)`, text and messages, one or a list."""
+    if isinstance(value, MessageLog):
+        return value
+    try:
+        messages = convert_to_messages(value if isinstance(value, list) else [value])
+    except (NotImplementedError, ValueError, TypeError, KeyError) as error:
+        raise BadState(f"'{name}' takes messages: {str(error).splitlines()[0]}") from error
+    return [_identified(message, new_id) for message in messages]
+
+
+def _identified(message: BaseMessage, new_id: NewId) -> BaseMessage:
+    return message if message.id else message.model_copy(update={"id": new_id("message")})
+
+
+def _appended(old: list[Any], new: list[Any]) -> list[Any]:
+    return [*old, *new]
+
+
+def _merged(old: MessageLog, new: Any) -> MessageLog:
+    """What a node writes back unchanged costs nothing."""
+    return old if new is old else append_messages(old, new)
+
+
+def _newest(_old: Any, new: Any) -> Any:
+    return new

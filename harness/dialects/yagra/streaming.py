@@ -1,0 +1,42 @@
+"""The handler `streaming_llm`: a reply as a stream of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from harness.dialects.yagra.document import NodeSpec
+from harness.dialects.yagra.model_nodes import ask, model_of, output_key, prompts_of
+from harness.graph.context import NodeContext
+
+
+class Stream(Iterator[str]):
+    """The chunks of a reply, which can be read once. As text it is the whole reply, read or not."""
+
+    __slots__ = ("_left", "_text")
+
+    def __init__(self, chunks: Sequence[str]) -> None:
+        self._text = "".join(chunks)
+        self._left = iter([chunk for chunk in chunks if chunk])
+
+    def __next__(self) -> str:
+        return next(self._left)
+
+    def __str__(self) -> str:
+        return self._text
+
+
+async def streaming_llm(
+    node: NodeSpec, params: Mapping[str, Any], state: Mapping[str, Any], ctx: NodeContext
+) -> Mapping[str, Any]:
+    """A `Stream` of the reply under `output_key`. Only failures before the stream begins are tried again.
+
+    Raises:
+        ModelParamsError: the node's params do not do, or its prompt cannot be filled.
+        ModelCallError: the model failed in every attempt.
+    """
+    key, model, prompts = output_key(params), model_of(params), prompts_of(params, state)
+    asked = replace(model, settings={"stream": True, **model.settings})
+    reply = await ask(asked, prompts, node, state, ctx)
+    return {key: Stream(reply.chunks or (reply.text,))}

@@ -1,0 +1,144 @@
+"""The handler `structured_llm`: a reply in JSON, checked and read by the schema the node gives."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError, create_model
+
+from harness.dialects.yagra.document import NodeSpec
+from harness.dialects.yagra.model_nodes import (
+    Model,
+    ModelParamsError,
+    Prompts,
+    ask,
+    model_of,
+    output_key,
+    prompts_of,
+)
+from harness.errors import FormatError, HarnessError
+from harness.graph.context import NodeContext
+from harness.source.document import parse
+from harness.source.models import describe
+from harness.source.suggest import did_you_mean
+
+TYPES: Final[Mapping[str, Any]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "list[str]": list[str],
+    "list[int]": list[int],
+    "list[float]": list[float],
+    "list[bool]": list[bool],
+    "dict[str, str]": dict[str, str],
+    "dict[str, int]": dict[str, int],
+    "dict[str, Any]": dict[str, Any],
+    "str | None": str | None,
+    "int | None": int | None,
+    "float | None": float | None,
+    "bool | None": bool | None,
+}
+"""The types of `schema_yaml`, as they are written. Those with None are optional and default to it."""
+
+_RESPONSE_FORMAT: Final = "response_format"
+
+
+class ModelAnswerError(HarnessError):
+    """A reply that is no JSON, or breaks the schema."""
+
+    code = "model-answer"
+
+
+async def structured_llm(
+    node: NodeSpec, params: Mapping[str, Any], state: Mapping[str, Any], ctx: NodeContext
+) -> Mapping[str, Any]:
+    """An object with the fields of `schema_yaml` as attributes, under `output_key`.
+
+    Raises:
+        ModelParamsError: the node's params do not do, or its prompt cannot be filled.
+        ModelCallError: the model failed in every attempt.
+        ModelAnswerError: the reply is not what the schema asks for.
+    """
+    schema = schema_of(params.get("schema_yaml"))
+    key, model, prompts = output_key(params), model_of(params), prompts_of(params, state)
+    settings = dict(model.settings)
+    response_format = settings.pop(_RESPONSE_FORMAT, {"type": "json_object"})
+    model = Model(model.provider, model.name, settings)
+    reply = await ask(model, _with_schema(prompts, schema), node, state, ctx, response_format)
+    return {key: read(reply.text, schema)}
+
+
+def read(text: str, schema: type[BaseModel]) -> BaseModel:
+    """A reply as an object of the schema.
+
+    Raises:
+        ModelAnswerError: it is no JSON, or breaks the schema; with every field that does.
+    """
+    try:
+        return schema.model_validate_json(text)
+    except ValidationError as invalid:
+        faults = [
+            ": ".join(filter(None, (".".join(map(str, fault["loc"])), _what(fault))))
+            for fault in invalid.errors(include_url=False)
+        ]
+        raise ModelAnswerError(f"the reply is not what schema_yaml asks for: {'; '.join(faults)}") from None
+
+
+def _what(fault: Mapping[str, Any]) -> str:
+    if fault["type"] == "missing":
+        return "it is missing"
+    return f"{fault['msg']}, found {describe(fault['input'])}"
+
+
+def _with_schema(prompts: Prompts, schema: type[BaseModel]) -> Prompts:
+    wanted = json.dumps(schema.model_json_schema(), ensure_ascii=False)
+    asked = f"{prompts.system}\n\nAnswer with JSON alone, valid under this JSON Schema:\n{wanted}"
+    return replace(prompts, system=asked.strip())
+
+
+def schema_of(text: Any) -> type[BaseModel]:
+    """The model of a `schema_yaml`: lines of `field: type`.
+
+    Raises:
+        ModelParamsError: it is missing, cannot be read, or names a type there is not.
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise ModelParamsError(
+            f"'schema_yaml' must be text with lines of `field: type`, found {describe(text)}"
+        )
+    return _schema(text)
+
+
+@lru_cache(maxsize=256)
+def _schema(text: str) -> type[BaseModel]:
+    try:
+        fields = parse(text, file="schema_yaml", yaml="1.1", error=FormatError).value
+    except FormatError as error:
+        raise ModelParamsError(f"'schema_yaml' cannot be read: {error}") from None
+    if not isinstance(fields, dict) or not fields:
+        raise ModelParamsError(f"'schema_yaml' must be a mapping of field to type, found {describe(fields)}")
+    declared = {name: _field(name, written) for name, written in fields.items()}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a field may be called as something pydantic has itself
+            found: type[BaseModel] = create_model("Answer", **declared)
+            return found
+    except (NameError, TypeError, ValueError, RuntimeError) as error:
+        raise ModelParamsError(f"'schema_yaml' cannot be used: {error}") from None
+
+
+def _field(name: str, written: Any) -> Any:
+    """A field for pydantic: its type, and its default or `...`."""
+    kind = TYPES.get(written.strip()) if isinstance(written, str) else None
+    if kind is None:
+        hint = did_you_mean(str(written), TYPES)
+        raise ModelParamsError(
+            f"'schema_yaml': field '{name}' has a type that is not known: {describe(written)} ({hint})"
+        )
+    return (kind, None if written.strip().endswith("None") else ...)

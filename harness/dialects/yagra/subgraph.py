@@ -1,0 +1,72 @@
+"""Workflows inside workflows: the file a node refers to, compiled. spec: "Subgraph Node"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from harness.dialects.request import LoadRequest
+from harness.dialects.yagra.document import NodeSpec
+from harness.dialects.yagra.prompts import Params
+from harness.errors import ManifestError, Problem, Span
+from harness.graph.model import Graph
+from harness.source.document import Document, shown_path
+from harness.source.models import describe
+
+Load = Callable[[LoadRequest, "Subgraphs"], Graph]
+
+
+class Subgraphs:
+    """Compiles the workflows that one workflow refers to, directly or not; each file once.
+
+    `within` are the files that are being compiled, the outermost first.
+    """
+
+    def __init__(
+        self, load: Load, within: tuple[Path, ...], compiled: dict[Path, Graph] | None = None
+    ) -> None:
+        self._load, self._within = load, within
+        self._compiled = {} if compiled is None else compiled
+
+    def compile(
+        self, node: NodeSpec, params: Params, at: int, document: Document, request: LoadRequest
+    ) -> Graph:
+        """The workflow that a node refers to.
+
+        Raises:
+            ManifestError: there is none, or it has faults; each names the node.
+        """
+        path: tuple[str | int, ...] = ("nodes", at, "params", "workflow_ref")
+        where = document.span(path)
+        reference = params.values.get("workflow_ref")
+        if not reference or not isinstance(reference, str):
+            found = "" if not reference else f": expected text, found {describe(reference)}"
+            text = f"the subgraph node '{node.id}' needs 'workflow_ref' in its params{found}"
+            raise ManifestError(Problem("no-workflow-ref", text, where))
+        try:
+            return self._at(request.resolve(reference, where), request, where)
+        except ManifestError as error:
+            raise ManifestError(_told(node, error.problems)) from None
+
+    def _at(self, path: Path, request: LoadRequest, where: Span) -> Graph:
+        if path in self._within:
+            circle = [*self._within[self._within.index(path) :], path]
+            text = f"subgraphs contain each other: {' → '.join(map(shown_path, circle))}"
+            raise ManifestError(Problem("circular-reference", text, where))
+        if path not in self._compiled:
+            inner = Subgraphs(self._load, (*self._within, path), self._compiled)
+            self._compiled[path] = self._load(replace(request.beside(path, None), named_at=where), inner)
+        return self._compiled[path]
+
+
+def inner_warnings(node: NodeSpec, graph: Graph) -> list[Problem]:
+    """What is odd about the subgraph of a node. Without a schema, what its prompts ask for may come from outside."""
+    return _told(
+        node, (w for w in graph.warnings if not (graph.open_state and w.code == "unknown-placeholder"))
+    )
+
+
+def _told(node: NodeSpec, problems: Iterable[Problem]) -> list[Problem]:
+    """Problems of a subgraph, with the node that leads there."""
+    return [replace(problem, message=f"subgraph '{node.id}': {problem.message}") for problem in problems]

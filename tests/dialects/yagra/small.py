@@ -1,0 +1,115 @@
+"""Small workflows, written into files and run in a scripted world and virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.dialects.load import load_graph
+from harness.dialects.request import LoadRequest
+from harness.graph import observe
+from harness.graph.clock import VirtualTimeLoop
+from harness.graph.context import Simulation
+from harness.graph.run import Conversation, Ending
+from harness.graph.trace import Event
+from harness.world.scripted import ScriptedWorld
+from harness.world.spec import Entry, ErrorAnswer, Stub, WorldSpec
+
+
+@dataclass(frozen=True)
+class Played:
+    """A run that is over. `seconds` are virtual."""
+
+    ending: Ending
+    events: Sequence[Event]
+    seconds: float
+
+    @property
+    def state(self) -> Mapping[str, Any]:
+        assert self.ending.status == "completed", self.ending.error
+        return self.ending.state
+
+    @property
+    def error(self) -> Exception:
+        assert self.ending.error is not None, self.ending.state
+        return self.ending.error
+
+    @property
+    def path(self) -> list[Any]:
+        return observe.path(self.events)
+
+    def calls(self, kind: str) -> list[dict[str, Any]]:
+        return [call for call in observe.calls(self.events) if call["kind"] == kind]
+
+    def requests(self, kind: str) -> list[dict[str, Any]]:
+        return [
+            event["request"] for event in self.events if event["event"] == "call" and event["kind"] == kind
+        ]
+
+
+def play(
+    folder: Path,
+    *nodes: Mapping[str, Any],
+    world: WorldSpec | None = None,
+    given: Any = None,
+    python: str = "",
+    prompts: Mapping[str, Any] | None = None,
+    edges: Sequence[tuple[str, str]] = (),
+    **more: Any,
+) -> Played:
+    """Run a workflow of these nodes once; the first is where it starts, and all are where it may end."""
+    write(folder / "own.py", python)
+    write(folder / "prompts.yaml", json.dumps(prompts or {}))
+    ids = [node["id"] for node in nodes]
+    ends = [id_ for id_ in ids if id_ not in {source for source, _ in edges}]
+    workflow = {
+        "version": "1.0",
+        "start_at": ids[0],
+        "end_at": ends,
+        "nodes": nodes,
+        "edges": [{"source": source, "target": target} for source, target in edges],
+        **more,
+    }
+    path = write(folder / "workflow.yaml", json.dumps(workflow))
+    graph = load_graph(LoadRequest((path,)), "yagra")
+
+    async def main() -> Played:
+        simulation = Simulation(ScriptedWorld(world or WorldSpec(), folders=(folder,)))
+        conversation = Conversation(graph, simulation)
+        await conversation.prepare()
+        ending = await conversation.send(given)
+        return Played(ending, simulation.trace.events, simulation.now)
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        return runner.run(main())
+
+
+def write(path: Path, text: str) -> Path:
+    """The file with this text, left alone when it has it: a graph is compiled once while its file is unchanged."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+    return path
+
+
+def handlers(**entries: str | Sequence[Stub]) -> WorldSpec:
+    """Handlers by name: the name of a function in the scenario's own Python, or stubs."""
+    return WorldSpec(
+        handlers={
+            name: Entry(real=f"own.{said}") if isinstance(said, str) else Entry(stubs=tuple(said))
+            for name, said in entries.items()
+        }
+    )
+
+
+def answers(times: Any = "any", latency_s: float = 0.0, **values: Any) -> Stub:
+    """A stub of a handler that answers with these values."""
+    return Stub(times=times, latency_s=latency_s, answer={"return": values})
+
+
+def fails(text: str, times: Any = "any", kind: str = "RuntimeError", latency_s: float = 0.0) -> Stub:
+    """A stub that raises a built-in exception with this text."""
+    return Stub(times=times, latency_s=latency_s, error=ErrorAnswer("exception", text, kind))

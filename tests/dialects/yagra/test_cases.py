@@ -1,0 +1,28 @@
+"""The scenarios in `cases`: what the reference does where the documentation is silent, edge by edge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.scenario.load import load_file
+from harness.scenario.model import Scenario
+from harness.scenario.run import run_scenario
+
+CASES = Path(__file__).parent / "cases"
+
+
+def _scenarios() -> list[object]:
+    return [
+        pytest.param(scenario, id=f"{file.name.removesuffix('.scenario.yaml')}: {scenario.name}")
+        for file in sorted(CASES.glob("*.scenario.yaml"))
+        for scenario in load_file(file).scenarios
+    ]
+
+
+@pytest.mark.parametrize("scenario", _scenarios())
+def test_case(scenario: Scenario) -> None:
+    for outcome in run_scenario(scenario):
+        told = [f"{check.name}: {check.message}" for check in outcome.checks if not check.passed]
+        assert outcome.passed, "\n".join([str(outcome.observed.error), *told])

@@ -1,0 +1,337 @@
+"""The built-in handlers that ask a language model: prompts, attempts, structured replies, streams."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import UnscriptedCall
+from harness.graph.plain import plain
+from harness.world.spec import Entry, ErrorAnswer, Stub, WorldSpec
+from tests.dialects.yagra.small import Played, play
+
+MODEL = {"provider": "openai", "name": "small", "kwargs": {"temperature": 0.5}}
+
+
+def ask(
+    folder: Path,
+    *stubs: Stub,
+    handler: str = "llm",
+    prompt: Any = None,
+    node: dict[str, Any] | None = None,
+    given: dict[str, Any] | None = None,
+    python: str = "",
+    **params: Any,
+) -> Played:
+    """A run of one model node; with `python`, of a node after it whose handler is `after`."""
+    asking = {
+        "id": "ask",
+        "handler": handler,
+        "params": {"prompt_ref": "prompts.yaml#ask", "model": MODEL, **params},
+        **(node or {}),
+    }
+    nodes = [asking, {"id": "after", "handler": "after"}] if python else [asking]
+    return play(
+        folder,
+        *nodes,
+        edges=[("ask", "after")] if python else [],
+        world=WorldSpec(llm=stubs, handlers={"after": Entry(real="own.after")}),
+        prompts={"ask": {"system": "Be kind.", "user": "{topic}"} if prompt is None else prompt},
+        given={} if given is None else given,
+        python=python,
+    )
+
+
+def says(text: str, **more: Any) -> Stub:
+    return Stub(answer={"reply": text}, **more)
+
+
+def broken(text: str, latency_s: float = 0.0) -> Stub:
+    return Stub(error=ErrorAnswer("server_error", text), latency_s=latency_s)
+
+
+def sent(played: Played) -> list[str]:
+    """The texts of the messages of the first call."""
+    return [message.content for message in played.requests("llm")[0]["messages"]]
+
+
+# ------------------------------------------------------------ prompts
+
+
+@pytest.mark.parametrize(
+    ("prompt", "given", "messages"),
+    [
+        (
+            {"system": "In {place}.", "user": "{topic}?"},
+            {"place": "Kiel", "topic": "rye"},
+            ["In Kiel.", "rye?"],
+        ),
+        ({"user": "{topic}"}, {}, ["", ""]),
+        ({"system": "Be kind."}, {}, ["Be kind.", ""]),
+        ({}, {}, ["", ""]),
+        ({"user": "{a} {b} {c}"}, {"a": ["x"], "b": None, "c": 1.0}, ["", "['x'] None 1.0"]),
+        ({"user": "{{topic}} {topic}"}, {"topic": "rye"}, ["", "{topic} rye"]),
+        ({"system": "{topic}", "user": "{topic:>4}|{topic[0]}"}, {"topic": "rye"}, ["rye", " rye|r"]),
+        ({"user": "{größe}"}, {"größe": 3}, ["", "3"]),
+    ],
+)
+def test_prompts_are_filled_from_the_state(
+    tmp_path: Path, prompt: Any, given: dict[str, Any], messages: list[str]
+) -> None:
+    assert sent(ask(tmp_path, says("hi"), prompt=prompt, given=given)) == messages
+
+
+def test_a_conversation_in_a_prompt_is_its_list_of_messages(tmp_path: Path) -> None:
+    asking = {
+        "id": "ask",
+        "handler": "llm",
+        "params": {"prompt_ref": "prompts.yaml#ask", "model": MODEL},
+    }
+    played = play(
+        tmp_path,
+        asking,
+        world=WorldSpec(llm=(says("hi"),)),
+        prompts={"ask": {"user": "{messages}"}},
+        given={"messages": "hello"},
+        state_schema={"messages": {"type": "messages"}, "output": {"type": "str"}},
+    )
+    assert sent(played)[1].startswith("[HumanMessage(content='hello'")
+
+
+@pytest.mark.parametrize("user", ["{topic.size}", "{ topic }", "{}", "{0.x}", '{"a": 1}', "{", "{topic!x}"])
+def test_a_prompt_with_other_fields_than_plain_names_fails_the_node(tmp_path: Path, user: str) -> None:
+    played = ask(tmp_path, prompt={"user": user}, given={"topic": "rye"})
+    assert "'prompt.user' cannot be filled in" in str(played.error)
+    assert played.ending.node == "ask"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "params", "found"),
+    [
+        ("Be kind.", {}, "'prompt' must be a mapping with system and user, found text 'Be kind.'"),
+        ({"system": ["a"]}, {}, "'prompt.system' must be text, found a list"),
+        ({"user": 7}, {}, "'prompt.user' must be text, found the number 7"),
+        (None, {"model": None}, "'model' must be a mapping with provider and name, found nothing"),
+        (None, {"model": "gpt"}, "'model' must be a mapping"),
+        (None, {"model": {"name": "small"}}, "'model.provider' must be text, found nothing"),
+        (None, {"model": {"provider": "openai", "name": ""}}, "'model.name' must be text, found text ''"),
+        (None, {"model": {**MODEL, "kwargs": [1]}}, "'model.kwargs' must be a mapping, found a list"),
+        (None, {"output_key": ["a"]}, "'output_key' must be text, found a list"),
+    ],
+)
+def test_malformed_params_fail_the_node_when_it_runs(
+    tmp_path: Path, prompt: Any, params: dict[str, Any], found: str
+) -> None:
+    played = ask(tmp_path, prompt=prompt, **params)
+    assert found in str(played.error)
+    assert played.path == ["ask"]
+    assert played.calls("llm") == []
+
+
+# ------------------------------------------------------------ the call
+
+
+def test_what_is_asked_of_the_model(tmp_path: Path) -> None:
+    stub = says(
+        "hi",
+        model="small",
+        when="request.provider == 'openai' && request.params.temperature == 0.5 && state.topic == 'rye' "
+        "&& request.messages.map(m, m.type) == ['system', 'human']",
+    )
+    played = ask(tmp_path, stub, given={"topic": "rye"})
+    assert played.state == {"topic": "rye", "output": "hi"}
+
+
+def test_the_reply_lands_under_the_output_key(tmp_path: Path) -> None:
+    assert ask(tmp_path, says(" hi\n"), output_key="said").state == {"said": " hi\n"}
+
+
+def test_a_node_asks_three_times_by_itself(tmp_path: Path) -> None:
+    played = ask(tmp_path, broken("a", 0.5), broken("b"), says("hi"))
+    assert (played.state, played.seconds) == ({"output": "hi"}, 3.5)
+
+
+def test_after_three_failures_the_last_is_told(tmp_path: Path) -> None:
+    played = ask(tmp_path, broken("first"), broken("second"), broken("third"), says("too late"))
+    assert str(played.error) == "the call of model 'small' failed after 3 attempts: third"
+    assert played.seconds == 3
+
+
+def test_retry_replaces_the_attempts_of_the_node(tmp_path: Path) -> None:
+    retry = {"retry": {"max_attempts": 2, "backoff": "fixed", "base_delay_seconds": 5}}
+    played = ask(tmp_path, broken("a"), broken("b"), says("too late"), node=retry)
+    assert str(played.error) == "the call of model 'small' failed after 1 attempt: b"
+    assert (played.seconds, len(played.calls("llm"))) == (5, 2)
+
+
+def test_a_timeout_covers_the_waits_between_attempts(tmp_path: Path) -> None:
+    stubs = [broken("a", 0.5), broken("b", 0.5), says("too late")]
+    played = ask(tmp_path, *stubs, node={"timeout_seconds": 3})
+    assert "timed out" in str(played.error)
+    assert (played.seconds, len(played.calls("llm"))) == (3, 2)
+
+
+@pytest.mark.parametrize("node", [{}, {"retry": {}}, {"fallback": "after"}])
+@pytest.mark.parametrize("handler", ["llm", "streaming_llm"])
+def test_a_call_that_nobody_answers_ends_the_run(tmp_path: Path, node: dict[str, Any], handler: str) -> None:
+    played = ask(tmp_path, node=node, handler=handler, python="def after(state): return {}")
+    assert isinstance(played.error, UnscriptedCall)
+    assert (played.seconds, len(played.calls("llm"))) == (0, 1)
+
+
+# ------------------------------------------------------------ structured replies
+
+
+def structured(folder: Path, schema: Any, *stubs: Stub, **more: Any) -> Played:
+    return ask(folder, *stubs, handler="structured_llm", schema_yaml=schema, **more)
+
+
+EVERY_TYPE = """
+a: str
+b: int
+c: float
+d: bool
+e: list[str]
+f: dict[str, int]
+g: dict[str, Any]
+h: int | None
+"""
+
+
+def test_a_structured_reply_is_read_by_its_schema(tmp_path: Path) -> None:
+    reply = {"a": "x", "b": 2, "c": 1, "d": True, "e": ["y"], "f": {"z": 1}, "g": {"z": [None]}}
+    python = "def after(state): return {'seen': [state['output'].c, state['output'].model_dump()['e']]}"
+    played = structured(tmp_path, EVERY_TYPE, Stub(answer={"json": reply}), python=python)
+    assert plain(played.state) == {"output": {**reply, "c": 1.0, "h": None}, "seen": [1.0, ["y"]]}
+
+
+def test_the_schema_stands_in_the_system_message(tmp_path: Path) -> None:
+    stub = Stub(when="request.response_format.type == 'json_object'", answer={"json": {"größe": 3}})
+    system, user = sent(structured(tmp_path, "größe: int", stub, given={"topic": "rye"}))
+    assert system.startswith("Be kind.\n\n")
+    assert '"größe": {' in system
+    assert '"required": ["größe"]' in system
+    assert user == "rye"
+
+
+def test_a_response_format_of_the_model_s_own_is_kept(tmp_path: Path) -> None:
+    model = {**MODEL, "kwargs": {"response_format": {"type": "text"}}}
+    stub = Stub(
+        when="request.response_format.type == 'text' && !has(request.params.response_format)",
+        answer={"json": {"a": 3}},
+    )
+    assert plain(structured(tmp_path, "a: int", stub, model=model).state) == {"output": {"a": 3}}
+
+
+def test_objects_are_matched_by_their_fields(tmp_path: Path) -> None:
+    asking = {
+        "id": "ask",
+        "handler": "structured_llm",
+        "params": {"prompt_ref": "prompts.yaml#ask", "model": MODEL, "schema_yaml": "size: int"},
+    }
+    stub = Stub(
+        args={"output": {"size": 3}}, when="state.output.size == 3", answer={"return": {"seen": True}}
+    )
+    played = play(
+        tmp_path,
+        asking,
+        {"id": "after", "handler": "after"},
+        edges=[("ask", "after")],
+        world=WorldSpec(llm=(Stub(answer={"json": {"size": 3}}),), handlers={"after": Entry(stubs=(stub,))}),
+        prompts={"ask": {"user": "How big?"}},
+    )
+    assert played.state["seen"] is True
+
+
+@pytest.mark.parametrize(
+    ("reply", "found"),
+    [
+        ('{"size": "very big", "name": "x"}', "size: Input should be a valid integer"),
+        ('{"size": "very big", "name": "x"}', "found text 'very big'"),
+        ('{"size": 3}', "name: it is missing"),
+        ("A big one.", "Invalid JSON"),
+        ("", "Invalid JSON"),
+    ],
+)
+def test_a_reply_that_breaks_its_schema_fails_without_another_call(
+    tmp_path: Path, reply: str, found: str
+) -> None:
+    played = structured(tmp_path, "size: int\nname: str", says(reply), says('{"size": 3, "name": "x"}'))
+    assert found in str(played.error)
+    assert len(played.calls("llm")) == 1
+
+
+def test_with_retry_a_reply_that_breaks_its_schema_is_asked_for_again(tmp_path: Path) -> None:
+    stubs = [says("A big one."), says('{"size": 3}')]
+    assert plain(structured(tmp_path, "size: int", *stubs, node={"retry": {}}).state) == {
+        "output": {"size": 3}
+    }
+
+
+@pytest.mark.parametrize(
+    ("schema", "found"),
+    [
+        (None, "'schema_yaml' must be text with lines of `field: type`, found nothing"),
+        ({"a": "int"}, "'schema_yaml' must be text with lines of `field: type`, found a mapping"),
+        ("- a", "'schema_yaml' must be a mapping of field to type, found a list"),
+        ("a: [", "'schema_yaml' cannot be read: schema_yaml:1:"),
+        ("a: integer", "field 'a' has a type that is not known: text 'integer' (did you mean 'int'?)"),
+        ("a: 3", "field 'a' has a type that is not known: the number 3"),
+        ("model_dump: int", "'schema_yaml' cannot be used"),
+    ],
+)
+def test_a_schema_that_cannot_be_used_fails_the_node(tmp_path: Path, schema: Any, found: str) -> None:
+    played = structured(tmp_path, schema)
+    assert found in str(played.error)
+    assert played.calls("llm") == []
+
+
+# ------------------------------------------------------------ streams
+
+
+READ_TWICE = "def after(state): return {'first': list(state['output']), 'then': list(state['output'])}"
+
+
+def stream(folder: Path, *stubs: Stub, **more: Any) -> Played:
+    return ask(folder, *stubs, handler="streaming_llm", **more)
+
+
+def test_a_stream_is_read_once_and_told_as_its_text(tmp_path: Path) -> None:
+    played = stream(tmp_path, Stub(answer={"chunks": ["Vega ", "", "is blue."]}), python=READ_TWICE)
+    assert plain(played.state) == {
+        "output": "Vega is blue.",
+        "first": ["Vega ", "is blue."],
+        "then": [],
+    }
+
+
+def test_a_reply_that_is_not_streamed_is_one_chunk(tmp_path: Path) -> None:
+    assert plain(stream(tmp_path, says("hi"), python=READ_TWICE).state["first"]) == ["hi"]
+
+
+def test_a_stream_is_asked_for(tmp_path: Path) -> None:
+    asking = says("hi", when="request.params.stream && request.params.temperature == 0.5")
+    assert plain(stream(tmp_path, asking).state) == {"output": "hi"}
+
+
+def test_who_looks_at_a_stream_sees_its_text_and_reads_nothing(tmp_path: Path) -> None:
+    look = "def after(state): return {'seen': f\"{state['output']}\", 'chunks': list(state['output'])}"
+    assert stream(tmp_path, says("hi"), python=look).state["seen"] == "hi"
+    nodes: list[dict[str, Any]] = [
+        {
+            "id": "ask",
+            "handler": "streaming_llm",
+            "params": {"prompt_ref": "prompts.yaml#ask", "model": MODEL},
+        },
+        {"id": "after", "handler": "after"},
+    ]
+    stub = Stub(args={"output": "hi"}, when="state.output == 'hi'", answer={"return": {"seen": True}})
+    world = WorldSpec(llm=(says("hi"),), handlers={"after": Entry(stubs=(stub,))})
+    played = play(tmp_path, *nodes, edges=[("ask", "after")], world=world, prompts={"ask": {}})
+    assert played.state["seen"] is True
+    assert list(played.state["output"]) == ["hi"]
+
+
+def test_a_stream_that_does_not_begin_is_asked_for_again(tmp_path: Path) -> None:
+    played = stream(tmp_path, broken("a"), says("hi"))
+    assert (plain(played.state), played.seconds) == ({"output": "hi"}, 1)
