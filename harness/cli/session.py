@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from harness.cli import exit_code
+from harness.cli.interruption import Interruption, between_scenarios
 from harness.cli.selection import Selection
 from harness.errors import FormatError
 from harness.report.console import RunReporter
@@ -51,7 +53,7 @@ class Session:
         return self._exit_code(selection)
 
     def _run_all(self, selection: Selection, writer: ResultsWriter) -> None:
-        def done(outcome: Outcome) -> None:
+        def done(outcome: Outcome, interruption: Interruption) -> None:
             self.verdicts.add(outcome.verdict)
             self._write(writer, outcome)
             not_passed = outcome.verdict in ("failed", "error")
@@ -59,11 +61,12 @@ class Session:
                 self.reporter.done(outcome)
             if not_passed and self.exit_first:
                 raise _FirstFailure
+            interruption.heed()
 
         try:
-            with _kept_apart(self.lines):
+            with _kept_apart(self.lines), between_scenarios() as interruption:
                 for scenario in selection.scenarios:
-                    run_scenario(scenario, self.settings, done)
+                    run_scenario(scenario, self.settings, partial(done, interruption=interruption))
         except KeyboardInterrupt:
             self.interrupted = True
         except _FirstFailure:

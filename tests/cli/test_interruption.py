@@ -64,3 +64,48 @@ def test_an_interrupt_before_anything_ran_is_told_in_a_word(invoke, monkeypatch)
     monkeypatch.setattr("harness.cli.schema.schema_text", interrupted)
     result = invoke("schema")
     assert (result.exit_code, result.stderr) == (3, "interrupted\n")
+
+
+WAITS = """\
+harness: 1
+manifest: waits.yaml
+scenarios: [{name: waits, tools: {wait: waiting.wait}}]
+"""
+
+FLOW = """\
+agentspec_version: 25.4.1
+component_type: Flow
+name: waits
+start_node: {$component_ref: s}
+nodes: [{$component_ref: s}, {$component_ref: w}, {$component_ref: e}]
+control_flow_connections:
+- {component_type: ControlFlowEdge, name: a, from_node: {$component_ref: s}, to_node: {$component_ref: w}}
+- {component_type: ControlFlowEdge, name: b, from_node: {$component_ref: w}, to_node: {$component_ref: e}}
+$referenced_components:
+  s: {component_type: StartNode, name: s}
+  w: {component_type: ToolNode, name: w, tool: {component_type: ServerTool, name: wait}}
+  e: {component_type: EndNode, name: e}
+"""
+
+TOOL = """\
+import sys, threading
+
+def wait():
+    print("begun", flush=True)
+    threading.Event().wait()
+"""
+
+
+def test_a_scenario_whose_tool_waits_for_ever_is_left_after_a_moment(tmp_path, monkeypatch, installed):
+    monkeypatch.chdir(tmp_path)
+    for name, text in {"a.scenario.yaml": WAITS, "waits.yaml": FLOW, "waiting.py": TOOL}.items():
+        Path(name).write_text(text)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([installed, "run", "."], **pipes, text=True, encoding="utf-8") as process:
+        assert process.stdout is not None
+        while "begun" not in (line := process.stdout.readline()):
+            assert line
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert stderr.startswith("interrupted")
