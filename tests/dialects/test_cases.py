@@ -1,4 +1,4 @@
-"""The scenarios in `cases`: what the reference does where the documentation is silent, edge by edge."""
+"""The scenarios in `<dialect>/cases`: what the documents and the reference runtimes ask for, edge by edge."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from harness.scenario.load import load_file
 from harness.scenario.model import Scenario
 from harness.scenario.run import run_scenario
 
-CASES = Path(__file__).parent / "cases"
+HERE = Path(__file__).parent
 
 
 def _scenarios() -> list[object]:
     return [
-        pytest.param(scenario, id=f"{file.name.removesuffix('.scenario.yaml')}: {scenario.name}")
-        for file in sorted(CASES.glob("*.scenario.yaml"))
+        pytest.param(scenario, id=f"{file.relative_to(HERE).as_posix()}: {scenario.name}")
+        for file in sorted(HERE.glob("*/cases/*.scenario.yaml"))
         for scenario in load_file(file).scenarios
     ]
 
