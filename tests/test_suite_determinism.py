@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SUITE = Path(__file__).parents[1] / "scenarios" / "sherma"
+SUITES = Path(__file__).parents[1] / "scenarios"
 
 
 def digests(folder, hash_seed, *, prefix=()):
@@ -24,7 +24,9 @@ def digests(folder, hash_seed, *, prefix=()):
         f"--harness-report={report}",
     ]
     environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
-    run = subprocess.run([*command, str(SUITE)], env=environment, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [*command, str(SUITES)], env=environment, capture_output=True, text=True, check=False
+    )
     assert run.returncode == 0, run.stdout + run.stderr
     lines = map(json.loads, (report / "results.jsonl").read_text(encoding="utf-8").splitlines())
     return {line["id"]: {**line, "wall": 0} for line in lines}
@@ -32,12 +34,12 @@ def digests(folder, hash_seed, *, prefix=()):
 
 def test_every_field_but_the_wall_time_is_the_same_under_three_hash_seeds(tmp_path):
     first, *others = [digests(tmp_path, seed) for seed in (0, 1, 4242)]
-    assert len(first) >= 97
+    assert len(first) >= 263
     assert all(other == first for other in others)
     assert all(len(line["digest"]) == 64 for line in first.values() if line["status"] != "invalid")
 
 
-def test_the_suite_passes_with_the_network_cut(tmp_path):
+def test_the_suites_pass_with_the_network_cut(tmp_path):
     prefix = ("unshare", "--map-root-user", "--net")
     if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("this machine does not let a process leave the network (unshare --net)")

@@ -106,7 +106,7 @@ def load_graph(request: LoadRequest, dialect: str | None = None) -> Graph:
 def _stamp(path: Path) -> tuple[int, int]:
     try:
         status = path.stat()
-    except OSError:
+    except (OSError, ValueError):  # what no file is called
         return (0, 0)
     return (status.st_mtime_ns, status.st_size)
 

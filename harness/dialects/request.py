@@ -54,13 +54,21 @@ class LoadRequest:
         if self.base_path is None and not Path(written).is_absolute():
             text = f"the relative path '{written}' needs a base_path, or a manifest in a file"
             raise ManifestError(Problem("no-base-path", text, where))
-        path = ((self.base_path or Path()) / written).resolve()
+        path = (self.base_path or Path()) / written
+        try:
+            path = path.resolve()
+            is_file = path.is_file()
+        except (OSError, ValueError) as error:  # a name no file can have
+            reason = getattr(error, "strerror", None) or error
+            raise ManifestError(
+                Problem("missing-file", f"no file can be called that: {reason}", where)
+            ) from None
         if not self.may_read(path):
             text = f"'{written}' is outside the folders a manifest may read"
             raise ManifestError(
                 Problem("path-outside", text, where, "allow its folder in [tool.harness] allow_paths")
             )
-        if not path.is_file():
+        if not is_file:
             near = similar_path(path)
             hint = f"did you mean '{near}'?" if near else ""
             raise ManifestError(Problem("missing-file", f"file '{written}' is not there", where, hint))

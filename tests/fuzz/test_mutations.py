@@ -37,7 +37,7 @@ def at_most(seconds):
         signal.alarm(0)
 
 
-@pytest.fixture(scope="module", params=["sherma", "agentspec"])
+@pytest.fixture(scope="module", params=["sherma", "agentspec", "yagra"])
 def suite(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     shutil.copytree(SCENARIOS / request.param, folder, dirs_exist_ok=True)
