@@ -16,6 +16,8 @@ Call = Mapping[str, Any]
 Order = Literal["in_order", "any", "exact"]
 
 OTHER_KEYS: Final = ("node", "args", "ok")
+NAMELESS: Final = ("handler",)
+"""Kinds no expectation can name: a handler is what its node does, and stands in `path`."""
 PAIR_UP: Final[Mapping[Order, Callable[..., Pairs]]] = {
     "in_order": common_subsequence,
     "any": largest_pairing,
@@ -27,19 +29,18 @@ def calls(expected: Any, observed: Observed, order: Order = "in_order") -> Findi
     """These calls were made; else the share found, and F1 when `exact`.
 
     `in_order`: they are a subsequence of all calls. `any`: in any order, each call found once. `exact`:
-    these in this order and no others, of any kind. Arguments are matched as a subset.
+    these in this order and no others, of any kind that can be named here. Arguments are matched as a subset.
     """
     wanted = listed(expected)
-    pairs = PAIR_UP[order](wanted, observed.calls, call_matches)
+    seen = [call for call in observed.calls if call.get("kind") not in NAMELESS]
+    pairs = PAIR_UP[order](wanted, seen, call_matches)
     found, made = {i for i, _ in pairs}, {j for _, j in pairs}
-    notes = [_not_found(item, observed.calls) for i, item in enumerate(wanted) if i not in found]
+    notes = [_not_found(item, seen) for i, item in enumerate(wanted) if i not in found]
     total = 2 * len(wanted)
     if order == "exact":
-        total = len(wanted) + len(observed.calls)
-        notes += [
-            f"not expected: {_described(call)}" for j, call in enumerate(observed.calls) if j not in made
-        ]
-    return Finding(2 * len(pairs) / total if total else 1.0, _briefly(observed.calls), "\n".join(notes))
+        total = len(wanted) + len(seen)
+        notes += [f"not expected: {_described(call)}" for j, call in enumerate(seen) if j not in made]
+    return Finding(2 * len(pairs) / total if total else 1.0, _briefly(seen), "\n".join(notes))
 
 
 def never_calls(expected: Any, observed: Observed) -> Finding:
