@@ -63,25 +63,23 @@ async def llm(
         ModelParamsError: the node's params do not do, or its prompt cannot be filled.
         ModelCallError: the model failed in every attempt.
     """
-    key, model, prompts = output_key(params), model_of(params), prompts_of(params, state)
+    key, model, prompts = asked_of(params, state)
     return {key: (await ask(model, prompts, node, state, ctx)).text}
 
 
-def output_key(params: Mapping[str, Any]) -> str:
-    """The key of the state a model node answers under.
+def asked_of(params: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[str, Model, Prompts]:
+    """The key of the state a model node answers under, the model it asks, and what it asks it.
+
+    Placeholders are filled from the state; a key that is absent is empty text.
 
     Raises:
-        ModelParamsError: it is no text.
+        ModelParamsError: one of them is missing or malformed, or a prompt has other fields than plain names.
     """
-    return _text(params.get(OUTPUT_KEY, DEFAULT_OUTPUT_KEY), "'output_key'")
+    key = _text(params.get(OUTPUT_KEY, DEFAULT_OUTPUT_KEY), "'output_key'")
+    return key, _model(params), _prompts(params, state)
 
 
-def model_of(params: Mapping[str, Any]) -> Model:
-    """The model a node asks.
-
-    Raises:
-        ModelParamsError: it is missing or malformed.
-    """
+def _model(params: Mapping[str, Any]) -> Model:
     given = _mapping(params.get("model"), "'model'", " with provider and name")
     return Model(
         _text(given.get("provider"), "'model.provider'", empty=False),
@@ -90,12 +88,7 @@ def model_of(params: Mapping[str, Any]) -> Model:
     )
 
 
-def prompts_of(params: Mapping[str, Any], state: Mapping[str, Any]) -> Prompts:
-    """The prompts of a node, `{name}` filled from the state; a key that is absent is empty text.
-
-    Raises:
-        ModelParamsError: they are missing or malformed, or have other fields than plain names.
-    """
+def _prompts(params: Mapping[str, Any], state: Mapping[str, Any]) -> Prompts:
     given = _mapping(params.get("prompt"), "'prompt'", " with system and user")
     system, user = (_text(given.get(part, ""), f"'prompt.{part}'") for part in ("system", "user"))
     values = {name: state.get(name, "") for name in _PLACEHOLDER.findall(f"{system}\n{user}")}

@@ -17,9 +17,7 @@ from harness.dialects.yagra.model_nodes import (
     ModelParamsError,
     Prompts,
     ask,
-    model_of,
-    output_key,
-    prompts_of,
+    asked_of,
 )
 from harness.errors import FormatError, HarnessError
 from harness.graph.context import NodeContext
@@ -66,7 +64,7 @@ async def structured_llm(
         ModelAnswerError: the reply is not what the schema asks for.
     """
     schema = schema_of(params.get("schema_yaml"))
-    key, model, prompts = output_key(params), model_of(params), prompts_of(params, state)
+    key, model, prompts = asked_of(params, state)
     settings = dict(model.settings)
     response_format = settings.pop(_RESPONSE_FORMAT, {"type": "json_object"})
     model = Model(model.provider, model.name, settings)

@@ -13,6 +13,7 @@ from harness.dialects.agentspec.configuration import Configuration
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.graph.model import Graph
+from tests.dialects.places import text_at
 
 
 class Loader:
@@ -50,12 +51,7 @@ class Loader:
         assert len(found) == 1, "\n".join(map(str, found))
         return found[0]
 
-    def place(self, problem: Problem) -> str:
-        """The text a problem points to, up to the end of its line."""
-        assert problem.span is not None
-        line = Path(problem.span.file).read_text(encoding="utf-8").splitlines()[problem.span.line - 1]
-        start = problem.span.column - 1
-        return line[start : start + problem.span.length]
+    place = staticmethod(text_at)
 
 
 @pytest.fixture
