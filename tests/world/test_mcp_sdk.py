@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
-from harness.world import mcp_sdk
+from harness.graph.effects import MCPEndpoint
+from harness.world.mcp_build import build_server
+from harness.world.mcp_connect import connect, connect_memory
 from harness.world.mcp_sdk import SDKSession
 from harness.world.mcp_tools import INVALID_PARAMS, MCPFailure, MCPResult, MCPSession, MCPTool
 
@@ -43,7 +45,7 @@ async def answer(name: str, args: dict[str, Any]) -> MCPResult:
 
 
 def weather_server() -> Any:
-    return mcp_sdk.build_server("weather", TOOLS, answer)
+    return build_server("weather", TOOLS, answer)
 
 
 async def serve_stdio() -> None:
@@ -73,6 +75,21 @@ async def http_server(app: Any) -> AsyncIterator[str]:
         await serving
 
 
+KEY = {"Authorization": "Bearer abc"}
+
+
+def stdio_endpoint(command: str, **more: Any) -> MCPEndpoint:
+    return MCPEndpoint("weather", "stdio", command=command, **more)
+
+
+def http_endpoint(url: str, **more: Any) -> MCPEndpoint:
+    return MCPEndpoint("weather", "streamable_http", url=url, **more)
+
+
+def sse_endpoint(url: str, **more: Any) -> MCPEndpoint:
+    return MCPEndpoint("weather", "sse", url=url, **more)
+
+
 Seen = list[dict[str, str]]
 
 
@@ -94,7 +111,7 @@ async def over_http(seen: Seen, **more: Any) -> AsyncIterator[SDKSession]:
     async with (
         manager.run(),
         http_server(noting(manager.handle_request, seen)) as address,
-        mcp_sdk.connect_http(f"{address}/mcp", {"Authorization": "Bearer abc"}, **more) as session,
+        connect(http_endpoint(f"{address}/mcp", headers=KEY, **more)) as session,
     ):
         yield session
 
@@ -114,17 +131,18 @@ async def over_sse(seen: Seen, **more: Any) -> AsyncIterator[SDKSession]:
 
     async with (
         http_server(noting(app, seen)) as address,
-        mcp_sdk.connect_sse(f"{address}/sse", {"Authorization": "Bearer abc"}, **more) as session,
+        connect(sse_endpoint(f"{address}/sse", headers=KEY, **more)) as session,
     ):
         yield session
 
 
 def over_stdio() -> Any:
-    return mcp_sdk.connect_stdio(sys.executable, [__file__], {"PYTHONPATH": str(ROOT), "SEASON": "winter"})
+    env = {"PYTHONPATH": str(ROOT), "SEASON": "winter"}
+    return connect(stdio_endpoint(sys.executable, args=[__file__], env=env))
 
 
 def in_memory() -> Any:
-    return mcp_sdk.connect_memory(weather_server())
+    return connect_memory(weather_server())
 
 
 CONNECTIONS: dict[str, Callable[[], Any]] = {
@@ -242,18 +260,18 @@ def unused_port() -> int:
 
 
 @pytest.mark.parametrize(
-    ("connect", "where"),
+    ("endpoint", "where"),
     [
-        (lambda: mcp_sdk.connect_stdio("/no/such/server"), "/no/such/server"),
-        (lambda: mcp_sdk.connect_http(f"http://127.0.0.1:{unused_port()}/mcp"), "http://127.0.0.1"),
-        (lambda: mcp_sdk.connect_sse(f"http://127.0.0.1:{unused_port()}/sse"), "http://127.0.0.1"),
+        (lambda: stdio_endpoint("/no/such/server"), "/no/such/server"),
+        (lambda: http_endpoint(f"http://127.0.0.1:{unused_port()}/mcp"), "http://127.0.0.1"),
+        (lambda: sse_endpoint(f"http://127.0.0.1:{unused_port()}/sse"), "http://127.0.0.1"),
     ],
     ids=["stdio", "http", "sse"],
 )
-def test_a_server_that_cannot_be_reached_says_where_and_why(connect, where):
+def test_a_server_that_cannot_be_reached_says_where_and_why(endpoint, where):
     async def main() -> int:
         with pytest.raises(MCPFailure, match=f"cannot connect to {where}.*: .+"):
-            await used(connect, lambda session: session.list_tools())
+            await used(lambda: connect(endpoint()), lambda session: session.list_tools())
         return len(asyncio.all_tasks())
 
     assert asyncio.run(main()) == 1
@@ -264,15 +282,15 @@ async def turned_away(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-@pytest.mark.parametrize("connect", [mcp_sdk.connect_http, mcp_sdk.connect_sse])
+@pytest.mark.parametrize("endpoint", [http_endpoint, sse_endpoint])
 @pytest.mark.parametrize("answers", [True, False], ids=["refused", "unreachable"])
-def test_errors_name_a_url_without_user_password_and_query(connect, answers):
+def test_errors_name_a_url_without_user_password_and_query(endpoint, answers):
     async def main() -> str:
         async with http_server(turned_away) as address:
             host = address.partition("//")[2] if answers else f"127.0.0.1:{unused_port()}"
             with pytest.raises(MCPFailure) as raised:
                 await used(
-                    lambda: connect(f"http://amy:hidden@{host}/mcp?key=hidden&to='hidden'#hidden"),
+                    lambda: connect(endpoint(f"http://amy:hidden@{host}/mcp?key=hidden&to='hidden'#hidden")),
                     lambda session: session.list_tools(),
                 )
             assert f"http://{host}/mcp" in str(raised.value)
@@ -285,7 +303,7 @@ def test_errors_name_a_url_without_user_password_and_query(connect, answers):
 
 def test_giving_up_while_connecting_leaves_nothing_behind():
     async def main() -> int:
-        silent = mcp_sdk.connect_stdio(sys.executable, ["-c", "import sys; sys.stdin.read()"])
+        silent = connect(stdio_endpoint(sys.executable, args=["-c", "import sys; sys.stdin.read()"]))
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2), silent:
                 pytest.fail("a server that says nothing is not connected")
@@ -322,15 +340,14 @@ def paged_server() -> Any:
 
 
 def test_all_pages_of_tools_are_listed():
-    tools = asyncio.run(
-        used(lambda: mcp_sdk.connect_memory(paged_server()), lambda session: session.list_tools())
-    )
+    tools = asyncio.run(used(lambda: connect_memory(paged_server()), lambda session: session.list_tools()))
     assert [tool.name for tool in tools] == ["t0", "t1", "t2"]
 
 
 def test_importing_the_adapter_does_not_import_the_sdk():
     heavy = ["mcp", "anyio", "jsonschema", "pydantic"]
-    code = f"import sys, harness.world.mcp_fake; print([m for m in {heavy} if m in sys.modules])"
+    imports = "import sys, harness.world.mcp_fake, harness.world.mcp_tape"
+    code = f"{imports}; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
     )

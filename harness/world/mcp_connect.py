@@ -1,0 +1,178 @@
+"""Connections to MCP servers: in memory, to child processes, over HTTP.
+
+A connection lives in a task of its own: anyio's cancel scopes want to be closed by the task that
+opened them, and a server that breaks must fail its calls, not cancel the run. So a session may be
+opened, used and closed from any tasks of the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from typing import Any
+
+from harness.errors import HarnessError, WorldError
+from harness.graph.effects import MCPEndpoint
+from harness.world.mcp_sdk import SDKSession, Where, without_secrets
+from harness.world.mcp_tools import MCPFailure
+
+
+def connect_memory(server: Any) -> AbstractAsyncContextManager[SDKSession]:
+    """An initialized session with a `build_server` server in this loop. Takes no time on the loop's clock."""
+    return connected(_memory_streams(server), Where("the server in memory", outside=False))
+
+
+def connect(endpoint: MCPEndpoint) -> AbstractAsyncContextManager[SDKSession]:
+    """An initialized session with a real server: a child process, ended on leaving, or one over HTTP.
+
+    A child process has the endpoint's `env` besides the few variables the SDK passes on (PATH, HOME, …), and our
+    stderr.
+
+    Raises:
+        WorldError: the server wants a client certificate.
+        MCPFailure: on entering, when there is no such process or address, or it does not speak MCP.
+    """
+    streams = streams_to(endpoint)
+    return connected(streams, Where(name_of(endpoint), read_timeout_s=endpoint.read_timeout_s))
+
+
+def name_of(endpoint: MCPEndpoint) -> str:
+    """What people see of where a server is."""
+    return endpoint.command or without_secrets(endpoint.url or "")
+
+
+def streams_to(endpoint: MCPEndpoint) -> AbstractAsyncContextManager[Any]:
+    """The SDK's transport to a real server: on entering, the stream to read from and the one to write to.
+
+    Raises:
+        WorldError: the server wants a client certificate.
+    """
+    if endpoint.client_certificate:
+        raise WorldError(
+            f"MCP server {endpoint.id!r} cannot be real: it wants a client certificate (mTLS), and the harness "
+            "cannot give one; script the server's tools instead"
+        )
+    if endpoint.transport == "stdio":
+        return _stdio_streams(endpoint)
+    if endpoint.transport == "sse":
+        from mcp.client.sse import sse_client
+
+        return sse_client(endpoint.url or "", headers=dict(endpoint.headers))
+    return _http_streams(endpoint.url or "", endpoint.headers)
+
+
+def reason(error: BaseException | None) -> str:
+    """Why a connection failed, for people."""
+    cause = _leaf(error)
+    return without_secrets(str(cause)) or type(cause).__name__
+
+
+def _leaf(error: BaseException | None) -> BaseException | None:
+    """The first error inside the groups that task groups wrap around it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+@asynccontextmanager
+async def connected(streams: AbstractAsyncContextManager[Any], where: Where) -> AsyncIterator[SDKSession]:
+    """Hold a session over `streams` in a task of its own, from initialization to the end of the block."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[SDKSession] = loop.create_future()
+    leave = asyncio.Event()
+    owner = loop.create_task(_own(streams, where, ready, leave))
+    either: set[asyncio.Future[Any]] = {owner, ready}
+    try:
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not ready.done():
+            cause = _leaf(owner.exception())
+            if isinstance(cause, HarnessError):
+                raise cause
+            raise MCPFailure(f"cannot connect to {where.name}: {reason(cause)}") from cause
+        yield ready.result()
+    finally:
+        if not ready.done():
+            owner.cancel()
+        leave.set()
+        await _outlast(owner)
+
+
+async def _outlast(task: asyncio.Task[None]) -> None:
+    """Return when `task` has ended, whatever happens to us meanwhile; what it raised is dropped.
+
+    By now whatever broke a connection has been told to the calls it broke.
+    """
+    interrupted: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            interrupted = error
+    if not task.cancelled():
+        task.exception()
+    if interrupted is not None:
+        raise interrupted
+
+
+async def _own(
+    streams: AbstractAsyncContextManager[Any],
+    where: Where,
+    ready: asyncio.Future[SDKSession],
+    leave: asyncio.Event,
+) -> None:
+    from mcp import ClientSession
+
+    with ExitStack() as clock:
+        clock.enter_context(where.holding())
+        async with streams as pair, ClientSession(pair[0], pair[1]) as client:
+            session = SDKSession(client, where)
+            try:
+                await session.initialize()
+                ready.set_result(session)
+                clock.close()
+                await leave.wait()
+            finally:
+                session.end()
+                clock.enter_context(where.leaving())
+
+
+@asynccontextmanager
+async def _memory_streams(server: Any) -> AsyncIterator[Any]:
+    import anyio
+    from mcp.shared.memory import create_client_server_memory_streams
+
+    async with (
+        create_client_server_memory_streams() as (client_side, server_side),
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(server.run, *server_side, server.create_initialization_options())
+        try:
+            yield client_side
+        finally:
+            tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _http_streams(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
+    async with (
+        create_mcp_http_client(headers=dict(headers)) as http,
+        streamable_http_client(url, http_client=http) as streams,
+    ):
+        yield streams
+
+
+def _stdio_streams(endpoint: MCPEndpoint) -> AbstractAsyncContextManager[Any]:
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
+    parameters = StdioServerParameters(
+        command=endpoint.command or "", args=list(endpoint.args), env=dict(endpoint.env), cwd=endpoint.cwd
+    )
+    # The SDK's default is sys.stderr of import time, which may be a capture that is closed by now.
+    errlog: Any = sys.__stderr__ or subprocess.DEVNULL
+    return stdio_client(parameters, errlog=errlog)
