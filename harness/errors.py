@@ -6,7 +6,9 @@
     │   └── ManifestError        … an agent's manifest, or something it names
     ├── ExpressionError          an expression that cannot be parsed or evaluated
     ├── WorldError               the simulated world cannot answer
-    │   └── UnscriptedCall       … because no stub was written for this call
+    │   ├── UnscriptedCall       … because no stub was written for this call
+    │   ├── CassetteError        … because of its recording: missing, broken, or of another request
+    │   └── ProviderError        … because the real thing cannot be asked
     └── RunError                 a run that broke (recursion limit, deadlock)
 
 Fields come first (`code`, `span`, `hint`); text is made from them at the rim.
@@ -122,6 +124,58 @@ class UnscriptedCall(WorldError):
         if hint:
             lines.append(f"  {hint}")
         super().__init__("\n".join(lines))
+
+
+class CassetteError(WorldError):
+    """A recording that cannot answer."""
+
+    code = "cassette"
+
+
+class CassetteMissing(CassetteError):
+    """Nothing was recorded."""
+
+    code = "cassette-missing"
+
+
+class CassetteBroken(CassetteError):
+    """A recording that cannot be read. `span` is the place in its file."""
+
+    code = "cassette-broken"
+
+    def __init__(self, message: str, span: Span | None = None) -> None:
+        self.span = span
+        super().__init__(f"{span}: {message}" if span else message)
+
+
+class CassetteMismatch(CassetteError):
+    """A request that is not the recorded one. The text shows the nearest that was recorded, and the difference."""
+
+    code = "cassette-mismatch"
+
+
+class ProviderError(WorldError):
+    """The real thing cannot be asked."""
+
+    code = "provider"
+
+
+class ExtraMissing(ProviderError):
+    """A package that is not installed. The text names the extra that brings it."""
+
+    code = "extra-missing"
+
+
+class KeyMissing(ProviderError):
+    """No key for the provider. The text names the variable it is read from."""
+
+    code = "key-missing"
+
+
+class ProviderDown(ProviderError):
+    """The provider cannot be reached."""
+
+    code = "provider-down"
 
 
 class RunError(HarnessError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -132,4 +132,5 @@ def _load(key: _Key) -> Graph:
     dialect = (
         dialect_named(key.dialect) if key.dialect else dialect_of(key.request.path, key.request.named_at)
     )
-    return dialect.load(key.request)
+    graph = dialect.load(key.request)
+    return replace(graph, sources=(*key.request.paths, *key.request.named))

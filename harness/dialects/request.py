@@ -23,6 +23,7 @@ class LoadRequest:
     allowed   further folders a manifest may read files from
     named_at  where the manifest is named, for the message that it is not there
     text      the manifest itself, where it is not in a file; `base` is then what its paths are relative to
+    named     the files that manifests were found to name, as they are resolved
     """
 
     paths: tuple[Path, ...]
@@ -34,6 +35,7 @@ class LoadRequest:
     named_at: Span | None = field(default=None, compare=False)
     text: str | None = None
     base: Path | None = None
+    named: dict[Path, None] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def path(self) -> Path:
@@ -72,6 +74,7 @@ class LoadRequest:
             near = similar_path(path)
             hint = f"did you mean '{near}'?" if near else ""
             raise ManifestError(Problem("missing-file", f"file '{written}' is not there", where, hint))
+        self.named[path] = None
         return path
 
     def may_read(self, path: Path) -> bool:
@@ -89,4 +92,4 @@ class LoadRequest:
 
     def beside(self, path: Path, agent: str | None) -> LoadRequest:
         """The request for another manifest, named by this one; hooks of the caller are not handed on."""
-        return LoadRequest((path,), agent, self.env, self.folders, (), self.allowed)
+        return LoadRequest((path,), agent, self.env, self.folders, (), self.allowed, named=self.named)

@@ -68,11 +68,17 @@ class ToolSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class LLMCall(Effect):
-    """A chat model's turn. `name` is the model without its provider; `messages` in the order sent."""
+    """A chat model's turn. `name` is the model without its provider; `messages` in the order sent.
+
+    `base_url` is where the manifest says the provider is, None for the provider's own place; `api_key` is the
+    key it names, which is in no trace.
+    """
 
     kind: ClassVar[str] = "llm"
 
     provider: str = ""
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
     params: Mapping[str, Any] = field(default_factory=dict)
     messages: Sequence[BaseMessage] = ()
     tools: Sequence[ToolSpec] = ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.errors import Problem, Span
@@ -150,6 +151,8 @@ class Graph:
     A run pauses before the nodes of `pause_before` start and after the superstep of those of `pause_after`, if
     anything follows; nobody is asked anything (see `Conversation.resume`).
 
+    `sources` are the files it was compiled from.
+
     With `inside_is_own`, graphs that run inside its nodes are parts of the same agent: what their nodes took is told
     beside what its own took.
     """
@@ -169,6 +172,7 @@ class Graph:
     pause_before: frozenset[str] = frozenset()
     pause_after: frozenset[str] = frozenset()
     inside_is_own: bool = False
+    sources: tuple[Path, ...] = ()
 
     @property
     def pauses_around(self) -> bool:

@@ -22,6 +22,7 @@ def llm_call(
     return LLMCall(
         name=config.model_id,
         provider=config.provider_name,
+        base_url=config.base_url,
         params=config.parameters,
         messages=tuple(messages),
         tools=tuple(tools),

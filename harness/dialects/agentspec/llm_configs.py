@@ -35,6 +35,11 @@ class LlmConfig(Component):
         given = self.default_generation_parameters
         return given.model_dump(exclude_none=True) if given else {}
 
+    @property
+    def base_url(self) -> str | None:
+        """Where the model is, as written; None where its provider is."""
+        return None
+
 
 class OpenAiCompatibleConfig(LlmConfig):
     """spec: "OpenAI Compatible LLMs"."""
@@ -44,6 +49,10 @@ class OpenAiCompatibleConfig(LlmConfig):
     provider_name: ClassVar[str] = "openai_compatible"
 
     url: str
+
+    @property
+    def base_url(self) -> str:
+        return self.url
 
 
 class VllmConfig(OpenAiCompatibleConfig):

@@ -123,7 +123,9 @@ async def ask(
     effect = LLMCall(
         name=model.name,
         provider=model.provider,
-        params=model.settings,
+        base_url=_connection(model, "base_url", "api_base"),
+        api_key=_connection(model, "api_key"),
+        params={name: value for name, value in model.settings.items() if name != "api_key"},
         messages=(SystemMessage(content=prompts.system), HumanMessage(content=prompts.user)),
         response_format=response_format,
     )
@@ -143,6 +145,13 @@ async def ask(
                 ) from error
         await ctx.sleep(2.0 ** (attempt - 1))
         attempt += 1
+
+
+def _connection(model: Model, *names: str) -> str | None:
+    """What the `kwargs` of a model say about how to reach it."""
+    return next(
+        (given for name in names if isinstance(given := model.settings.get(name), str) and given), None
+    )
 
 
 def _mapping(value: Any, name: str, of_what: str = "") -> Mapping[str, Any]:

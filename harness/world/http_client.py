@@ -1,0 +1,93 @@
+"""HTTP requests, for real."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import TYPE_CHECKING, Any, Final
+
+from harness.graph.effects import HTTPCall, HTTPReply
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+TIMEOUT_S: Final = 60.0
+
+
+class HTTPClient:
+    """Sends requests. One for a run, on one event loop; close it there.
+
+    Redirects are answers and are not followed, cookies are not kept, and an answer may take 60 s.
+    Proxies are those of the environment.
+    """
+
+    def __init__(self) -> None:
+        self._client: httpx.AsyncClient | None = None
+
+    async def send(self, call: HTTPCall) -> HTTPReply:
+        """The answer, whatever its status. A body without a content-type gets the one it has.
+
+        Raises:
+            httpx.HTTPError: none came.
+            httpx.InvalidURL: there is nobody to ask.
+        """
+        args = call.args
+        response = await self._opened().request(
+            args["method"],
+            args["url"],
+            params=args["query"] or None,
+            headers=_headers(args),
+            content=args["text"].encode() or None,
+        )
+        return HTTPReply(
+            status=response.status_code,
+            text=response.text,
+            json=_parsed(response.text),
+            headers=dict(response.headers.items()),
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    def _opened(self) -> httpx.AsyncClient:
+        import httpx
+
+        if self._client is None:
+            self._client = httpx.AsyncClient(
+                timeout=TIMEOUT_S,
+                follow_redirects=False,
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+                verify=_certificates(),
+            )
+        return self._client
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Whom to trust; reading that takes longer than many a request."""
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
+def _headers(args: Any) -> dict[str, str]:
+    headers = dict(args["headers"])
+    if args["text"]:
+        is_json = args["json"] is not None
+        headers.setdefault(
+            "content-type", "application/json" if is_json else "application/x-www-form-urlencoded"
+        )
+    return headers
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,148 @@
+"""Where a model's provider is, and the key to it.
+
+A provider that is not one of those known here may be named if something says where it is: then it is taken to speak
+OpenAI's protocol.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+from harness.errors import KeyMissing, ProviderError
+from harness.graph.effects import LLMCall
+from harness.source.suggest import did_you_mean
+
+Protocol = Literal["openai", "anthropic"]
+
+DUMMY_KEY: Final = "replayed"
+NO_KEY: Final = "EMPTY"
+
+
+@dataclass(frozen=True)
+class Access:
+    """What providers are reached with.
+
+    environment  variables that name keys and places: OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, …
+    replayed     nothing is sent, so that no key is needed
+    """
+
+    environment: Mapping[str, str]
+    replayed: bool = False
+
+
+@dataclass(frozen=True)
+class Address:
+    """A model, and where and how it is asked.
+
+    compatible  the server imitates OpenAI's
+    variable    which variable said where it is; "" if none did
+    """
+
+    provider: str
+    protocol: Protocol
+    model: str
+    base_url: str
+    key: str = field(repr=False)
+    compatible: bool = False
+    variable: str = ""
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A provider. Its key is in `{prefix}_API_KEY`, its place in `{prefix}_BASE_URL`, else in `other`.
+
+    A server that is compatible needs no key; its URL may come without its scheme and its path, as in manifests.
+    """
+
+    prefix: str
+    protocol: Protocol = "openai"
+    base_url: str | None = None
+    other: str = ""
+    compatible: bool = False
+
+
+PROVIDERS: Final[Mapping[str, Provider]] = {
+    "openai": Provider("OPENAI", "openai", "https://api.openai.com/v1", "OPENAI_API_BASE"),
+    "anthropic": Provider("ANTHROPIC", "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_URL"),
+    "openai_compatible": Provider("OPENAI_COMPATIBLE", compatible=True),
+    "vllm": Provider("VLLM", compatible=True),
+    "ollama": Provider("OLLAMA", base_url="localhost:11434", other="OLLAMA_API_BASE", compatible=True),
+}
+
+
+def find(call: LLMCall, access: Access) -> Address:
+    """Where a call goes. A base URL in the manifest comes before one in the environment.
+
+    Raises:
+        ProviderError: the provider is not known and nothing says where it is.
+        KeyMissing: there is no key.
+    """
+    name, model = named(call)
+    provider = PROVIDERS.get(name) or _unknown(name)
+    base_url, variable = call.base_url, ""
+    if not base_url:
+        variable = next((v for v in _place_variables(provider) if access.environment.get(v)), "")
+        base_url = access.environment.get(variable) or provider.base_url
+    if not base_url:
+        raise ProviderError(_nowhere(name, model, provider))
+    return Address(
+        provider=name,
+        protocol=provider.protocol,
+        model=model,
+        base_url=openai_url(base_url) if provider.compatible else base_url,
+        key=_key(name, model, provider, call, access),
+        compatible=provider.compatible,
+        variable=variable,
+    )
+
+
+def named(call: LLMCall) -> tuple[str, str]:
+    """The provider and the model. Without a provider the model's name tells: `openai/gpt-4o`, `claude-…`."""
+    provider, model = call.provider, call.name
+    prefix, slash, rest = model.partition("/")
+    if slash and rest and (prefix == provider or (not provider and prefix in PROVIDERS)):
+        return prefix, rest
+    return provider or ("anthropic" if model.startswith("claude") else "openai"), model
+
+
+def openai_url(written: str) -> str:
+    """The base URL of a server that imitates OpenAI's: `localhost:8000` is `http://localhost:8000/v1`."""
+    url = written.strip()
+    if not url.startswith(("http://", "https://")):
+        url = f"http://{url}"
+    return url.rstrip("/") if urlsplit(url).path.strip("/") else f"{url.rstrip('/')}/v1"
+
+
+def _unknown(name: str) -> Provider:
+    prefix = re.sub(r"\W", "_", name).upper()
+    return Provider(prefix, other=f"{prefix}_API_BASE", compatible=True)
+
+
+def _place_variables(provider: Provider) -> list[str]:
+    return [f"{provider.prefix}_BASE_URL", *filter(None, [provider.other])]
+
+
+def _nowhere(name: str, model: str, provider: Provider) -> str:
+    variable = f"{provider.prefix}_BASE_URL"
+    if name in PROVIDERS:
+        return f"nothing says where provider {name!r} of model {model!r} is: set {variable}"
+    return (
+        f"provider {name!r} of model {model!r} is not known ({did_you_mean(name, PROVIDERS)})\n"
+        f"  if it speaks OpenAI's protocol, set {variable} to where it is"
+    )
+
+
+def _key(name: str, model: str, provider: Provider, call: LLMCall, access: Access) -> str:
+    if access.replayed:
+        return DUMMY_KEY
+    variable = f"{provider.prefix}_API_KEY"
+    key = call.api_key or access.environment.get(variable)
+    if key:
+        return key
+    if provider.compatible:
+        return NO_KEY
+    raise KeyMissing(f"there is no key for provider {name!r} of model {model!r}: set {variable}")

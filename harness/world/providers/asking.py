@@ -1,0 +1,107 @@
+"""Asking models."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from harness.graph.effects import LLMCall, LLMReply
+from harness.world.providers.access import Access, find
+from harness.world.providers.failures import as_the_client_raised
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+    from harness.world.providers.clients import Clients
+    from harness.world.providers.turns import Turn
+
+
+class Providers:
+    """Asks models through LangChain's clients of their providers. One for a run, on one event loop; close it there.
+
+    `places` has the variables that said where providers are, as far as they were asked.
+    """
+
+    def __init__(self, access: Access) -> None:
+        self.places: dict[str, str] = {}
+        self._access = access
+        self._clients: Clients | None = None
+
+    async def ask(self, call: LLMCall) -> LLMReply:
+        """A model's reply.
+
+        Raises:
+            ProviderError: the provider is not known, its package is not installed, or it has no key.
+            MalformedAnswerError: the reply cannot be read, or calls a tool with arguments that are no JSON object.
+            Exception: what the provider's client raises, such as its RateLimitError.
+        """
+        from pydantic import ValidationError
+
+        from harness.world.providers.replies import unreadable
+        from harness.world.providers.turns import turn
+
+        address = find(call, self._access)
+        if address.variable:
+            self.places[address.variable] = self._access.environment[address.variable]
+        asked = turn(call, address)
+        model = self._own_clients().model(address, asked)
+        try:
+            return await _reply(model, asked, _structured(model, asked, address.protocol))
+        except ValidationError as invalid:
+            failure: Exception = unreadable(invalid)
+        except Exception as error:
+            failure = as_the_client_raised(error)
+        # Out of the `except`, so that what LangChain made of it does not become its context.
+        raise failure
+
+    async def close(self) -> None:
+        """Close the connections of this run."""
+        if self._clients is not None and not self._access.replayed:
+            await self._clients.close()
+        self._clients = None
+
+    def _own_clients(self) -> Clients:
+        from harness.world.providers.clients import Clients
+
+        if self._clients is None:
+            self._clients = _offline() if self._access.replayed else Clients()
+        return self._clients
+
+
+@cache
+def _offline() -> Clients:
+    """The clients of all runs that send nothing: making them takes longer than a replayed answer."""
+    from harness.world.providers.clients import Clients
+
+    return Clients(offline=True)
+
+
+def _structured(model: Any, turn: Turn, protocol: str) -> dict[str, Any]:
+    """The request, with the wanted form of the answer.
+
+    OpenAI's chat completions get it in the body: given by name, their client would parse the answer itself, and
+    refuse tools that are not strict.
+    """
+    request = dict(turn.request)
+    if turn.response_format is None:
+        return request
+    if protocol == "anthropic" or getattr(model, "use_responses_api", None):
+        return {**request, "response_format": turn.response_format}
+    return {
+        **request,
+        "extra_body": {**request.get("extra_body", {}), "response_format": turn.response_format},
+    }
+
+
+async def _reply(model: BaseChatModel, turn: Turn, request: dict[str, Any]) -> LLMReply:
+    from langchain_core.runnables import RunnableConfig
+    from langsmith import tracing_context
+
+    from harness.world.providers.replies import reply, streamed_reply
+
+    # Nobody listens: neither whoever listens to the graph, nor a tracer the environment asks for.
+    config = RunnableConfig(callbacks=[], tags=[], metadata={})
+    with tracing_context(enabled=False):
+        if turn.stream:
+            return streamed_reply([part async for part in model.astream(turn.messages, config, **request)])
+        return reply(await model.ainvoke(turn.messages, config, **request))

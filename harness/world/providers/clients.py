@@ -1,0 +1,148 @@
+"""LangChain's chat models, on clients of their providers that are made here.
+
+Else they would share connections between event loops, and find keys and places in the environment by themselves.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import ssl
+from importlib import import_module
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from pydantic import ValidationError
+
+from harness.errors import ExtraMissing, ProviderError
+from harness.world.providers.access import Address, Protocol
+from harness.world.providers.turns import Turn
+
+# Without one, Anthropic's client refuses long answers that are not streamed.
+ANTHROPIC_TIMEOUT_S = 600.0
+
+
+class Clients:
+    """The chat models of one run and the connections under them, made when they are first asked for.
+
+    `offline`: nothing is ever sent, so that the models serve any number of runs and loops.
+    """
+
+    def __init__(self, *, offline: bool = False) -> None:
+        self._offline = offline
+        self._http: dict[Protocol, Any] = {}
+        self._clients: dict[tuple[str, str, str], Any] = {}
+        self._models: dict[tuple[Address, str], BaseChatModel] = {}
+
+    def model(self, address: Address, turn: Turn) -> BaseChatModel:
+        """The chat model for a turn.
+
+        Raises:
+            ExtraMissing: the package of the provider is not installed.
+            ProviderError: a parameter is of no use to the model.
+        """
+        key = address, json.dumps([turn.fields, turn.options], sort_keys=True, default=repr)
+        found = self._models.get(key)
+        if found is None:
+            found = self._models[key] = self._made(address, turn)
+        return found
+
+    async def close(self) -> None:
+        """Close the connections."""
+        http = list(self._http.values())
+        for kept in (self._http, self._clients, self._models):
+            kept.clear()
+        for client in http:
+            await client.aclose()
+
+    def _made(self, address: Address, turn: Turn) -> BaseChatModel:
+        make = _anthropic_model if address.protocol == "anthropic" else _openai_model
+        client = self._client(address)
+        if turn.options:
+            client = client.with_options(**turn.options)
+        try:
+            return make(address, turn, client)
+        except ValidationError as invalid:
+            problems = "; ".join(
+                f"{'.'.join(map(str, fault['loc'])) or 'they'}: {fault['msg']}" for fault in invalid.errors()
+            )
+            raise ProviderError(
+                f"the parameters of model {address.model!r} are of no use: {problems}"
+            ) from None
+
+    def _client(self, address: Address) -> Any:
+        key = address.protocol, address.base_url, address.key
+        if key not in self._clients:
+            package = _imported(address.protocol, address.protocol)
+            given = {
+                "api_key": address.key,
+                "base_url": address.base_url,
+                "http_client": self._http_client(address.protocol, package),
+            }
+            if address.protocol == "openai":
+                self._clients[key] = package.AsyncOpenAI(**given)
+            else:
+                # No spans either, where the client can make them.
+                spans = "open_telemetry" in inspect.signature(package.AsyncAnthropic).parameters
+                quiet = {"open_telemetry": False} if spans else {}
+                self._clients[key] = package.AsyncAnthropic(**given, timeout=ANTHROPIC_TIMEOUT_S, **quiet)
+        return self._clients[key]
+
+    def _http_client(self, protocol: Protocol, package: Any) -> Any:
+        if protocol not in self._http:
+            self._http[protocol] = (
+                _unconnected(package) if self._offline else package.DefaultAsyncHttpxClient()
+            )
+        return self._http[protocol]
+
+
+def _openai_model(address: Address, turn: Turn, client: Any) -> BaseChatModel:
+    langchain = _imported("langchain_openai", "openai")
+    model: BaseChatModel = langchain.ChatOpenAI(
+        model=address.model,
+        base_url=address.base_url,
+        api_key=address.key,
+        openai_proxy=None,
+        client=client.chat.completions,
+        async_client=client.chat.completions,
+        root_client=client,
+        root_async_client=client,
+        cache=False,
+        output_version="v0",
+        stream_usage=True,
+        use_responses_api=False if address.compatible else None,
+        **turn.fields,
+    )
+    return model
+
+
+def _anthropic_model(address: Address, turn: Turn, client: Any) -> BaseChatModel:
+    langchain = _imported("langchain_anthropic", "anthropic")
+    model: BaseChatModel = langchain.ChatAnthropic(
+        model=address.model,
+        base_url=address.base_url,
+        api_key=address.key,
+        anthropic_proxy=None,
+        cache=False,
+        output_version="v0",
+        **turn.fields,
+    )
+    # A cached property, whose own value would share its connections between event loops.
+    vars(model)["_async_client"] = client
+    return model
+
+
+def _unconnected(package: Any) -> Any:
+    """An HTTP client as the package's own, but with no certificates to trust and no proxies."""
+    client = package.DefaultAsyncHttpxClient.__bases__[0]
+    return client(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), trust_env=False, follow_redirects=True)
+
+
+def _imported(name: str, extra: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        missing = error.name or name
+        raise ExtraMissing(
+            f"package {missing!r} is needed to ask models of this provider: pip install 'agent-harness[{extra}]'"
+        ) from error

@@ -1,0 +1,51 @@
+"""What goes wrong when a model is asked, as the provider's own client raised it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from harness.errors import HarnessError
+
+_CLIENTS: Final = ("openai", "anthropic")
+_TRANSPORTS: Final = ("httpx", "httpx2")
+
+
+def as_the_client_raised(error: Exception) -> Exception:
+    """The error underneath: ours, which clients take for a failed connection, else the client's.
+
+    LangChain raises subclasses of the clients' errors, and warns, which may raise too, before some of them; manifests
+    go by the clients' names.
+    """
+    for item in _chain(error):
+        if isinstance(item, HarnessError):
+            return item
+    for item in _chain(error):
+        if _package(type(item)) in _CLIENTS and isinstance(error, (type(item), Warning)):
+            return item
+    return error
+
+
+def is_down(error: BaseException) -> bool:
+    """Whether the provider could not be reached at all. One that is slow to answer is there."""
+    return any(_unreachable(item) for item in _chain(error))
+
+
+def _unreachable(error: BaseException) -> bool:
+    names = {base.__name__ for base in type(error).__mro__ if _package(base) in (*_CLIENTS, *_TRANSPORTS)}
+    if names & {"ConnectError", "ConnectTimeout"}:
+        return True
+    return "APIConnectionError" in names and "APITimeoutError" not in names
+
+
+def _chain(error: BaseException) -> Iterator[Exception]:
+    seen: set[int] = set()
+    item: BaseException | None = error
+    while isinstance(item, Exception) and id(item) not in seen:
+        seen.add(id(item))
+        yield item
+        item = item.__cause__ or item.__context__
+
+
+def _package(kind: type) -> str:
+    return kind.__module__.partition(".")[0]

@@ -1,0 +1,119 @@
+"""A server on the loopback interface: it keeps what it was asked and answers what it was told to."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Said:
+    """An answer: `json`, `events` (a stream of them), or `text`."""
+
+    json: Any = None
+    events: Sequence[Mapping[str, Any] | str] = ()
+    text: str = ""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def body(self) -> bytes:
+        if self.events:
+            return "".join(map(_event, self.events)).encode()
+        return (json.dumps(self.json) if self.json is not None else self.text).encode()
+
+    @property
+    def content_type(self) -> str:
+        if self.events:
+            return "text/event-stream"
+        return "application/json" if self.json is not None else "text/plain; charset=utf-8"
+
+
+def _event(event: Mapping[str, Any] | str) -> str:
+    """Events that have a type say it in a line of their own, as Anthropic's do."""
+    if isinstance(event, str):
+        return f"data: {event}\n\n"
+    name = f"event: {event['type']}\n" if "type" in event else ""
+    return f"{name}data: {json.dumps(event)}\n\n"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request as it came. Header names are in lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Loopback:
+    """The server: `url`, what it was `asked`, and the answers that are left, of which the last is given again."""
+
+    def __init__(self, answers: Sequence[Said]) -> None:
+        self.asked: list[Asked] = []
+        self.url = ""
+        self._answers = list(answers)
+
+    def answer(self, asked: Asked) -> Said:
+        self.asked.append(asked)
+        return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+
+
+@contextmanager
+def loopback(*answers: Said) -> Iterator[Loopback]:
+    """A running server that gives these answers in order."""
+    told = Loopback(answers)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def handle_one(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            said = told.answer(Asked(self.command, self.path, headers, body))
+            self.send_response(said.status)
+            for name, value in {"content-type": said.content_type, **said.headers}.items():
+                self.send_header(name, value)
+            self.send_header("content-length", str(len(said.body)))
+            self.end_headers()
+            self.wfile.write(said.body)
+
+        do_GET = do_POST = do_PUT = do_DELETE = handle_one
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    told.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield told
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def silent_url() -> Iterator[str]:
+    """A URL on which connections are taken and never answered."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def refusing_url() -> str:
+    """A URL on which nobody listens."""
+    with loopback(Said()) as server:
+        return server.url
