@@ -1,0 +1,138 @@
+"""The forms in which a value may stand in text: as it is, escaped for JSON or a URL, in base64, in hex."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+Edit = tuple[int, int, str]
+"""What to put in place of text[start:end]."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
+_SHORT_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
+# As many backslashes as JSON in JSON, six times over, has: a bound, so that a long run of them is no trouble.
+_ESCAPE = r"\\{1,63}"
+_BASE64 = r"[A-Za-z0-9+/_-]"
+_PADDING = r"(?:=|%(?:25)*3[dD]|\\+u003[dD]){0,2}"
+
+
+@dataclass(frozen=True)
+class Form:
+    """A pattern, and a text that stands wherever it matches: looking for that is quick."""
+
+    probe: str
+    source: str
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        return re.compile(self.source)
+
+
+def utf8(text: str) -> bytes:
+    """The bytes of a text, of undecodable ones too, whatever they are."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
+def forms(value: str) -> Iterator[Form]:
+    """All forms of a value."""
+    yield Form(_probe(value), _escaped(value))
+    raw = utf8(value)
+    for before in range(3):
+        yield from _base64(raw, before)
+    if len(raw) >= 4:
+        digits = raw.hex()
+        for probe in sorted({digits, digits.upper()}):
+            yield Form(probe, f"(?i:{digits})")
+
+
+def _probe(text: str) -> str:
+    return max(_PLAIN.findall(text), key=len, default="")
+
+
+def _escaped(value: str) -> str:
+    pieces = re.findall(r"\\+|[^\\]", value, re.DOTALL)
+    return "".join(_backslashes(piece) if piece[0] == "\\" else _char(piece) for piece in pieces)
+
+
+def _backslashes(run: str) -> str:
+    return rf"(?:\\{{{len(run)},{64 * len(run)}}}|{_percent(run)})"
+
+
+def _char(char: str) -> str:
+    """One character: itself, or as JSON (in JSON, at any depth) or a URL would write it."""
+    if _PLAIN.fullmatch(char):
+        return re.escape(char)
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    unicode = "".join(rf"{_ESCAPE}u(?i:{units[at : at + 4]})" for at in range(0, len(units), 4))
+    options = [
+        rf"\\{{0,63}}{re.escape(char)}" if char in "\"'/" else re.escape(char),
+        unicode,
+        _percent(char),
+    ]
+    if char in _SHORT_ESCAPES:
+        options.append(rf"{_ESCAPE}{_SHORT_ESCAPES[char]}")
+    if char == " ":
+        options.append(r"\+")
+    return f"(?:{'|'.join(options)})"
+
+
+def _percent(text: str) -> str:
+    return "".join(rf"%(?:25)*(?i:{byte:02x})" for byte in utf8(text))
+
+
+def _base64(raw: bytes, before: int) -> Iterator[Form]:
+    """In base64, `before` bytes after the start of a group of three.
+
+    A character that is partly of the value goes with it, so that values of any length leave the same text.
+    """
+    encoded = b64encode(bytes(before) + raw).decode().rstrip("=")
+    shared = (before + len(raw)) % 3 != 0
+    core = encoded[(0, 2, 3)[before] : len(encoded) - shared]
+    if len(core) < 6:
+        return
+    source = re.escape(core).replace(r"\+", r"(?:[+-]|%(?:25)*2[bB])")
+    source = source.replace("/", r"(?:\\*[/_]|%(?:25)*2[fF])")
+    head = rf"(?:(?<![\\%])(?<!%[0-9A-Fa-f]){_BASE64})?" if before else ""
+    tail = rf"{_BASE64}?{_PADDING}" if shared else ""
+    yield Form(max(re.findall(r"[A-Za-z0-9]+", core), key=len, default=""), head + source + tail)
+
+
+def cut(pieces: list[str], edits: Iterable[Edit]) -> list[str]:
+    """Edit a text that lies in pieces: a replacement goes to the piece where it starts, and is cut from the rest.
+
+    Edits are in order and do not overlap.
+    """
+    edits = list(edits)
+    if not edits:
+        return pieces
+    result, start = [], 0
+    last = max((at for at, piece in enumerate(pieces) if piece), default=0)
+    for number, piece in enumerate(pieces):
+        end, at, parts = start + len(piece), start, []
+        for first, after, replacement in edits:
+            if after < start or first > end:
+                continue
+            parts.append(piece[at - start : max(first - start, at - start)])
+            if start <= first < end or (first == end and number == last):
+                parts.append(replacement)
+            at = max(at, min(after, end))
+        result.append("".join(parts) + piece[at - start :])
+        start = end
+    return result
+
+
+def trimmed(start: int, old: str, new: str) -> Edit:
+    """The edit that makes `new` of the `old` text at `start`, without what both begin and end with."""
+    head = 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    return start + head, start + len(old) - tail, new[head : len(new) - tail]

@@ -1,0 +1,51 @@
+"""A planted secret, and whether it stands in what was written: as it is, or in an encoding that anyone can undo."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode, urlsafe_b64encode
+from pathlib import Path
+from urllib.parse import quote, quote_plus
+
+
+def encodings(secret: str) -> dict[str, list[bytes]]:
+    """The encodings of a secret by name. Of base64, the part that stands inside any longer base64 text."""
+    raw = secret.encode()
+    quoted = [quote(secret, safe=""), quote(secret), quote_plus(secret)]
+    escaped = [json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)]
+    return {
+        "raw": [raw],
+        "JSON": [text.encode() for text in escaped] + [json.dumps(text)[1:-1].encode() for text in escaped],
+        "URL": [text.encode() for text in quoted] + [lower_escapes(text).encode() for text in quoted],
+        "base64": [
+            part
+            for before in range(3)
+            for encode in (b64encode, urlsafe_b64encode)
+            if len(part := _inside(encode(bytes(before) + raw), before, len(raw))) >= 6
+        ],
+        "hex": [raw.hex().encode(), raw.hex().upper().encode()],
+    }
+
+
+def lower_escapes(quoted: str) -> str:
+    """A URL-encoded text with its escapes in lower case: `%2f` for `%2F`."""
+    head, *parts = quoted.split("%")
+    return "%".join([head, *(part[:2].lower() + part[2:] for part in parts)])
+
+
+def found_in(data: bytes | str, secret: str) -> list[str]:
+    """Which encodings of the secret stand in the data: `["raw", "base64"]`; none is what one wants."""
+    data = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    return [name for name, forms in encodings(secret).items() if any(form in data for form in forms)]
+
+
+def files_with(folder: Path, secret: str) -> dict[str, list[str]]:
+    """The files under a folder in which the secret stands, by path, and in which encodings."""
+    files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {name: found for name, data in sorted(files.items()) if (found := found_in(data, secret))}
+
+
+def _inside(encoded: bytes, before: int, length: int) -> bytes:
+    core = encoded.rstrip(b"=")
+    shared = (before + length) % 3 != 0
+    return core[(0, 2, 3)[before] : len(core) - shared]
