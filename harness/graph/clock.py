@@ -5,6 +5,10 @@ longest of them. Work that really waits (a subprocess, a live provider, a worker
 still: enter `VirtualTimeLoop.hold()` around it. The idea is trio's `MockClock` with an autojump of zero.
 
 Only code that asks the loop for the time sees virtual time; `time.monotonic()` stays real.
+
+Where the world is real, or is being recorded, the loop is a `PacedTimeLoop`: its clock is virtual too, and moves
+only by timers and by what real work was measured to take, but never runs ahead of the real one. So a run has the same
+times when it is recorded and when it is replayed.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from harness.errors import RunError
@@ -29,6 +34,9 @@ OUTSIDE_LIMIT_S = 60.0
 
 # Virtual time is kept to the nanosecond, so that 0.1 + 0.2 is 0.3 and sums compare equal.
 PRECISION = 9
+
+# Durations of real work are measured to the microsecond.
+MEASURED = 6
 
 
 class Deadlock(RunError):
@@ -104,6 +112,40 @@ class _JumpingSelector(selectors.BaseSelector):
         return self._real.get_map()
 
 
+class _PacedSelector(_JumpingSelector):
+    """A selector that moves the clock by its timeout when so much real time has passed.
+
+    `pending` is how much real work is under way. Only then does real time that has passed already count: it is
+    spent later, as the duration of that work.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pending = 0
+        self._origin = time.monotonic()
+
+    def elapsed(self) -> float:
+        """The real time on the scale of the virtual one. Virtual time never runs ahead of it."""
+        return time.monotonic() - self._origin
+
+    def catch_up(self) -> None:
+        """Forget the real time that passed while nothing real was under way."""
+        if not self.pending:
+            self._origin = time.monotonic() - self.now
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout == 0 or self.waiting_for_quiet or self.holders or self.real_time:
+            return super().select(timeout)
+        self.catch_up()
+        if timeout is None:
+            return self._real.select(None) if self.pending else super().select(None)
+        target = round(self.now + timeout, PRECISION)
+        events = self._real.select(max(0.0, target - self.elapsed()))
+        if not events and self.elapsed() >= target:
+            self.now = target
+        return events
+
+
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """An event loop in virtual time; `time()` starts at 0.0 and is in virtual seconds.
 
@@ -111,8 +153,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     nothing can ever happen again. Worker threads started through `run_in_executor` hold the clock.
     """
 
+    _make_selector: Callable[[], _JumpingSelector] = _JumpingSelector
+
     def __init__(self) -> None:
-        self._jumping = _JumpingSelector()
+        self._jumping = self._make_selector()
         super().__init__(self._jumping)
 
     def time(self) -> float:
@@ -146,20 +190,128 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
-        """Run a function in a thread; the clock stands still until the thread is done with it."""
+        """Run a function in a thread; the clock stands still until the thread is done and its result is here."""
         self._jumping.holders += 1
+        awaited = {"thread", "result"}
+        begun = False
 
-        def release() -> None:
-            self._jumping.holders -= 1
+        def arrived(*parts: str) -> None:
+            awaited.difference_update(parts)
+            if not awaited:
+                self._jumping.holders -= 1
 
         def work(*arguments: Any) -> Any:
+            nonlocal begun
+            begun = True
             try:
                 return func(*arguments)
             finally:
                 if not self.is_closed():
-                    self.call_soon_threadsafe(release)
+                    self.call_soon_threadsafe(arrived, "thread")
 
-        return super().run_in_executor(executor, work, *args)
+        future = super().run_in_executor(executor, work, *args)
+        # The thread tells that it is done before its result is on its way.
+        future.add_done_callback(lambda _: arrived("result", *([] if begun else ["thread"])))
+        return future
+
+
+_by_the_real_clock: ContextVar[bool] = ContextVar("_by_the_real_clock", default=False)
+
+
+class PacedTimeLoop(VirtualTimeLoop):
+    """A loop in virtual time that never runs ahead of the real one: a sleep of 30 virtual seconds takes 30 real ones.
+
+    Real time passes for the work that is told with `RealWork`, and for sleeps; what computing takes does not count.
+    """
+
+    _make_selector = _PacedSelector
+    _jumping: _PacedSelector
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ends: set[float] = set()
+
+    def time(self) -> float:
+        """The virtual time in seconds; the real one, on the same scale, within `real_timers`."""
+        return self._jumping.elapsed() if _by_the_real_clock.get() else self._jumping.now
+
+    @contextmanager
+    def in_real_time(self) -> Iterator[None]:
+        """Nothing changes: timers take their real time here."""
+        yield
+
+    def begin(self) -> float:
+        """Real work begins; gives the virtual time."""
+        self._jumping.catch_up()
+        self._jumping.pending += 1
+        return self._jumping.now
+
+    def end(self) -> None:
+        """Real work has ended, or was given up."""
+        self._jumping.pending -= 1
+
+    def end_of_work(self, began: float, seconds: float) -> tuple[float, float]:
+        """When work is over in virtual time, and after how many seconds.
+
+        It is over after all that has happened, and at the same time as nothing else: else two answers could come in
+        another order when they are replayed.
+        """
+        seconds = round(max(seconds, self._jumping.now - began), MEASURED)
+        end = round(began + seconds, PRECISION)
+        while end <= self._jumping.now or end in self._ends:
+            seconds = round(seconds + 10**-MEASURED, MEASURED)
+            end = round(began + seconds, PRECISION)
+        self._ends.add(end)
+        return end, seconds
+
+
+class RealWork:
+    """Something real that is under way from here on, until `end` or `abandon`, whichever comes first.
+
+    On a loop that is not paced nothing but the duration is taken.
+    """
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._loop = loop if isinstance(loop, PacedTimeLoop) else None
+        self._virtual = self._loop.begin() if self._loop else 0.0
+        self._began = time.monotonic()
+        self._under_way = True
+
+    async def end(self) -> float:
+        """Move virtual time on to when the work is over; gives how long it took, in seconds."""
+        seconds = round(time.monotonic() - self._began, MEASURED)
+        if self._loop is None:
+            return seconds
+        end, seconds = self._loop.end_of_work(self._virtual, seconds)
+        over = self._loop.create_future()
+        timer = self._loop.call_at(end, over.set_result, None)
+        try:
+            await over
+        finally:
+            timer.cancel()
+            self.abandon()
+        return seconds
+
+    def abandon(self) -> None:
+        """The work came to nothing, or nobody waits for it any more."""
+        if self._loop is not None and self._under_way:
+            self._loop.end()
+        self._under_way = False
+
+
+@contextmanager
+def real_timers() -> Iterator[None]:
+    """Let timers that are set inside, and in tasks that are started inside, go by the real clock.
+
+    For sockets and what is built on them, whose time-outs count from the last answer and not from the last virtual
+    event.
+    """
+    token = _by_the_real_clock.set(True)
+    try:
+        yield
+    finally:
+        _by_the_real_clock.reset(token)
 
 
 async def quiet() -> None:
