@@ -1,0 +1,41 @@
+"""Which names a cassette may have: portable paths below a folder."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_NOT_PORTABLE: Final = re.compile(r'[<>:"\\|?*]')
+_DEVICES: Final = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
+_OURS: Final = re.compile(
+    r"take-[0-9]+|(?:http|mcp|meta)\.yaml(?:\.new)?|cassette\.journal(?:\.new)?", re.IGNORECASE
+)
+_LONGEST: Final = 200
+
+
+def flaw_in(name: str) -> str:
+    """Why a name is no portable path below a folder, or what cassettes use themselves; "" for a good one."""
+    if not name:
+        return "it is empty"
+    if not name.isprintable():
+        return "it has a character that cannot be seen"
+    found = _NOT_PORTABLE.search(name)
+    if found:
+        return f"'{found[0]}' is not possible in file names everywhere"
+    return next((flaw for part in name.split("/") if (flaw := _flaw_of_part(part))), "")
+
+
+def _flaw_of_part(part: str) -> str:
+    if not part:
+        return "it must be a relative path, such as 'weather' or 'weather/rain'"
+    if part.startswith("."):
+        return f"'{part}' begins with a dot"
+    if part != part.strip() or part.endswith("."):
+        return f"'{part}' begins or ends with a space, or ends with a dot"
+    if len(part.encode()) > _LONGEST:
+        return f"a part of it is longer than {_LONGEST} bytes"
+    if _DEVICES.fullmatch(part):
+        return f"'{part}' is a device on Windows"
+    if _OURS.fullmatch(part):
+        return f"'{part}' is what cassettes call a part of their own"
+    return ""
