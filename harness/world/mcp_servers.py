@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
-from harness.errors import UnscriptedCall, WorldError
+from harness.errors import UnscriptedCall
 from harness.graph.effects import Answer, MCPCall, MCPEndpoint, ToolSpec
 from harness.graph.model import State
 from harness.source.suggest import did_you_mean
 from harness.world.failures import to_exception
+from harness.world.mcp_connect import connect
 from harness.world.mcp_fake import content_result, error_result, fake_session, structured_result, text_result
-from harness.world.mcp_sdk import connect_http, connect_sse, connect_stdio
 from harness.world.mcp_tools import MCPFailure, MCPResult, MCPSession, MCPTool
 from harness.world.spec import MCPServer, Stub
 from harness.world.stubs import StubList
@@ -26,13 +26,27 @@ from harness.world.stubs import StubList
 _asking: ContextVar[tuple[MCPCall, State]] = ContextVar("_asking")
 
 
+class Beyond(Protocol):
+    """Who has sessions with servers that a scenario does not script."""
+
+    def session(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession] | None:
+        """A session with this server, real or replayed; None where there is none.
+
+        Raises:
+            WorldError: it cannot be had.
+        """
+        ...
+
+
 class MCPServers:
     """What a scenario says about MCP servers, and the open sessions.
 
-    A server is connected to when it is first asked, in whichever task that is.
+    A server is connected to when it is first asked, in whichever task that is. Servers that the scenario calls
+    real, or says nothing about, answer in a session from `beyond`, if it has one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, beyond: Beyond | None = None) -> None:
+        self._beyond = beyond
         self._servers: dict[str, MCPServer] = {}
         self._stubs: dict[tuple[str, str], StubList] = {}
         self._open: dict[str, MCPSession] = {}
@@ -65,13 +79,13 @@ class MCPServers:
 
         Raises:
             UnscriptedCall: the scenario says nothing about this server.
-            WorldError: it is real, and wants a client certificate.
+            WorldError: it is real, and wants a client certificate; or it was recorded, and answers something else.
             Exception: the server cannot be reached.
         """
-        server = self._server(endpoint, f"MCP server {endpoint.id!r}")
-        if server.error is not None:
-            raise to_exception(server.error)
-        tools = await (await self._session(endpoint, server)).list_tools()
+        if (failure := self._failure(endpoint)) is not None:
+            raise failure
+        session = await self._session(endpoint, f"MCP server {endpoint.id!r}")
+        tools = await session.list_tools()
         return [ToolSpec(tool.name, tool.description, tool.input_schema) for tool in tools]
 
     async def call(self, effect: MCPCall, state: State) -> Answer:
@@ -79,32 +93,30 @@ class MCPServers:
 
         Raises:
             UnscriptedCall: the scenario says nothing about this server, or none of the tool's stubs answers.
-            WorldError: it is real, and wants a client certificate.
+            WorldError: it is real, and wants a client certificate; or it was recorded, and answers something else.
             MCPFailure: the server cannot be reached, or has no such tool.
         """
-        server = self._server(effect.endpoint, _asked(effect), effect.hint)
-        if server.error is not None:
-            return Answer(error=to_exception(server.error))
-        session = await self._session(effect.endpoint, server)
+        if (failure := self._failure(effect.endpoint)) is not None:
+            return Answer(error=failure)
+        session = await self._session(effect.endpoint, _asked(effect), effect.hint)
         asking = _asking.set((effect, state))
         try:
             return Answer(value=await session.call_tool(effect.name, effect.args))
         finally:
             _asking.reset(asking)
 
-    def _server(self, endpoint: MCPEndpoint, asked: str, hint: str = "") -> MCPServer:
+    def _failure(self, endpoint: MCPEndpoint) -> Exception | None:
+        """How a scripted server fails that cannot be reached."""
         server = self._servers.get(endpoint.id)
-        if server is None:
-            near = did_you_mean(endpoint.id, self._servers)
-            add = f"add `{endpoint.id}` under `mcp:`" + (f" ({near})" if near else "")
-            raise UnscriptedCall(asked, None, ", ".join(filter(None, (add, hint))))
-        return server
+        return to_exception(server.error) if server is not None and server.error is not None else None
 
-    async def _session(self, endpoint: MCPEndpoint, server: MCPServer) -> MCPSession:
+    async def _session(self, endpoint: MCPEndpoint, asked: str, hint: str = "") -> MCPSession:
         """The session with a server, opened by the first who asks; the others wait for it."""
         async with self._opening[endpoint.id]:
             if endpoint.id not in self._open:
-                context = _real(endpoint) if server.real else self._scripted(endpoint.id, server)
+                context = self._connection(endpoint)
+                if context is None:
+                    raise self._unscripted(endpoint, asked, hint)
                 async with AsyncExitStack() as opening:
                     session = await opening.enter_async_context(context)
                     if self._closed:
@@ -112,6 +124,19 @@ class MCPServers:
                     self._sessions.push_async_callback(opening.pop_all().aclose)
                 self._open[endpoint.id] = session
             return self._open[endpoint.id]
+
+    def _connection(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession] | None:
+        """A session with a server, to be entered; None when nobody has one."""
+        server = self._servers.get(endpoint.id)
+        if server is not None and not server.real:
+            return self._scripted(endpoint.id, server)
+        session = self._beyond.session(endpoint) if self._beyond is not None else None
+        return connect(endpoint) if session is None and server is not None else session
+
+    def _unscripted(self, endpoint: MCPEndpoint, asked: str, hint: str) -> UnscriptedCall:
+        near = did_you_mean(endpoint.id, self._servers)
+        add = f"add `{endpoint.id}` under `mcp:`" + (f" ({near})" if near else "")
+        return UnscriptedCall(asked, None, ", ".join(filter(None, (add, hint))))
 
     def _scripted(self, name: str, server: MCPServer) -> AbstractAsyncContextManager[MCPSession]:
         tools = [MCPTool(tool.name, tool.description, dict(tool.input_schema)) for tool in server.tools]
@@ -150,17 +175,3 @@ def _result(stub: Stub) -> MCPResult:
         return content_result(stub.answer["content"])
     value = stub.answer.get("return")
     return text_result(value) if isinstance(value, str) else structured_result(value)
-
-
-def _real(endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
-    if endpoint.client_certificate:
-        raise WorldError(
-            f"MCP server {endpoint.id!r} cannot be real: it wants a client certificate (mTLS), and the harness "
-            "cannot give one; script the server's tools instead"
-        )
-    limit = endpoint.read_timeout_s
-    if endpoint.transport == "stdio":
-        command, args, env = endpoint.command or "", list(endpoint.args), dict(endpoint.env)
-        return connect_stdio(command, args, env, cwd=endpoint.cwd, read_timeout_s=limit)
-    connect = connect_sse if endpoint.transport == "sse" else connect_http
-    return connect(endpoint.url or "", dict(endpoint.headers), read_timeout_s=limit)

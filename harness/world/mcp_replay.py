@@ -1,0 +1,161 @@
+"""Which recorded exchange answers a message to an MCP server, and what to say when none does."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.errors import CassetteError, CassetteMismatch, CassetteMissing
+from harness.world.cassette.difference import differences, similarity
+from harness.world.cassette.interactions import Exchange
+from harness.world.mcp_wire import Message, handshake_versions, is_request, is_response
+
+# Versions of the SDK differ in how often they ask for these, and in what they say of themselves when they connect.
+_AGAIN = frozenset({"initialize", "tools/list"})
+
+
+class Recorded:
+    """What was recorded of a server. Each exchange answers once; a handshake and a listing may be had again."""
+
+    def __init__(self, exchanges: Sequence[Exchange], *, server: str, again: str) -> None:
+        self._exchanges = tuple(exchanges)
+        self._server = server
+        self._again = again
+        self._used: set[int] = set()
+        self._by_key: defaultdict[str, list[int]] = defaultdict(list)
+        for index, exchange in enumerate(self._exchanges):
+            self._by_key[_key(exchange.sent)].append(index)
+
+    def take(self, message: Message, turn: int) -> Exchange | None:
+        """The exchange of this turn that answers, used up with this; None when there is none."""
+        alike = self._by_key.get(_key(message), [])
+        for index in alike:
+            if index not in self._used and self._exchanges[index].turn in (None, turn):
+                self._used.add(index)
+                return self._exchanges[index]
+        if alike and message.get("method") in _AGAIN:
+            self._used.add(alike[-1])
+            return self._exchanges[alike[-1]]
+        return None
+
+    def unused(self) -> list[Exchange]:
+        """The requests that were recorded and not made."""
+        return [e for i, e in enumerate(self._exchanges) if i not in self._used and is_request(e.sent)]
+
+    def refusal(self, request: Message, turn: int) -> CassetteError:
+        """Why nothing answers a request: the nearest that was recorded, and what is different about it."""
+        if not self._exchanges:
+            return CassetteMissing(self._text(f"nothing was recorded of MCP server {self._server!r}", []))
+        asked = f"nothing recorded of MCP server {self._server!r} answers {_what(request)} in turn {turn}"
+        near = self._nearest(request, turn)
+        if near is None:
+            return CassetteMismatch(self._text(asked, [self._known(request)]))
+        exchange = self._exchanges[near]
+        line = f", line {exchange.line}" if exchange.line else ""
+        recorded = f"nearest recorded: {_what(exchange.sent)}{line}"
+        reasons = differences(_params(exchange.sent), _params(request)) or [self._why_not(near)]
+        return CassetteMismatch(self._text(asked, [recorded, *(f"  - {reason}" for reason in reasons)]))
+
+    def _text(self, asked: str, lines: list[str]) -> str:
+        return "\n".join([asked, *(f"  {line}" for line in [*lines, self._again] if line)])
+
+    def _nearest(self, request: Message, turn: int) -> int | None:
+        """The recorded request of this method that resembles it most, of the same tool if there is any."""
+        asked = _canonical(_params(request))
+
+        def likeness(index: int) -> tuple[bool, float, bool, bool]:
+            exchange = self._exchanges[index]
+            alike = similarity(_canonical(_params(exchange.sent)), asked)
+            of_turn = exchange.turn in (None, turn)
+            return _tool(exchange.sent) == _tool(request), alike, of_turn, index not in self._used
+
+        requests = ((index, e.sent) for index, e in enumerate(self._exchanges) if is_request(e.sent))
+        candidates = [index for index, sent in requests if sent["method"] == request["method"]]
+        return max(candidates, key=likeness, default=None)
+
+    def _why_not(self, index: int) -> str:
+        """Why an exchange of an equal request does not answer."""
+        if index in self._used:
+            times = len(self._by_key[_key(self._exchanges[index].sent)])
+            return f"it was recorded {'once' if times == 1 else f'{times} times'}, and is asked once more"
+        return f"it was recorded in turn {self._exchanges[index].turn}"
+
+    def _known(self, request: Message) -> str:
+        methods = dict.fromkeys(str(e.sent["method"]) for e in self._exchanges if is_request(e.sent))
+        return f"no {request['method']} was recorded, but {', '.join(methods)}"
+
+
+def without_asked_again(old: Sequence[Exchange], new: Sequence[Exchange]) -> tuple[Exchange, ...]:
+    """The old exchanges in whose place there is no new one."""
+    keys = {_key(exchange.sent) for exchange in new}
+    return tuple(exchange for exchange in old if _key(exchange.sent) not in keys)
+
+
+def fitted(exchange: Exchange, asked: Message) -> list[Message]:
+    """What was recorded as received, as if in answer to `asked`: with its id, its progress token, its version."""
+    return [_fitted(message, exchange.sent, asked) for message in exchange.received]
+
+
+def _fitted(message: Message, sent: Message, asked: Message) -> Message:
+    if is_response(message):
+        answer = {**message, "id": asked.get("id")}
+        result = message.get("result")
+        if asked.get("method") == "initialize" and isinstance(result, Mapping):
+            version = result.get("protocolVersion")
+            if version not in handshake_versions():
+                version = _mapping(asked, "params").get("protocolVersion")
+            answer["result"] = {**result, "protocolVersion": version}
+        return answer
+    token = progress_token(asked)
+    params = _mapping(message, "params")
+    if token is not None and params.get("progressToken") == progress_token(sent) is not None:
+        return {**message, "params": {**params, "progressToken": token}}
+    return message
+
+
+def progress_token(request: Message) -> Any:
+    """What a server is to name in telling of its progress with a request; None when it was not asked to."""
+    return _mapping(_mapping(request, "params"), "_meta").get("progressToken")
+
+
+def _key(message: Message) -> str:
+    """Equal for messages that ask the same, whoever sends them and when."""
+    if is_response(message):
+        return _canonical([message.get("result"), message.get("error")])
+    if message["method"] == "initialize":
+        return "initialize"
+    return _canonical([message["method"], is_request(message), _params(message)])
+
+
+def _params(message: Message) -> dict[str, Any]:
+    return {key: value for key, value in _mapping(message, "params").items() if key != "_meta"}
+
+
+def _mapping(of: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = of.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _canonical(value: Any) -> str:
+    plain = _with_plain_numbers(value)
+    return json.dumps(plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
+
+
+def _with_plain_numbers(value: Any) -> Any:
+    """The value with 2.0 as 2: to JSON they are the same."""
+    if isinstance(value, Mapping):
+        return {str(key): _with_plain_numbers(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_plain_numbers(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _tool(request: Message) -> Any:
+    return _params(request).get("name")
+
+
+def _what(request: Message) -> str:
+    tool = _tool(request) if request["method"] == "tools/call" else None
+    return str(request["method"]) if tool is None else f"{request['method']} of {tool!r}"

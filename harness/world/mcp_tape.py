@@ -1,0 +1,108 @@
+"""One run's traffic with an MCP server: played from what was recorded, or really sent and taken down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from harness.errors import CassetteError
+from harness.graph.effects import MCPEndpoint
+from harness.world.cassette.interactions import Exchange
+from harness.world.mcp_connect import connected, name_of, streams_to
+from harness.world.mcp_peer import Peer, Taped
+from harness.world.mcp_replay import Recorded
+from harness.world.mcp_sdk import Where
+from harness.world.mcp_tools import MCPSession
+from harness.world.mcp_wire import Message
+
+
+class MCPTape:
+    """The exchanges with one server in one run. Sessions are opened on it one after the other.
+
+    A session raises, from `list_tools` and `call_tool` or on entering: `CassetteMismatch` for what no recorded
+    exchange of the current `turn` answers, `CassetteMissing` when nothing was recorded at all.
+
+    Args:
+        exchanges: what was recorded before, in order.
+        server: the server's id, for people.
+        again: how to record it again, for people.
+        comparable: makes of a message what recorded ones are compared with, without secrets as they are.
+    """
+
+    def __init__(
+        self,
+        exchanges: Sequence[Exchange] = (),
+        *,
+        server: str,
+        again: str = "",
+        comparable: Callable[[Message], Message] = lambda message: message,
+    ) -> None:
+        self.turn = 1
+        self._comparable = comparable
+        self._recorded = Recorded(exchanges, server=server, again=again)
+        self._log: list[Exchange | Taped] = []
+
+    def replaying(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
+        """A session that what was recorded answers; no process and no socket is opened."""
+        return self._session(endpoint, plays=True, reach=None)
+
+    def recording(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
+        """A session with the real server, taken down.
+
+        Raises (on entering):
+            WorldError: the server wants a client certificate.
+            MCPFailure: there is no such process or address, or it does not speak MCP.
+        """
+        return self._session(endpoint, plays=False, reach=lambda: streams_to(endpoint))
+
+    def extending(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
+        """A session that what was recorded answers; for the rest the real server is asked, and taken down."""
+        return self._session(endpoint, plays=True, reach=lambda: streams_to(endpoint))
+
+    def recorded(self) -> tuple[Exchange, ...]:
+        """What was sent in this run, in order, with what came back; what was replayed as it was recorded."""
+        return tuple(item.exchange() if isinstance(item, Taped) else item for item in self._log)
+
+    @property
+    def added(self) -> bool:
+        """Whether the real server was asked."""
+        return any(isinstance(item, Taped) for item in self._log)
+
+    def unused(self) -> list[Exchange]:
+        """The requests that were recorded and not made."""
+        return self._recorded.unused()
+
+    def _session(
+        self,
+        endpoint: MCPEndpoint,
+        *,
+        plays: bool,
+        reach: Callable[[], AbstractAsyncContextManager[Any]] | None,
+    ) -> AbstractAsyncContextManager[MCPSession]:
+        # Nothing is outside: the tape spends on the loop's clock what the server takes.
+        where = Where(name_of(endpoint), outside=False, read_timeout_s=endpoint.read_timeout_s)
+        return connected(Peer(self, plays=plays, reach=reach).streams(), where)
+
+    # ------------------------------------------------------------------ for the peer
+
+    def play(self, message: Message) -> Exchange | None:
+        """The recorded exchange that answers a message of the client, used up with this."""
+        exchange = self._recorded.take(self._comparable(message), self.turn)
+        if exchange is not None:
+            self._log.append(exchange)
+        return exchange
+
+    def refusal(self, request: Message) -> CassetteError:
+        """Why nothing recorded answers a request."""
+        return self._recorded.refusal(self._comparable(request), self.turn)
+
+    def note(self, message: Message) -> Taped:
+        """Begin an exchange with a message that is sent to the server."""
+        taped = Taped(message, self.turn)
+        self._log.append(taped)
+        return taped
+
+    def last(self) -> Taped | None:
+        """The exchange that was begun last."""
+        return next((item for item in reversed(self._log) if isinstance(item, Taped)), None)
