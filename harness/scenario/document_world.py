@@ -57,7 +57,7 @@ def _exception(name: str) -> str:
 
 
 class ErrorMapping(Strict):
-    """`{kind, message?, type?}`."""
+    """`{kind, message?, type?, retry_after?}`."""
 
     model_config = ConfigDict(title="an error")
 
@@ -65,6 +65,9 @@ class ErrorMapping(Strict):
     message: str = Field(LEFT_OUT, description="Its text; each kind has one of its own.")
     type: Annotated[str, AfterValidator(_exception)] = Field(
         LEFT_OUT, description="The built-in exception, for kind `exception`; RuntimeError by default."
+    )
+    retry_after: Seconds = Field(
+        LEFT_OUT, description="Seconds until clients may ask again, as `harness serve` tells them."
     )
 
     @model_validator(mode="after")

@@ -107,7 +107,7 @@ def _error(said: str | Mapping[str, Any] | None) -> ErrorAnswer | None:
         return None
     if isinstance(said, str):
         return ErrorAnswer(said)  # type: ignore[arg-type]  # checked by the document
-    return ErrorAnswer(said["kind"], said.get("message"), said.get("type"))
+    return ErrorAnswer(said["kind"], said.get("message"), said.get("type"), said.get("retry_after"))
 
 
 def _entry(document: Document, path: DocumentPath, said: Any) -> Entry:

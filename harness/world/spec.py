@@ -29,11 +29,15 @@ Times = int | Literal["any"]
 
 @dataclass(frozen=True, slots=True)
 class ErrorAnswer:
-    """An error instead of an answer. `message` None: the kind's own text; `type`: built-in exception."""
+    """An error instead of an answer. `message` None: the kind's own text; `type`: built-in exception.
+
+    `retry_after_s` is what a server tells clients over HTTP (harness/serve/); a run has no use for it.
+    """
 
     kind: ErrorKind
     message: str | None = None
     type: str | None = None
+    retry_after_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,185 @@
+"""Anthropic's Messages over the wire.
+
+Source: https://docs.anthropic.com/en/api/messages
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from harness.graph.effects import LLMCall
+from harness.serve.wire import (
+    Json,
+    Refusal,
+    RefusalKind,
+    Reply,
+    ai_message,
+    content_of,
+    event,
+    list_of,
+    message,
+    params_of,
+    slices,
+    text_of,
+    tool_spec,
+)
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
+_APART: Final = ("model", "messages", "system", "tools", "stream", "output_format", "output_config")
+_STOP: Final = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "content_filter": "refusal",
+}
+_ERRORS: Final[Mapping[RefusalKind, str]] = {
+    "rate_limit": "rate_limit_error",
+    "server_error": "api_error",
+    "exception": "api_error",
+    "auth": "authentication_error",
+    "not_found": "not_found_error",
+    "too_large": "request_too_large",
+}
+
+
+def read(body: Json) -> LLMCall:
+    """The request as an effect: see `harness.serve.wire.Wire`."""
+    model = text_of(body, "model")
+    if not isinstance(body.get("max_tokens"), int):
+        raise Refusal("invalid_request", "'max_tokens' must be a whole number", param="max_tokens")
+    messages = list(_system(body.get("system")))
+    for at, said in enumerate(list_of(body.get("messages"), "messages", needed=True)):
+        messages += _messages(said, f"messages.{at}")
+    return LLMCall(
+        name=model,
+        provider="anthropic",
+        params=params_of(body, *_APART),
+        messages=messages,
+        tools=[tool_spec(said, "input_schema") for said in list_of(body.get("tools"), "tools")],
+        response_format=_response_format(body),
+    )
+
+
+def _response_format(body: Json) -> Any:
+    config = body.get("output_config")
+    return body.get("output_format") or (config.get("format") if isinstance(config, dict) else None)
+
+
+def _system(said: Any) -> Iterator[BaseMessage]:
+    from langchain_core.messages import SystemMessage
+
+    if said:
+        content = content_of(said, "system")
+        yield message("system", lambda: SystemMessage(content=content))
+
+
+def _messages(said: Json, param: str) -> Iterator[BaseMessage]:
+    """One message; a user's may hold the results of tools, which are messages of their own."""
+    role, given = said.get("role"), said.get("content")
+    blocks = [] if isinstance(given, str) else list_of(given, f"{param}.content", needed=True)
+    if role == "assistant":
+        spoken = [block for block in blocks if block.get("type") != "tool_use"]
+        calls = [
+            (str(block.get("id") or ""), str(block.get("name") or ""), block.get("input"))
+            for block in blocks
+            if block.get("type") == "tool_use"
+        ]
+        content = content_of(spoken if blocks else given, f"{param}.content")
+        yield ai_message(content, calls, param)
+    elif role == "user":
+        yield from _user_messages(given, blocks, param)
+    else:
+        raise Refusal("invalid_request", f"{param}.role: {role!r} is neither 'user' nor 'assistant'")
+
+
+def _user_messages(given: Any, blocks: list[Json], param: str) -> Iterator[BaseMessage]:
+    from langchain_core.messages import HumanMessage
+
+    others = [block for block in blocks if block.get("type") != "tool_result"]
+    for block in blocks:
+        if block.get("type") == "tool_result":
+            yield _tool_result(block, param)
+    if others or not blocks:
+        content = content_of(others or given, f"{param}.content")
+        yield message(param, lambda: HumanMessage(content=content))
+
+
+def _tool_result(block: Json, param: str) -> BaseMessage:
+    from langchain_core.messages import ToolMessage
+
+    content = content_of(block.get("content"), f"{param}.content")
+    call_id = str(block.get("tool_use_id") or "")
+    if block.get("is_error") is True:
+        return message(param, lambda: ToolMessage(content=content, tool_call_id=call_id, status="error"))
+    return message(param, lambda: ToolMessage(content=content, tool_call_id=call_id))
+
+
+def whole(reply: Reply, body: Json) -> Json:
+    """The message."""
+    content: list[Json] = [{"type": "text", "text": reply.text}] if reply.text else []
+    content += [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": json.loads(call.arguments)}
+        for call in reply.calls
+    ]
+    ended = {"stop_reason": _stop_reason(reply), "usage": _usage(reply, reply.output_tokens)}
+    return {**_head(reply), "content": content, **ended}
+
+
+def events(reply: Reply, body: Json) -> Iterator[str]:
+    """The message block by block, each in pieces."""
+    begun = {**_head(reply), "content": [], "stop_reason": None, "usage": _usage(reply, 0)}
+    yield event({"type": "message_start", "message": begun}, "message_start")
+    for index, (block, deltas) in enumerate(_blocks(reply)):
+        yield event(
+            {"type": "content_block_start", "index": index, "content_block": block}, "content_block_start"
+        )
+        for delta in deltas:
+            yield event(
+                {"type": "content_block_delta", "index": index, "delta": delta}, "content_block_delta"
+            )
+        yield event({"type": "content_block_stop", "index": index}, "content_block_stop")
+    delta = {"stop_reason": _stop_reason(reply), "stop_sequence": None}
+    usage = {"output_tokens": reply.output_tokens}
+    yield event({"type": "message_delta", "delta": delta, "usage": usage}, "message_delta")
+    yield event({"type": "message_stop"}, "message_stop")
+
+
+def _blocks(reply: Reply) -> Iterator[tuple[Json, list[Json]]]:
+    """Each block as it begins, and what is added to it."""
+    if reply.pieces:
+        yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": text} for text in reply.pieces]
+    for call in reply.calls:
+        parts = ["", *slices(call.arguments)]
+        block = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
+        yield block, [{"type": "input_json_delta", "partial_json": part} for part in parts]
+
+
+def _head(reply: Reply) -> Json:
+    return {
+        "id": f"msg_{reply.number}",
+        "type": "message",
+        "role": "assistant",
+        "model": reply.model,
+        "stop_sequence": None,
+    }
+
+
+def _stop_reason(reply: Reply) -> str:
+    if reply.finish_reason is None:
+        return "tool_use" if reply.calls else "end_turn"
+    return _STOP.get(reply.finish_reason, reply.finish_reason)
+
+
+def _usage(reply: Reply, output_tokens: int) -> Json:
+    cache = {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
+    return {"input_tokens": reply.input_tokens, **cache, "output_tokens": output_tokens}
+
+
+def error(refusal: Refusal) -> Json:
+    """The body of an error."""
+    kind = _ERRORS.get(refusal.kind, "invalid_request_error")
+    return {"type": "error", "error": {"type": kind, "message": str(refusal)}}

@@ -1,0 +1,171 @@
+"""OpenAI's Chat Completions over the wire.
+
+Source: https://platform.openai.com/docs/api-reference/chat
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from harness.graph.effects import LLMCall, ToolSpec
+from harness.serve.wire import (
+    Json,
+    Refusal,
+    RefusalKind,
+    Reply,
+    ToolRequest,
+    ai_message,
+    content_of,
+    event,
+    list_of,
+    message,
+    params_of,
+    slices,
+    text_of,
+    tool_spec,
+)
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
+_APART: Final = ("model", "messages", "tools", "response_format", "stream", "stream_options", "n")
+_FINISH: Final = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+}
+_ERRORS: Final[Mapping[RefusalKind, tuple[str, str | None]]] = {
+    "rate_limit": ("rate_limit_error", "rate_limit_exceeded"),
+    "server_error": ("server_error", None),
+    "exception": ("server_error", None),
+    "auth": ("invalid_request_error", "invalid_api_key"),
+    "context_length": ("invalid_request_error", "context_length_exceeded"),
+    "content_filter": ("invalid_request_error", "content_filter"),
+    "unscripted": ("invalid_request_error", "unscripted_call"),
+    "not_found": ("invalid_request_error", "not_found"),
+}
+
+
+def read(body: Json) -> LLMCall:
+    """The request as an effect: see `harness.serve.wire.Wire`."""
+    if body.get("n", 1) not in (1, None):
+        raise Refusal("invalid_request", "'n' must be 1: a stub is one answer", param="n")
+    model = text_of(body, "model")
+    messages = list_of(body.get("messages"), "messages", needed=True)
+    return LLMCall(
+        name=model,
+        provider="openai",
+        params=params_of(body, *_APART),
+        messages=[_message(said, f"messages[{at}]") for at, said in enumerate(messages)],
+        tools=[_tool(said) for said in list_of(body.get("tools"), "tools")],
+        response_format=body.get("response_format"),
+    )
+
+
+def _message(said: Json, param: str) -> BaseMessage:
+    from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
+
+    role, content = said.get("role"), content_of(said.get("content"), f"{param}.content")
+    name = said.get("name")
+    if role in ("system", "developer"):
+        return message(param, lambda: SystemMessage(content=content, name=name))
+    if role == "user":
+        return message(param, lambda: HumanMessage(content=content, name=name))
+    if role == "assistant":
+        calls = list_of(said.get("tool_calls"), f"{param}.tool_calls")
+        return ai_message(content, [_call(call) for call in calls], param)
+    if role in ("tool", "function"):
+        call_id = str(said.get("tool_call_id") or name or "")
+        return message(param, lambda: ToolMessage(content=content, tool_call_id=call_id, name=name))
+    known = "system, developer, user, assistant, tool"
+    raise Refusal("invalid_request", f"'{param}.role' is {role!r}; there are {known}", param=f"{param}.role")
+
+
+def _call(said: Json) -> tuple[str, str, Any]:
+    function = said.get("function")
+    function = function if isinstance(function, dict) else {}
+    return str(said.get("id") or ""), str(function.get("name") or ""), function.get("arguments") or "{}"
+
+
+def _tool(said: Json) -> ToolSpec:
+    function = said.get(str(said.get("type")))
+    return tool_spec(function if isinstance(function, dict) else said, "parameters")
+
+
+def whole(reply: Reply, body: Json) -> Json:
+    """The completion."""
+    told: Json = {"role": "assistant", "content": reply.text, "refusal": None}
+    if reply.calls:
+        told["content"] = reply.text or None
+        told["tool_calls"] = [_wire_call(call) for call in reply.calls]
+    choice = {"index": 0, "message": told, "logprobs": None, "finish_reason": _finish(reply)}
+    return {**_head(reply, "chat.completion"), "choices": [choice], "usage": _usage(reply)}
+
+
+def events(reply: Reply, body: Json) -> Iterator[str]:
+    """The chunks: the role, the text in its pieces, each tool call, why it ends; the usage if it was asked for."""
+    options = body.get("stream_options")
+    counted = isinstance(options, dict) and options.get("include_usage") is True
+    head = _head(reply, "chat.completion.chunk") | ({"usage": None} if counted else {})
+    for delta in _deltas(reply):
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}
+        yield event({**head, "choices": [choice]})
+    end = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": _finish(reply)}
+    yield event({**head, "choices": [end]})
+    if counted:
+        yield event({**head, "choices": [], "usage": _usage(reply)})
+    yield "data: [DONE]\n\n"
+
+
+def _deltas(reply: Reply) -> Iterator[Json]:
+    content = None if reply.calls and not reply.text else ""
+    yield {"role": "assistant", "content": content, "refusal": None}
+    for piece in reply.pieces:
+        yield {"content": piece}
+    for index, call in enumerate(reply.calls):
+        begun = _wire_call(call)
+        begun["function"]["arguments"] = ""
+        yield {"tool_calls": [{"index": index, **begun}]}
+        for piece in slices(call.arguments):
+            yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+
+
+def _head(reply: Reply, kind: str) -> Json:
+    return {
+        "id": f"chatcmpl-{reply.number}",
+        "object": kind,
+        "created": 0,  # no clock: the same requests get the same answers
+        "model": reply.model,
+        "system_fingerprint": None,
+    }
+
+
+def _wire_call(call: ToolRequest) -> Json:
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": call.arguments},
+    }
+
+
+def _finish(reply: Reply) -> str:
+    if reply.finish_reason is None:
+        return "tool_calls" if reply.calls else "stop"
+    return _FINISH.get(reply.finish_reason, reply.finish_reason)
+
+
+def _usage(reply: Reply) -> Json:
+    return {
+        "prompt_tokens": reply.input_tokens,
+        "completion_tokens": reply.output_tokens,
+        "total_tokens": reply.input_tokens + reply.output_tokens,
+    }
+
+
+def error(refusal: Refusal) -> Json:
+    """The body of an error."""
+    kind, code = _ERRORS.get(refusal.kind, ("invalid_request_error", None))
+    return {"error": {"message": str(refusal), "type": kind, "param": refusal.param, "code": code}}

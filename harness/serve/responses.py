@@ -1,0 +1,224 @@
+"""OpenAI's Responses over the wire.
+
+A response is not kept: `previous_response_id` leads to nothing, and stubs see the messages of the request alone.
+Source: https://platform.openai.com/docs/api-reference/responses
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from harness.graph.effects import LLMCall
+from harness.serve import openai
+from harness.serve.wire import (
+    Json,
+    Refusal,
+    Reply,
+    ToolRequest,
+    ai_message,
+    content_of,
+    event,
+    list_of,
+    message,
+    params_of,
+    slices,
+    text_of,
+    tool_spec,
+)
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
+_APART: Final = ("model", "input", "instructions", "tools", "text", "stream", "stream_options")
+_INCOMPLETE: Final = {
+    "length": "max_output_tokens",
+    "max_tokens": "max_output_tokens",
+    "content_filter": "content_filter",
+    "refusal": "content_filter",
+}
+
+error = openai.error
+
+
+def read(body: Json) -> LLMCall:
+    """The request as an effect: see `harness.serve.wire.Wire`."""
+    return LLMCall(
+        name=text_of(body, "model"),
+        provider="openai",
+        params=params_of(body, *_APART),
+        messages=list(_messages(body)),
+        tools=[tool_spec(said, "parameters") for said in list_of(body.get("tools"), "tools")],
+        response_format=_response_format(body.get("text")),
+    )
+
+
+def _response_format(said: Any) -> Any:
+    """As Chat Completions have it, so that one condition does for both."""
+    wanted = said.get("format") if isinstance(said, dict) else None
+    if not isinstance(wanted, dict) or wanted.get("type") != "json_schema":
+        return wanted
+    return {"type": "json_schema", "json_schema": {k: v for k, v in wanted.items() if k != "type"}}
+
+
+def _messages(body: Json) -> Iterator[BaseMessage]:
+    from langchain_core.messages import HumanMessage, SystemMessage
+
+    instructions, given = body.get("instructions"), body.get("input")
+    if instructions:
+        told = content_of(instructions, "instructions")
+        yield message("instructions", lambda: SystemMessage(content=told))
+    if isinstance(given, str):
+        yield HumanMessage(content=given)
+    else:
+        yield from _items(list_of(given, "input", needed=True))
+
+
+def _items(items: list[Json]) -> Iterator[BaseMessage]:
+    """The messages of a list of items. What a model said and the calls after it are one message."""
+    said: str | list[Any] = ""
+    calls: list[tuple[str, str, Any]] = []
+    speaking = False
+    for at, item in enumerate(items):
+        param, kind = f"input[{at}]", item.get("type", "message")
+        if kind == "function_call":
+            calls.append((str(item.get("call_id") or ""), str(item.get("name") or ""), item.get("arguments")))
+            speaking = True
+            continue
+        if kind not in ("message", "function_call_output"):  # reasoning, and what providers run themselves
+            continue
+        if speaking:
+            yield ai_message(said, calls, param)
+            said, calls, speaking = "", [], False
+        if kind == "function_call_output":
+            yield _tool_result(item, param)
+        elif item.get("role") == "assistant":
+            said, speaking = content_of(item.get("content"), f"{param}.content"), True
+        else:
+            yield _message(item, param)
+    if speaking:
+        yield ai_message(said, calls, "input")
+
+
+def _tool_result(item: Json, param: str) -> BaseMessage:
+    from langchain_core.messages import ToolMessage
+
+    content, call_id = content_of(item.get("output"), f"{param}.output"), str(item.get("call_id") or "")
+    return message(param, lambda: ToolMessage(content=content, tool_call_id=call_id))
+
+
+def _message(item: Json, param: str) -> BaseMessage:
+    from langchain_core.messages import HumanMessage, SystemMessage
+
+    role, content = item.get("role"), content_of(item.get("content"), f"{param}.content")
+    if role == "user":
+        return message(param, lambda: HumanMessage(content=content))
+    if role in ("system", "developer"):
+        return message(param, lambda: SystemMessage(content=content))
+    known = "system, developer, user, assistant"
+    raise Refusal("invalid_request", f"'{param}.role' is {role!r}; there are {known}", param=f"{param}.role")
+
+
+def whole(reply: Reply, body: Json) -> Json:
+    """The response."""
+    return _response(reply, body, list(_output(reply)), ended=True)
+
+
+def events(reply: Reply, body: Json) -> Iterator[str]:
+    """The response item by item, each in pieces."""
+    numbers = count()
+
+    def numbered(kind: str, **said: Any) -> str:
+        return event({"type": kind, "sequence_number": next(numbers), **said}, kind)
+
+    begun = _response(reply, body, [], ended=False)
+    yield numbered("response.created", response=begun)
+    yield numbered("response.in_progress", response=begun)
+    for index, item in enumerate(_output(reply)):
+        place = {"item_id": item["id"], "output_index": index}
+        empty: Json = {"content": []} if item["type"] == "message" else {"arguments": ""}
+        added = {**item, **empty, "status": "in_progress"}
+        yield numbered("response.output_item.added", output_index=index, item=added)
+        parts = _text_parts(reply, item) if item["type"] == "message" else _argument_parts(item)
+        for kind, said in parts:
+            yield numbered(f"response.{kind}", **place, **said)
+        yield numbered("response.output_item.done", output_index=index, item=item)
+    done = whole(reply, body)
+    yield numbered(f"response.{done['status']}", response=done)
+
+
+def _text_parts(reply: Reply, item: Json) -> Iterator[tuple[str, Json]]:
+    part = item["content"][0]
+    at: Json = {"content_index": 0}
+    yield "content_part.added", {**at, "part": {**part, "text": ""}}
+    for piece in reply.pieces:
+        yield "output_text.delta", {**at, "delta": piece, "logprobs": []}
+    yield "output_text.done", {**at, "text": part["text"], "logprobs": []}
+    yield "content_part.done", {**at, "part": part}
+
+
+def _argument_parts(item: Json) -> Iterator[tuple[str, Json]]:
+    for piece in slices(item["arguments"]):
+        yield "function_call_arguments.delta", {"delta": piece}
+    yield "function_call_arguments.done", {"name": item["name"], "arguments": item["arguments"]}
+
+
+def _output(reply: Reply) -> Iterator[Json]:
+    if reply.text or not reply.calls:
+        part = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
+        yield {
+            "id": f"msg_{reply.number}",
+            "type": "message",
+            "status": "completed",
+            "role": "assistant",
+            "content": [part],
+        }
+    for call in reply.calls:
+        yield _call_item(call)
+
+
+def _call_item(call: ToolRequest) -> Json:
+    return {
+        "id": f"fc_{call.id}",
+        "type": "function_call",
+        "status": "completed",
+        "call_id": call.id,
+        "name": call.name,
+        "arguments": call.arguments,
+    }
+
+
+def _response(reply: Reply, body: Json, output: list[Json], *, ended: bool) -> Json:
+    incomplete = _INCOMPLETE.get(reply.finish_reason or "") if ended else None
+    status = ("incomplete" if incomplete else "completed") if ended else "in_progress"
+    return {
+        "id": f"resp_{reply.number}",
+        "object": "response",
+        "created_at": 0,  # no clock: the same requests get the same answers
+        "status": status,
+        "error": None,
+        "incomplete_details": {"reason": incomplete} if incomplete else None,
+        "instructions": None,
+        "metadata": {},
+        "model": reply.model,
+        "output": output,
+        "parallel_tool_calls": True,
+        "previous_response_id": None,
+        "temperature": None,
+        "top_p": None,
+        "text": {"format": {"type": "text"}},
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": _usage(reply) if ended else None,
+    }
+
+
+def _usage(reply: Reply) -> Json:
+    return {
+        "input_tokens": reply.input_tokens,
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": reply.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": reply.input_tokens + reply.output_tokens,
+    }

@@ -1,0 +1,207 @@
+"""The server itself: uvicorn on a port of its own, in the foreground or beside a test."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from harness.errors import ExtraMissing, FormatError, Problem
+from harness.serve.desk import Asked, Desk
+from harness.serve.mcp import scripted
+from harness.serve.worlds import chosen, whole_world
+from harness.world.spec import WorldSpec
+
+_PATIENCE_S: Final = 1.0
+"""Real seconds that connections have to end by themselves."""
+
+_WILDCARDS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A server that is answering. `url` is `http://HOST:PORT`."""
+
+    url: str
+    desk: Desk
+
+    @property
+    def openai_url(self) -> str:
+        """What an OpenAI client takes for its `base_url`."""
+        return f"{self.url}/v1"
+
+    @property
+    def anthropic_url(self) -> str:
+        """What an Anthropic client takes for its `base_url`."""
+        return self.url
+
+    @property
+    def mcp_urls(self) -> dict[str, str]:
+        """Where each scripted MCP server is, over streamable HTTP."""
+        return {name: f"{self.url}/mcp/{quote(name)}" for name in scripted(self.desk)}
+
+    @property
+    def requests(self) -> list[Asked]:
+        """What was asked so far, in order, and what answered it."""
+        return list(self.desk.requests)
+
+    def unused(self) -> list[str]:
+        """One text for each stub that is left over."""
+        return self.desk.unused()
+
+
+def desk_of(target: str | Path | WorldSpec, *, tell: Callable[[Asked], object] | None = None) -> Desk:
+    """Who answers for `FILE`, `FILE::NAME` or a world.
+
+    Raises:
+        FormatError: the file cannot be used, or does not say which of its scenarios is meant.
+    """
+    if isinstance(target, WorldSpec):
+        return Desk(target, tell=tell)
+    scenario = chosen(target)
+    return Desk(whole_world(scenario), seed=scenario.seed, tell=tell)
+
+
+@contextmanager
+def serving(target: str | Path | WorldSpec, *, host: str = "127.0.0.1", port: int = 0) -> Iterator[Serving]:
+    """Serve the stubs of a scenario (`FILE`, `FILE::NAME`) or of a world while inside, from a thread of its own.
+
+    Port 0 is any that is free.
+
+    Raises:
+        ExtraMissing: the extra `serve` is not installed.
+        FormatError: the file cannot be used, it does not say which of its scenarios is meant, or nobody can listen
+            there (`cannot-listen`).
+        WorldError: an MCP tool's schema is not a valid JSON Schema.
+    """
+    server, listening, served = _prepared(desk_of(target), host, port)
+    broke: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            server.run([listening])
+        except BaseException as error:
+            broke.append(error)
+        finally:
+            server.ready.set()
+
+    thread = threading.Thread(target=run, name="harness serve", daemon=True)
+    thread.start()
+    try:
+        server.ready.wait()
+        if broke:
+            raise RuntimeError("the server cannot start") from broke[0]
+        yield served
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()
+
+
+def serve_until_interrupted(
+    desk: Desk, *, host: str = "127.0.0.1", port: int = 0, ready: Callable[[Serving], object]
+) -> None:
+    """Serve in the foreground until SIGINT or SIGTERM. `ready` is called once clients can connect.
+
+    Raises: as `serving`.
+    """
+    server, listening, served = _prepared(desk, host, port)
+    with listening, suppress(KeyboardInterrupt):
+        ready(served)
+        server.run([listening])
+
+
+def _prepared(desk: Desk, host: str, port: int) -> tuple[Any, socket.socket, Serving]:
+    """The server, the socket it listens on, and where that is."""
+    _check_extra()
+    from harness.serve.app import build_app
+
+    transports: dict[Any, asyncio.Transport] = {}
+
+    def drop(client: Any) -> None:
+        transport = transports.get(client)
+        if transport is not None:
+            transport.abort()
+
+    server = _server(build_app(desk, drop), desk, transports)
+    listening = _listening(host, port)
+    shown = _WILDCARDS.get(host, host)
+    shown = f"[{shown}]" if ":" in shown else shown
+    return server, listening, Serving(f"http://{shown}:{listening.getsockname()[1]}", desk)
+
+
+def _check_extra() -> None:
+    try:
+        for name in ("starlette", "uvicorn"):
+            import_module(name)
+    except ImportError as error:
+        text = f"package {error.name!r} is needed to serve: pip install 'agent-harness[serve]'"
+        raise ExtraMissing(text) from error
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=128)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        hint = "port 0 is any that is free"
+        raise FormatError(
+            Problem("cannot-listen", f"cannot listen on {host}:{port}: {why}", hint=hint)
+        ) from None
+
+
+def _server(app: Any, desk: Desk, transports: dict[Any, asyncio.Transport]) -> Any:
+    import uvicorn
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Connection(H11Protocol):
+        """Remembers its transport, which ASGI does not show: some stubs close it without an answer."""
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            transports[self.client] = transport
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            transports.pop(self.client, None)
+            super().connection_lost(exc)
+
+    class Server(uvicorn.Server):
+        """Says when it can be asked, and does not wait for those that wait for ever."""
+
+        ready = threading.Event()
+
+        async def startup(self, sockets: Sequence[socket.socket] | None = None) -> None:
+            await super().startup(list(sockets or ()))
+            self.ready.set()
+
+        async def shutdown(self, sockets: Sequence[socket.socket] | None = None) -> None:
+            desk.closing.set()
+            asyncio.get_running_loop().call_later(_PATIENCE_S, self._leave)
+            await super().shutdown(list(sockets or ()))
+
+        def _leave(self) -> None:
+            for transport in list(transports.values()):
+                transport.abort()
+
+    return Server(
+        uvicorn.Config(
+            app,
+            http=Connection,
+            loop="asyncio",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+        )
+    )

@@ -1,0 +1,106 @@
+"""Which world is served: that of one scenario of a file, for a server that knows neither turns nor nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from harness.errors import FormatError, Problem
+from harness.scenario.load import load_file
+from harness.scenario.model import Scenario
+from harness.source.document import shown_path
+from harness.source.suggest import did_you_mean
+from harness.world.spec import MCPServer, MCPToolSpec, Stub, WorldSpec
+
+_SCHEME_AND_HOST: Final = re.compile(r"[^/]*://[^/]*")
+_HOST: Final = re.compile(r"[^/]*[.:][^/]*(?=/)")
+
+
+def chosen(target: str | Path) -> Scenario:
+    """The scenario `FILE::NAME`, or the only one of `FILE`.
+
+    Raises:
+        FormatError: the file cannot be used, it has no scenario NAME (`unknown-scenario`), or it has several and
+            none is named (`which-scenario`).
+    """
+    file, named, name = str(target).partition("::")
+    scenarios = {scenario.name: scenario for scenario in load_file(Path(file)).scenarios}
+    if named and name in scenarios:
+        return scenarios[name]
+    if named:
+        message = f"no scenario '{name}' in {shown_path(file)}"
+        raise FormatError(Problem("unknown-scenario", message, hint=did_you_mean(name, scenarios)))
+    if len(scenarios) > 1:
+        message = f"{shown_path(file)} has {len(scenarios)} scenarios, and one is served"
+        listed = "\n    ".join(f"{shown_path(file)}::{known}" for known in scenarios)
+        raise FormatError(Problem("which-scenario", message, hint=f"name it:\n    {listed}"))
+    return next(iter(scenarios.values()))
+
+
+def whole_world(scenario: Scenario) -> WorldSpec:
+    """The worlds of all turns and the scenario's own behind them, at once: the first turn's stubs come first."""
+    worlds = [*(turn.world for turn in scenario.turns), scenario.world]
+    return WorldSpec(
+        llm=tuple(stub for world in worlds for stub in world.llm),
+        http=tuple(stub for world in worlds for stub in world.http),
+        mcp=_servers(worlds),
+        faults=tuple(fault for world in worlds for fault in world.faults),
+    )
+
+
+def _servers(worlds: Iterable[WorldSpec]) -> dict[str, MCPServer]:
+    servers: dict[str, MCPServer] = {}
+    for world in worlds:
+        for name, server in world.mcp.items():
+            known = servers.get(name)
+            servers[name] = server if known is None else _with_more_tools(known, server)
+    return servers
+
+
+def _with_more_tools(server: MCPServer, more: MCPServer) -> MCPServer:
+    tools: dict[str, MCPToolSpec] = {tool.name: tool for tool in server.tools}
+    for tool in more.tools:
+        known = tools.get(tool.name)
+        tools[tool.name] = tool if known is None else replace(known, stubs=(*known.stubs, *tool.stubs))
+    return replace(server, tools=tuple(tools.values()))
+
+
+def anywhere(world: WorldSpec) -> WorldSpec:
+    """The same world for requests whose node nobody knows, and whose host is ours.
+
+    What a stub or a fault says of nodes holds, and of the `url` of an HTTP stub only the path counts.
+    """
+    return replace(
+        world,
+        llm=_nodeless(world.llm),
+        http=tuple(_by_path(stub) for stub in _nodeless(world.http)),
+        mcp=_nodeless_servers(world.mcp),
+        faults=tuple(replace(fault, node=None) for fault in world.faults),
+    )
+
+
+def _by_path(stub: Stub) -> Stub:
+    """`https://shop.example/items/*` becomes `/items/*`."""
+    if stub.url is None:
+        return stub
+    found = _SCHEME_AND_HOST.match(stub.url) or _HOST.match(stub.url)
+    if found is None:
+        return stub
+    path = stub.url[found.end() :]
+    return replace(stub, url=path or ("*" if stub.url.endswith("*") else "/"))
+
+
+def _nodeless(stubs: Iterable[Stub]) -> tuple[Stub, ...]:
+    return tuple(replace(stub, nodes=()) for stub in stubs)
+
+
+def _nodeless_servers(servers: Mapping[str, MCPServer]) -> dict[str, MCPServer]:
+    return {
+        name: replace(
+            server, tools=tuple(replace(tool, stubs=_nodeless(tool.stubs)) for tool in server.tools)
+        )
+        for name, server in servers.items()
+    }

@@ -1,0 +1,113 @@
+import json
+import os
+import signal
+import subprocess
+import urllib.request
+
+import pytest
+
+STUBS = "{name: one, input: hi, llm: [{reply: Refund issued.}, later], mcp: {shop: {}}}"
+
+
+@pytest.fixture
+def served(suite, installed):
+    """Starts `harness serve` with these arguments; gives the process and the first lines it prints."""
+    started = []
+
+    def start(*args, lines=3):
+        process = subprocess.Popen(
+            [installed, "serve", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        started.append(process)
+        return process, [process.stdout.readline() for _ in range(lines)]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def ask(url):
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    body = json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}).encode()
+    headers = {"content-type": "application/json", "user-agent": "curl/8.1"}
+    request = urllib.request.Request(f"{url}/chat/completions", body, headers)
+    with opener.open(request, timeout=30) as answer:
+        return json.load(answer)["choices"][0]["message"]["content"]
+
+
+@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
+def test_it_prints_where_it_is_and_every_request_and_ends_well(suite, served, asked):
+    suite(STUBS)
+    process, (openai, anthropic, mcp) = served("a.scenario.yaml")
+    url = openai.strip().removeprefix("OPENAI_BASE_URL=")
+    base = url.removesuffix("/v1")
+    assert base.startswith("http://127.0.0.1:")
+    assert anthropic == f"ANTHROPIC_BASE_URL={base}\n"
+    assert mcp == f"MCP server shop: {base}/mcp/shop\n"
+    assert ask(url) == "Refund issued."
+    assert process.stdout.readline() == (
+        "POST /v1/chat/completions gpt-4o (curl/8.1) -> llm: reply: 'Refund issued.' (a.scenario.yaml:4:34)\n"
+    )
+    process.send_signal(asked)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, "")
+    assert out == "1 stub not used:\n  llm: reply: 'later' (a.scenario.yaml:4:59)\n"
+
+
+def test_nobody_needs_to_read_what_it_prints(suite, served):
+    suite(STUBS)
+    process, (openai, *_) = served("a.scenario.yaml")
+    process.stdout.close()
+    url = openai.strip().removeprefix("OPENAI_BASE_URL=")
+    assert [ask(url), ask(url)] == ["Refund issued.", "later"]
+
+
+def test_a_server_on_standard_input_can_be_interrupted(suite, installed):
+    suite("{name: one, mcp: {shop: {tools: [{name: find, stubs: [{return: x, times: 2}]}]}}}")
+    with subprocess.Popen(
+        [installed, "serve", "a.scenario.yaml", "--stdio", "shop"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        hello = {
+            "protocolVersion": "2025-03-26",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
+        request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "shop"
+        os.kill(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert err == "1 stub not used:\n  mcp.shop.find: return: 'x', used 0 of 2 times (a.scenario.yaml:4:59)\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["missing.scenario.yaml"], "missing.scenario.yaml"),
+        (["a.scenario.yaml"], "a.scenario.yaml::two"),
+        (["a.scenario.yaml::tow"], "did you mean 'two'?"),
+        (["a.scenario.yaml::two", "--stdio", "sohp"], "did you mean 'shop'?"),
+        (["a.scenario.yaml::two", "--host", "no.such.host.invalid"], "[cannot-listen]"),
+        (["a.scenario.yaml::two", "--port", "99999"], "99999"),
+    ],
+)
+def test_what_cannot_be_served_is_an_argument_error(suite, invoke, args, told):
+    suite("{name: one}", "{name: two, mcp: {shop: {}}}")
+    result = invoke("serve", *args)
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+def test_without_the_extra_it_is_named(suite, invoke, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "uvicorn", None)
+    suite("{name: one}")
+    result = invoke("serve", "a.scenario.yaml")
+    assert result.exit_code == 2
+    assert "pip install 'agent-harness[serve]' [extra-missing]" in result.stderr

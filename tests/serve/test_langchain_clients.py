@@ -1,0 +1,96 @@
+"""LangChain's clients, which agents are mostly written with."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_anthropic import ChatAnthropic
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
+from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
+from pydantic import BaseModel
+
+from harness.serve import Serving
+
+Serve = Callable[[str], Serving]
+
+
+def from_openai(server: Serving, **more: Any) -> ChatOpenAI:
+    options: Any = {"base_url": server.openai_url, "api_key": "any", "max_retries": 0, "stream_usage": True}
+    return ChatOpenAI(model="gpt-4o", **options, **more)
+
+
+def through_responses(server: Serving) -> ChatOpenAI:
+    return from_openai(server, use_responses_api=True)
+
+
+def from_anthropic(server: Serving) -> ChatAnthropic:
+    options: Any = {"base_url": server.anthropic_url, "api_key": "any", "max_retries": 0}
+    return ChatAnthropic(model="claude-x", **options)
+
+
+MODELS = [from_openai, through_responses, from_anthropic]
+
+
+@tool
+def find(q: str) -> str:
+    """Finds things."""
+    return q
+
+
+class Intent(BaseModel):
+    """What somebody wants."""
+
+    intent: str
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_reply_with_its_usage(serve: Serve, model: Callable[[Serving], Any]) -> None:
+    stub = "{reply: Refund issued., usage: {input_tokens: 12, output_tokens: 3}}"
+    said: AIMessage = model(serve(f"llm: [{stub}]")).invoke("I was charged twice")
+    assert said.text == "Refund issued."
+    assert said.usage_metadata is not None
+    assert (said.usage_metadata["input_tokens"], said.usage_metadata["output_tokens"]) == (12, 3)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_turn_of_tools(serve: Serve, model: Callable[[Serving], Any]) -> None:
+    server = serve("""
+llm:
+  - {tool_calls: [{name: find, args: {q: pears}}], when: 'request.tools[0].schema.required == ["q"]'}
+  - {reply: Three., when: 'request.messages[2].content == "3" && request.messages[1].tool_calls[0].args.q == "pears"'}
+""")
+    bound = model(server).bind_tools([find])
+    asked = HumanMessage("how many pears?")
+    called: AIMessage = bound.invoke([asked])
+    [call] = called.tool_calls
+    assert (call["name"], call["args"], call["id"]) == ("find", {"q": "pears"}, "call_1")
+    result = ToolMessage("3", tool_call_id=call["id"])
+    assert bound.invoke([asked, called, result]).text == "Three."
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_stream_adds_up(serve: Serve, model: Callable[[Serving], Any]) -> None:
+    server = serve("llm: [{reply: Let me look., tool_calls: [{name: find, args: {q: pears}}]}]")
+
+    async def whole() -> AIMessageChunk:
+        chunks = [chunk async for chunk in model(server).bind_tools([find]).astream("hi")]
+        assert len(chunks) > 3
+        total = chunks[0]
+        for chunk in chunks[1:]:
+            total += chunk
+        return total
+
+    said = asyncio.run(whole())
+    assert said.text == "Let me look."
+    assert [(call["name"], call["args"]) for call in said.tool_calls] == [("find", {"q": "pears"})]
+    assert said.usage_metadata is not None
+    assert said.usage_metadata["output_tokens"] == 5
+
+
+@pytest.mark.parametrize("model", [from_openai, through_responses])
+def test_structured_output(serve: Serve, model: Callable[[Serving], Any]) -> None:
+    condition = "request.response_format.json_schema.name == 'Intent'"
+    server = serve(f'llm: [{{json: {{intent: billing}}, when: "{condition}"}}]')
+    assert model(server).with_structured_output(Intent).invoke("hi") == Intent(intent="billing")

@@ -1,0 +1,181 @@
+"""Whatever is sent, the answer is an error in the provider's format, and the server goes on."""
+
+import json
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.serve import Serving, serving
+from harness.serve.app import LARGEST_BODY, WIRES
+from harness.world.spec import Stub, WorldSpec
+
+WORLD = WorldSpec(llm=(Stub(times="any", answer={"reply": "fine"}),))
+GOOD = {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "hi"}], "input": "hi"}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Serving]:
+    """One server for all: what is wrong with one request must not reach the next."""
+    with serving(WORLD) as served:
+        yield served
+
+
+def in_format(path: str, answer: httpx.Response) -> str:
+    """The message of an error, which is in the format of the path's provider."""
+    body = answer.json()
+    if path == "/v1/messages":
+        assert set(body) == {"type", "error"}
+        assert set(body["error"]) == {"type", "message"}
+    else:
+        assert set(body) == {"error"}
+        assert set(body["error"]) == {"message", "type", "param", "code"}
+    assert "Traceback" not in body["error"]["message"]
+    told: str = body["error"]["message"]
+    return told
+
+
+@pytest.mark.parametrize("path", WIRES)
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"", "is not JSON"),
+        (b"{", "is not JSON"),
+        (b"\xff\xfe", "is not JSON"),
+        (b"[]", "is not a JSON object"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"{}", "'model' must be a text"),
+        (b'{"model": 7, "messages": []}', "'model' must be a text"),
+    ],
+)
+def test_what_is_no_request_is_refused(server: Serving, path: str, body: bytes, told: str) -> None:
+    answer = httpx.post(server.url + path, content=body)
+    assert answer.status_code == 400
+    assert told in in_format(path, answer)
+    assert told in str(server.requests[-1])
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "told"),
+    [
+        ("/v1/chat/completions", {"messages": None}, "'messages' must be a list"),
+        ("/v1/chat/completions", {"messages": []}, "'messages' is empty"),
+        ("/v1/chat/completions", {"messages": ["hi"]}, "'messages' must be a list of objects"),
+        ("/v1/chat/completions", {"messages": [{"role": "usr"}]}, "'messages[0].role' is 'usr'"),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": 7}]}, "'messages[0].content'"),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "name": 7}]}, "'messages[0]' is no message"),
+        ("/v1/chat/completions", {"tools": "find"}, "'tools' must be a list"),
+        ("/v1/chat/completions", {"n": 2}, "'n' must be 1"),
+        ("/v1/responses", {"input": 7}, "'input' must be a list"),
+        ("/v1/responses", {"input": [{"role": "tool"}]}, "'input[0].role' is 'tool'"),
+        ("/v1/messages", {"max_tokens": None}, "'max_tokens' must be a whole number"),
+        ("/v1/messages", {"messages": [{"role": "system", "content": "x"}]}, "'system' is neither"),
+        ("/v1/messages", {"messages": [{"role": "user"}]}, "'messages.0.content' must be a list"),
+        ("/v1/messages", {"system": 7}, "'system' must be a list"),
+    ],
+)
+def test_what_is_wrong_with_a_request_is_told(
+    server: Serving, path: str, change: dict[str, Any], told: str
+) -> None:
+    answer = httpx.post(server.url + path, json={**GOOD, **change})
+    assert answer.status_code == 400
+    assert told in in_format(path, answer)
+
+
+def test_any_json_gets_an_answer(server: Serving) -> None:
+    values = st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+        max_leaves=12,
+    )
+    with httpx.Client() as client:
+
+        @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+        @given(
+            st.sampled_from(list(WIRES)),
+            st.sampled_from([*GOOD, "tools", "system", "text", "stream"]),
+            values,
+        )
+        def every(path: str, key: str, value: Any) -> None:
+            answer = client.post(server.url + path, content=json.dumps({**GOOD, key: value}))
+            assert answer.status_code in (200, 400)
+            if answer.status_code == 400:
+                in_format(path, answer)
+
+        every()
+        assert not [request for request in server.requests if "harness broke" in request.problem]
+
+
+KEYS = [
+    "role",
+    "content",
+    "type",
+    "text",
+    "tool_calls",
+    "function",
+    "name",
+    "id",
+    "input",
+    "format",
+    "arguments",
+]
+
+
+def test_text_that_is_no_unicode_comes_back(server: Serving) -> None:
+    answer = httpx.post(
+        f"{server.url}/v1/chat/completions", content=b'{"model": "\\ud800", "messages": [{}]}'
+    )
+    assert answer.status_code == 400
+    body = json.dumps({**GOOD, "model": "\ud800\x1b[31m"})
+    assert httpx.post(f"{server.url}/v1/chat/completions", content=body).json()["model"] == "\ud800\x1b[31m"
+    assert r"\ud800\x1b[31m" in str(server.requests[-1])
+
+
+@pytest.mark.parametrize(
+    ("headers", "path"), [({}, ""), ({"anthropic-version": "2023-06-01"}, "/v1/messages")]
+)
+def test_a_path_that_is_not_there_is_told_with_those_that_are(
+    server: Serving, headers: dict[str, str], path: str
+) -> None:
+    for method, missing in (("GET", "/v2/chat"), ("GET", "/v1/chat/completions"), ("POST", "/mcp/shop")):
+        answer = httpx.request(method, server.url + missing, headers=headers)
+        assert answer.status_code == 404
+        told = in_format(path, answer)
+        assert "/v1/chat/completions" in told or "no MCP server 'shop'" in told
+
+
+def test_a_body_that_is_too_large_is_refused(server: Serving) -> None:
+    part = b"x" * (1024 * 1024)
+    parts = (part for _ in range(LARGEST_BODY // len(part) + 1))
+    answer = httpx.post(f"{server.url}/v1/messages", content=parts)
+    assert answer.status_code == 413
+    assert answer.json()["error"]["type"] == "request_too_large"
+    assert httpx.post(f"{server.url}/v1/messages", json=GOOD).status_code == 200
+
+
+def test_the_server_ends_while_clients_wait() -> None:
+    waiting = WorldSpec(llm=(Stub(latency_s=3600.0, answer={"reply": "late"}),))
+    with serving(waiting) as server:
+        port = int(server.url.rpartition(":")[2])
+        body = json.dumps(GOOD).encode()
+        head = f"POST /v1/messages HTTP/1.1\r\nhost: h\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+        asking = socket.create_connection(("127.0.0.1", port))
+        asking.sendall(head + body)
+        idle = socket.create_connection(("127.0.0.1", port))
+        half = socket.create_connection(("127.0.0.1", port))
+        half.sendall(head)
+        while not server.requests:
+            httpx.get(f"{server.url}/v1/models")
+    for connection in (asking, idle, half):
+        connection.close()
+
+
+def test_a_client_that_leaves_in_the_middle_of_its_request_harms_nobody(server: Serving) -> None:
+    port = int(server.url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as half:
+        half.sendall(b"POST /v1/messages HTTP/1.1\r\nhost: h\r\ncontent-length: 99\r\n\r\n{")
+    assert httpx.post(f"{server.url}/v1/messages", json=GOOD).status_code == 200
