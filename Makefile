@@ -29,7 +29,7 @@ bench: $(INSTALLED)
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,openai,anthropic]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,openai,anthropic,serve]'
 	touch $@
 
 clean:

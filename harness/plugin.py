@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,14 +21,17 @@ if TYPE_CHECKING:
     from harness.report.results import ResultsWriter
     from harness.scenario.model import Scenario
     from harness.scenario.outcome import Outcome
-    from harness.settings import Settings
+    from harness.settings import RecordMode, Settings
+    from harness.world.cassette.human import Ask
 
 # As in harness.scenario.load, which every pytest run would pay for.
 SUFFIXES: Final = (".scenario.yaml", ".scenario.yml")
 LINES: Final = "harness_lines"
+REFUSAL: Final = "harness_refusal"
 
 OPTIONS: Final = {
     "report": "folder the results are written to (default: reports/latest)",
+    "cassettes": "folder of the recordings (default: cassettes, in the project)",
     "pythonpath": f"folders Python modules are imported from, separated by {os.pathsep!r}",
     "allow_paths": f"folders outside the project manifests may read, separated by {os.pathsep!r}",
 }
@@ -36,14 +40,44 @@ settings_key = pytest.StashKey["Settings"]()
 reporter_key = pytest.StashKey["Reporter"]()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options, each with the same key as ini setting (`harness_report`) and variable (`HARNESS_REPORT`)."""
+RECORD_MODES: Final = ("none", "once", "new_episodes", "all", "rewrite")
+PYTEST_RECORDING: Final = "pytest_recording.plugin"
+
+
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """Options, each with the same key as ini setting (`harness_report`) and variable (`HARNESS_REPORT`).
+
+    `--record-mode` and `--disable-recording` are pytest-recording's where that is active, with the same meaning.
+    """
     group = parser.getgroup("harness", "scenarios of declarative agents (harness)")
     for key, text in OPTIONS.items():
         group.addoption(
             f"--harness-{key.replace('_', '-')}", dest=f"harness_{key}", metavar="PATH", help=text
         )
         parser.addini(f"harness_{key}", text)
+    if not _has_pytest_recording(pluginmanager):
+        group.addoption(
+            "--record-mode",
+            choices=RECORD_MODES,
+            help="what becomes of calls no stub answers, in scenarios with a cassette (default: none, replay only)",
+        )
+        group.addoption(
+            "--disable-recording",
+            action="store_true",
+            default=False,
+            help="ask the real thing where no stub answers; cassettes are neither read nor written",
+        )
+
+
+def _has_pytest_recording(pluginmanager: pytest.PytestPluginManager) -> bool:
+    """Whether it adds its options, before or after us."""
+    if pluginmanager.has_plugin("recording") or pluginmanager.has_plugin(PYTEST_RECORDING):
+        return True
+    if pluginmanager.is_blocked("recording") or os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+        return False
+    from importlib.metadata import entry_points
+
+    return any(found.value == PYTEST_RECORDING for found in entry_points(group="pytest11", name="recording"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -67,10 +101,38 @@ def settings_of(config: pytest.Config) -> Settings:
         ini = {key: value for key in OPTIONS if (value := config.getini(f"harness_{key}"))}
         chosen = {key: value for key in OPTIONS if (value := config.getoption(f"harness_{key}"))}
         try:
-            config.stash[settings_key] = load_settings(config.rootpath, ini=ini, chosen=chosen)
+            settings = load_settings(config.rootpath, ini=ini, chosen=chosen)
+            config.stash[settings_key] = replace(settings, record_mode=_record_mode(config))
         except HarnessError as error:
             raise pytest.UsageError(str(error)) from None
     return config.stash[settings_key]
+
+
+def _record_mode(config: pytest.Config) -> RecordMode:
+    from harness.settings import RecordMode
+
+    if config.getoption("disable_recording", False):
+        return RecordMode.LIVE
+    return RecordMode(config.getoption("record_mode", None) or "none")
+
+
+@pytest.hookimpl(trylast=True)  # when -k and -m have left some out
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Two scenarios, in workers of their own perhaps, must not write the same cassette."""
+    scenarios = [item.scenario for item in items if isinstance(item, ScenarioItem)]
+    if not scenarios or _record_mode(config) == "none":
+        return
+    from harness.errors import HarnessError
+    from harness.scenario.recording import check_cassettes
+
+    try:
+        check_cassettes(scenarios, settings_of(config))
+    except HarnessError as error:
+        if not hasattr(config, "workeroutput"):
+            raise pytest.UsageError(str(error)) from None
+        # What a worker raises here is lost: it runs nothing, and the controller says why.
+        config.workeroutput[REFUSAL] = str(error)
+        items.clear()
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioCollector | None:
@@ -132,7 +194,8 @@ class ScenarioItem(pytest.Item):
         """
         from harness.scenario.run import run_scenario
 
-        run_scenario(self.scenario, settings_of(self.config), self.outcomes.append)
+        ask = _at_terminal(self.config)
+        run_scenario(self.scenario, settings_of(self.config), self.outcomes.append, ask=ask)
         if not all(outcome.passed for outcome in self.outcomes):
             raise ScenarioFailed
 
@@ -151,6 +214,40 @@ class ScenarioItem(pytest.Item):
     def reportinfo(self) -> tuple[Path, int, str]:
         """The line of the scenario's name."""
         return self.path, self.scenario.span.line - 1, self.name
+
+
+def _at_terminal(config: pytest.Config) -> Ask | None:
+    """Asks a person past pytest's capture.
+
+    None in a worker, where standard input is no terminal, and where nobody is ever asked: in replays.
+    """
+    if hasattr(config, "workerinput") or _record_mode(config) == "none":
+        return None
+    with _uncaptured(config):
+        if not os.isatty(0):
+            return None
+
+    def ask(node: str, args: Mapping[str, Any]) -> str:
+        from harness.report.asking import prompt
+
+        with _uncaptured(config):
+            return prompt(node, args)
+
+    return ask
+
+
+@contextmanager
+def _uncaptured(config: pytest.Config) -> Iterator[None]:
+    """Leave standard input and output to the terminal."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if capture is None:  # -p no:capture
+        yield
+        return
+    capture.suspend(in_=True)
+    try:
+        yield
+    finally:
+        capture.resume()
 
 
 @dataclass(frozen=True)
@@ -212,6 +309,17 @@ class Reporter:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._writer: ResultsWriter | None = None
+        self._refusal = ""
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """A worker has ended: why it ran nothing, if it did not."""
+        self._refusal = getattr(node, "workeroutput", {}).get(REFUSAL, "") or self._refusal
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """What workers refuse is a usage error of the whole session."""
+        if self._refusal:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Append the lines of a scenario that has ended."""
@@ -231,6 +339,8 @@ class Reporter:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Write summary.json and summary.md, and show the figures."""
+        if self._refusal:
+            terminalreporter.write_line(f"ERROR: {self._refusal}", red=True)
         if self._writer is None:
             return
         from rich.console import Console

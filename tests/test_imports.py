@@ -22,6 +22,7 @@ LAYERS = [
     {"graph", "settings"},
     {"dialects", "world"},
     {"scenario"},
+    {"serve"},
     {"report"},
     {"plugin", "cli"},
 ]

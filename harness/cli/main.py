@@ -13,6 +13,9 @@ from harness.cli.exit_code import guarded
 
 COMMANDS = {
     "run": "Run scenarios and say which of them hold.",
+    "record": "Ask the real thing once, to be replayed from then on.",
+    "cassettes": "List recordings, and what is wrong with them.",
+    "serve": "Answer any client from the stubs of a scenario.",
     "validate": "Check manifests and scenario files without running them.",
     "show": "Draw the graph of a manifest.",
     "schema": "Print the JSON Schema of scenario files, for editors.",

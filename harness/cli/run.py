@@ -6,12 +6,17 @@ import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import click
 
 from harness.cli.output import unwritable
 from harness.cli.problems import tell
+from harness.settings import RecordMode
+
+if TYPE_CHECKING:
+    from harness.cli.selection import Selection
+    from harness.settings import Settings
 
 _EXIT_CODES = """\b
 Exit codes, the first that applies:
@@ -32,6 +37,16 @@ Exit codes, the first that applies:
 @click.option("-x", "--exit-first", is_flag=True, help="Stop after the first that does not pass.")
 @click.option("--json", "lines", metavar="FILE", help="Also write the lines of results to FILE; - is stdout.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="DIR", help="Folder for results.")
+@click.option(
+    "--record-mode",
+    type=click.Choice([mode.value for mode in RecordMode if mode is not RecordMode.LIVE]),
+    default="none",
+    show_default=True,
+    help="What becomes of calls that no stub answers, in scenarios with a cassette; see `harness record`.",
+)
+@click.option(
+    "--live", is_flag=True, help="Ask the real thing where no stub answers; cassettes stay as they are."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Tell only of what did not pass, and the summary.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what of each graph was not taken.")
 def command(
@@ -42,6 +57,8 @@ def command(
     exit_first: bool,
     lines: str | None,
     report: Path | None,
+    record_mode: str,
+    live: bool,
     quiet: bool,
     verbose: bool,
 ) -> int:
@@ -52,23 +69,55 @@ def command(
     With --json - everything but the results goes to stderr.
     """
     from harness.cli.selection import select
-    from harness.cli.session import Session
-    from harness.report.console import RunReporter, open_console
     from harness.settings import load_settings
 
     settings = load_settings()
     if report is not None:
         settings = replace(settings, report=report)
+    if live and record_mode != "none":
+        raise click.UsageError("--live and --record-mode exclude each other")
+    mode = RecordMode.LIVE if live else RecordMode(record_mode)
     selection = select(paths, substring, tags)
     if repeat is not None:
         selection = selection.repeated(repeat)
+    return run_selection(
+        selection,
+        replace(settings, record_mode=mode),
+        lines=lines,
+        exit_first=exit_first,
+        quiet=quiet,
+        verbose=verbose,
+    )
+
+
+def run_selection(
+    selection: Selection,
+    settings: Settings,
+    *,
+    lines: str | None = None,
+    exit_first: bool = False,
+    quiet: bool = False,
+    verbose: bool = False,
+) -> int:
+    """Run what was selected, tell of it, and give the exit code. `lines` is where results go as well.
+
+    Raises:
+        FormatError: results cannot be written, or two scenarios would write one cassette.
+    """
+    from harness.cli.session import Session
+    from harness.report.asking import at_terminal
+    from harness.report.console import RunReporter, open_console
+    from harness.scenario.recording import check_cassettes
+
+    check_cassettes(selection.scenarios, settings)
     for error in selection.refused.values():
         tell(error.problems)
     with ExitStack() as open_files:
         stream = _opened(lines, open_files) if lines else None
         console = open_console(sys.stderr if lines == "-" else sys.stdout)
         reporter = RunReporter(console, coverage=verbose)
-        session = Session(settings, reporter, stream, exit_first=exit_first, quiet=quiet)
+        ask = at_terminal(reporter)
+        session = Session(settings, reporter, stream, exit_first=exit_first, quiet=quiet, ask=ask)
         code = session.run(selection)
     if session.interrupted:
         click.echo("interrupted: what had ended is written down, the rest was not run", err=True)

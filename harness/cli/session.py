@@ -20,17 +20,22 @@ from harness.scenario.outcome import Observed, Outcome
 from harness.scenario.run import run_scenario
 from harness.settings import Settings
 from harness.source.document import shown_path
+from harness.world.cassette.human import Ask
 
 
 @dataclass
 class Session:
-    """`lines` takes results as they are written to results.jsonl. `quiet` tells only of what did not pass."""
+    """`lines` takes results as they are written to results.jsonl. `quiet` tells only of what did not pass.
+
+    `ask` asks a person, where a scenario is being recorded.
+    """
 
     settings: Settings
     reporter: RunReporter
     lines: IO[bytes] | None = None
     exit_first: bool = False
     quiet: bool = False
+    ask: Ask | None = None
     interrupted: bool = False
     verdicts: set[str] = field(default_factory=set)
 
@@ -66,7 +71,8 @@ class Session:
         try:
             with _kept_apart(self.lines), between_scenarios() as interruption:
                 for scenario in selection.scenarios:
-                    run_scenario(scenario, self.settings, partial(done, interruption=interruption))
+                    told = partial(done, interruption=interruption)
+                    run_scenario(scenario, self.settings, told, ask=self.ask)
         except KeyboardInterrupt:
             self.interrupted = True
         except _FirstFailure:

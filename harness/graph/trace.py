@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.graph.effects import Effect, LLMReply
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
 Event = dict[str, Any]
+Rewritten = Callable[[Any], Any]
 
 
 class Trace:
@@ -84,28 +85,38 @@ class Trace:
         """The events as pure JSON data."""
         return (plain(event) for event in self.events)
 
-    def digest(self) -> str:
-        """SHA-256 of the canonical trace, as hexadecimal digits."""
-        text = _canonical([self._fingerprinted(event) for event in self.events])
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    def digest(self, rewritten: Rewritten | None = None) -> str:
+        """SHA-256 of the canonical trace, as hexadecimal digits. Events and messages are `rewritten` first, as JSON."""
+        events = [self._fingerprinted(event, rewritten) for event in self.events]
+        if rewritten is not None:
+            events = [rewritten(plain(_whole(event))) for event in events]
+        return hashlib.sha256(_canonical(events).encode("utf-8", "surrogatepass")).hexdigest()
 
-    def _fingerprinted(self, event: Event) -> Event:
+    def _fingerprinted(self, event: Event, rewritten: Rewritten | None) -> Event:
         """Messages replaced by their hashes: a long conversation is sent many times but hashed once."""
         if event["event"] != "call" or "messages" not in event["request"]:
             return event
-        request = {**event["request"], "messages": self._hashes(event["request"]["messages"])}
+        request = {**event["request"], "messages": self._hashes(event["request"]["messages"], rewritten)}
         return {**event, "request": request}
 
-    def _hashes(self, messages: Sequence[BaseMessage]) -> list[str]:
+    def _hashes(self, messages: Sequence[BaseMessage], rewritten: Rewritten | None) -> list[str]:
         known = self._fingerprints
         hashes = []
         for message in messages:
             found = known.get(id(message))
             if found is None:
-                text = _canonical(plain(message)).encode("utf-8", "surrogatepass")
+                data = plain(message) if rewritten is None else rewritten(plain(message))
+                text = _canonical(data).encode("utf-8", "surrogatepass")
                 found = known[id(message)] = (message, hashlib.sha256(text).hexdigest())
             hashes.append(found[1])
         return hashes
+
+
+def _whole(event: Event) -> Event:
+    """The event with a streamed reply in one piece: what is to be rewritten may lie across several."""
+    if "usage" not in event or "chunks" not in event["value"]:
+        return event
+    return {**event, "value": {**event["value"], "chunks": "".join(event["value"]["chunks"])}}
 
 
 _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=plain).encode

@@ -7,6 +7,7 @@ manifests are never read as markup.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from harness.graph.escaping import printable
@@ -174,6 +175,17 @@ class RunReporter:
         if self._progress is not None:
             self._progress.stop()
             self._progress = None
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Keep the progress bar off the terminal, while somebody is asked there."""
+        if self._progress is not None:
+            self._progress.stop()
+        try:
+            yield
+        finally:
+            if self._progress is not None:
+                self._progress.start()
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """End: what failed, whether runs are missing (Ctrl-C), and the summary."""

@@ -16,6 +16,7 @@ from harness.scenario.document_words import LEFT_OUT, EnvValue, Name, Positive, 
 from harness.scenario.document_world import World
 from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
+from harness.world.cassette.names import flaw_in
 
 FORMAT_VERSION: Final = 1
 DIALECTS: Final = ("sherma", "loki", "leafmesh", "yagra", "agentspec")
@@ -70,6 +71,14 @@ def _tag(value: str) -> str:
     return value
 
 
+def _cassette(value: str) -> str:
+    flaw = flaw_in(value)
+    if flaw:
+        message = f"'{value}' cannot be the name of a cassette: {flaw}"
+        raise mistaken(Mistake(message, code="cassette-name"))
+    return value
+
+
 def _one_line(value: str) -> str:
     if not value.strip() or not value.isprintable():
         raise mistaken(Mistake("a name is one line of text"))
@@ -84,6 +93,7 @@ Dialect = Annotated[
     str, AfterValidator(_dialect), WithJsonSchema({"anyOf": [{"enum": list(DIALECTS)}, {"type": "string"}]})
 ]
 TagName = Annotated[str, AfterValidator(_tag)]
+CassetteName = Annotated[str, AfterValidator(_cassette)]
 
 
 def _input_shape(value: Any) -> str | None:
@@ -147,7 +157,7 @@ class Scenario(World):
     turns: Annotated[list[Turn], Field(min_length=1), AfterValidator(_turns)] = Field(
         LEFT_OUT, description="Several inputs in one conversation."
     )
-    cassette: Name = Field(LEFT_OUT, description="Name of a recorded world.")
+    cassette: CassetteName = Field(LEFT_OUT, description="Name of a recorded world.")
     allow_unused: bool = Field(False, description="Left-over stub replies are fine.")
     expect: Expect = Field(LEFT_OUT, description="What must hold.")
 

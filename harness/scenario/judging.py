@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,12 +20,13 @@ from harness.source.document import shown_path
 
 @dataclass
 class Played:
-    """What a run did: as a whole, and turn by turn."""
+    """What a run did: as a whole, and turn by turn. `without_secrets` takes them out of JSON."""
 
     whole: Observed
     turns: list[Observed] = field(default_factory=list)
     graph: Graph | None = None
     trace: Trace | None = None
+    without_secrets: Callable[[Any], Any] | None = None
 
 
 def skipped(scenario: Scenario) -> Outcome:
@@ -82,7 +84,7 @@ def outcome_of(scenario: Scenario, repeat: int, played: Played, wall_s: float) -
         outcome.shape = observe.shape(played.graph)
     if played.trace is not None:
         outcome.coverage = observe.coverage(played.trace.events)
-        outcome.digest = played.trace.digest()
+        outcome.digest = played.trace.digest(played.without_secrets)
     if scenario.xfail is not None and outcome.verdict != "passed":
         outcome.verdict, outcome.reason = "skipped", f"expected to fail: {scenario.xfail}"
     return outcome

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -47,6 +48,12 @@ class Observed:
     calls: list[dict[str, Any]] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
     grades: dict[str, tuple[float, str]] = field(default_factory=dict)
+
+    def rewrite(self, rewritten: Callable[[JSON], JSON]) -> None:
+        """Put everything that a run may have brought in through `rewritten`."""
+        for name in ("state", "output", "error", "interrupts", "warnings", "calls"):
+            setattr(self, name, rewritten(getattr(self, name)))
+        self.grades = {index: (grade, rewritten(reason)) for index, (grade, reason) in self.grades.items()}
 
 
 @dataclass

@@ -2,7 +2,9 @@
 
     load the graph ─▶ open the world ─▶ virtual-time loop: prepare, turns, judge ─▶ observe ─▶ check ─▶ Outcome
 
-Runs are synchronous from outside; each has a loop, a clock, a world and a seed of its own.
+Runs are synchronous from outside; each has a loop, a clock, a world and a seed of its own. What no stub answers is
+played from the scenario's cassette, or, where it is being recorded, real: then the network is open and the loop is
+paced by the real clock.
 """
 
 from __future__ import annotations
@@ -10,17 +12,19 @@ from __future__ import annotations
 import asyncio
 import copy
 import os
+import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from harness.dialects.load import load_graph
 from harness.dialects.request import LoadRequest
-from harness.errors import HarnessError, ManifestError, SourceError
+from harness.errors import CassetteError, FormatError, HarnessError, ManifestError, SourceError
 from harness.graph import observe
-from harness.graph.clock import VirtualTimeLoop
+from harness.graph.clock import PacedTimeLoop, VirtualTimeLoop
 from harness.graph.context import Simulation
 from harness.graph.effects import LLMCall
 from harness.graph.messages import to_messages
@@ -32,8 +36,12 @@ from harness.scenario.judge import judge_messages, read_grade
 from harness.scenario.judging import Played, outcome_of, skipped
 from harness.scenario.model import MISSING, Expectations, Scenario, Turn
 from harness.scenario.outcome import Observed, Outcome
+from harness.scenario.recording import Recording, recording
+from harness.scenario.verdict import could_not_be_judged
 from harness.settings import Settings
-from harness.world.network import closed_network
+from harness.world.cassette.human import Ask
+from harness.world.network import closed_network, open_network
+from harness.world.outside import Outside
 from harness.world.scripted import ScriptedWorld
 
 # A run that takes exactly its timeout is in time.
@@ -41,67 +49,117 @@ JUST_PAST_S = 1e-6
 
 
 def run_scenario(
-    scenario: Scenario, settings: Settings | None = None, done: Callable[[Outcome], None] | None = None
+    scenario: Scenario,
+    settings: Settings | None = None,
+    done: Callable[[Outcome], None] | None = None,
+    *,
+    ask: Ask | None = None,
 ) -> list[Outcome]:
     """Run a scenario as often as it repeats; `done` is told of each outcome as it comes.
 
-    A scenario with `skip` gives one outcome with the verdict `skipped`. Nothing a manifest, a scenario or
-    the code they name does raises out of here, except KeyboardInterrupt.
+    A scenario with `skip` gives one outcome with the verdict `skipped`. `ask` asks a person at the terminal, where
+    the scenario is being recorded. Nothing a manifest, a scenario, a cassette or the code they name does raises out
+    of here, except KeyboardInterrupt.
     """
     outcomes = []
-    for outcome in _outcomes(scenario, settings or Settings()):
+    for outcome in _outcomes(scenario, settings or Settings(), ask):
         outcomes.append(outcome)
         if done is not None:
             done(outcome)
     return outcomes
 
 
-def _outcomes(scenario: Scenario, settings: Settings) -> Iterator[Outcome]:
+def _outcomes(scenario: Scenario, settings: Settings, ask: Ask | None) -> Iterator[Outcome]:
     if scenario.skip is not None:
         yield skipped(scenario)
         return
-    for repeat in range(scenario.repeat):
-        began = time.perf_counter()
-        played = play(scenario, settings, seed=scenario.seed + repeat)
-        yield outcome_of(scenario, repeat, played, time.perf_counter() - began)
+    try:
+        with recording(scenario, settings, ask) as cassette:
+            for repeat in range(scenario.repeat):
+                yield _repeat(scenario, settings, repeat, cassette)
+    except (CassetteError, FormatError) as error:  # before anything ran
+        yield _without_cassette(scenario, 0, error)
 
 
-def play(scenario: Scenario, settings: Settings, *, seed: int) -> Played:
-    """Run a scenario once, in virtual time and with the network closed."""
+def _repeat(scenario: Scenario, settings: Settings, repeat: int, cassette: Recording | None) -> Outcome:
+    """One run, and what becomes of the cassette: the last writes it."""
+    began = time.perf_counter()
+    seed = scenario.seed + repeat
+    if cassette is None:
+        played = play(scenario, settings, seed=seed)
+        return outcome_of(scenario, repeat, played, time.perf_counter() - began)
+    try:
+        outside, warnings = cassette.open(repeat)
+        played = play(scenario, settings, seed=seed, outside=outside)
+        played.whole.warnings += warnings
+        outcome = outcome_of(scenario, repeat, played, time.perf_counter() - began)
+        if outside.is_real:
+            outcome.observed.warnings += cassette.keep(repeat, outside, outcome, played.graph)
+        if repeat + 1 == scenario.repeat:
+            cassette.save()
+        return outcome
+    except CassetteError as error:
+        cassette.spoil()
+        return _without_cassette(scenario, repeat, error)
+
+
+def _without_cassette(scenario: Scenario, repeat: int, error: HarnessError) -> Outcome:
+    """The outcome where a cassette cannot be read or written."""
+    return outcome_of(
+        scenario, repeat, Played(Observed(status="failed", error=_error(error, None, None))), 0.0
+    )
+
+
+def play(scenario: Scenario, settings: Settings, *, seed: int, outside: Outside | None = None) -> Played:
+    """Run a scenario once, in virtual time; with the network closed, unless `outside` is real."""
     played: list[Played] = []
     graph = None
     home = os.getcwd()
-    with closed_network() as refused:
+    is_real = outside is not None and outside.is_real
+    with open_network() if is_real else closed_network() as refused:
         try:
-            graph = load_graph(load_request(scenario, settings), scenario.dialect)
+            recorded = outside.about.environment if outside is not None and not is_real else {}
+            graph = load_graph(load_request(scenario, settings, recorded), scenario.dialect)
         except SourceError as error:
             return Played(_refused(error))
+        drawn = random.getstate()
+        random.seed(seed)  # tools draw from it, and clients that wait before they try again
         try:
-            with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+            with (
+                outside.intercepted() if outside is not None else nullcontext(),
+                asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop) as runner,
+            ):
                 # Not as the result of `run`: asyncio would make a text of it, for nothing.
-                runner.run(_play(scenario, settings, graph, seed, played))
+                runner.run(_play(scenario, settings, graph, seed, outside, played))
         except (Exception, SystemExit) as error:
             if not played:
-                return _broken(error, graph)
+                return _broken(error, graph, outside)
         finally:
             os.chdir(home)  # a tool may have left it
+            random.setstate(drawn)
         # Code that catches what the closed network raises passes unnoticed otherwise.
         played[0].whole.warnings += refused
         return played[0]
 
 
-def _broken(error: BaseException, graph: Graph) -> Played:
+def _broken(error: BaseException, graph: Graph, outside: Outside | None) -> Played:
     """What is told when a run did not come to an end."""
     told_as = _error(error, None, None)
     if not isinstance(error, HarnessError):
         # A fault of ours must not take the other scenarios with it; it is told as what it is.
         told_as = {**told_as, "code": "harness-broke"}
-    return Played(Observed(status="failed", error=told_as), graph=graph)
+    observed = Observed(status="failed", error=told_as)
+    if outside is not None:
+        observed.rewrite(outside.without_secrets)
+    return Played(observed, graph=graph)
 
 
-def load_request(scenario: Scenario, settings: Settings) -> LoadRequest:
-    """What the dialect's front end is asked for."""
-    environment = {name: os.environ[name] for name in scenario.env_passthrough if name in os.environ}
+def load_request(
+    scenario: Scenario, settings: Settings, recorded: Mapping[str, str] | None = None
+) -> LoadRequest:
+    """What the dialect's front end is asked for. `recorded` has variables for where they are not set."""
+    known = {**(recorded or {}), **os.environ}
+    environment = {name: known[name] for name in scenario.env_passthrough if name in known}
     return LoadRequest(
         paths=scenario.manifests,
         agent=scenario.agent,
@@ -127,17 +185,25 @@ def _resolved(folder: Path, _here: str) -> Path:
 
 
 async def _play(
-    scenario: Scenario, settings: Settings, graph: Graph, seed: int, played: list[Played]
+    scenario: Scenario,
+    settings: Settings,
+    graph: Graph,
+    seed: int,
+    outside: Outside | None,
+    played: list[Played],
 ) -> None:
-    played.append(await _Play(scenario, settings, graph, seed).run())
+    played.append(await _Play(scenario, settings, graph, seed, outside).run())
 
 
 class _Play:
     """One run of a scenario, inside its loop."""
 
-    def __init__(self, scenario: Scenario, settings: Settings, graph: Graph, seed: int) -> None:
-        self.scenario, self.graph, self.seed = scenario, graph, seed
-        self.world = ScriptedWorld(scenario.world, seed=seed, folders=import_folders(scenario, settings))
+    def __init__(
+        self, scenario: Scenario, settings: Settings, graph: Graph, seed: int, outside: Outside | None
+    ) -> None:
+        self.scenario, self.graph, self.seed, self.outside = scenario, graph, seed, outside
+        folders = import_folders(scenario, settings)
+        self.world = ScriptedWorld(scenario.world, seed=seed, folders=folders, outside=outside)
         self.simulation = Simulation(self.world, seed)
         self.conversation = Conversation(graph, self.simulation, single=not scenario.conversation)
         self.turns: list[Observed] = []
@@ -155,12 +221,16 @@ class _Play:
         finally:
             await self.world.close()
         whole.unused = self.world.unused()
-        if self.scenario.cassette is not None:
-            whole.warnings.insert(
-                0, f"cassette '{self.scenario.cassette}' is not read: recorded worlds are still to come"
-            )
         whole.warnings = [*(str(warning) for warning in self.graph.warnings), *whole.warnings]
-        return Played(whole, self.turns, self.graph, self.simulation.trace)
+        played = Played(whole, self.turns, self.graph, self.simulation.trace)
+        if self.outside is not None:
+            if not could_not_be_judged(whole):
+                whole.warnings += self.outside.left_over()
+            self.outside.learn_secrets()
+            played.without_secrets = self.outside.without_secrets
+            for observed in (whole, *self.turns):
+                observed.rewrite(self.outside.without_secrets)
+        return played
 
     async def _in_time(self) -> Ending | None:
         """How the conversation ended, or None when its time ran out."""
@@ -184,7 +254,11 @@ class _Play:
         except Exception as error:
             return Ending("failed", {}, error=error)
         ending = Ending("completed", {})
-        for turn in self.scenario.turns:
+        turns = self.scenario.turns
+        for number, turn in enumerate(turns, start=1):
+            if self.outside is not None:
+                is_resumed = any(following.resume is not MISSING for following in turns[number : number + 1])
+                self.outside.begin_turn(number, is_resumed=is_resumed)
             ending = await self._turn(turn)
             if self.simulation.unanswerable is not None:
                 break

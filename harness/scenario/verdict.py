@@ -15,9 +15,14 @@ UNJUDGED: Final = frozenset(
         "world",
         "unscripted-call",
         "network-closed",
+        "cassette",
         "cassette-missing",
         "cassette-broken",
+        "cassette-mismatch",
+        "provider",
         "provider-down",
+        "extra-missing",
+        "key-missing",
         "harness-broke",
     }
 )

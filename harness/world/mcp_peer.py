@@ -57,6 +57,10 @@ class Tape(Protocol):
         """The exchange that was begun last."""
         ...
 
+    def hear(self, message: Message) -> None:
+        """See a message of the server, as soon as it is there."""
+        ...
+
 
 @dataclass
 class _Asked:
@@ -160,6 +164,7 @@ class Peer:
             self._put(item)
             return
         message = opened(item)
+        self._tape.hear(message)
         if is_response(message):
             asked = self._pending.pop(str(message.get("id")), None)
             if asked is not None:  # else nobody waits for it any more

@@ -19,10 +19,11 @@ _AGAIN = frozenset({"initialize", "tools/list"})
 class Recorded:
     """What was recorded of a server. Each exchange answers once; a handshake and a listing may be had again."""
 
-    def __init__(self, exchanges: Sequence[Exchange], *, server: str, again: str) -> None:
+    def __init__(self, exchanges: Sequence[Exchange], *, server: str, again: str, file: str = "") -> None:
         self._exchanges = tuple(exchanges)
         self._server = server
         self._again = again
+        self._file = file
         self._used: set[int] = set()
         self._by_key: defaultdict[str, list[int]] = defaultdict(list)
         for index, exchange in enumerate(self._exchanges):
@@ -53,8 +54,10 @@ class Recorded:
         if near is None:
             return CassetteMismatch(self._text(asked, [self._known(request)]))
         exchange = self._exchanges[near]
-        line = f", line {exchange.line}" if exchange.line else ""
-        recorded = f"nearest recorded: {_what(exchange.sent)}{line}"
+        place = ""
+        if exchange.line:
+            place = f" ({self._file}:{exchange.line})" if self._file else f", line {exchange.line}"
+        recorded = f"nearest recorded: {_what(exchange.sent)}{place}"
         reasons = differences(_params(exchange.sent), _params(request)) or [self._why_not(near)]
         return CassetteMismatch(self._text(asked, [recorded, *(f"  - {reason}" for reason in reasons)]))
 

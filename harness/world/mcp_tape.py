@@ -27,7 +27,9 @@ class MCPTape:
         exchanges: what was recorded before, in order.
         server: the server's id, for people.
         again: how to record it again, for people.
-        comparable: makes of a message what recorded ones are compared with, without secrets as they are.
+        file: where `exchanges` stand, for people.
+        comparable: makes of a message what recorded ones are compared with, without secrets as they are. It is
+            given all messages, in the order they come in.
     """
 
     def __init__(
@@ -36,11 +38,12 @@ class MCPTape:
         *,
         server: str,
         again: str = "",
+        file: str = "",
         comparable: Callable[[Message], Message] = lambda message: message,
     ) -> None:
         self.turn = 1
         self._comparable = comparable
-        self._recorded = Recorded(exchanges, server=server, again=again)
+        self._recorded = Recorded(exchanges, server=server, again=again, file=file)
         self._log: list[Exchange | Taped] = []
 
     def replaying(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
@@ -99,9 +102,14 @@ class MCPTape:
 
     def note(self, message: Message) -> Taped:
         """Begin an exchange with a message that is sent to the server."""
+        self._comparable(message)
         taped = Taped(message, self.turn)
         self._log.append(taped)
         return taped
+
+    def hear(self, message: Message) -> None:
+        """See a message of the server, as soon as it is there."""
+        self._comparable(message)
 
     def last(self) -> Taped | None:
         """The exchange that was begun last."""

@@ -49,6 +49,12 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
 
 
 @contextmanager
+def open_network() -> Iterator[Mapping[str, None]]:
+    """Refuse nothing."""
+    yield {}
+
+
+@contextmanager
 def closed_network() -> Iterator[Mapping[str, None]]:
     """Refuse connections from this process while inside; child processes are not covered.
 

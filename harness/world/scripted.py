@@ -1,14 +1,14 @@
-"""The scripted world: stubs, fake MCP servers and, where a scenario says so, the real thing.
+"""The world of a scenario: stubs, fake MCP servers, where it says so the real thing, and what is outside.
 
-Who answers an effect, in this order: a fault, a stub, the real thing. When nobody does, the call is an
-`UnscriptedCall`; nothing is guessed.
+Who answers an effect, in this order: a fault, a stub, the real thing that the scenario names, its cassette. When
+nobody does, the call is an `UnscriptedCall`; nothing is guessed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import UnscriptedCall, WorldError
 from harness.graph.effects import Answer, Effect, LLMCall, MCPCall, MCPEndpoint, ToolCall, ToolSpec
@@ -17,10 +17,14 @@ from harness.graph.model import State
 from harness.source.imports import ImportProblem, import_object
 from harness.source.suggest import did_you_mean
 from harness.world.answers import answer_of
+from harness.world.cassette.tape import within_effect
 from harness.world.faults import Faults, distorted, refusal
 from harness.world.mcp_servers import MCPServers
 from harness.world.spec import Entry, Stub, WorldSpec
 from harness.world.stubs import StubList
+
+if TYPE_CHECKING:
+    from harness.world.outside import Outside
 
 # The scenario keys that map a name to who answers for it, and the kind of effect they answer.
 ENTRY_KINDS = {
@@ -43,15 +47,24 @@ class ScriptedWorld:
         spec: the scenario's world.
         seed: draws the faults.
         folders: where `real: pkg.mod.fn` is imported from, in front of `sys.path`.
+        outside: what answers when the scenario says nothing; closed with this world.
     """
 
-    def __init__(self, spec: WorldSpec, *, seed: int = 0, folders: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        spec: WorldSpec,
+        *,
+        seed: int = 0,
+        folders: Sequence[Path] = (),
+        outside: Outside | None = None,
+    ) -> None:
         self._folders = folders
+        self._outside = outside
         self._faults = Faults(spec.faults, seed)
         self._lists = {kind: StubList(getattr(spec, kind), kind) for kind in LIST_KINDS}
         self._entries: dict[tuple[str, str], list[Layer]] = {}
         self._imported: dict[str, Any] = {}
-        self._mcp = MCPServers()
+        self._mcp = MCPServers(outside)
         self._add_entries(spec)
 
     def put_in_front(self, spec: WorldSpec) -> None:
@@ -91,6 +104,10 @@ class ScriptedWorld:
                     return answer_of(stub, effect.kind)
             elif (real := self._real(layer, effect)) is not None:
                 return await _really(real)
+        if self._outside is not None and not self._is_scripted(effect):
+            answer = await self._outside.answer(effect)
+            if answer is not None:
+                return answer
         found = [
             near for stubs in self._stubs_for(effect) if (near := stubs.nearest(effect, state)) is not None
         ]
@@ -98,9 +115,14 @@ class ScriptedWorld:
         hint = ", ".join(filter(None, (self._hint(effect), effect.hint)))
         raise UnscriptedCall(request_text(effect), nearest, hint)
 
+    def _is_scripted(self, effect: Effect) -> bool:
+        """Whether there are stubs for just this name: then none of them answering is a mistake."""
+        return any(isinstance(layer, StubList) for layer in self._entry(effect) or ())
+
     def has_answers(self, effects: Sequence[Effect], state: State) -> bool:
-        """Whether stubs would answer all of these, each stub as often as it may; uses nothing up."""
+        """Whether all of these would be answered, each stub as often as it may; uses nothing up."""
         taken: list[tuple[StubList, Stub]] = []
+        without: list[Effect] = []
         try:
             for effect in effects:
                 found = next(
@@ -112,9 +134,10 @@ class ScriptedWorld:
                     None,
                 )
                 if found is None:
-                    return False
-                taken.append(found)
-            return True
+                    without.append(effect)
+                else:
+                    taken.append(found)
+            return not without or (self._outside is not None and self._outside.has_answers(without))
         finally:
             for stubs, stub in taken:
                 stubs.put_back(stub)
@@ -194,8 +217,10 @@ class ScriptedWorld:
         return left + self._mcp.unused()
 
     async def close(self) -> None:
-        """Close the MCP sessions, from any task."""
+        """Close the MCP sessions and the clients, from any task."""
         await self._mcp.close()
+        if self._outside is not None:
+            await self._outside.close()
 
 
 def _known(name: str, names: Sequence[str]) -> str:
@@ -207,7 +232,7 @@ def _known(name: str, names: Sequence[str]) -> str:
 async def _really(real: Callable[[], Awaitable[Any]]) -> Answer:
     """Do the real thing. A call to `sys.exit` in it is its own failure, not the end of the harness."""
     try:
-        return Answer(value=await real())
+        return Answer(value=await within_effect(real))
     except SystemExit as stop:
         return Answer(error=RuntimeError(f"it called sys.exit({stop.code!r})"))
 

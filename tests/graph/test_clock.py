@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -80,6 +81,76 @@ def test_the_clock_stands_still_while_a_worker_thread_works():
         held = now()
         release.set()
         await waiting
+        await ticker
+        return held, now()
+
+    assert run(main) == (0.0, 1000.0)
+
+
+class LateResults(Executor):
+    """Runs in threads; each result comes only when somebody says so, or after a tenth of a second."""
+
+    def __init__(self):
+        self.hurry = threading.Event()
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+
+        def work():
+            value = fn(*args, **kwargs)
+            self.hurry.wait(0.1)
+            future.set_result(value)
+
+        threading.Thread(target=work).start()
+        return future
+
+
+def test_the_clock_stands_still_until_the_result_of_a_thread_is_here():
+    async def main():
+        threads = LateResults()
+        ticker = asyncio.get_running_loop().call_later(1000, threads.hurry.set)
+        value = await asyncio.get_running_loop().run_in_executor(threads, lambda: "done")
+        ticker.cancel()
+        return value, now()
+
+    assert run(main) == ("done", 0.0)
+
+
+def test_a_call_that_is_cancelled_before_its_thread_begins_does_not_hold_the_clock(monkeypatch):
+    monkeypatch.setattr("harness.graph.clock.OUTSIDE_LIMIT_S", 0.1)
+
+    async def main():
+        loop, release = asyncio.get_running_loop(), threading.Event()
+        with ThreadPoolExecutor(max_workers=1) as threads:
+            first = loop.run_in_executor(threads, release.wait)
+            second = loop.run_in_executor(threads, release.wait)
+            second.cancel()
+            for _ in range(10):  # until the executor knows
+                await asyncio.sleep(0)
+            release.set()
+            await first
+        await asyncio.sleep(1000)
+        return now()
+
+    assert run(main) == 1000.0
+
+
+def test_a_call_that_is_cancelled_while_its_thread_works_holds_the_clock_until_that_is_done():
+    async def main():
+        loop, begun, release = asyncio.get_running_loop(), threading.Event(), threading.Event()
+
+        def work():
+            begun.set()
+            release.wait()
+
+        call = loop.run_in_executor(None, work)
+        ticker = asyncio.create_task(asyncio.sleep(1000))
+        begun.wait()
+        call.cancel()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        held = now()
+        release.set()
         await ticker
         return held, now()
 

@@ -43,8 +43,12 @@ def read(files: Mapping[str, bytes], shown: Callable[[str], str]) -> Take:
     meta = nodes[META].mapping("meta.yaml", _META_KEYS, need=["format"])
     if meta["format"].text("format") != FORMAT:
         meta["format"].refuse(f"a format that is not known here: '{meta['format'].value}', not '{FORMAT}'")
+    timed = _timed_http(nodes[META], answered)
+    if HTTP in nodes and "version" not in nodes[HTTP].mapping(HTTP):
+        # The last text of a file that is cut off may look whole; what stands at the end tells.
+        nodes[HTTP].refuse("'version' is missing, which stands at the end: is the file cut off?")
     return Take(
-        _timed_http(nodes[META], answered),
+        timed,
         _timed_mcp(nodes[META], servers),
         tuple(_reply(node) for node in _list(nodes[META], "human")),
         _about(meta),

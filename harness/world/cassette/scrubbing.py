@@ -51,12 +51,13 @@ class Scrubbing:
     def _take(self, take: Take) -> Take:
         return replace(
             take,
-            http=tuple(self._interaction(interaction) for interaction in take.http),
+            http=tuple(self.interaction(interaction) for interaction in take.http),
             mcp={name: tuple(self._exchange(each) for each in of) for name, of in take.mcp.items()},
             human=tuple(self._human(reply) for reply in take.human),
         )
 
-    def _interaction(self, interaction: Interaction) -> Interaction:
+    def interaction(self, interaction: Interaction) -> Interaction:
+        """An interaction as it is kept."""
         response = interaction.response
         return replace(
             interaction,

@@ -76,6 +76,7 @@ class HTTPTape:
         key: equal for requests that match.
         sends: whether a request that nothing recorded matches is really sent.
         refuse: makes the error for such a request where it is not sent, from it and the indices already used.
+        seen: is told of each interaction that was taken down, as soon as it is over.
     """
 
     def __init__(
@@ -85,12 +86,14 @@ class HTTPTape:
         *,
         sends: bool,
         refuse: Callable[[Request, set[int]], CassetteError],
+        seen: Callable[[Interaction], object] = lambda _: None,
     ) -> None:
         self.turn = 1
         self._recorded = tuple(recorded)
         self._key = key
         self._sends = sends
         self._refuse = refuse
+        self._seen = seen
         self._by_key: dict[str, list[int]] | None = None
         self._used: set[int] = set()
         self._taken: list[Interaction] = []  # what was asked, in order, with what was answered
@@ -169,12 +172,13 @@ class HTTPTape:
 
     def _find(self, request: Request) -> int | None:
         """The first recorded interaction of this turn that matches and was not used."""
-        key = self._key(request)  # asked for in any case: who makes it learns what is secret in the request
+        if not self._recorded:
+            return None
         if self._by_key is None:
             self._by_key = {}
             for index, interaction in enumerate(self._recorded):
                 self._by_key.setdefault(self._key(interaction.request), []).append(index)
-        for index in self._by_key.get(key, ()):
+        for index in self._by_key.get(self._key(request), ()):
             if index not in self._used and self._recorded[index].turn in (None, self.turn):
                 return index
         return None
@@ -206,6 +210,7 @@ class HTTPTape:
             chunks_s=sent.chunks_s,
             failure=sent.failure,
         )
+        self._seen(self._taken[place])
 
 
 def _spend(seconds: float) -> None:

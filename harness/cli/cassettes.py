@@ -1,0 +1,121 @@
+"""`harness cassettes`: what is recorded, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.cli import exit_code
+from harness.cli.problems import tell
+
+if TYPE_CHECKING:
+    from harness.scenario.inventory import Listed
+
+_EXIT_CODES = """\b
+Exit codes:
+  0  every cassette replays, whole and unchanged
+  1  there is something to say about one of them
+  2  a file or an argument is wrong
+"""
+
+
+@click.command("cassettes", epilog=_EXIT_CODES)
+@click.argument("paths", nargs=-1, metavar="[PATH...]")
+@click.option("--prune", is_flag=True, help="Remove the cassettes that no scenario names.")
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+def command(paths: tuple[str, ...], prune: bool, as_json: bool) -> int:
+    """List recordings: their age, and which are stale, unused or orphaned.
+
+    PATH is a scenario file or a folder of them (default: the whole project). Their scenarios that
+    have a cassette are replayed, offline, to see what of it they use. With PATH only cassettes that
+    these scenarios name are listed; a cassette that no scenario of the project names is orphaned.
+    """
+    from harness.cli.selection import select
+    from harness.scenario.inventory import inventory
+    from harness.settings import load_settings
+    from harness.world.cassette.folder import CassetteFolder
+
+    if prune and paths:
+        raise click.UsageError("--prune looks at the whole project: give no PATH with it")
+    settings = load_settings()
+    selection = select(paths or (str(settings.project),))
+    for error in selection.refused.values():
+        tell(error.problems)
+    listed = inventory(selection.scenarios, settings, orphans=not paths)
+    if prune and not selection.refused:
+        for orphan in [each for each in listed if each.orphaned]:
+            CassetteFolder(settings.cassettes, orphan.name).remove()
+            listed.remove(orphan)
+            click.echo(f"removed {orphan.folder}", err=as_json)
+    elif prune:
+        click.echo("nothing is removed while there are scenario files that cannot be read", err=True)
+    if as_json:
+        click.echo(json.dumps([_as_json(each) for each in listed], indent=2, ensure_ascii=False))
+    else:
+        _print(listed)
+    if selection.refused:
+        return exit_code.BAD_INPUT
+    return exit_code.OK if all(each.is_well for each in listed) else exit_code.FAILED
+
+
+def _print(listed: list[Listed]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from harness.report.console import open_console
+
+    console = open_console()
+    if not listed:
+        console.print("no cassettes: `harness record` makes them, for scenarios with `cassette: NAME`")
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("cassette", "age", "takes", "calls", ""):
+        table.add_column(title, justify="right" if title in ("age", "takes", "calls") else "left")
+    for each in listed:
+        state = "; ".join(_remarks(each)) or "ok"
+        table.add_row(
+            Text(each.name, overflow="fold"),
+            _age(each.age_days),
+            str(each.takes),
+            str(each.calls),
+            Text(state, style="green" if each.is_well else "yellow", overflow="fold"),
+        )
+    console.print(table)
+    for each in listed:
+        if each.problem:
+            console.print()
+            console.print(Text(f"{each.name}: {each.problem}"), soft_wrap=True)
+
+
+def _age(days: int | None) -> str:
+    if days is None:
+        return "?"
+    return "today" if days < 1 else f"{days} d"
+
+
+def _remarks(each: Listed) -> list[str]:
+    remarks = ["orphaned: no scenario names it"] if each.orphaned else []
+    if each.changed:
+        remarks.append(f"stale: {', '.join(each.changed)} changed since")
+    if each.problem:
+        remarks.append("does not replay, see below" if each.takes else each.problem.splitlines()[0])
+    if each.unused and not each.problem:
+        remarks.append(f"{each.unused} of {each.calls} calls unused")
+    return remarks
+
+
+def _as_json(each: Listed) -> dict[str, object]:
+    return {
+        "name": each.name,
+        "folder": str(each.folder),
+        "age_days": each.age_days,
+        "takes": each.takes,
+        "calls": each.calls,
+        "unused": each.unused,
+        "changed": each.changed,
+        "scenarios": each.scenarios,
+        "orphaned": each.orphaned,
+        "problem": each.problem,
+    }

@@ -1,0 +1,77 @@
+"""`harness record`: scenarios against the real thing, taken down to be replayed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from harness.settings import RecordMode
+
+_MODES = """\b
+Record modes:
+  once          only scenarios that have no cassette yet
+  new_episodes  play what is recorded, and add what is not
+  all           ask anew for everything, and keep what was not asked for
+  rewrite       ask anew for everything, in place of the whole cassette
+
+\b
+Exit codes are those of `harness run`. A cassette is written when its scenario
+has ended, and stays as it was where the run broke off.
+"""
+
+
+@click.command("record", epilog=_MODES)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("-k", "substring", default="", metavar="TEXT", help="Only scenarios with TEXT in FILE::NAME.")
+@click.option(
+    "--tag", "tags", multiple=True, metavar="TAG", help="Only scenarios with this tag, or another given."
+)
+@click.option(
+    "--record-mode",
+    "--mode",
+    type=click.Choice(["once", "new_episodes", "all", "rewrite"]),
+    default="rewrite",
+    show_default=True,
+    help="What becomes of a cassette that is there.",
+)
+@click.option("-x", "--exit-first", is_flag=True, help="Stop after the first that does not pass.")
+@click.option("--report", type=click.Path(path_type=Path), metavar="DIR", help="Folder for results.")
+@click.option("-q", "--quiet", is_flag=True, help="Tell only of what did not pass, and the summary.")
+def command(
+    paths: tuple[str, ...],
+    substring: str,
+    tags: tuple[str, ...],
+    record_mode: str,
+    exit_first: bool,
+    report: Path | None,
+    quiet: bool,
+) -> int:
+    """Record scenarios against the real thing, to be replayed from then on.
+
+    PATH is a scenario file (*.scenario.yaml), a folder of them, or FILE::NAME for one scenario.
+    Scenarios that have a cassette run with the network open: what no stub answers is really asked,
+    and goes to cassettes/NAME without secrets. Keys are read from the environment, such as
+    OPENAI_API_KEY. Where a person is asked and there is a terminal, you are.
+    """
+    from harness.cli.run import run_selection
+    from harness.cli.selection import select
+    from harness.errors import FormatError, Problem
+    from harness.report.figures import plural
+    from harness.scenario.recording import cassette_name
+    from harness.settings import load_settings
+
+    settings = replace(load_settings(), record_mode=RecordMode(record_mode))
+    if report is not None:
+        settings = replace(settings, report=report)
+    selection = select(paths, substring, tags)
+    kept = tuple(each for each in selection.scenarios if cassette_name(each, settings) is not None)
+    if not kept and not selection.refused:
+        text = f"{plural(len(selection.scenarios), 'scenario')} and no cassette: nothing to record"
+        hint = "write `cassette: NAME` in the scenario, or `record = true` under [tool.harness]"
+        raise FormatError(Problem("no-cassette", text, selection.scenarios[0].span, hint))
+    if len(kept) < len(selection.scenarios) and not quiet:
+        left = len(selection.scenarios) - len(kept)
+        click.echo(f"{plural(left, 'scenario')} without a cassette left out", err=True)
+    return run_selection(replace(selection, scenarios=kept), settings, exit_first=exit_first, quiet=quiet)

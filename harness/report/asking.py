@@ -1,0 +1,51 @@
+"""Asking a person at the terminal, where a scenario that is being recorded comes by a question."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from select import select
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.graph.escaping import printable
+
+if TYPE_CHECKING:
+    from harness.report.console import RunReporter
+
+
+def at_terminal(reporter: RunReporter) -> Callable[[str, Mapping[str, Any]], str] | None:
+    """Asks at the terminal, with the progress bar out of the way; None where there is no terminal."""
+    if not sys.stdin.isatty():
+        return None
+
+    def ask(node: str, args: Mapping[str, Any]) -> str:
+        with reporter.aside():
+            return prompt(node, args)
+
+    return ask
+
+
+def prompt(node: str, args: Mapping[str, Any]) -> str:
+    """Show a question and read a line.
+
+    Raises:
+        EOFError: there is none.
+    """
+    question = args.get("question", args.get("value"))
+    text = question if isinstance(question, str) else json.dumps(question, ensure_ascii=False, default=str)
+    click.echo(f"\n{printable(node)} asks: {printable(text, keep_newlines=True)}", err=True)
+    options = args.get("options")
+    if options:
+        click.echo(f"  one of: {', '.join(printable(str(option)) for option in options)}", err=True)
+    click.echo("answer (text, or JSON): ", nl=False, err=True)
+    with suppress(OSError, ValueError):
+        # Only then is standard input locked, which would be in the way of leaving.
+        select([sys.stdin], [], [])
+    answer = sys.stdin.readline()
+    if not answer:
+        raise EOFError
+    return answer.removesuffix("\n")

@@ -1,0 +1,111 @@
+"""What cassettes there are, and what is wrong with them: found by replaying the scenarios that name them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+
+from harness.errors import CassetteError
+from harness.scenario.model import Scenario
+from harness.scenario.recording import cassette_name, fingerprints, recording
+from harness.scenario.run import play
+from harness.scenario.verdict import could_not_be_judged
+from harness.settings import RecordMode, Settings
+from harness.source.document import shown_path
+from harness.world.cassette.folder import CassetteFolder, cassette_names
+
+
+@dataclass
+class Listed:
+    """A cassette, or the lack of one that a scenario names.
+
+    age_days   None when the recording does not say its day
+    calls      recorded HTTP requests and MCP messages, over all takes
+    unused     how many of those the scenarios did not use
+    changed    files of the agent that are not what they were when it was recorded
+    scenarios  the ids of those that name it; none: it is an orphan
+    problem    why it does not replay
+    """
+
+    name: str
+    folder: Path
+    age_days: int | None = None
+    takes: int = 0
+    calls: int = 0
+    unused: int = 0
+    changed: list[str] = field(default_factory=list)
+    scenarios: list[str] = field(default_factory=list)
+    problem: str = ""
+
+    @property
+    def orphaned(self) -> bool:
+        """No scenario names it."""
+        return not self.scenarios
+
+    @property
+    def is_well(self) -> bool:
+        """There is nothing to say about it."""
+        return not (self.orphaned or self.unused or self.changed or self.problem)
+
+
+def inventory(scenarios: Iterable[Scenario], settings: Settings, *, orphans: bool = True) -> list[Listed]:
+    """The cassettes that these scenarios name, and with `orphans` all of the project, by name.
+
+    Nothing real is asked.
+    """
+    settings = replace(settings, record_mode=RecordMode.NONE)
+    users: defaultdict[str, list[Scenario]] = defaultdict(list)
+    for scenario in scenarios:
+        name = cassette_name(scenario, settings)
+        if name is not None:
+            users[name].append(scenario)
+    there = [name for name in cassette_names(settings.cassettes) if orphans or name in users]
+    # With `record = true` every scenario may have one, and need not.
+    wanted = {name for name, using in users.items() if any(scenario.cassette for scenario in using)}
+    return [_listed(name, users[name], settings) for name in sorted(wanted | set(there))]
+
+
+def _listed(name: str, users: Sequence[Scenario], settings: Settings) -> Listed:
+    folder = CassetteFolder(settings.cassettes, name)
+    found = Listed(name, folder.path)
+    found.scenarios = [f"{shown_path(scenario.file)}::{scenario.name}" for scenario in users]
+    try:
+        takes = [take for number in folder.takes() if (take := folder.load(number)) is not None]
+    except CassetteError as error:
+        found.problem = str(error)
+        return found
+    if not takes:
+        found.problem = "not recorded"
+        return found
+    found.takes = len(takes)
+    found.calls = sum(len(take.http) + sum(map(len, take.mcp.values())) for take in takes)
+    days = [take.about.recorded for take in takes if take.about.recorded]
+    found.age_days = (date.today() - date.fromisoformat(min(days))).days if days else None
+    left = [_replayed(found, scenario, settings) for scenario in users]
+    found.unused = len(set.intersection(*left)) if left else 0
+    return found
+
+
+def _replayed(found: Listed, scenario: Scenario, settings: Settings) -> set[tuple[int, str, int]]:
+    """What replaying a scenario leaves over: take, file and line. What goes wrong is noted."""
+    left: set[tuple[int, str, int]] = set()
+    with recording(scenario, settings) as cassette:
+        assert cassette is not None
+        for repeat in range(scenario.repeat):
+            outside, _ = cassette.open(repeat)
+            played = play(scenario, settings, seed=scenario.seed + repeat, outside=outside)
+            if could_not_be_judged(played.whole) and not found.problem:
+                found.problem = (played.whole.error or {}).get("message", "it cannot be run")
+            left |= {(repeat, "http", interaction.line) for interaction in outside.unused().http}
+            for name, exchanges in outside.unused().mcp.items():
+                left |= {(repeat, name, exchange.line) for exchange in exchanges}
+            if played.graph is not None:
+                now = fingerprints(played.graph.sources, scenario.file.parent)
+                changed = [
+                    file for file, digest in outside.about.manifests.items() if now.get(file) != digest
+                ]
+                found.changed += [file for file in changed if file not in found.changed]
+    return left

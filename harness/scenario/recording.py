@@ -1,0 +1,294 @@
+"""The cassette of a scenario while it runs: which take a repeat plays, and what is written when all have ended.
+
+    load the takes ─▶ an Outside a repeat ─▶ keep what it took down ─▶ save, once, without secrets
+
+Nothing is written while a scenario runs, nor when one of its repeats did not come to its end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+from harness.errors import CassetteBroken, CassetteError, FormatError, Problem
+from harness.graph.model import Graph
+from harness.scenario.model import Scenario
+from harness.scenario.outcome import Outcome
+from harness.settings import RecordMode, Settings
+from harness.source.document import shown_path
+from harness.world.cassette.folder import CassetteFolder
+from harness.world.cassette.human import Ask
+from harness.world.cassette.interactions import About, Take
+from harness.world.cassette.matching import Matcher
+from harness.world.cassette.scrubbing import Scrubbing
+from harness.world.mcp_replay import without_asked_again
+from harness.world.outside import Outside, Source
+from harness.world.secrets import Secrets, has_placeholder
+
+WRITING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES, RecordMode.ALL, RecordMode.REWRITE)
+ONLY_MISSING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES)
+SPEAKERS: Final = (
+    "agent-harness",
+    "anthropic",
+    "langchain-anthropic",
+    "langchain-openai",
+    "mcp",
+    "openai",
+    "vcrpy",
+)
+
+
+def mode_of(settings: Settings) -> RecordMode:
+    """The record mode that holds. On a CI machine nothing that is missing is recorded."""
+    mode = settings.record_mode
+    in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
+    return RecordMode.NONE if in_ci and mode in ONLY_MISSING else mode
+
+
+def cassette_name(scenario: Scenario, settings: Settings) -> str | None:
+    """The cassette of a scenario; None when it has none."""
+    if scenario.cassette is not None or not settings.record:
+        return scenario.cassette
+    suite = re.sub(r"\.scenario\.ya?ml$", "", scenario.file.name)
+    return f"{_slug(suite)}/{_slug(scenario.name)}"
+
+
+def _slug(text: str) -> str:
+    short = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60]
+    # Names that differ in what a folder cannot show have different folders all the same.
+    return short if short == text else f"{short or 'x'}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+
+
+def command_to_record(scenario: Scenario) -> str:
+    """What to type to record a scenario anew."""
+    return f"harness record {shlex.quote(f'{shown_path(scenario.file)}::{scenario.name}')}"
+
+
+def check_cassettes(scenarios: Iterable[Scenario], settings: Settings) -> None:
+    """See that the settings are sound, and in modes that write that no two scenarios would write one cassette.
+
+    Raises:
+        FormatError: they are not, or there are such scenarios.
+    """
+    _matcher(settings)
+    if mode_of(settings) not in WRITING:
+        return
+    first: dict[str, Scenario] = {}
+    problems = []
+    for scenario in scenarios:
+        name = cassette_name(scenario, settings)
+        if name is None or scenario.skip is not None:
+            continue
+        other = first.setdefault(name, scenario)
+        if other is not scenario:
+            text = (
+                f"scenarios '{other.name}' and '{scenario.name}' cannot both record cassette '{name}': "
+                "each needs one of its own"
+            )
+            problems.append(Problem("shared-cassette", text, scenario.span, f"the other is at {other.span}"))
+    if problems:
+        raise FormatError(problems)
+
+
+def _matcher(settings: Settings) -> Matcher:
+    try:
+        return Matcher(settings.cassette_ignore)
+    except ValueError as error:
+        raise FormatError(Problem("bad-settings", f"setting 'cassette_ignore': {error}")) from None
+
+
+@contextmanager
+def recording(scenario: Scenario, settings: Settings, ask: Ask | None = None) -> Iterator[Recording | None]:
+    """The cassette of a scenario; None when it has none and nothing is live.
+
+    Raises:
+        CassetteError: the cassette is damaged, or being recorded by another process.
+    """
+    mode = mode_of(settings)
+    name = cassette_name(scenario, settings)
+    if mode is not RecordMode.LIVE and name is None:
+        yield None
+        return
+    folder = None if mode is RecordMode.LIVE or name is None else _folder(settings.cassettes, name)
+    with ExitStack() as lock:
+        if folder is not None and mode in WRITING:
+            lock.enter_context(folder.recording())
+        yield Recording(scenario, settings, mode, folder, ask)
+
+
+def _folder(root: Path, name: str) -> CassetteFolder:
+    try:
+        return CassetteFolder(root, name)
+    except ValueError as error:
+        raise CassetteError(str(error)) from None
+
+
+class Recording:
+    """What is known of a scenario's cassette, and what its repeats add to it. Without `folder` nothing is kept."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        settings: Settings,
+        mode: RecordMode,
+        folder: CassetteFolder | None,
+        ask: Ask | None = None,
+    ) -> None:
+        self._scenario, self._mode, self._folder, self._ask = scenario, mode, folder, ask
+        self._matcher = _matcher(settings)
+        environment = {**os.environ, **scenario.env}
+        self._environment = environment
+        self._secrets = Secrets(environment, settings.secrets)
+        self._known = folder.takes() if folder is not None else []
+        self._made: dict[int, Take] = {}
+        self._spoilt = False
+
+    def open(self, repeat: int) -> tuple[Outside, list[str]]:
+        """What answers in this repeat (from 0) when no stub does, and warnings.
+
+        Raises:
+            CassetteBroken: what was recorded cannot be read.
+        """
+        number, warnings = repeat + 1, []
+        if number not in self._known and self._known and self._mode in (RecordMode.NONE, *ONLY_MISSING):
+            number = self._known[repeat % len(self._known)]
+            warnings.append(f"repeat {repeat + 1} was not recorded and plays take {number} again")
+        recorded = self._recorded(number)
+        mode = self._mode
+        sends = mode is not RecordMode.NONE and not (mode is RecordMode.ONCE and self._known)
+        source = Source(
+            recorded=recorded,
+            plays=mode in (RecordMode.NONE, RecordMode.ONCE, RecordMode.NEW_EPISODES),
+            sends=sends,
+            cassette=self._folder.name if self._folder is not None else "",
+            folder=self._folder.folder_of(number) if self._folder is not None else Path(),
+            again=command_to_record(self._scenario),
+            matcher=self._matcher,
+            scrubbing=Scrubbing(self._secrets),
+            environment=self._places(recorded, sends=sends),
+            ask=self._ask,
+        )
+        return Outside(source), warnings
+
+    def _recorded(self, number: int) -> Take | None:
+        """What was recorded before. Where everything is replaced it need not be readable."""
+        if self._folder is None:
+            return None
+        try:
+            return self._folder.load(number)
+        except CassetteBroken:
+            if self._mode is not RecordMode.REWRITE:
+                raise
+            return None
+
+    def _places(self, recorded: Take | None, *, sends: bool) -> Mapping[str, str]:
+        """Variables that say where providers are: as they were when this was recorded, and the scenario's own."""
+        then = recorded.about.environment if recorded is not None else {}
+        if not sends:
+            return {**then, **self._scenario.env}
+        known = {name: value for name, value in then.items() if not has_placeholder(value)}
+        return {**known, **self._environment}
+
+    def keep(self, repeat: int, outside: Outside, outcome: Outcome, graph: Graph | None) -> list[str]:
+        """Keep what a repeat that has ended took down; gives warnings.
+
+        A run whose checks fail is kept: they can be mended against the replay. One that did not come to its end is
+        not, unless that is what the scenario expects.
+        """
+        if self._folder is None:
+            return []
+        broke_off = outcome.observed.status in ("failed", "timeout", "invalid")
+        if outcome.verdict == "error" or (broke_off and not outcome.passed):
+            self.spoil()
+            return [f"cassette '{self._folder.name}' stays as it was: the run did not come to its end"]
+        taken = outside.take()
+        if self._mode is RecordMode.NEW_EPISODES:
+            taken = _together(taken, outside.unused()) if outside.added else Take()
+        elif self._mode is RecordMode.ALL:
+            taken = _together(taken, self._not_asked_again(self._folder.load(repeat + 1) or Take(), taken))
+        if taken:
+            self._made[repeat + 1] = replace(taken, about=self._about(graph, outside))
+        return []
+
+    def spoil(self) -> None:
+        """Nothing of this scenario is written."""
+        self._spoilt = True
+
+    def save(self) -> None:
+        """Write what was kept, if all repeats came to their end.
+
+        Raises:
+            CassetteError: it cannot be written.
+        """
+        if self._folder is None or self._spoilt or not self._made:
+            return
+        others: dict[int, Take] = {}
+        if self._mode is not RecordMode.REWRITE:
+            for number in self._known:
+                take = self._folder.load(number) if number not in self._made else None
+                if take is not None:
+                    others[number] = take
+        self._folder.save({**others, **self._made})
+
+    def _not_asked_again(self, old: Take, new: Take) -> Take:
+        """What was recorded before, where nothing of now takes its place."""
+        asked = {(turn, self._matcher.key(one.request)) for one in new.http for turn in (None, one.turn)}
+        replies = [(reply.node, reply.asked, reply.turn) for reply in new.human]
+        return Take(
+            tuple(one for one in old.http if (one.turn, self._matcher.key(one.request)) not in asked),
+            {name: without_asked_again(of, new.mcp.get(name, ())) for name, of in old.mcp.items()},
+            tuple(reply for reply in old.human if (reply.node, reply.asked, reply.turn) not in replies),
+        )
+
+    def _about(self, graph: Graph | None, outside: Outside) -> About:
+        files = graph.sources if graph is not None else self._scenario.manifests
+        return About(
+            scenario=f"{shown_path(self._scenario.file)}::{self._scenario.name}",
+            recorded=date.today().isoformat(),
+            manifests=fingerprints(files, self._scenario.file.parent),
+            versions=_versions(),
+            environment={**outside.places, **self._passed(outside)},
+        )
+
+    def _passed(self, outside: Outside) -> dict[str, str]:
+        """The variables that the manifest was given, without secrets: a replay may have none of them."""
+        names = set(self._scenario.env_passthrough).difference(self._scenario.env)
+        return {
+            name: outside.without_secrets(os.environ[name]) for name in sorted(names) if name in os.environ
+        }
+
+
+def _together(taken: Take, rest: Take) -> Take:
+    mcp = {name: (*taken.mcp.get(name, ()), *rest.mcp.get(name, ())) for name in {**taken.mcp, **rest.mcp}}
+    return replace(taken, http=(*taken.http, *rest.http), mcp=mcp, human=(*taken.human, *rest.human))
+
+
+def fingerprints(files: Sequence[Path], base: Path) -> dict[str, str]:
+    """The SHA-256 of each file by its path from `base`; "" for one that cannot be read."""
+    found = {}
+    for file in dict.fromkeys(path.resolve() for path in files):
+        try:
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        except OSError:
+            digest = ""
+        found[Path(os.path.relpath(file, base.resolve())).as_posix()] = digest
+    return found
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in SPEAKERS:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

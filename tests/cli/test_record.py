@@ -1,0 +1,271 @@
+"""`harness record`, and `harness run` in the modes that ask the real thing."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.recording.safety import PARROT, Model, Project, Terminal, parrots
+
+ASKING = """\
+manifest_version: 1
+agents:
+  asking:
+    state: {fields: [{name: messages, type: list, default: []}]}
+    graph:
+      entry_point: ask
+      nodes: [{name: ask, type: interrupt, args: {value: '"Which colour?"'}}]
+      edges: []
+"""
+UNPLAYED = "harness: 1\nmanifest: parrot.yaml\nscenarios: [{name: scripted, input: hi, llm: [hello]}]\n"
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model()
+
+
+@pytest.fixture
+def project(tmp_path: Path, model: Model) -> Iterator[Project]:
+    with parrots(tmp_path, model) as project:
+        yield project
+
+
+def test_the_help_tells_of_modes_keys_and_exit_codes(project: Project) -> None:
+    done = project.harness("record", "--help")
+    assert done.code == 0
+    for said in (
+        "once",
+        "new_episodes",
+        "all ",
+        "rewrite",
+        "OPENAI_API_KEY",
+        "FILE::NAME",
+        "Exit codes",
+        "--tag",
+        "-k",
+    ):
+        assert said in done.out
+    assert "record" in project.harness("--help").out
+
+
+def test_it_records_what_has_a_cassette_and_says_what_it_leaves_out(project: Project, model: Model) -> None:
+    project.parrot("one")
+    project.write("q.scenario.yaml", UNPLAYED)
+    done = project.record()
+    assert (done.code, done.err) == (0, "1 scenario without a cassette left out\n")
+    assert "1 passed" in done.out
+    assert model.heard == ["one"]
+    assert set(project.cassettes()) == {"one/http.yaml", "one/meta.yaml"}
+
+
+def test_nothing_to_record(project: Project) -> None:
+    project.parrot()
+    project.write("p.scenario.yaml", UNPLAYED)
+    done = project.record()
+    assert done.code == 2
+    assert "1 scenario and no cassette: nothing to record [no-cassette]" in done.err
+    assert "write `cassette: NAME`" in done.err
+
+
+def test_all_may_be_recorded_by_a_setting(project: Project) -> None:
+    project.parrot()
+    project.write("pyproject.toml", "[tool.harness]\nrecord = true\ncassettes = 'tapes'\n")
+    project.write(
+        "p.scenario.yaml", "harness: 1\nmanifest: parrot.yaml\nscenarios: [{name: Say it!, input: hi}]\n"
+    )
+    assert project.record().code == 0
+    [folder] = (project.folder / "tapes/p").iterdir()
+    assert folder.name.startswith("say-it-")
+    assert project.replay().code == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "heard"),
+    [
+        (["p.scenario.yaml::two"], ["two"]),
+        (["-k", "ONE", "."], ["one"]),
+        (["--tag", "loud", "."], ["three"]),
+        (["--tag", "loud", "--tag", "none", "."], ["three"]),
+        (["p.scenario.yaml::two", "p.scenario.yaml::one"], ["one", "two"]),
+    ],
+)
+def test_which_are_recorded(project: Project, model: Model, args: list[str], heard: list[str]) -> None:
+    project.parrot("one", "two")
+    project.parrot("three", file="q.scenario.yaml", more=", tags: [loud]")
+    assert project.record(*args).code == 0
+    assert model.heard == heard
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["p.scenario.yaml::tow"], "did you mean 'two'?"),
+        (["-k", "nothing", "."], "none of 2 scenarios fits -k 'nothing'"),
+        (["nowhere"], "nowhere"),
+        ([], "Missing argument"),
+        ([".", "--mode", "none"], "'none' is not one of"),
+        ([".", "--mode", "live"], "'live' is not one of"),
+    ],
+)
+def test_what_cannot_be_recorded_exits_with_2(
+    project: Project, model: Model, args: list[str], said: str
+) -> None:
+    project.parrot("one", "two")
+    done = project.harness("record", *args)
+    assert done.code == 2
+    assert said in done.err
+    assert (model.heard, project.cassettes()) == ([], {})
+
+
+# ---------------------------------------------------------------- modes
+
+
+@pytest.mark.parametrize(
+    ("mode", "asks_again"), [("once", False), ("new_episodes", False), ("all", True), ("rewrite", True)]
+)
+def test_what_becomes_of_a_cassette_that_is_there(
+    project: Project, model: Model, mode: str, asks_again: bool
+) -> None:
+    project.parrot("one")
+    for command in ("record", "run"):
+        assert project.harness(command, ".", "--record-mode", mode).code == 0
+    assert len(model.heard) == (2 if asks_again else 1)
+    before = project.cassettes()
+    project.parrot("one", manner="Another prompt. ")
+    again = project.harness("run", ".", "--record-mode", mode)
+    assert again.code == (3 if mode == "once" else 0)
+    assert (project.cassettes() == before) is (mode == "once")
+    bodies = project.cassettes()["one/http.yaml"]
+    assert (b"Be nice." in bodies) is (mode != "rewrite")
+
+
+def test_the_default_rewrites(project: Project, model: Model) -> None:
+    project.parrot("one")
+    assert [project.record().code, project.record().code] == [0, 0]
+    assert model.heard == ["one", "one"]
+
+
+def test_live_asks_and_neither_reads_nor_writes(project: Project, model: Model) -> None:
+    project.parrot("one")
+    project.write("q.scenario.yaml", UNPLAYED.replace(", llm: [hello]", ""))
+    done = project.harness("run", ".", "--live")
+    assert done.code == 0, done.all
+    assert model.heard == ["one", "hi"]
+    assert project.cassettes() == {}
+    both = project.harness("run", ".", "--live", "--record-mode", "all")
+    assert both.code == 2
+    assert "exclude each other" in both.err
+
+
+def test_without_a_recording_it_says_how_to_make_one(project: Project, model: Model) -> None:
+    project.parrot("one two")
+    text = (project.folder / "p.scenario.yaml").read_text().replace("cassette: one two", "cassette: one")
+    project.write("p.scenario.yaml", text)
+    done = project.harness("run", ".")
+    assert done.code == 3
+    assert "cassette 'one' is not recorded" in done.out
+    assert "harness record 'p.scenario.yaml::one two'" in done.out
+    assert str(project.folder) not in done.all
+    assert model.heard == []
+
+
+def test_in_ci_nothing_missing_is_recorded(project: Project, model: Model) -> None:
+    project.parrot("one")
+    assert project.harness("run", ".", "--record-mode", "once", CI="true").code == 3
+    assert model.heard == []
+    assert project.record(CI="true").code == 0  # asked for by name
+    assert model.heard == ["one"]
+
+
+# ---------------------------------------------------------------- what stands in the way
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_missing_key_is_named(project: Project, model: Model, provider: str) -> None:
+    project.parrot("one")
+    project.write("parrot.yaml", PARROT.replace("provider: openai", f"provider: {provider}"))
+    done = project.record(OPENAI_API_KEY=None, ANTHROPIC_API_KEY=None)
+    assert done.code == 3
+    assert f"set {provider.upper()}_API_KEY" in done.out
+    assert project.results()["one"]["error"]["code"] == "key-missing"
+    assert (model.heard, project.cassettes()) == ([], {})
+
+
+@pytest.mark.parametrize(
+    ("provider", "package"),
+    [("openai", "langchain_openai"), ("openai", "openai"), ("anthropic", "anthropic")],
+)
+def test_a_missing_extra_is_named(project: Project, provider: str, package: str) -> None:
+    project.parrot("one")
+    project.write("parrot.yaml", PARROT.replace("provider: openai", f"provider: {provider}"))
+    project.write("without/sitecustomize.py", f"import sys\nsys.modules[{package!r}] = None\n")
+    env = {"PYTHONPATH": str(project.folder / "without"), "ANTHROPIC_API_KEY": "sk-ant-parrot-1"}
+    done = project.run("harness", "record", ".", **env)
+    assert done.code == 3
+    assert f"agent-harness[{provider}]" in done.out
+    assert project.results()["one"]["error"]["code"] == "extra-missing"
+
+
+def test_a_provider_that_is_down(project: Project) -> None:
+    project.parrot("one", "two")
+    done = project.record(OPENAI_BASE_URL="http://127.0.0.1:9/v1")
+    assert done.code == 3
+    assert "cannot be reached" in done.out
+    assert "Traceback" not in done.all
+    assert {line["error"]["code"] for line in project.results().values()} == {"provider-down"}
+    assert project.cassettes() == {}
+
+
+def test_x_stops_at_the_first_that_fails(project: Project, model: Model) -> None:
+    project.parrot("one", "two", expect="{output: other}")
+    assert project.record(".", "-x").code == 1
+    assert model.heard == ["one"]
+
+
+def test_a_report_folder_and_quiet(project: Project) -> None:
+    project.parrot("one")
+    done = project.record(".", "--report", "mine", "-q")
+    assert done.code == 0
+    assert "one" not in done.out.partition("slowest")[0]
+    assert set(project.results("mine")) == {"one"}
+
+
+# ---------------------------------------------------------------- people
+
+
+def asking(project: Project) -> None:
+    project.write("asking.yaml", ASKING)
+    scenario = "{name: colour, cassette: colour, expect: {state: {messages: [{content: blue}]}}}"
+    project.write("a.scenario.yaml", f"harness: 1\nmanifest: asking.yaml\nscenarios: [{scenario}]\n")
+
+
+def test_a_person_at_the_terminal_is_asked_and_recorded(project: Project) -> None:
+    asking(project)
+    with Terminal(project, "harness", "record", ".") as terminal:
+        terminal.type_after("Which colour?", "blue")
+        told, code = terminal.end()
+    assert code == 0, told
+    assert "ask asks: Which colour?" in told
+    done = project.replay()
+    assert done.code == 0, done.all
+
+
+@pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["Ctrl-C", "end of input"])
+def test_a_person_who_gives_no_answer_ends_it(project: Project, key: str) -> None:
+    asking(project)
+    with Terminal(project, "harness", "record", ".") as terminal:
+        terminal.type_after("Which colour?", key, end="")
+        told, code = terminal.end()
+    assert code == 3, told
+    assert "Traceback" not in told
+    assert project.cassettes() == {}
+
+
+def test_without_a_terminal_nobody_is_asked(project: Project) -> None:
+    asking(project)
+    done = project.record()
+    assert done.code == 1
+    assert "interrupted" in done.out
+    assert sys.stdin is not None
