@@ -1,0 +1,138 @@
+"""A project of its own: agents, scenarios, and models to be recorded, which are there only while they are served."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.scenario.load import load_file
+from harness.scenario.model import Scenario
+from harness.scenario.outcome import Outcome
+from harness.scenario.run import run_scenario
+from harness.serve import Serving, serving
+from harness.settings import RecordMode, load_settings
+from harness.world.cassette.human import Ask
+
+AGENTS = Path(__file__).with_name("agents")
+SERVED = "http://served.test"
+"""Stands in the agents for where models and servers are."""
+
+KEY = "sk-planted-4711"
+_ELSEWHERE = ("_API_KEY", "_BASE_URL", "_API_BASE", "_API_URL", "_proxy", "_PROXY")
+
+
+class Project:
+    """The folder of a project, in which we are. `environment` is set while recording and not while replaying."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.cassettes = folder / "cassettes"
+        self.environment: dict[str, str] = {}
+        self._served = SERVED
+        self._patch = monkeypatch
+        for name in [name for name in os.environ if name.startswith("HARNESS_") or name == "CI"]:
+            monkeypatch.delenv(name)
+        for name in [name for name in os.environ if name.endswith(_ELSEWHERE)]:
+            monkeypatch.delenv(name)
+        monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+        shutil.copytree(AGENTS, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+        self.write("pyproject.toml", "")
+
+    # ------------------------------------------------------------ files
+
+    def write(self, name: str, text: str) -> Path:
+        """A file of the project."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def replace(self, name: str, old: str, new: str) -> None:
+        """Change a text in a file, where it must stand."""
+        text = (self.folder / name).read_text(encoding="utf-8")
+        assert old in text
+        self.write(name, text.replace(old, new))
+
+    def read(self, name: str) -> str:
+        """A file of the project."""
+        return (self.folder / name).read_text(encoding="utf-8")
+
+    def scenario(self, agent: str, keys: str, *, name: str = "it", cassette: str | None = "it") -> Scenario:
+        """A scenario with these keys, alone in `NAME.scenario.yaml`."""
+        head = f"harness: 1\nmanifest: {agent}.yaml\nscenarios:\n- name: {name}\n"
+        head += f"  cassette: {cassette}\n" if cassette else ""
+        path = self.write(f"{name}.scenario.yaml", head + _indented(keys))
+        return load_file(path).scenarios[0]
+
+    def recorded_files(self) -> dict[str, bytes]:
+        """The files of the cassettes, by their path below them."""
+        files = sorted(path for path in self.cassettes.rglob("*.yaml"))
+        return {path.relative_to(self.cassettes).as_posix(): path.read_bytes() for path in files}
+
+    # ------------------------------------------------------------ models
+
+    @contextmanager
+    def serving(self, world: str, *, port: int = 0) -> Iterator[Serving]:
+        """Models, MCP servers and HTTP services with the stubs of a scenario: where the agents look for them."""
+        head = "harness: 1\nmanifest: weather.yaml\nscenarios:\n- name: served\n"
+        file = self.write("served.scenario.yaml", head + _indented(world))
+        with serving(file, port=port) as server:
+            self._point_agents_at(server.url)
+            self.environment |= {
+                "OPENAI_API_KEY": KEY,
+                "ANTHROPIC_API_KEY": KEY,
+                "OPENAI_BASE_URL": server.openai_url,
+                "ANTHROPIC_BASE_URL": server.anthropic_url,
+            }
+            yield server
+
+    def _point_agents_at(self, url: str) -> None:
+        for path in self.folder.iterdir():
+            text = path.read_text(encoding="utf-8") if path.suffix in (".yaml", ".py") else ""
+            if self._served in text:
+                self.write(path.name, text.replace(self._served, url))
+        self._served = url
+
+    # ------------------------------------------------------------ runs
+
+    def run(self, scenario: Scenario, mode: RecordMode, *, ask: Ask | None = None) -> list[Outcome]:
+        """All repeats of the scenario, in this environment."""
+        settings = replace(load_settings(), record_mode=mode)
+        with self._patch.context() as patch:
+            for name, value in self.environment.items():
+                patch.setenv(name, value)
+            return run_scenario(scenario, settings, ask=ask)
+
+    def record(self, scenario: Scenario, *, ask: Ask | None = None) -> Outcome:
+        """The only run of the scenario, against what is served."""
+        (outcome,) = self.run(scenario, RecordMode.REWRITE, ask=ask)
+        return outcome
+
+    def replay(self, scenario: Scenario) -> Outcome:
+        """The only run of the scenario from its cassette, with nothing in the environment."""
+        (outcome,) = self.replayed(scenario)
+        return outcome
+
+    def replayed(self, scenario: Scenario) -> list[Outcome]:
+        """All repeats of the scenario from its cassette, with nothing in the environment."""
+        settings = replace(load_settings(), record_mode=RecordMode.NONE)
+        return run_scenario(scenario, settings)
+
+
+def _indented(keys: str) -> str:
+    return "".join(f"  {line}\n" for line in keys.strip("\n").splitlines())
+
+
+def told(outcomes: Outcome | Sequence[Outcome]) -> Any:
+    """All that outcomes say, but for how long they really took."""
+    if not isinstance(outcomes, Outcome):
+        return [told(outcome) for outcome in outcomes]
+    return {key: value for key, value in asdict(outcomes).items() if key != "wall"}

@@ -1,0 +1,270 @@
+"""A project of its own for a test: a model on loopback, scenarios that ask it, and the installed commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import chdir, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from select import select
+from threading import Thread
+from typing import Any
+
+from click.testing import CliRunner
+
+from harness.cli.main import cli
+from tests.world.loopback import Asked, Said
+
+BIN = Path(sys.executable).parent
+
+# What a command needs of the environment, and nothing that belongs to whoever runs the tests.
+PLAIN = {
+    "PATH": f"{BIN}{os.pathsep}{os.defpath}",
+    "LANG": "C.UTF-8",
+    "COLUMNS": "200",
+    "NO_PROXY": "127.0.0.1",
+}
+
+PARROT = """\
+manifest_version: 1
+default_llm: {id: m}
+llms: [{id: m, version: "1.0.0", provider: openai, model_name: parrot-1}]
+prompts: [{id: manner, version: "1.0.0", instructions_path: manner.txt}]
+agents:
+  parrot:
+    state: {fields: [{name: messages, type: list, default: []}]}
+    graph:
+      entry_point: say
+      nodes:
+        - name: say
+          type: call_llm
+          args:
+            prompt:
+              - {role: system, content: '"MANNER" + prompts["manner"]["instructions"]'}
+              - {role: messages, content: state.messages}
+            state_updates: {messages: '[llm_response]'}
+      edges: []
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def all(self) -> str:
+        return self.out + self.err
+
+
+@dataclass
+class Project:
+    """A folder with scenarios, and commands that are run in it, with the `env` of theirs."""
+
+    folder: Path
+    env: dict[str, str] = field(default_factory=dict)
+
+    def write(self, name: str, text: str | bytes) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def parrot(
+        self,
+        *names: str,
+        file: str = "p.scenario.yaml",
+        more: str = "",
+        expect: str = "{}",
+        manner: str = "Be nice.",
+    ) -> None:
+        """Scenarios that ask the model once, each with the cassette of its name, which the model says again."""
+        self.write("parrot.yaml", PARROT.replace("MANNER", manner))
+        self.write("manner.txt", "Repeat what you hear.")
+        listed = [
+            f"  - {{name: {name}, cassette: {name}, input: {name}, expect: {expect}{more}}}\n"
+            for name in names
+        ]
+        self.write(file, "harness: 1\nmanifest: parrot.yaml\nscenarios:\n" + "".join(listed))
+
+    def harness(self, *args: str, **env: str | None) -> Done:
+        """`harness` with these arguments, in this process. A variable of `env` that is None is not set."""
+        kept = self.environment(**env)
+        given = {**{name: None for name in os.environ if name not in kept}, **kept}
+        with chdir(self.folder):
+            done = CliRunner().invoke(cli, args, prog_name="harness", env=given)
+        return Done(done.exit_code, done.stdout, done.stderr)
+
+    def run(self, command: str, *args: str, **env: str | None) -> Done:
+        """An installed command, in a process of its own, run to its end."""
+        process = self.start(command, *args, **env)
+        out, err = process.communicate(timeout=120)
+        return Done(process.returncode, out, err)
+
+    def start(self, command: str, *args: str, **env: str | None) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [str(BIN / command), *args],
+            cwd=self.folder,
+            env=self.environment(**env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+        )
+
+    def environment(self, **env: str | None) -> dict[str, str]:
+        merged = {**PLAIN, "HOME": str(self.folder), **self.env, **env}
+        return {name: value for name, value in merged.items() if value is not None}
+
+    def record(self, *args: str, **env: str | None) -> Done:
+        return self.harness("record", *(args or (".",)), **env)
+
+    def replay(self, *args: str, **env: str | None) -> Done:
+        """`harness run`, with no key and nobody to ask."""
+        nowhere = {"OPENAI_API_KEY": None, "ANTHROPIC_API_KEY": None, "OPENAI_BASE_URL": None}
+        return self.harness("run", *(args or (".",)), **{**nowhere, **env})
+
+    def results(self, folder: str = "reports/latest") -> dict[str, dict[str, Any]]:
+        """The lines of results by scenario."""
+        lines = (self.folder / folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
+        return {line["scenario"]: line for line in map(json.loads, lines)}
+
+    def digests(self) -> dict[str, str]:
+        return {name: line["digest"] for name, line in self.results().items()}
+
+    def verdicts(self) -> dict[str, str]:
+        return {name: line["verdict"] for name, line in self.results().items()}
+
+    def cassettes(self) -> dict[str, bytes]:
+        """The files of all cassettes, by their path."""
+        root = self.folder / "cassettes"
+        found = sorted(path for path in root.rglob("*") if path.is_file())
+        return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
+
+
+@contextmanager
+def answering(answer: Callable[[Asked], Said]) -> Iterator[str]:
+    """The URL of a server on loopback that answers as it is told, requests side by side."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def handle_any(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            answered = answer(Asked(self.command, self.path, headers, body))
+            with suppress(ConnectionError):  # whoever asked may have been killed
+                self.send_response(answered.status)
+                for name, value in {"content-type": answered.content_type, **answered.headers}.items():
+                    self.send_header(name, value)
+                self.send_header("content-length", str(len(answered.body)))
+                self.end_headers()
+                self.wfile.write(answered.body)
+
+        do_GET = do_POST = do_PUT = do_DELETE = handle_any
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.block_on_close = False
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@dataclass
+class Model:
+    """An OpenAI model that repeats what it hears. `before` is told of each request before it is answered."""
+
+    before: Callable[[str], object] = str
+    heard: list[str] = field(default_factory=list)
+
+    def __call__(self, asked: Asked) -> Said:
+        text: str = asked.json["messages"][-1]["content"]
+        self.heard.append(text)
+        self.before(text)
+        return said(text)
+
+
+def said(text: str) -> Said:
+    """A reply of OpenAI's chat completions."""
+    message = {"role": "assistant", "content": text}
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+    whole = {"id": "c1", "object": "chat.completion", "created": 1, "model": "parrot-1"}
+    return Said(json={**whole, "choices": [choice], "usage": usage})
+
+
+@contextmanager
+def parrots(folder: Path, model: Callable[[Asked], Said] | None = None) -> Iterator[Project]:
+    """A project whose model is there to be recorded."""
+    with answering(model or Model()) as url:
+        yield Project(folder, {"OPENAI_API_KEY": "sk-parrot-4711", "OPENAI_BASE_URL": f"{url}/v1"})
+
+
+class Terminal:
+    """A command at a terminal of its own, at which somebody sits and types."""
+
+    def __init__(self, project: Project, command: str, *args: str, **env: str | None) -> None:
+        self._ours, theirs = pty.openpty()
+        self._process = subprocess.Popen(
+            [str(BIN / command), *args],
+            cwd=project.folder,
+            env={**project.environment(**env), "TERM": "dumb"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            # Its own terminal, so that Ctrl-C reaches it.
+            preexec_fn=partial(os.login_tty, os.dup(theirs)),
+        )
+        os.close(theirs)
+        self._shown = b""
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._ours)
+
+    def type_after(self, shown: str, line: str, end: str = "\n") -> None:
+        """Wait until this is shown, and type a line."""
+        seen = len(self._shown)
+        while shown.encode() not in self._shown[seen:]:
+            if not self._read():
+                raise AssertionError(f"it ended without asking:\n{self._shown.decode()}")
+        os.write(self._ours, (line + end).encode())
+
+    def end(self) -> tuple[str, int]:
+        """All that was shown when it has ended, and the exit code."""
+        while self._read():
+            pass
+        return self._shown.decode("utf-8", "replace"), self._process.wait(60)
+
+    def _read(self) -> bytes:
+        ready, _, _ = select([self._ours], [], [], 60)
+        try:
+            got = os.read(self._ours, 65536) if ready else b""
+        except OSError:  # Linux says so when the other side has closed it
+            got = b""
+        self._shown += got
+        return got

@@ -1,0 +1,229 @@
+"""A recording that ends before its time leaves what was whole before it, and what it finished."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from tests.recording.safety import Done, Model, Project, answering, parrots
+from tests.world.loopback import Asked, Said
+
+NAMES = [f"say-{number:02}" for number in range(20)]
+
+# Loaded by the child when it starts: the process dies at the file operation whose number it is told.
+DIES = """\
+import os, signal
+
+left = int(os.environ["DIES_AFTER"])
+
+def dying(name):
+    real = getattr(os, name)
+
+    def called(*args, **kwargs):
+        global left
+        if "cassettes" in str(args[0]) or name == "fsync":
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return real(*args, **kwargs)
+
+    setattr(os, name, called)
+
+for name in ("mkdir", "open", "fsync", "replace", "unlink"):
+    dying(name)
+"""
+
+
+@contextmanager
+def held(folder: Path, at: str) -> Iterator[tuple[Project, Event]]:
+    """A project whose model thinks for ever when it hears `at`; the event is set when it does."""
+    reached, released = Event(), Event()
+
+    def before(text: str) -> None:
+        if text == at:
+            reached.set()
+            released.wait(60)
+
+    with parrots(folder, Model(before)) as project:
+        project.parrot(*NAMES)
+        try:
+            yield project, reached
+        finally:
+            released.set()
+
+
+def ended(process: subprocess.Popen[str]) -> Done:
+    out, err = process.communicate(timeout=60)
+    return Done(process.returncode, out, err)
+
+
+def recorded_names(project: Project) -> set[str]:
+    return {path.partition("/")[0] for path in project.cassettes()}
+
+
+def assert_only_whole_files(project: Project) -> None:
+    assert [path for path in project.cassettes() if not path.endswith(("http.yaml", "meta.yaml"))] == []
+
+
+@pytest.mark.parametrize("at", [NAMES[0], NAMES[7], NAMES[-1]])
+def test_killed_while_a_model_thinks_the_finished_ones_replay_and_the_others_are_absent(
+    tmp_path: Path, at: str
+) -> None:
+    with held(tmp_path, at) as (project, reached):
+        process = project.start("harness", "record", ".")
+        assert reached.wait(60)
+        process.kill()
+        assert ended(process).code == -signal.SIGKILL
+    finished = NAMES[: NAMES.index(at)]
+    assert recorded_names(project) == set(finished)
+    assert_only_whole_files(project)
+    done = project.replay()
+    assert done.code == 3
+    assert project.verdicts() == {name: "passed" if name in finished else "error" for name in NAMES}
+
+
+@pytest.mark.parametrize("steps", [0, 5, 9, 14, 23])
+def test_killed_at_a_step_of_writing_each_cassette_is_the_old_one_or_the_new_one(
+    tmp_path: Path, steps: int
+) -> None:
+    names, manners = NAMES[:3], ["Be nice.", "Be rude."]
+    with parrots(tmp_path) as project:
+        project.parrot(*names, manner=manners[0])
+        assert project.record().code == 0
+        project.parrot(*names, manner=manners[1])
+        project.write("dies/sitecustomize.py", DIES)
+        args = {"PYTHONPATH": str(tmp_path / "dies"), "DIES_AFTER": str(steps)}
+        assert project.run("harness", "record", ".", **args).code == -signal.SIGKILL
+    passed = []
+    for manner in manners:
+        project.parrot(*names, manner=manner)
+        project.replay()
+        passed.append({name for name, verdict in project.verdicts().items() if verdict == "passed"})
+    old, new = passed
+    assert (old | new, old & new) == (set(names), set())
+    with parrots(tmp_path) as project:
+        assert project.record().code == 0
+    assert_only_whole_files(project)  # what was begun has gone
+
+
+@pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_tells_what_it_did_and_leaves_the_rest_as_it_was(
+    tmp_path: Path, name: signal.Signals
+) -> None:
+    with held(tmp_path, NAMES[3]) as (project, reached):
+        process = project.start("harness", "record", ".")
+        assert reached.wait(60)
+        process.send_signal(name)
+        done = ended(process)
+    assert done.code == 3
+    assert "interrupted" in done.err
+    assert "Traceback" not in done.all
+    assert recorded_names(project) == set(NAMES[:3])
+    assert set(project.results()) == set(NAMES[:3])
+    assert_only_whole_files(project)
+
+
+def test_an_interrupt_leaves_an_old_cassette_as_it_was(tmp_path: Path) -> None:
+    with parrots(tmp_path) as project:
+        project.parrot(NAMES[0])
+        assert project.record().code == 0
+    before = project.cassettes()
+    with held(tmp_path, NAMES[0]) as (project, reached):
+        process = project.start("harness", "record", ".")
+        assert reached.wait(60)
+        process.send_signal(signal.SIGINT)
+        assert ended(process).code == 3
+    assert project.cassettes() == before
+
+
+# ---------------------------------------------------------------- recordings that fail
+
+
+def broken(how: str) -> Callable[[Asked], Said]:
+    def answer(asked: Asked) -> Said:
+        if how == "refuses":
+            return Said(json={"error": {"message": "no such model"}}, status=400)
+        return Said(text="<html>a proxy</html>")
+
+    return answer
+
+
+@pytest.mark.parametrize("how", ["down", "refuses", "no reply"])
+def test_a_recording_that_fails_leaves_the_old_cassette(tmp_path: Path, how: str) -> None:
+    with parrots(tmp_path) as project:
+        project.parrot("one")
+        assert project.record().code == 0
+    before, digests = project.cassettes(), project.digests()
+    with answering(broken(how)) as url:
+        project.env["OPENAI_BASE_URL"] = "http://127.0.0.1:9/v1" if how == "down" else f"{url}/v1"
+        done = project.record()
+        assert done.code in (1, 3)
+        assert "'one' stays as it was" in done.out
+    assert project.cassettes() == before
+    assert project.replay().code == 0
+    assert project.digests() == digests
+
+
+def test_a_recording_whose_checks_fail_is_kept(tmp_path: Path) -> None:
+    with parrots(tmp_path) as project:
+        project.parrot("one", expect="{output: two}")
+        done = project.record()
+    assert done.code == 1
+    assert recorded_names(project) == {"one"}
+    project.parrot("one", expect="{output: one}")
+    assert project.replay().code == 0
+
+
+# ---------------------------------------------------------------- a folder that cannot be written
+
+
+@pytest.mark.parametrize("what", ["a file", "no room"])
+def test_where_nothing_can_be_written_it_says_so_and_goes_on(tmp_path: Path, what: str) -> None:
+    with parrots(tmp_path) as project:
+        project.parrot("one", "two")
+        if what == "a file":
+            project.write("cassettes", "not a folder")
+            done = project.record()
+        else:
+            # No file may grow past a few bytes, as on a disk that is full.
+            project.write("full/sitecustomize.py", FULL)
+            done = project.run("harness", "record", ".", PYTHONPATH=str(tmp_path / "full"))
+    assert done.code == 3
+    assert "Traceback" not in done.all
+    assert "harness broke" not in done.all
+    assert set(project.verdicts().values()) == {"error"}
+    for name in ("one", "two"):
+        message = project.results()[name]["error"]["message"]
+        assert f"the cassette '{name}' cannot be written" in message
+        assert str(tmp_path) not in message
+    assert what == "a file" or project.cassettes() == {}
+
+
+FULL = """\
+import errno, os
+
+real = os.open
+
+def full(path, flags, *args, **kwargs):
+    if str(path).endswith(".new"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+    return real(path, flags, *args, **kwargs)
+
+os.open = full
+"""
+
+
+def test_a_folder_without_permission(tmp_path: Path) -> None:
+    if os.getuid() == 0:
+        pytest.skip("root may write everywhere")
+    with parrots(tmp_path) as project:
+        project.parrot("one")
+        (tmp_path / "cassettes").mkdir(mode=0o500)
+        done = project.record()
+    assert done.code == 3
+    assert "Permission denied" in done.out
