@@ -1,0 +1,111 @@
+"""(g) Replayed calls of a model through the harness, against the same calls of the same client on vcrpy alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.measure import Figure, medians, seconds
+from harness.graph.clock import VirtualTimeLoop
+from harness.graph.effects import LLMCall
+from harness.world.cassette.folder import CassetteFolder
+from harness.world.cassette.interactions import Interaction, Request, Response, Take
+from harness.world.cassette.scrubbing import Scrubbing
+from harness.world.outside import Outside, Source
+from harness.world.scripted import ScriptedWorld
+from harness.world.secrets import Secrets
+from harness.world.spec import WorldSpec
+
+TARGET = 1.3
+ROUNDS = 15
+CALLS = 50
+MODEL = "gpt-4o-mini"
+URL = "https://api.openai.com/v1/chat/completions"
+SYSTEM = "You are the clerk of a parcel service. " * 40
+ENVIRONMENT = {"OPENAI_API_KEY": "sk-0123456789abcdefghijklmnop", "SHOP_TOKEN": "tok-abcdefghijklmnop"}
+
+
+def run() -> list[Figure]:
+    """The ratios of one run: a cassette of 50 calls is loaded and played, in an event loop of its own."""
+    with TemporaryDirectory() as folder:
+        cassette = CassetteFolder(Path(folder), "calls")
+        cassette.save({1: Take(http=tuple(_interaction(number) for number in range(CALLS)))})
+        alone = partial(_on_vcrpy, cassette.path / "http.yaml")
+        ours = partial(_replayed, cassette)
+        assert alone() == ours()
+        works: dict[str, Callable[[], object]] = {"vcrpy": alone, "harness": ours}
+        took = medians({name: partial(seconds, work) for name, work in works.items()}, ROUNDS)
+    return [
+        Figure("g", f"{CALLS} replayed calls / vcrpy alone", took["harness"] / took["vcrpy"], target=TARGET),
+        Figure("g", "vcrpy alone, a call", took["vcrpy"] / CALLS * 1000, "ms"),
+    ]
+
+
+def _interaction(number: int) -> Interaction:
+    from json import dumps
+
+    request = {
+        "model": MODEL,
+        "messages": [
+            {"role": "system", "content": SYSTEM},
+            {"role": "user", "content": f"Where is parcel {number}?"},
+        ],
+        "stream": False,
+    }
+    message = {"role": "assistant", "content": f"Parcel {number} is on its way.", "refusal": None}
+    answer = {
+        "id": f"chatcmpl-{number}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": MODEL,
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
+        "usage": {"prompt_tokens": 300, "completion_tokens": 8, "total_tokens": 308},
+    }
+    headers = {"content-type": "application/json"}
+    return Interaction(
+        Request("POST", URL, headers, dumps(request).encode()),
+        Response(200, "OK", tuple(headers.items()), dumps(answer).encode()),
+        turn=1,
+        duration_s=0.5,
+    )
+
+
+def _messages(number: int) -> list[Any]:
+    from langchain_core.messages import HumanMessage, SystemMessage
+
+    return [SystemMessage(content=SYSTEM), HumanMessage(content=f"Where is parcel {number}?")]
+
+
+def _on_vcrpy(path: Path) -> list[str]:
+    import vcr
+    from langchain_openai import ChatOpenAI
+
+    async def calls() -> list[str]:
+        model = ChatOpenAI(model=MODEL, api_key="unused")
+        return [str((await model.ainvoke(_messages(number))).content) for number in range(CALLS)]
+
+    # Bodies are not compared, as vcrpy does by default: it would compare each with all that came before.
+    with vcr.use_cassette(str(path), record_mode="none"):
+        return asyncio.run(calls())
+
+
+def _replayed(cassette: CassetteFolder) -> list[str]:
+    async def calls(outside: Outside) -> list[str]:
+        world = ScriptedWorld(WorldSpec(), outside=outside)
+        try:
+            return [await _reply(world, number) for number in range(CALLS)]
+        finally:
+            await world.close()
+
+    outside = Outside(Source(recorded=cassette.load(), scrubbing=Scrubbing(Secrets(ENVIRONMENT))))
+    with outside.intercepted(), asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        return runner.run(calls(outside))
+
+
+async def _reply(world: ScriptedWorld, number: int) -> str:
+    call = LLMCall(name=MODEL, provider="openai", messages=tuple(_messages(number)))
+    return str((await world.answer(call, {})).value.text)
