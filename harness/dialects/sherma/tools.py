@@ -13,6 +13,7 @@ from typing import Any
 
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as as_tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ValidationError
 
 from harness.errors import HarnessError
@@ -130,11 +131,9 @@ def python_tool(
     """
     tool: BaseTool = found if isinstance(found, BaseTool) else as_tool(found)
     schema: Any = tool.tool_call_schema
-    spec = ToolSpec(
-        tool.name,
-        tool.description,
-        schema if isinstance(schema, dict) else schema.model_json_schema(),
-    )
+    # As LangChain tells models of tools: without the titles that pydantic gives.
+    told = convert_to_openai_tool(tool)["function"]
+    spec = ToolSpec(tool.name, told.get("description", ""), told.get("parameters", {"type": "object"}))
 
     async def call(args: Arguments, ctx: NodeContext) -> Any:
         async def real() -> Any:
