@@ -9,6 +9,7 @@ import click
 
 from harness.cli import exit_code
 from harness.cli.problems import tell
+from harness.source.document import shown_path
 
 if TYPE_CHECKING:
     from harness.scenario.inventory import Listed
@@ -48,7 +49,7 @@ def command(paths: tuple[str, ...], prune: bool, as_json: bool) -> int:
         for orphan in [each for each in listed if each.orphaned]:
             CassetteFolder(settings.cassettes, orphan.name).remove()
             listed.remove(orphan)
-            click.echo(f"removed {orphan.folder}", err=as_json)
+            click.echo(f"removed {shown_path(orphan.folder)}", err=as_json)
     elif prune:
         click.echo("nothing is removed while there are scenario files that cannot be read", err=True)
     if as_json:
@@ -109,7 +110,7 @@ def _remarks(each: Listed) -> list[str]:
 def _as_json(each: Listed) -> dict[str, object]:
     return {
         "name": each.name,
-        "folder": str(each.folder),
+        "folder": shown_path(each.folder),
         "age_days": each.age_days,
         "takes": each.takes,
         "calls": each.calls,

@@ -38,12 +38,13 @@ def command(target: str, host: str, port: int, stdio: str | None) -> None:
     desk = desk_of(target, tell=lambda asked: _say(str(asked), to_stderr=stdio is not None))
     if stdio is not None:
         _serve_stdio(desk, stdio)
+        _tell_unused(_of_server(desk, stdio), to_stderr=True)
     else:
         try:
             serve_until_interrupted(desk, host=host, port=port, ready=_announce)
         except ExtraMissing as error:
             raise FormatError(Problem(error.code, str(error))) from None
-    _tell_unused(desk.unused(), to_stderr=stdio is not None)
+        _tell_unused(desk.unused(), to_stderr=False)
 
 
 def _say(line: str, *, to_stderr: bool = False) -> None:
@@ -63,12 +64,17 @@ def _serve_stdio(desk: Desk, name: str) -> None:
     from harness.serve.mcp import serve_stdio
 
     def leave(_signal: int, _frame: FrameType | None) -> None:
-        _tell_unused(desk.unused(), to_stderr=True)
+        _tell_unused(_of_server(desk, name), to_stderr=True)
         os._exit(0)  # a thread reads standard input, and nothing else would end that
 
     for asked in (signal.SIGINT, signal.SIGTERM):
         signal.signal(asked, leave)
     asyncio.run(serve_stdio(desk, name))
+
+
+def _of_server(desk: Desk, name: str) -> list[str]:
+    """The stubs of this MCP server that were not used: nobody could ask for the others."""
+    return [text for text in desk.unused() if text.startswith(f"mcp.{name}.")]
 
 
 def _tell_unused(left: Sequence[str], *, to_stderr: bool) -> None:

@@ -64,8 +64,6 @@ class Session:
             not_passed = outcome.verdict in ("failed", "error")
             if not_passed or not self.quiet:
                 self.reporter.done(outcome)
-            if not_passed and self.exit_first:
-                raise _FirstFailure
             interruption.heed()
 
         try:
@@ -73,10 +71,10 @@ class Session:
                 for scenario in selection.scenarios:
                     told = partial(done, interruption=interruption)
                     run_scenario(scenario, self.settings, told, ask=self.ask)
+                    if self.exit_first and self.verdicts & {"failed", "error"}:
+                        break
         except KeyboardInterrupt:
             self.interrupted = True
-        except _FirstFailure:
-            pass
 
     def _write(self, writer: ResultsWriter, outcome: Outcome) -> None:
         line = writer.add(outcome)
@@ -90,10 +88,6 @@ class Session:
         if self.interrupted or "error" in self.verdicts:
             return exit_code.NOT_JUDGED
         return exit_code.FAILED if "failed" in self.verdicts else exit_code.OK
-
-
-class _FirstFailure(Exception):
-    """Ends a run with `-x`."""
 
 
 def _kept_apart(lines: IO[bytes] | None) -> contextlib.AbstractContextManager[object]:

@@ -52,6 +52,7 @@ class _JumpingSelector(selectors.BaseSelector):
         self._real = selectors.DefaultSelector()
         self.now = 0.0
         self.holders = 0
+        self.patient = 0  # of the holders, those that may take as long as they like
         self.real_time = 0
         self.waiting_for_quiet: deque[asyncio.Future[None]] = deque()
 
@@ -83,7 +84,8 @@ class _JumpingSelector(selectors.BaseSelector):
         return []
 
     def _select_outside(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
-        events = self._real.select(0 if timeout == 0 else OUTSIDE_LIMIT_S)
+        limit = None if self.patient else OUTSIDE_LIMIT_S
+        events = self._real.select(0 if timeout == 0 else limit)
         if not events and timeout != 0:
             raise Deadlock(
                 f"something outside the simulation has been silent for {OUTSIDE_LIMIT_S:g} real seconds"
@@ -128,10 +130,10 @@ class _PacedSelector(_JumpingSelector):
         """The real time on the scale of the virtual one. Virtual time never runs ahead of it."""
         return time.monotonic() - self._origin
 
-    def catch_up(self) -> None:
-        """Forget the real time that passed while nothing real was under way."""
+    def catch_up(self, passed: float = 0.0) -> None:
+        """Forget the real time that passed while nothing real was under way, but for the last `passed` seconds."""
         if not self.pending:
-            self._origin = time.monotonic() - self.now
+            self._origin = time.monotonic() - self.now - passed
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout == 0 or self.waiting_for_quiet or self.holders or self.real_time:
@@ -170,13 +172,18 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         await future
 
     @contextmanager
-    def hold(self) -> Iterator[None]:
-        """Keep the clock still while something outside the simulation really takes its time."""
+    def hold(self, *, patient: bool = False) -> Iterator[None]:
+        """Keep the clock still while something outside the simulation really takes its time.
+
+        Raises `Deadlock` out of the run when it is silent for too long, unless it is waited for with patience.
+        """
         self._jumping.holders += 1
+        self._jumping.patient += patient
         try:
             yield
         finally:
             self._jumping.holders -= 1
+            self._jumping.patient -= patient
 
     @contextmanager
     def in_real_time(self) -> Iterator[None]:
@@ -240,9 +247,9 @@ class PacedTimeLoop(VirtualTimeLoop):
         """Nothing changes: timers take their real time here."""
         yield
 
-    def begin(self) -> float:
-        """Real work begins; gives the virtual time."""
-        self._jumping.catch_up()
+    def begin(self, passed: float = 0.0) -> float:
+        """Real work begins, or goes on that began `passed` real seconds ago; gives the virtual time."""
+        self._jumping.catch_up(passed)
         self._jumping.pending += 1
         return self._jumping.now
 
@@ -268,14 +275,15 @@ class PacedTimeLoop(VirtualTimeLoop):
 class RealWork:
     """Something real that is under way from here on, until `end` or `abandon`, whichever comes first.
 
-    On a loop that is not paced nothing but the duration is taken.
+    On a loop that is not paced nothing but the duration is taken. `passed` is for how many real seconds it was under
+    way before the loop heard of it; timers that are set now need not wait for these again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, passed: float = 0.0) -> None:
         loop = asyncio.get_running_loop()
         self._loop = loop if isinstance(loop, PacedTimeLoop) else None
-        self._virtual = self._loop.begin() if self._loop else 0.0
-        self._began = time.monotonic()
+        self._virtual = self._loop.begin(passed) if self._loop else 0.0
+        self._began = time.monotonic() - passed
         self._under_way = True
 
     async def end(self) -> float:
@@ -332,11 +340,11 @@ def in_real_time() -> Iterator[None]:
 
 
 @contextmanager
-def real_wait() -> Iterator[None]:
-    """Hold the running loop's clock, if it has a virtual one; otherwise do nothing."""
+def real_wait(*, patient: bool = False) -> Iterator[None]:
+    """Hold the running loop's clock, if it has a virtual one, `patient` as long as it takes; else do nothing."""
     loop = asyncio.get_running_loop()
     if isinstance(loop, VirtualTimeLoop):
-        with loop.hold():
+        with loop.hold(patient=patient):
             yield
     else:
         yield

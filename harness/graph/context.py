@@ -189,6 +189,11 @@ class NodeContext:
         """Have the world answer an effect; see `RunContext.perform`."""
         return await self.run.perform(effect, self.state, self.name)
 
+    def is_outside(self, effect: Effect) -> bool:
+        """Whether the real thing, or its recording, would answer an effect, and no stub."""
+        effect = dataclasses.replace(effect, node=self.run.effect_node(self.name))
+        return self.run.world.is_outside(effect, self.state)
+
     async def sleep(self, seconds: float) -> None:
         """Wait, in virtual seconds."""
         await asyncio.sleep(seconds)

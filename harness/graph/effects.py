@@ -71,7 +71,8 @@ class LLMCall(Effect):
     """A chat model's turn. `name` is the model without its provider; `messages` in the order sent.
 
     `base_url` is where the manifest says the provider is, None for the provider's own place; `api_key` is the
-    key it names, which is in no trace.
+    key it names, which is in no trace. `as_written`: OpenAI is sent the parameters by the names they have here,
+    and nothing else, as LiteLLM does.
     """
 
     kind: ClassVar[str] = "llm"
@@ -83,6 +84,7 @@ class LLMCall(Effect):
     messages: Sequence[BaseMessage] = ()
     tools: Sequence[ToolSpec] = ()
     response_format: Any = None
+    as_written: bool = False
 
     def request(self) -> dict[str, Any]:
         from harness.graph.messages import MessageViews, message_text
@@ -337,6 +339,10 @@ class World(Protocol):
 
         Whether it would answer this one, with these arguments, is what `has_answers` says.
         """
+        ...
+
+    def is_outside(self, effect: Effect, state: State) -> bool:
+        """Whether no stub would answer this effect, and the real thing, or its recording, could; uses nothing up."""
         ...
 
     async def mcp_tools(self, endpoint: MCPEndpoint) -> Sequence[ToolSpec]:

@@ -1,8 +1,8 @@
-"""The messages that answer a model's tool calls, in the same words whatever the dialect."""
+"""The messages that answer a model's tool calls, in the words of LangGraph's own tool node, whatever the dialect."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -16,21 +16,24 @@ def answered(call: Call, content: str | list[Any]) -> ToolMessage:
     return ToolMessage(content=content, name=call["name"], tool_call_id=call["id"], status="success")
 
 
-def reported(call: Call, error: Exception) -> ToolMessage:
-    """The tool says that it failed, and the model is to know."""
-    return _failed(call, f"Error: {error}")
+def reported(call: Call, content: str | list[Any]) -> ToolMessage:
+    """What the tool said of its failure."""
+    return _failed(call, content)
 
 
-def unknown_tool(call: Call, hint: str) -> ToolMessage:
-    """The model asked for a tool it does not have. `hint` names those it has, or the one it may have meant."""
-    return _failed(call, f"Error: {call['name']} is not a valid tool" + (f" ({hint})." if hint else "."))
+def unknown_tool(call: Call, names: Iterable[str]) -> ToolMessage:
+    """The model asked for a tool it does not have. `names` are those it has."""
+    from langgraph.prebuilt.tool_node import INVALID_TOOL_NAME_ERROR_TEMPLATE as TEMPLATE
+
+    return _failed(call, TEMPLATE.format(requested_tool=call["name"], available_tools=", ".join(names)))
 
 
 def bad_arguments(call: Call, why: object) -> ToolMessage:
     """The model's arguments are not those the tool takes."""
-    text = f"Error: the arguments of tool '{call['name']}' do not fit: {why}. Please fix them and try again."
-    return _failed(call, text)
+    from langgraph.prebuilt.tool_node import TOOL_INVOCATION_ERROR_TEMPLATE as TEMPLATE
+
+    return _failed(call, TEMPLATE.format(tool_name=call["name"], tool_kwargs=call["args"], error=why))
 
 
-def _failed(call: Call, text: str) -> ToolMessage:
-    return ToolMessage(content=text, name=call["name"], tool_call_id=call["id"], status="error")
+def _failed(call: Call, content: str | list[Any]) -> ToolMessage:
+    return ToolMessage(content=content, name=call["name"], tool_call_id=call["id"], status="error")

@@ -86,7 +86,10 @@ class Trace:
         return (plain(event) for event in self.events)
 
     def digest(self, rewritten: Rewritten | None = None) -> str:
-        """SHA-256 of the canonical trace, as hexadecimal digits. Events and messages are `rewritten` first, as JSON."""
+        """SHA-256 of the canonical trace, as hexadecimal digits.
+
+        `rewritten` is applied to events and messages before, as JSON.
+        """
         events = [self._fingerprinted(event, rewritten) for event in self.events]
         if rewritten is not None:
             events = [rewritten(plain(_whole(event))) for event in events]

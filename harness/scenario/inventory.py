@@ -16,6 +16,7 @@ from harness.scenario.verdict import could_not_be_judged
 from harness.settings import RecordMode, Settings
 from harness.source.document import shown_path
 from harness.world.cassette.folder import CassetteFolder, cassette_names
+from harness.world.cassette.interactions import Take
 
 
 @dataclass
@@ -23,7 +24,7 @@ class Listed:
     """A cassette, or the lack of one that a scenario names.
 
     age_days   None when the recording does not say its day
-    calls      recorded HTTP requests and MCP messages, over all takes
+    calls      recorded HTTP requests, MCP messages and replies of people, over all takes
     unused     how many of those the scenarios did not use
     changed    files of the agent that are not what they were when it was recorded
     scenarios  the ids of those that name it; none: it is an orphan
@@ -69,24 +70,30 @@ def inventory(scenarios: Iterable[Scenario], settings: Settings, *, orphans: boo
 
 
 def _listed(name: str, users: Sequence[Scenario], settings: Settings) -> Listed:
-    folder = CassetteFolder(settings.cassettes, name)
-    found = Listed(name, folder.path)
+    found = Listed(name, settings.cassettes / name)
     found.scenarios = [f"{shown_path(scenario.file)}::{scenario.name}" for scenario in users]
     try:
+        folder = CassetteFolder(settings.cassettes, name)
         takes = [take for number in folder.takes() if (take := folder.load(number)) is not None]
-    except CassetteError as error:
+    except (CassetteError, ValueError) as error:
         found.problem = str(error)
         return found
     if not takes:
         found.problem = "not recorded"
         return found
     found.takes = len(takes)
-    found.calls = sum(len(take.http) + sum(map(len, take.mcp.values())) for take in takes)
+    found.calls = sum(map(_calls, takes))
     days = [take.about.recorded for take in takes if take.about.recorded]
     found.age_days = (date.today() - date.fromisoformat(min(days))).days if days else None
-    left = [_replayed(found, scenario, settings) for scenario in users]
+    left = [_replayed(found, scenario, settings) for scenario in users if scenario.skip is None]
     found.unused = len(set.intersection(*left)) if left else 0
+    repeats = max((scenario.repeat for scenario in users), default=len(takes))
+    found.unused += sum(map(_calls, takes[repeats:]))
     return found
+
+
+def _calls(take: Take) -> int:
+    return len(take.http) + sum(map(len, take.mcp.values())) + len(take.human)
 
 
 def _replayed(found: Listed, scenario: Scenario, settings: Settings) -> set[tuple[int, str, int]]:
@@ -99,8 +106,10 @@ def _replayed(found: Listed, scenario: Scenario, settings: Settings) -> set[tupl
             played = play(scenario, settings, seed=scenario.seed + repeat, outside=outside)
             if could_not_be_judged(played.whole) and not found.problem:
                 found.problem = (played.whole.error or {}).get("message", "it cannot be run")
-            left |= {(repeat, "http", interaction.line) for interaction in outside.unused().http}
-            for name, exchanges in outside.unused().mcp.items():
+            unused = outside.unused()
+            left |= {(repeat, "http", interaction.line) for interaction in unused.http}
+            left |= {(repeat, "human", at) for at in range(len(unused.human))}
+            for name, exchanges in unused.mcp.items():
                 left |= {(repeat, name, exchange.line) for exchange in exchanges}
             if played.graph is not None:
                 now = fingerprints(played.graph.sources, scenario.file.parent)

@@ -30,9 +30,9 @@ from harness.world.cassette.human import Ask
 from harness.world.cassette.interactions import About, Take
 from harness.world.cassette.matching import Matcher
 from harness.world.cassette.scrubbing import Scrubbing
-from harness.world.mcp_replay import without_asked_again
+from harness.world.mcp_replay import message_key
 from harness.world.outside import Outside, Source
-from harness.world.secrets import Secrets, has_placeholder
+from harness.world.secrets import Secrets
 
 WRITING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES, RecordMode.ALL, RecordMode.REWRITE)
 ONLY_MISSING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES)
@@ -58,8 +58,10 @@ def cassette_name(scenario: Scenario, settings: Settings) -> str | None:
     """The cassette of a scenario; None when it has none."""
     if scenario.cassette is not None or not settings.record:
         return scenario.cassette
-    suite = re.sub(r"\.scenario\.ya?ml$", "", scenario.file.name)
-    return f"{_slug(suite)}/{_slug(scenario.name)}"
+    path = Path(os.path.relpath(scenario.file.resolve(), settings.project.resolve())).as_posix()
+    suite = re.sub(r"\.scenario\.ya?ml$", "", path)
+    parts = [part for part in suite.split("/") if part != ".."]
+    return "/".join(_slug(part) for part in [*parts, scenario.name])
 
 
 def _slug(text: str) -> str:
@@ -191,12 +193,14 @@ class Recording:
             return None
 
     def _places(self, recorded: Take | None, *, sends: bool) -> Mapping[str, str]:
-        """Variables that say where providers are: as they were when this was recorded, and the scenario's own."""
+        """Variables that say where providers are, and hold their keys.
+
+        For a replay they are as they were when it was recorded. A cassette never says where keys are sent.
+        """
+        if sends:
+            return self._environment
         then = recorded.about.environment if recorded is not None else {}
-        if not sends:
-            return {**then, **self._scenario.env}
-        known = {name: value for name, value in then.items() if not has_placeholder(value)}
-        return {**known, **self._environment}
+        return {**then, **self._scenario.env}
 
     def keep(self, repeat: int, outside: Outside, outcome: Outcome, graph: Graph | None) -> list[str]:
         """Keep what a repeat that has ended took down; gives warnings.
@@ -215,8 +219,12 @@ class Recording:
             taken = _together(taken, outside.unused()) if outside.added else Take()
         elif self._mode is RecordMode.ALL:
             taken = _together(taken, self._not_asked_again(self._folder.load(repeat + 1) or Take(), taken))
-        if taken:
+        if taken or self._mode is RecordMode.REWRITE:
             self._made[repeat + 1] = replace(taken, about=self._about(graph, outside))
+        if outcome.observed.status == "interrupted" and self._ask is None:
+            return [
+                "it was recorded as it paused: there is no terminal to ask at, and no `human` stub answers"
+            ]
         return []
 
     def spoil(self) -> None:
@@ -242,10 +250,21 @@ class Recording:
     def _not_asked_again(self, old: Take, new: Take) -> Take:
         """What was recorded before, where nothing of now takes its place."""
         asked = {(turn, self._matcher.key(one.request)) for one in new.http for turn in (None, one.turn)}
+        told = {
+            (name, turn, message_key(one.sent, self._matcher))
+            for name, of in new.mcp.items()
+            for one in of
+            for turn in (None, one.turn)
+        }
         replies = [(reply.node, reply.asked, reply.turn) for reply in new.human]
         return Take(
             tuple(one for one in old.http if (one.turn, self._matcher.key(one.request)) not in asked),
-            {name: without_asked_again(of, new.mcp.get(name, ())) for name, of in old.mcp.items()},
+            {
+                name: tuple(
+                    one for one in of if (name, one.turn, message_key(one.sent, self._matcher)) not in told
+                )
+                for name, of in old.mcp.items()
+            },
             tuple(reply for reply in old.human if (reply.node, reply.asked, reply.turn) not in replies),
         )
 
@@ -256,14 +275,16 @@ class Recording:
             recorded=date.today().isoformat(),
             manifests=fingerprints(files, self._scenario.file.parent),
             versions=_versions(),
-            environment={**outside.places, **self._passed(outside)},
+            environment={**outside.places, **self._passed()},
         )
 
-    def _passed(self, outside: Outside) -> dict[str, str]:
+    def _passed(self) -> dict[str, str]:
         """The variables that the manifest was given, without secrets: a replay may have none of them."""
         names = set(self._scenario.env_passthrough).difference(self._scenario.env)
         return {
-            name: outside.without_secrets(os.environ[name]) for name in sorted(names) if name in os.environ
+            name: self._secrets.variable(name, os.environ[name])
+            for name in sorted(names)
+            if name in os.environ
         }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, Final
+from typing import Any
 
 from harness.errors import Nearest, Span, UnscriptedCall
 from harness.graph.effects import Answer, Effect, HTTPCall, MCPCall
@@ -18,11 +18,9 @@ from harness.world.answers import answer_of
 from harness.world.faults import Faults, distorted
 from harness.world.mcp_fake import content_result, structured_result, text_result
 from harness.world.scripted import request_text
+from harness.world.secrets import placeholder, secret_header
 from harness.world.spec import ErrorAnswer, Stub, WorldSpec
 from harness.world.stubs import StubList, describe
-
-SECRET_HEADERS: Final = frozenset({"authorization", "proxy-authorization", "cookie", "api-key", "x-api-key"})
-"""Stubs see their values; nothing that is kept does."""
 
 
 @dataclass(frozen=True)
@@ -182,9 +180,9 @@ def _unscripted(effect: Effect, nearest: Nearest | None) -> UnscriptedCall:
 
 
 def _kept(effect: Effect) -> Effect:
-    """The effect without the values of headers that carry keys."""
+    """The effect without the values of headers that carry keys: stubs see them, nothing that is kept does."""
     headers = effect.args.get("headers")
     if not isinstance(effect, HTTPCall) or not headers:
         return effect
-    shown = {name: "…" if name in SECRET_HEADERS else value for name, value in headers.items()}
+    shown = {name: placeholder(name) if secret_header(name) else value for name, value in headers.items()}
     return replace(effect, args={**effect.args, "headers": shown})

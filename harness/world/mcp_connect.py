@@ -16,8 +16,9 @@ from typing import Any
 
 from harness.errors import HarnessError, WorldError
 from harness.graph.effects import MCPEndpoint
-from harness.world.mcp_sdk import SDKSession, Where, without_secrets
+from harness.world.mcp_sdk import SDKSession, Where
 from harness.world.mcp_tools import MCPFailure
+from harness.world.secrets import bare_url, bare_urls
 
 
 def connect_memory(server: Any) -> AbstractAsyncContextManager[SDKSession]:
@@ -41,7 +42,7 @@ def connect(endpoint: MCPEndpoint) -> AbstractAsyncContextManager[SDKSession]:
 
 def name_of(endpoint: MCPEndpoint) -> str:
     """What people see of where a server is."""
-    return endpoint.command or without_secrets(endpoint.url or "")
+    return endpoint.command or bare_url(endpoint.url or "")
 
 
 def streams_to(endpoint: MCPEndpoint) -> AbstractAsyncContextManager[Any]:
@@ -67,7 +68,7 @@ def streams_to(endpoint: MCPEndpoint) -> AbstractAsyncContextManager[Any]:
 def reason(error: BaseException | None) -> str:
     """Why a connection failed, for people."""
     cause = _leaf(error)
-    return without_secrets(str(cause)) or type(cause).__name__
+    return bare_urls(str(cause)) or type(cause).__name__
 
 
 def _leaf(error: BaseException | None) -> BaseException | None:

@@ -10,6 +10,8 @@ from typing import Any
 from harness.errors import CassetteError, CassetteMismatch, CassetteMissing
 from harness.world.cassette.difference import differences, similarity
 from harness.world.cassette.interactions import Exchange
+from harness.world.cassette.matching import Matcher
+from harness.world.cassette.wildcards import revealed
 from harness.world.mcp_wire import Message, handshake_versions, is_request, is_response
 
 # Versions of the SDK differ in how often they ask for these, and in what they say of themselves when they connect.
@@ -19,27 +21,43 @@ _AGAIN = frozenset({"initialize", "tools/list"})
 class Recorded:
     """What was recorded of a server. Each exchange answers once; a handshake and a listing may be had again."""
 
-    def __init__(self, exchanges: Sequence[Exchange], *, server: str, again: str, file: str = "") -> None:
+    def __init__(
+        self, exchanges: Sequence[Exchange], *, server: str, again: str, file: str, matcher: Matcher
+    ) -> None:
         self._exchanges = tuple(exchanges)
+        self._matcher = matcher
         self._server = server
         self._again = again
         self._file = file
         self._used: set[int] = set()
         self._by_key: defaultdict[str, list[int]] = defaultdict(list)
         for index, exchange in enumerate(self._exchanges):
-            self._by_key[_key(exchange.sent)].append(index)
+            self._by_key[message_key(exchange.sent, matcher)].append(index)
 
     def take(self, message: Message, turn: int) -> Exchange | None:
         """The exchange of this turn that answers, used up with this; None when there is none."""
-        alike = self._by_key.get(_key(message), [])
+        alike = self._by_key.get(message_key(message, self._matcher), [])
         for index in alike:
-            if index not in self._used and self._exchanges[index].turn in (None, turn):
+            if self._is_free(index, turn):
                 self._used.add(index)
                 return self._exchanges[index]
         if alike and message.get("method") in _AGAIN:
             self._used.add(alike[-1])
             return self._exchanges[alike[-1]]
         return None
+
+    def reveal(self, message: Message, turn: int) -> tuple[Exchange, dict[str, str]] | None:
+        """The exchange that answers but for placeholders of secrets, used up with this, and the secrets by name."""
+        for index, exchange in enumerate(self._exchanges):
+            if self._is_free(index, turn) and exchange.sent.get("method") == message.get("method"):
+                found = revealed(_params(exchange.sent), _params(message))
+                if found is not None:
+                    self._used.add(index)
+                    return exchange, found
+        return None
+
+    def _is_free(self, index: int, turn: int) -> bool:
+        return index not in self._used and self._exchanges[index].turn in (None, turn)
 
     def unused(self) -> list[Exchange]:
         """The requests that were recorded and not made."""
@@ -66,11 +84,11 @@ class Recorded:
 
     def _nearest(self, request: Message, turn: int) -> int | None:
         """The recorded request of this method that resembles it most, of the same tool if there is any."""
-        asked = _canonical(_params(request))
+        asked = self._text_of(request)
 
         def likeness(index: int) -> tuple[bool, float, bool, bool]:
             exchange = self._exchanges[index]
-            alike = similarity(_canonical(_params(exchange.sent)), asked)
+            alike = similarity(self._text_of(exchange.sent), asked)
             of_turn = exchange.turn in (None, turn)
             return _tool(exchange.sent) == _tool(request), alike, of_turn, index not in self._used
 
@@ -81,19 +99,29 @@ class Recorded:
     def _why_not(self, index: int) -> str:
         """Why an exchange of an equal request does not answer."""
         if index in self._used:
-            times = len(self._by_key[_key(self._exchanges[index].sent)])
+            times = len(self._by_key[message_key(self._exchanges[index].sent, self._matcher)])
             return f"it was recorded {'once' if times == 1 else f'{times} times'}, and is asked once more"
         return f"it was recorded in turn {self._exchanges[index].turn}"
+
+    def _text_of(self, request: Message) -> str:
+        return _sorted_json(self._matcher.params(_params(request)))
 
     def _known(self, request: Message) -> str:
         methods = dict.fromkeys(str(e.sent["method"]) for e in self._exchanges if is_request(e.sent))
         return f"no {request['method']} was recorded, but {', '.join(methods)}"
 
 
-def without_asked_again(old: Sequence[Exchange], new: Sequence[Exchange]) -> tuple[Exchange, ...]:
-    """The old exchanges in whose place there is no new one."""
-    keys = {_key(exchange.sent) for exchange in new}
-    return tuple(exchange for exchange in old if _key(exchange.sent) not in keys)
+def message_key(message: Message, matcher: Matcher) -> str:
+    """Equal for messages that ask the same, whoever sends them and when."""
+    if is_response(message):
+        return _sorted_json([message.get("result"), message.get("error")])
+    if message["method"] == "initialize":
+        return "initialize"
+    return _sorted_json([message["method"], is_request(message), matcher.params(_params(message))])
+
+
+def _sorted_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
 
 
 def fitted(exchange: Exchange, asked: Message) -> list[Message]:
@@ -123,15 +151,6 @@ def progress_token(request: Message) -> Any:
     return _mapping(_mapping(request, "params"), "_meta").get("progressToken")
 
 
-def _key(message: Message) -> str:
-    """Equal for messages that ask the same, whoever sends them and when."""
-    if is_response(message):
-        return _canonical([message.get("result"), message.get("error")])
-    if message["method"] == "initialize":
-        return "initialize"
-    return _canonical([message["method"], is_request(message), _params(message)])
-
-
 def _params(message: Message) -> dict[str, Any]:
     return {key: value for key, value in _mapping(message, "params").items() if key != "_meta"}
 
@@ -139,20 +158,6 @@ def _params(message: Message) -> dict[str, Any]:
 def _mapping(of: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = of.get(key)
     return value if isinstance(value, Mapping) else {}
-
-
-def _canonical(value: Any) -> str:
-    plain = _with_plain_numbers(value)
-    return json.dumps(plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
-
-
-def _with_plain_numbers(value: Any) -> Any:
-    """The value with 2.0 as 2: to JSON they are the same."""
-    if isinstance(value, Mapping):
-        return {str(key): _with_plain_numbers(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_with_plain_numbers(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _tool(request: Message) -> Any:

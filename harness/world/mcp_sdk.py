@@ -11,7 +11,6 @@ time to go.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -22,12 +21,10 @@ from harness.errors import HarnessError
 from harness.graph.clock import in_real_time, real_wait
 from harness.world.mcp_tools import MCPFailure, MCPResult, MCPTool, tool_from_wire
 from harness.world.mcp_wire import plain, protocol_error_type
+from harness.world.secrets import bare_urls
 
 if TYPE_CHECKING:
     import anyio
-
-# What closes a sentence or a quotation is no part of a URL's query.
-_URL = re.compile(r"(\w[\w+.-]*://)(?:[^\s/?#]*@)?([^\s?#]*)(?:[?#]\S*?(?=[\"')\].,;:>]*(?:\s|$)))?")
 
 
 class SDKSession:
@@ -153,9 +150,4 @@ def _failures() -> Iterator[None]:
     except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
         raise MCPFailure("the MCP connection is closed") from error
     except (RuntimeError, ValueError) as error:  # answers that break their schema, or the protocol's
-        raise MCPFailure(without_secrets(str(error))) from error
-
-
-def without_secrets(text: str) -> str:
-    """The text with its URLs without user, password, query and fragment, any of which may hold a key."""
-    return _URL.sub(r"\1\2", text)
+        raise MCPFailure(bare_urls(str(error))) from error

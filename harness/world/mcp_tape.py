@@ -9,6 +9,7 @@ from typing import Any
 from harness.errors import CassetteError
 from harness.graph.effects import MCPEndpoint
 from harness.world.cassette.interactions import Exchange
+from harness.world.cassette.matching import Matcher
 from harness.world.mcp_connect import connected, name_of, streams_to
 from harness.world.mcp_peer import Peer, Taped
 from harness.world.mcp_replay import Recorded
@@ -28,8 +29,10 @@ class MCPTape:
         server: the server's id, for people.
         again: how to record it again, for people.
         file: where `exchanges` stand, for people.
+        matcher: tells which requests are the same.
         comparable: makes of a message what recorded ones are compared with, without secrets as they are. It is
             given all messages, in the order they come in.
+        learn: is told the name and value of a secret that stands where a recording has its placeholder.
     """
 
     def __init__(
@@ -39,11 +42,16 @@ class MCPTape:
         server: str,
         again: str = "",
         file: str = "",
+        matcher: Matcher | None = None,
         comparable: Callable[[Message], Message] = lambda message: message,
+        learn: Callable[[str, str], None] = lambda name, value: None,
     ) -> None:
         self.turn = 1
         self._comparable = comparable
-        self._recorded = Recorded(exchanges, server=server, again=again, file=file)
+        self._learn = learn
+        self._recorded = Recorded(
+            exchanges, server=server, again=again, file=file, matcher=matcher or Matcher()
+        )
         self._log: list[Exchange | Taped] = []
 
     def replaying(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
@@ -91,7 +99,12 @@ class MCPTape:
 
     def play(self, message: Message) -> Exchange | None:
         """The recorded exchange that answers a message of the client, used up with this."""
-        exchange = self._recorded.take(self._comparable(message), self.turn)
+        asked = self._comparable(message)
+        exchange = self._recorded.take(asked, self.turn)
+        if exchange is None and (revealed := self._recorded.reveal(asked, self.turn)) is not None:
+            exchange, secrets = revealed
+            for name, value in secrets.items():
+                self._learn(name, value)
         if exchange is not None:
             self._log.append(exchange)
         return exchange

@@ -16,6 +16,7 @@ from typing import Any, Final
 from harness.errors import CassetteError, CassetteMissing, ProviderDown
 from harness.graph.effects import Answer, Effect, HTTPCall, HumanCall, LLMCall, MCPEndpoint
 from harness.source.document import shown_path
+from harness.world.cassette.choice import Choice
 from harness.world.cassette.human import Ask, HumanTape
 from harness.world.cassette.interactions import About, Request, Take
 from harness.world.cassette.interception import led_through
@@ -24,10 +25,10 @@ from harness.world.cassette.mismatch import explain
 from harness.world.cassette.scrubbing import Scrubbing
 from harness.world.cassette.tape import HTTPTape, within_effect
 from harness.world.http_client import HTTPClient
-from harness.world.log_records import scrubbed_logs
 from harness.world.mcp_tape import MCPTape
 from harness.world.mcp_tools import MCPSession
 from harness.world.providers import Access, Providers, is_down
+from harness.world.secrets.logs import scrubbed_logs
 
 _CLIENTS: Final = r"(langchain_)?(openai|anthropic)\b"
 
@@ -66,11 +67,12 @@ class Outside:
         self._playable = (source.recorded if source.plays else None) or Take()
         self._http = HTTPTape(
             self._playable.http,
-            lambda request: source.matcher.key(source.scrubbing.request(request)),
+            Choice(self._playable.http, source.matcher, source.scrubbing).find,
             sends=source.sends,
             refuse=self._refusal,
             # At once, so that what is found goes by the name it came with, here as on replay.
             seen=source.scrubbing.interaction,
+            keeps=bool(source.cassette),
         )
         self._human = HumanTape(
             self._playable.human, source.ask if source.sends else None, source.scrubbing.data
@@ -84,6 +86,11 @@ class Outside:
     def is_real(self) -> bool:
         """Whether real things may be asked: the network is open, and time passes."""
         return self._source.sends
+
+    @property
+    def has_anything(self) -> bool:
+        """Whether anything can answer: the real thing, or a recording."""
+        return self.is_real or bool(self._playable)
 
     @property
     def about(self) -> About:
@@ -160,7 +167,9 @@ class Outside:
                 server=endpoint.id,
                 again=f"record it{' again' * bool(recorded)}: {source.again}",
                 file=shown_path(source.folder / "mcp.yaml"),
+                matcher=source.matcher,
                 comparable=source.scrubbing.data,
+                learn=source.scrubbing.learn,
             )
             tape.turn = self._turn
             self._mcp[endpoint.id] = tape

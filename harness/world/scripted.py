@@ -153,6 +153,16 @@ class ScriptedWorld:
             return bool(self._lists[effect.kind])
         return self._entry(effect) is not None
 
+    def is_outside(self, effect: Effect, state: State) -> bool:
+        """Whether no stub would answer this effect, and the real thing, or its recording, could."""
+        if self._outside is None or not self._outside.has_anything or self._is_scripted(effect):
+            return False
+        for stubs in self._stubs_for(effect):
+            if (stub := stubs.take(effect, state)) is not None:
+                stubs.put_back(stub)
+                return False
+        return True
+
     def _stubs_for(self, effect: Effect) -> list[StubList]:
         return [layer for layer in self._layers(effect) if isinstance(layer, StubList)]
 

@@ -1,11 +1,15 @@
 """`harness record`, and `harness run` in the modes that ask the real thing."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 
+from harness.graph import clock
+from harness.scenario.load import load_file
+from harness.scenario.run import run_scenario
+from harness.settings import RecordMode, Settings
 from tests.recording.safety import PARROT, Model, Project, Terminal, parrots
 
 ASKING = """\
@@ -263,9 +267,25 @@ def test_a_person_who_gives_no_answer_ends_it(project: Project, key: str) -> Non
     assert project.cassettes() == {}
 
 
+def test_a_person_may_think_longer_than_a_server_may(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "OUTSIDE_LIMIT_S", 0.05)
+    asking(project)
+
+    def ask(_node: str, _args: object) -> str:
+        Event().wait(0.3)
+        return "blue"
+
+    settings = Settings(cassettes=project.folder / "cassettes", record_mode=RecordMode.REWRITE)
+    [scenario] = load_file(project.folder / "a.scenario.yaml").scenarios
+    [outcome] = run_scenario(scenario, settings, ask=ask)
+    assert (outcome.verdict, outcome.observed.error) == ("passed", None)
+    assert outcome.observed.latency["total"] == 0
+
+
 def test_without_a_terminal_nobody_is_asked(project: Project) -> None:
     asking(project)
     done = project.record()
     assert done.code == 1
     assert "interrupted" in done.out
-    assert sys.stdin is not None

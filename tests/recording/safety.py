@@ -233,7 +233,7 @@ class Terminal:
             stdout=theirs,
             stderr=theirs,
             # Its own terminal, so that Ctrl-C reaches it.
-            preexec_fn=partial(os.login_tty, os.dup(theirs)),
+            preexec_fn=partial(os.login_tty, theirs),
         )
         os.close(theirs)
         self._shown = b""

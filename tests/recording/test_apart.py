@@ -197,6 +197,8 @@ def test_a_pause_that_nobody_answered_is_a_pause_when_it_is_replayed(project: Pr
     with project.serving("llm: [Where?]"):
         recorded = project.record(scenario)
     assert recorded.passed
+    assert [warning for warning in recorded.observed.warnings if "no terminal" in warning]
+    recorded.observed.warnings.clear()
     assert told(project.replay(scenario)) == told(recorded)
 
 

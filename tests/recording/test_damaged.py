@@ -41,9 +41,9 @@ DAMAGES = {
     "a key misspelt": replaced("http.yaml", "interactions:", "interaction:"),
     "a key too many": replaced("http.yaml", "    method: POST", "    method: POST\n    metod: POST"),
     "a key twice": replaced("http.yaml", "    method: POST", "    method: POST\n    method: POST"),
-    "no request": ("http.yaml", "interactions:\n- response: {status: {code: 200, message: OK}, headers: {}, body: {string: ''}}\nversion: 1\n"),
+    "no request": ("http.yaml", "interactions:\n- response: {status: {code: 200}, headers: {}}\nversion: 1\n"),
     "a status in words": replaced("http.yaml", "code: 200", "code: fine"),
-    "a body that is a list": replaced("http.yaml", r"body:\n      string: [^\n]*\n(        [^\n]*\n)*", "body: [1, 2]\n"),
+    "a body that is a list": replaced("http.yaml", r"body:\n      string: .*\n(        .*\n)*", "body: [1, 2]\n"),
     "an object of Python": ("http.yaml", "interactions: !!python/object/apply:os.system ['touch owned']\n"),
     "another format": replaced("meta.yaml", "harness-cassette/1", "harness-cassette/9"),
     "no format": ("meta.yaml", "scenario: x\n"),
@@ -146,12 +146,17 @@ def test_modes_that_keep_what_is_there_do_not_overwrite_what_they_cannot_read(
 HAND_MADE = """\
 interactions:
 - request:
-    body: '{"model": "parrot-1", "stream": false, "messages": [{"role": "system", "content": "Be nice.Repeat what you hear."}, {"role": "user", "content": "one"}]}'
+    body: |
+      {"model": "parrot-1", "stream": false, "messages": [
+        {"role": "system", "content": "Be nice.Repeat what you hear."}, {"role": "user", "content": "one"}]}
     headers: {}
     method: POST
     uri: https://api.openai.com/v1/chat/completions
   response:
-    body: {string: '{"id": "x", "object": "chat.completion", "created": 1, "model": "parrot-1", "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "by hand"}}]}'}
+    body:
+      string: |
+        {"id": "x", "object": "chat.completion", "created": 1, "model": "parrot-1", "choices": [
+          {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "by hand"}}]}
     headers: {content-type: [application/json]}
     status: {code: 200, message: OK}
 version: 1

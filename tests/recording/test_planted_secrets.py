@@ -151,8 +151,16 @@ llms: [{id: m, version: "1.0.0", provider: anthropic, model_name: claude-sonnet-
 prompts: [{id: manner, version: "1.0.0", instructions: "You act for ${CRM_TOKEN}."}]
 tools: [{id: whisper, version: "1.0.0", import_path: planted_tools.whisper}]
 mcp_servers:
-  - {id: vault, version: "1.0.0", transport: stdio, command: PYTHON, args: [vault.py], env: {VAULT_TOKEN: "${VAULT_TOKEN}"}}
-  - {id: desk, version: "1.0.0", url: "${DESK_URL:-http://127.0.0.1:9/mcp/desk}", headers: {X-Desk: "${DESK_TOKEN}"}}
+  - id: vault
+    version: "1.0.0"
+    transport: stdio
+    command: PYTHON
+    args: [vault.py]
+    env: {VAULT_TOKEN: "${VAULT_TOKEN}"}
+  - id: desk
+    version: "1.0.0"
+    url: "${DESK_URL}"
+    headers: {X-Desk: "${DESK_TOKEN}"}
 agents:
   guide:
     state: {fields: [{name: messages, type: list, default: []}]}
@@ -162,7 +170,9 @@ agents:
         - name: say
           type: call_llm
           args:
-            prompt: [{role: system, content: 'prompts["manner"]["instructions"]'}, {role: messages, content: state.messages}]
+            prompt:
+              - {role: system, content: 'prompts["manner"]["instructions"]'}
+              - {role: messages, content: state.messages}
             use_tools_from_registry: true
             state_updates: {messages: '[llm_response]'}
       edges: []
@@ -230,7 +240,8 @@ def burst(state, params):
     import httpx
 
     secret = os.environ.get("RAISED_SECRET", "<secret:RAISED_SECRET>")
-    httpx.get(os.environ.get("API_URL", "http://127.0.0.1:9") + "/parcels", headers={"authorization": "Bearer " + secret})
+    url = os.environ.get("API_URL", "http://127.0.0.1:9") + "/parcels"
+    httpx.get(url, headers={"authorization": "Bearer " + secret})
     raise RuntimeError("cannot log in with " + secret)
 """
 
@@ -261,8 +272,8 @@ def flow(data: list[tuple[str, str, str]], *nodes: dict[str, object]) -> str:
     ]
     data_edges = [
         {
-            "component_type": "DataFlowEdge", "name": f"{one}.{value}", "source_output": value, "destination_input": value,
-            "source_node": ref(one), "destination_node": ref(other),
+            "component_type": "DataFlowEdge", "name": f"{one}.{value}", "source_node": ref(one),
+            "source_output": value, "destination_node": ref(other), "destination_input": value,
         }
         for one, value, other in data
     ]  # fmt: skip
@@ -372,14 +383,27 @@ scenarios:
     tools: {whisper: real}
     input: Open the vault.
     expect: {output: nothing, state: {messages: []}, calls: [{tool: none}], never_calls: [{mcp: "*"}]}
-  - {name: flow fails, manifest: flow.json, cassette: flow-fails, input: {}, expect: {output: {seen: none}, never_calls: [{http: "*"}]}}
+  - name: flow fails
+    manifest: flow.json
+    cassette: flow-fails
+    input: {}
+    expect: {output: {seen: none}, never_calls: [{http: "*"}]}
   - name: unlock fails
     manifest: unlock.json
     cassette: unlock-fails
     input: {password: arg-2Wsx3Edc4Rfv}
     expect: {output: {seen: none}, never_calls: [{http: "*"}, {mcp: "*"}]}
-  - {name: stream fails, manifest: stream.yaml, cassette: stream-fails, input: {who: parrot}, handlers: {join: planted_tools.join}, expect: {state: {told: none}}}
-  - {name: raised fails, manifest: raises.yaml, cassette: raised-fails, input: {}, handlers: {burst: planted_tools.burst}}
+  - name: stream fails
+    manifest: stream.yaml
+    cassette: stream-fails
+    input: {who: parrot}
+    handlers: {join: planted_tools.join}
+    expect: {state: {told: none}}
+  - name: raised fails
+    manifest: raises.yaml
+    cassette: raised-fails
+    input: {}
+    handlers: {burst: planted_tools.burst}
   - {name: refused fails, manifest: says.yaml, cassette: refused-fails, input: refuse me}
   - {name: nobody is asked, manifest: asked.yaml, cassette: nobody}
 """
@@ -440,10 +464,12 @@ def planted(folder: Path) -> Iterator[tuple[Project, World, dict[str, str]]]:
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     typed = VARIABLES["TYPED_PASSWORD"]
-    with planted(tmp_path_factory.mktemp("planted")) as (project, world, env):
-        with Terminal(project, "harness", "record", "planted.scenario.yaml", **env) as terminal:
-            terminal.type_after("answer", typed)
-            told, code = terminal.end()
+    with (
+        planted(tmp_path_factory.mktemp("planted")) as (project, world, env),
+        Terminal(project, "harness", "record", "planted.scenario.yaml", **env) as terminal,
+    ):
+        terminal.type_after("answer", typed)
+        told, code = terminal.end()
     told = told.replace(f"{typed}\r\n", "", 1)  # the terminal shows what is typed, not the harness
     return Recorded(project, world, told, code, project.digests(), project.verdicts())
 
@@ -515,12 +541,9 @@ def test_failures_are_shown_at_length(failed: tuple[Project, Done, Done]) -> Non
     assert "DEBUG" in recorded.out
     assert "7 failed" in recorded.out, recorded.out
     assert "7 failed" in replayed.out, replayed.out
-    assert {path.partition("/")[0] for path in project.cassettes()} == {
-        "guide-fails",
-        "flow-fails",
-        "unlock-fails",
-        "stream-fails",
-    }
+    # What breaks off is not kept; what pauses is.
+    kept = {"guide-fails", "flow-fails", "unlock-fails", "stream-fails", "nobody"}
+    assert {path.partition("/")[0] for path in project.cassettes()} == kept
 
 
 @pytest.mark.parametrize("name", SECRETS)

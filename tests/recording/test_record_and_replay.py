@@ -88,7 +88,7 @@ llm:
         "input: {crop: leek}",
         """
 llm:
-  - when: request.response_format != null && request.params.max_tokens == 60
+  - when: request.response_format != null && request.params.max_completion_tokens == 60
     model: barn-7b
     json: {text: Leek, beds: 3}
 """,

@@ -34,6 +34,22 @@ DATA = st.recursive(
     ),
     max_leaves=20,
 )
+# JSON full of names that mean something.
+WORDS = """
+password pin token api_keys cookies credentials auth signature name value key type properties default logprob
+authorization headers expires_in thinking text const x-api-key access_token
+"""
+NAMES = st.sampled_from(WORDS.split())
+TOLD = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 10**9) | st.floats(0, 9) | st.text(max_size=9)
+    | NAMES | st.sampled_from(["string", "oauth2", "1234", "thinking", "tok-q7Rt0Lm2xP"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(st.tuples(NAMES, inner).map(list), max_size=2)
+        | st.dictionaries(NAMES, inner, max_size=4)
+    ),
+    max_leaves=15,
+)  # fmt: skip
 
 ENCODE = {
     "as it is": lambda before, secret, after: before + secret + after,
@@ -87,6 +103,7 @@ def test_no_encoding_of_a_known_value_survives_in_text(
             "application/json; charset=utf-8",
             "text/event-stream",
             "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=b",
         ]
     ),
     st.binary(max_size=5),
@@ -173,6 +190,13 @@ def test_json_stays_json_with_the_same_numbers_and_shape(
     assert scrubbed == knowing(secret).data(json.loads(text))
 
 
+@given(TOLD)
+def test_the_text_of_json_is_scrubbed_as_the_json_is(data: Any) -> None:
+    scrubbed = Secrets({}).data(data)
+    assert json.loads(Secrets({}).body(json.dumps(data).encode(), "application/json")) == scrubbed
+    assert Secrets({}).data(scrubbed) == scrubbed
+
+
 @given(SECRETS, st.text(), DATA)
 def test_what_holds_no_secret_is_not_touched(secret: str, text: str, data: Any) -> None:
     written = json.dumps({"n": data, "t": text})
@@ -206,6 +230,10 @@ def test_anything_can_be_scrubbed(
         "text/event-stream",
         "application/x-www-form-urlencoded",
         "application/x-ndjson",
+        "multipart/mixed",
     ):
         secrets.body(body, media_type)
         secrets.body(b"data: " + body + b"\n\ndata: {}\n\n", media_type)
+        secrets.body(
+            b"--b\r\nContent-Disposition: form-data; name=pin\r\n\r\n" + body + b"\r\n--b--", media_type
+        )

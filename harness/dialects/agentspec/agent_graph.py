@@ -33,7 +33,6 @@ from harness.graph.reply import to_ai_message
 from harness.graph.together import together
 from harness.graph.tool_messages import answered, bad_arguments, reported, unknown_tool
 from harness.matchers.json_schema import schema_errors
-from harness.source.suggest import did_you_mean
 
 RECURSION_LIMIT = 200
 """Model calls and rounds of tools in one run."""
@@ -127,7 +126,9 @@ class _Running(_AgentLifecycle):
 
     def __init__(self, agent: Agent) -> None:
         self.agent: Agent = agent
-        self.tools = {tool.name: tool for tool in reversed(agent.tools)}  # the first of a name wins
+        self.tools: dict[str, Tool] = {}
+        for tool in agent.tools:
+            self.tools.setdefault(tool.name, tool)
 
     async def converse(self, state: State, ctx: NodeContext) -> Update:
         """The user's answer, if one is awaited; then the model's turn."""
@@ -189,7 +190,7 @@ class _Running(_AgentLifecycle):
     def _asked(self, call: Any, ctx: NodeContext) -> _Asked:
         tool = self.tools.get(call["name"])
         if tool is None:
-            return _Asked(call, unknown_tool(call, did_you_mean(call["name"], list(self.tools))))
+            return _Asked(call, unknown_tool(call, self.tools))
         try:
             args = filled(tool.takes, call["args"], "argument")
             wrong = [
@@ -200,7 +201,7 @@ class _Running(_AgentLifecycle):
         except HarnessError as error:
             wrong = [str(error)]
         if wrong:
-            return _Asked(call, bad_arguments(call, "; ".join(wrong)))
+            return _Asked(call, bad_arguments(call, "\n".join(wrong)))
         return _Asked(call, None, tool, args, tool_calls.is_for_client(tool, ctx))
 
 
@@ -223,7 +224,7 @@ async def _answered(asked: _Asked, ctx: NodeContext) -> ToolMessage:
     try:
         return answered(asked.call, tool_calls.told(await tool_calls.call(asked.tool, asked.args, ctx)))
     except tool_calls.ToolReportedError as error:
-        return reported(asked.call, error)
+        return reported(asked.call, str(error))
 
 
 # ------------------------------------------------------------------ remote agents

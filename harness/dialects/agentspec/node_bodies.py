@@ -41,7 +41,8 @@ async def llm(visit: Visit) -> NodeResult:
     outputs = node.gives
     wanted = None
     if outputs and not is_text(outputs):
-        wanted = {"type": "json_schema", "json_schema": {"name": "outputs", "schema": schema_of(outputs)}}
+        form = {"name": "structured_output", "schema": schema_of(outputs), "strict": False}
+        wanted = {"type": "json_schema", "json_schema": form}
     call = llm_call(node.llm_config, [HumanMessage(content=prompt)], response_format=wanted)
     reply: LLMReply = await visit.ctx.perform(call)
     return NodeResult(from_reply(reply.text, outputs, str(node)))

@@ -37,13 +37,14 @@ def schema_of(properties: Properties) -> dict[str, Any]:
         for title, item in properties.items()
         for name, definition in item.schema.get("$defs", {}).items()
     }
+    required = [title for title, item in properties.items() if not item.has_default]
     return {
         "type": "object",
         "properties": {
             title: _moved({key: value for key, value in item.schema.items() if key != "$defs"}, title)
             for title, item in properties.items()
         },
-        "required": [title for title, item in properties.items() if not item.has_default],
+        **({"required": required} if required else {}),
         **({"$defs": definitions} if definitions else {}),
     }
 

@@ -1,16 +1,22 @@
-"""Remote agents over A2A: one JSON-RPC message to the agent's URL, as an `http` effect. spec: `sub_agents`, url.
+"""Remote agents over A2A: one JSON-RPC message, as an `http` effect. spec: `sub_agents`, url.
 
-Source: Agent2Agent protocol 0.3, `message/send`.
+Stubs answer at the agent's URL. The real one says in its card, which stands below that URL, where it is to be asked,
+and whether it answers with a stream of events.
+
+Source: Agent2Agent protocol 0.3, `message/send`, `message/stream`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from harness.errors import HarnessError
 from harness.graph.context import NodeContext
-from harness.graph.effects import http_call
+from harness.graph.effects import HTTPCall, http_call
+
+_CARD: Final = "/.well-known/agent-card.json"
 
 
 class RemoteAgentError(HarnessError):
@@ -31,16 +37,103 @@ async def ask(agent_id: str, url: str, text: str, ctx: NodeContext) -> str | Non
         "messageId": ctx.new_id("message"),
         "parts": [{"kind": "text", "text": text}],
     }
-    request = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
-    hint = f"or answer for the agent under `agents: {{{agent_id}: …}}`"
-    call = http_call("POST", url, json=request, hint=hint)
+    call = _call(agent_id, url, message)
+    if ctx.is_outside(call):
+        card = await _card(agent_id, url, ctx)
+        capabilities = card.get("capabilities")
+        streams = isinstance(capabilities, Mapping) and capabilities.get("streaming") is True
+        call = _call(agent_id, str(card.get("url") or url), message, streams=streams)
     reply = await ctx.perform(call)
-    if reply.status >= 400 or not isinstance(reply.json, Mapping):
+    answers = _events(reply.text) if reply.json is None else [reply.json]
+    if reply.status >= 400 or not answers or not all(isinstance(one, Mapping) for one in answers):
         raise RemoteAgentError(f"agent '{agent_id}' answers with status {reply.status}: {reply.text[:200]}")
-    if "error" in reply.json:
-        error = reply.json["error"]
-        raise RemoteAgentError(f"agent '{agent_id}': {error.get('message', error)}")
-    return _text(reply.json.get("result"))
+    for one in answers:
+        if "error" in one:
+            error = one["error"]
+            why = error.get("message", error) if isinstance(error, Mapping) else error
+            raise RemoteAgentError(f"agent '{agent_id}': {why}")
+    return _text(_whole([one.get("result") for one in answers]))
+
+
+async def description(agent_id: str, url: str, ctx: NodeContext) -> str:
+    """What a remote agent says of itself, to be told to models; "" where stubs answer for it.
+
+    Raises:
+        RemoteAgentError: it has no card.
+    """
+    if not ctx.is_outside(_card_call(agent_id, url)) or not ctx.is_outside(_call(agent_id, url, {})):
+        return ""
+    return str((await _card(agent_id, url, ctx)).get("description") or "")
+
+
+async def _card(agent_id: str, url: str, ctx: NodeContext) -> Mapping[str, Any]:
+    """The agent's card, which is asked for once in a run."""
+    cards = ctx.run.resources.setdefault("agent cards", {})
+    if url not in cards:
+        reply = await ctx.perform(_card_call(agent_id, url))
+        if reply.status >= 400 or not isinstance(reply.json, Mapping):
+            found = f"status {reply.status}: {reply.text[:200]}"
+            raise RemoteAgentError(f"agent '{agent_id}' has no card at {url}{_CARD}: {found}")
+        cards[url] = reply.json
+    card: Mapping[str, Any] = cards[url]
+    return card
+
+
+def _card_call(agent_id: str, url: str) -> HTTPCall:
+    return http_call("GET", url.rstrip("/") + _CARD, hint=_hint(agent_id))
+
+
+def _call(agent_id: str, url: str, message: Mapping[str, Any], *, streams: bool = False) -> HTTPCall:
+    request = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "message/stream" if streams else "message/send",
+        "params": {"configuration": {"acceptedOutputModes": [], "blocking": True}, "message": message},
+    }
+    headers = {"accept": "text/event-stream"} if streams else None
+    return http_call("POST", url, json=request, headers=headers, hint=_hint(agent_id))
+
+
+def _hint(agent_id: str) -> str:
+    return f"or answer for the agent under `agents: {{{agent_id}: …}}`"
+
+
+def _events(text: str) -> list[Any]:
+    """The data of a stream of events; those that are no JSON are left out."""
+    found = []
+    for event in text.replace("\r\n", "\n").split("\n\n"):
+        data = [line.removeprefix("data:") for line in event.splitlines() if line.startswith("data:")]
+        try:
+            found += [json.loads("\n".join(data))] if data else []
+        except (ValueError, RecursionError):
+            continue
+    return found
+
+
+def _whole(results: list[Any]) -> Any:
+    """What a stream tells: a message, or a task that its updates complete."""
+    first = results[0]
+    if len(results) == 1 or not isinstance(first, Mapping) or first.get("kind") == "message":
+        return first
+    task: dict[str, Any] = {"kind": "task", "status": {}, "artifacts": []}
+    for result in results:
+        match result:
+            case {"kind": "task"}:
+                task.update(result)
+            case {"kind": "status-update", "status": status}:
+                task["status"] = status
+            case {"kind": "artifact-update", "artifact": {} as artifact}:
+                task["artifacts"] = _with_artifact(task.get("artifacts") or [], artifact)
+    return task
+
+
+def _with_artifact(artifacts: list[Any], new: Mapping[str, Any]) -> list[Any]:
+    """An artifact comes whole, or in several updates with its id."""
+    for at, old in enumerate(artifacts):
+        if old.get("artifactId") == new.get("artifactId"):
+            joined = {**old, "parts": [*old.get("parts", ()), *new.get("parts", ())]}
+            return [*artifacts[:at], joined, *artifacts[at + 1 :]]
+    return [*artifacts, new]
 
 
 def _text(result: Any) -> str | None:

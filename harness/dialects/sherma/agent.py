@@ -25,11 +25,16 @@ CallAgent = Callable[[str, NodeContext], Awaitable[str | None]]
 
 @dataclass(frozen=True)
 class SubAgent:
-    """A declared sub-agent. `call` performs the `agent` effect."""
+    """A declared sub-agent. `call` performs the `agent` effect; `url` is where a remote one is.
+
+    `description` is what models are told of it.
+    """
 
     id: str
     version: str
     call: CallAgent
+    url: str | None = None
+    description: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
@@ -121,6 +121,16 @@ async def _before_llm_call(
     return [*front, *to_messages(changed.messages)], [as_tool_of_ours(tool) for tool in changed.tools]
 
 
+_PLACES: Final = ("base_url", "openai_api_base", "anthropic_api_url")
+_KEYS: Final = ("api_key", "openai_api_key", "anthropic_api_key")
+
+
+def _said(params: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    """What a hook says of how to reach the model; keys may be pydantic's secrets."""
+    value = next((params[name] for name in names if params.get(name)), None)
+    return str(value.get_secret_value() if hasattr(value, "get_secret_value") else value) if value else None
+
+
 async def _ask_model(
     visit: Visit, args: doc.CallLLM, messages: list[BaseMessage], tools: list[Tool]
 ) -> AIMessage:
@@ -133,7 +143,9 @@ async def _ask_model(
     call = LLMCall(
         name=model,
         provider=llm.provider,
-        params=params,
+        base_url=_said(params, _PLACES),
+        api_key=_said(params, _KEYS),
+        params={name: value for name, value in params.items() if name not in _KEYS},
         messages=tuple(messages),
         tools=tuple(bound_specs(tools)),
         response_format=args.response_format.model_dump(by_alias=True) if args.response_format else None,

@@ -12,14 +12,17 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
+from harness.dialects.sherma import a2a
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, Session, hook_state
 from harness.dialects.sherma.skill_tools import fetcher, skill_tools
 from harness.dialects.sherma.skills import Skills, remote_skill
+from harness.dialects.sherma.sub_agents import sub_agent_tool
 from harness.dialects.sherma.tools import mcp_tool
 from harness.dialects.sherma.visit import written
 from harness.errors import HarnessError, ManifestError, Problem, WorldError
 from harness.graph.context import NodeContext, RunContext
+from harness.graph.effects import AgentCall
 from harness.graph.messages import to_messages
 from harness.graph.model import Lifecycle, State
 from harness.matchers.json_schema import schema_errors
@@ -56,7 +59,7 @@ class _Boundary:
         self.agent = agent
 
     async def prepare(self, run: RunContext) -> None:
-        """Make the run's hooks, offer them its models, fetch remote skills, list its MCP servers."""
+        """Make the run's hooks, offer them its models, fetch remote skills, list MCP servers, meet remote agents."""
         hooks = hook.Hooks([_executor(found) for found in self.agent.hooks])
         session = Session(self.agent, hooks, self.agent.tools.copy())
         run.resources["session"] = session
@@ -75,6 +78,23 @@ class _Boundary:
                 raise ManifestError(Problem("mcp-server", text, declared.span)) from None
             for tool in listed:
                 session.tools.add(mcp_tool(declared.endpoint, server.version, server.tool_prefix or "", tool))
+        await self._introduce_remote_agents(session, run)
+
+    async def _introduce_remote_agents(self, session: Session, run: RunContext) -> None:
+        """Models are told of remote agents what their cards say. What is scripted has no card."""
+        ctx = NodeContext(run, "__start__", {})
+        for agent in self.agent.sub_agents.values():
+            if agent.url is None or run.world.answers_for(AgentCall(name=agent.id)):
+                continue
+            try:
+                description = await a2a.description(agent.id, agent.url, ctx)
+            except WorldError:
+                raise
+            except Exception as error:
+                run.warn(f"nothing is known of agent '{agent.id}': {error}")
+                continue
+            if description:
+                session.tools.add(sub_agent_tool(replace(agent, description=description)))
 
     async def _fetch_skills(self, session: Session, run: RunContext) -> None:
         """spec: `skills`, url. The run's agent then has these skills like those with local cards."""

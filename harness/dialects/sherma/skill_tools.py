@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from harness.dialects.sherma.skills import CardMCPServer, Fetch, Skill, SkillNotFound, Skills
-from harness.dialects.sherma.tools import Tool, mcp_tool, python_tool
+from harness.dialects.sherma.tools import Origin, Tool, mcp_tool, python_tool
 from harness.dialects.sherma.visit import Visit
 from harness.graph.context import NodeContext
 from harness.graph.effects import MCPEndpoint, http_call
@@ -46,7 +46,13 @@ def skill_tools(skills: Skills) -> list[Tool]:
         raise SkillNotFound(f"nothing to fetch {url} with")
 
     def tool(name: str, function: Any) -> Tool:
-        return python_tool(name, "*", function, native=lambda ctx: _functions(skills, fetcher(ctx))[name])
+        return python_tool(
+            name,
+            "*",
+            function,
+            native=lambda ctx: _functions(skills, fetcher(ctx))[name],
+            origin=Origin.SKILL,
+        )
 
     return [tool(name, function) for name, function in _functions(skills, nowhere).items()]
 

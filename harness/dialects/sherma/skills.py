@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.section import INTERNAL, Section
-from harness.dialects.sherma.tools import Tool, python_tool, version_order
+from harness.dialects.sherma.tools import Origin, Tool, python_tool, version_order
 from harness.errors import HarnessError, ManifestError, Problem
 from harness.source.document import Document, parse, read
 from harness.source.imports import ImportProblem, import_object
@@ -207,7 +207,7 @@ def _tools(card: Card, document: Document, folders: Sequence[Path]) -> tuple[Too
         except ImportProblem as error:
             span = document.span(("local_tools", key, "import_path"))
             raise ManifestError(Problem("import", error.message, span, error.hint)) from None
-        tools.append(python_tool(tool.id, tool.version, found))
+        tools.append(python_tool(tool.id, tool.version, found, origin=Origin.SKILL))
     return tuple(tools)
 
 

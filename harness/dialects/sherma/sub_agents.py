@@ -17,7 +17,7 @@ from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import a2a
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import SubAgent
-from harness.dialects.sherma.tools import Arguments, BadArguments, Tool
+from harness.dialects.sherma.tools import Arguments, BadArguments, Origin, Tool
 from harness.errors import HarnessError
 from harness.graph.context import NodeContext
 from harness.graph.effects import AgentCall, ToolSpec
@@ -62,7 +62,10 @@ def sub_agent(
         answer = await ctx.perform(effect)
         return None if answer is None else str(answer)
 
-    return SubAgent(declared.id, declared.version, call)
+    card = getattr(imported, "agent_card", None)
+    return SubAgent(
+        declared.id, declared.version, call, declared.url, str(getattr(card, "description", None) or "")
+    )
 
 
 def _last_text(state: Any) -> str | None:
@@ -111,7 +114,6 @@ def sub_agent_tool(agent: SubAgent) -> Tool:
     """A sub-agent as a tool: its id is the name, `request` the one argument; no answer is empty text."""
     schema = {
         "type": "object",
-        "title": "AgentToolInput",
         "required": ["request"],
         "properties": {"request": {"type": "string", "description": "Natural language request to the agent"}},
     }
@@ -122,5 +124,5 @@ def sub_agent_tool(agent: SubAgent) -> Tool:
             raise BadArguments("request: must be a text" if "request" in args else "request: Field required")
         return await agent.call(request, ctx) or ""
 
-    spec = ToolSpec(agent.id, f"Ask the agent {agent.id}.", schema)
-    return Tool(agent.id, agent.version, spec, call)
+    spec = ToolSpec(agent.id, agent.description or f"Ask the agent {agent.id}.", schema)
+    return Tool(agent.id, agent.version, spec, call, Origin.SUB_AGENT)

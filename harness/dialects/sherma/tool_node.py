@@ -11,11 +11,17 @@ from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma.section import INTERNAL
 from harness.dialects.sherma.skill_tools import register_tools
 from harness.dialects.sherma.skills import Loaded, SkillNotFound
-from harness.dialects.sherma.tools import BadArguments, Tool, ToolReportedError, as_content, as_tool_of_ours
+from harness.dialects.sherma.tools import (
+    BadArguments,
+    Tool,
+    ToolReportedError,
+    as_content,
+    as_tool_of_ours,
+    distinct,
+)
 from harness.dialects.sherma.visit import Result, Visit
 from harness.graph.together import together
 from harness.graph.tool_messages import answered, bad_arguments, reported, unknown_tool
-from harness.source.suggest import did_you_mean
 
 
 async def tool_node(visit: Visit) -> Result:
@@ -30,7 +36,7 @@ async def tool_node(visit: Visit) -> Result:
     if visit.session.hooks:
         before = await visit.fire("before_tool_call", tool_calls=list(calls), tools=list(tools))
         tools = [as_tool_of_ours(tool) for tool in before.tools]
-    by_name = {tool.name: tool for tool in reversed(tools)}  # the first of a name wins
+    by_name = {tool.name: tool for tool in distinct(tools)}
     result: Result = {"messages": await together(_tool_message(visit, by_name, call) for call in calls)}
     if visit.session.hooks:
         result = (await visit.fire("after_tool_call", result=result)).result
@@ -70,10 +76,10 @@ async def _tool_message(visit: Visit, tools: Mapping[str, Tool], call: Any) -> T
     """One call's answer. What the model got wrong comes back to it as text; what a tool raises does not."""
     tool = tools.get(call["name"])
     if tool is None:
-        return unknown_tool(call, did_you_mean(call["name"], list(tools)))
+        return unknown_tool(call, tools)
     try:
         return answered(call, as_content(await tool.call(call["args"], visit.ctx)))
     except BadArguments as error:
         return bad_arguments(call, error)
     except ToolReportedError as error:
-        return reported(call, error)
+        return reported(call, error.content or f"Error: {error}")

@@ -9,9 +9,10 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from enum import IntEnum
+from typing import Any, Final
 
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.tools import tool as as_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ValidationError
@@ -37,7 +38,23 @@ class BadArguments(Exception):
 
 
 class ToolReportedError(Exception):
-    """A tool that answers with an error of its own (an MCP tool): the model is told, the run goes on."""
+    """A tool that answers with an error of its own (an MCP tool): the model is told, the run goes on.
+
+    `content` is what the tool said, in blocks; empty where it could not be asked.
+    """
+
+    def __init__(self, message: str, content: Sequence[Mapping[str, Any]] = ()) -> None:
+        super().__init__(message)
+        self.content = list(content)
+
+
+class Origin(IntEnum):
+    """Where a tool comes from; models are told of all tools in this order."""
+
+    SKILL = 0
+    MCP_SERVER = 1
+    MANIFEST = 2
+    SUB_AGENT = 3
 
 
 @dataclass(frozen=True)
@@ -52,6 +69,7 @@ class Tool:
     version: str
     spec: ToolSpec
     call: Callable[[Arguments, NodeContext], Awaitable[Any]]
+    origin: Origin = Origin.MANIFEST
 
     @property
     def name(self) -> str:
@@ -83,12 +101,13 @@ class ToolRegistry:
         return twin
 
     def all(self) -> list[Tool]:
-        """Every version of every tool, the latest of each first."""
-        return [
+        """Every version of every tool, by their origin, the latest of each first."""
+        found = [
             versions[version]
             for versions in self._versions.values()
             for version in sorted(versions, key=version_order, reverse=True)
         ]
+        return sorted(found, key=lambda tool: tool.origin)
 
     def get(self, id_: str, version: str = "*") -> Tool:
         """A tool; `*` is its latest version, anything else exact.
@@ -123,7 +142,12 @@ def distinct(tools: Iterable[Tool]) -> list[Tool]:
 
 
 def python_tool(
-    id_: str, version: str, found: Any, *, native: Callable[[NodeContext], Any] | None = None
+    id_: str,
+    version: str,
+    found: Any,
+    *,
+    native: Callable[[NodeContext], Any] | None = None,
+    origin: Origin = Origin.MANIFEST,
 ) -> Tool:
     """A Python tool: a LangChain tool, or a function, which is made into one.
 
@@ -131,9 +155,7 @@ def python_tool(
     """
     tool: BaseTool = found if isinstance(found, BaseTool) else as_tool(found)
     schema: Any = tool.tool_call_schema
-    # As LangChain tells models of tools: without the titles that pydantic gives.
-    told = convert_to_openai_tool(tool)["function"]
-    spec = ToolSpec(tool.name, told.get("description", ""), told.get("parameters", {"type": "object"}))
+    spec = _told(tool)
 
     async def call(args: Arguments, ctx: NodeContext) -> Any:
         async def real() -> Any:
@@ -144,7 +166,13 @@ def python_tool(
             ToolCall(name=id_, alias=tool.name, args=asked, real=real, native=native is not None)
         )
 
-    return Tool(id_, version, spec, call)
+    return Tool(id_, version, spec, call, origin)
+
+
+def _told(tool: BaseTool) -> ToolSpec:
+    """A tool as LangChain tells models of it: without the titles that pydantic gives, references resolved."""
+    told = convert_to_openai_tool(tool)["function"]
+    return ToolSpec(tool.name, told.get("description", ""), told.get("parameters", {"type": "object"}))
 
 
 def _checked(schema: Any, args: Arguments) -> Arguments:
@@ -163,7 +191,10 @@ def _checked(schema: Any, args: Arguments) -> Arguments:
 
 
 def _complaints(error: ValidationError) -> str:
-    return "; ".join(f"{'.'.join(str(at) for at in item['loc'])}: {item['msg']}" for item in error.errors())
+    return "\n".join(f"{'.'.join(str(at) for at in item['loc'])}: {item['msg']}" for item in error.errors())
+
+
+_SILENT: Final = "The tool failed, and did not say why."
 
 
 def mcp_tool(endpoint: MCPEndpoint, server_version: str, prefix: str, listed: ToolSpec) -> Tool:
@@ -177,11 +208,44 @@ def mcp_tool(endpoint: MCPEndpoint, server_version: str, prefix: str, listed: To
             if ctx.must_end(error):
                 raise
             raise ToolReportedError(str(error)) from error
+        content = [_block(part) for part in result.content]
         if result.is_error:
-            raise ToolReportedError("\n".join(str(block.get("text", block)) for block in result.content))
-        return result.content
+            text = "\n".join(str(block.get("text", block)) for block in content)
+            raise ToolReportedError(text or _SILENT, content or [{"type": "text", "text": _SILENT}])
+        return content
 
-    return Tool(name, server_version, ToolSpec(name, listed.description, listed.schema), call)
+    return Tool(name, server_version, _mcp_spec(name, listed), call, Origin.MCP_SERVER)
+
+
+def _block(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    """MCP's content as LangChain's content block, which its clients translate for their models. Audio stays."""
+    mime_type = part.get("resource", part).get("mimeType")
+    typed = {"mime_type": mime_type} if mime_type else {}
+    kind = "image" if str(mime_type).startswith("image/") else "file"
+    match part:
+        case {"type": "text", "text": text} | {"type": "resource", "resource": {"text": text}}:
+            return {"type": "text", "text": text}
+        case {"type": "image", "data": data}:
+            return {"type": "image", "base64": data, **typed}
+        case {"type": "resource", "resource": {"blob": data}}:
+            return {"type": kind, "base64": data, **typed}
+        case {"type": "resource_link", "uri": uri}:
+            return {"type": kind, "url": uri, **typed}
+    return part
+
+
+def _mcp_spec(name: str, listed: ToolSpec) -> ToolSpec:
+    def never() -> None:
+        """LangChain wants a function; nobody calls this one."""
+
+    try:
+        return _told(
+            StructuredTool(
+                name=name, description=listed.description, args_schema=dict(listed.schema), func=never
+            )
+        )
+    except (LookupError, ValueError, RecursionError):  # a reference LangChain cannot follow
+        return ToolSpec(name, listed.description, listed.schema)
 
 
 # Content blocks a tool message may consist of; any other list is data.

@@ -22,6 +22,9 @@ ATTEMPTS: Final = 3
 OUTPUT_KEY: Final = "output_key"
 DEFAULT_OUTPUT_KEY: Final = "output"
 
+_NOT_SENT: Final = frozenset({"api_key", "drop_params", "metadata"})
+"""A key stays out of traces; the others are LiteLLM's own, which has no use here."""
+
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 
 
@@ -125,7 +128,8 @@ async def ask(
         provider=model.provider,
         base_url=_connection(model, "base_url", "api_base"),
         api_key=_connection(model, "api_key"),
-        params={name: value for name, value in model.settings.items() if name != "api_key"},
+        params={name: value for name, value in model.settings.items() if name not in _NOT_SENT},
+        as_written=True,
         messages=(SystemMessage(content=prompts.system), HumanMessage(content=prompts.user)),
         response_format=response_format,
     )

@@ -192,7 +192,7 @@ class References:
             for folder in (base, *base.parents):
                 path = (folder / written).resolve()
                 if self.request.may_read(path) and path.is_file():
-                    return path
+                    return self.request.resolve(str(path), where)
         return self.request.resolve(written, where)
 
     def _fault(

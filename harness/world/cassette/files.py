@@ -36,7 +36,7 @@ def write(take: Take) -> dict[str, bytes]:
         files[HTTP] = {"interactions": [_interaction(one) for one in answered], "version": 1}
     if servers:
         said = {name: [_exchange(one) for one in exchanges] for name, exchanges in servers.items()}
-        files[MCP] = {"servers": said}
+        files[MCP] = {"servers": said, "version": 1}
     files[META] = _meta(take, servers)
     try:
         return {name: dump(content) for name, content in files.items()}

@@ -15,6 +15,7 @@ from harness.graph.clock import real_wait
 from harness.graph.effects import Answer, Effect, HumanCall
 from harness.graph.plain import plain
 from harness.world.cassette.interactions import HumanReply
+from harness.world.cassette.wildcards import revealed
 
 Ask = Callable[[str, Mapping[str, Any]], str]
 """Asks a person what a node wants to know, from its name and the question's `args`; gives what was typed.
@@ -123,7 +124,9 @@ class HumanTape:
             (
                 reply
                 for reply in replies
-                if reply.node == effect.node and reply.turn in (None, self.turn) and reply.asked == asked
+                if reply.node == effect.node
+                and reply.turn in (None, self.turn)
+                and (reply.asked == asked or revealed(reply.asked, asked) is not None)
             ),
             None,
         )

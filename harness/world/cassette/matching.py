@@ -2,7 +2,9 @@
 
 Compared are method, host, path, query and body; a header, the scheme and the port never matter. In a JSON body
 the order of keys, the spelling of numbers and ids that differ from run to run do not matter either: ids become
-ordinals by first appearance, so that which reply belongs to which call still counts.
+ordinals by first appearance, so that which reply belongs to which call still counts. In conversations with models and
+in JSON-RPC these are all ids of calls and messages, and UUIDs; in other bodies, where an id may be what is asked for,
+only those of requests and traces.
 
 How a body is read shows in the body itself, not in a header: JSON, multipart, a form, text, or bytes.
 """
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final
 from urllib.parse import SplitResult, parse_qs, parse_qsl, urlsplit
@@ -26,7 +28,8 @@ class Matcher:
     """Tells equal requests from different ones.
 
     `ignore` names what does not count: `host`, `query.ts`, `body.metadata.user`, `body.messages.*.name` (`*` is any
-    key or item, a number is an item), or all of `method`, `path`, `query` or `body`.
+    key or item, a number is an item), or all of `method`, `path`, `query` or `body`; of the params of MCP requests
+    `mcp.arguments.session`.
 
     Raises:
         ValueError: something in `ignore` is none of these.
@@ -37,6 +40,7 @@ class Matcher:
         self._whole = {path[0] for path in paths if len(path) == 1}
         self._query = {path[1] for path in paths if path[0] == "query" and len(path) == 2}
         self._body = [path[1:] for path in paths if path[0] == "body" and len(path) > 1]
+        self._mcp = [path[1:] for path in paths if path[0] == "mcp"]
 
     def key(self, request: Request) -> str:
         """A short text that is the same for requests that match, and for no others."""
@@ -51,6 +55,17 @@ class Matcher:
         body as a list, a text, or of other bytes their number and hash.
         """
         return self._canonical(request)[0]
+
+    def params(self, params: Mapping[str, Any]) -> Any:
+        """The params of an MCP request as they are compared: JSON, equal for those that match."""
+        try:
+            text = json.dumps(params, default=str)
+            value = json.loads(text, parse_float=_number)
+            for path in self._mcp:
+                _remove(value, path)
+            return _without_ids(value, text.encode())
+        except RecursionError:
+            return repr(params)
 
     def _canonical(self, request: Request) -> tuple[dict[str, Any], str]:
         url = _split(request.url)
@@ -74,7 +89,7 @@ class Matcher:
             for path in self._body:
                 _remove(value, path)
             if kind == "json":
-                return kind, _Ids(_LIKE_UUID_BYTES.search(body) is not None).hidden(value)
+                return kind, _without_ids(value, body)
         except RecursionError:
             return "text", body.decode("utf-8", "replace")
         return kind, value
@@ -82,7 +97,17 @@ class Matcher:
 
 # ---------------------------------------------------------------- what is ignored
 
-_FORMS: Final = ("method", "host", "path", "query", "query.NAME", "body", "body.KEY", "body.LIST.*.KEY")
+_FORMS: Final = (
+    "method",
+    "host",
+    "path",
+    "query",
+    "query.NAME",
+    "body",
+    "body.KEY",
+    "body.LIST.*.KEY",
+    "mcp.KEY",
+)
 
 
 def _ignored(text: str) -> tuple[str, ...]:
@@ -90,8 +115,9 @@ def _ignored(text: str) -> tuple[str, ...]:
     if field == "query" and dot and rest:
         return field, rest  # the name of a parameter may have dots
     path = tuple(text.split("."))
-    if field not in FIELDS or not all(path) or (field != "body" and dot):
-        meant = nearest(field, FIELDS) if field not in FIELDS else None
+    known = (*FIELDS, "mcp")
+    if field not in known or not all(path) or (field not in ("body", "mcp") and dot) or path == ("mcp",):
+        meant = nearest(field, known) if field not in known else None
         hint = f"did you mean '{meant}'?" if meant else f"known: {', '.join(_FORMS)}"
         if field in ("header", "headers"):
             hint = "headers never matter"
@@ -232,10 +258,25 @@ _GENERATED: Final = re.compile(r"(?:call|toolu|chatcmpl|msg|resp|fc|rs|run|lc_ru
 _CONVERSATION: Final = re.compile("function|tool|call|message|reasoning|item", re.IGNORECASE)
 
 
+# What only the bodies of conversations have at the top.
+_OF_CONVERSATIONS: Final = frozenset({"messages", "input", "contents", "prompt", "jsonrpc"})
+_OF_TRACES: Final = frozenset(
+    ["request_id", "client_request_id", "trace_id", "span_id", "requestId", "traceId", "spanId"]
+)
+
+
+def _without_ids(value: Any, body: bytes) -> Any:
+    """JSON without the ids that differ from run to run. Changed in place."""
+    if isinstance(value, dict) and _OF_CONVERSATIONS.intersection(value):
+        return _Ids(_is_id, has_uuids=_LIKE_UUID_BYTES.search(body) is not None).hidden(value)
+    return _Ids(lambda key, item, _: key in _OF_TRACES and isinstance(item, str)).hidden(value)
+
+
 class _Ids:
     """Puts ordinals in the place of ids: `<id 1>` for the first that comes, keys in alphabetical order."""
 
-    def __init__(self, has_uuids: bool) -> None:
+    def __init__(self, is_id: Callable[[str, Any, dict[str, Any]], bool], *, has_uuids: bool = False) -> None:
+        self._is_id = is_id
         self._seen: dict[Any, str] = {}
         self._has_uuids = has_uuids
 
@@ -252,7 +293,7 @@ class _Ids:
         elif isinstance(value, dict):
             for key in sorted(value):
                 item = value[key]
-                if _is_id(key, item, value):
+                if self._is_id(key, item, value):
                     value[key] = self._ordinal(item)
                 else:
                     value[key] = self.hidden(item, depth + 1)

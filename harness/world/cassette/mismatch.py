@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit, urlunsplit
 
 from harness.errors import CassetteMismatch
 from harness.graph.escaping import clip, printable
@@ -13,6 +12,7 @@ from harness.source.document import shown_path
 from harness.world.cassette.difference import differences, distance, similarity
 from harness.world.cassette.interactions import Interaction, Request
 from harness.world.cassette.matching import Matcher
+from harness.world.secrets import bare_url
 
 _SHOWN: Final = 5
 _LIMIT: Final = 100  # differences counted
@@ -60,12 +60,7 @@ def explain(
 
 def _shown(request: Request) -> str:
     """Method and URL, without what may be secret in it."""
-    try:
-        url = urlsplit(request.url)
-        shown = urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))
-    except ValueError:
-        shown = request.url.partition("?")[0]
-    return printable(clip(f"{request.method} {shown}", _URL))
+    return printable(clip(f"{request.method} {bare_url(request.url)}", _URL))
 
 
 # ---------------------------------------------------------------- the same request

@@ -44,9 +44,10 @@ def read(files: Mapping[str, bytes], shown: Callable[[str], str]) -> Take:
     if meta["format"].text("format") != FORMAT:
         meta["format"].refuse(f"a format that is not known here: '{meta['format'].value}', not '{FORMAT}'")
     timed = _timed_http(nodes[META], answered)
-    if HTTP in nodes and "version" not in nodes[HTTP].mapping(HTTP):
-        # The last text of a file that is cut off may look whole; what stands at the end tells.
-        nodes[HTTP].refuse("'version' is missing, which stands at the end: is the file cut off?")
+    for name in (HTTP, MCP):
+        if name in nodes and "version" not in nodes[name].mapping(name):
+            # The last text of a file that is cut off may look whole; what stands at the end tells.
+            nodes[name].refuse("'version' is missing, which stands at the end: is the file cut off?")
     return Take(
         timed,
         _timed_mcp(nodes[META], servers),
@@ -164,7 +165,7 @@ def _decompressed(body: bytes, encoding: str, node: Node) -> bytes:
 
 
 def _mcp(root: Node) -> dict[str, tuple[Exchange, ...]]:
-    servers = root.mapping("mcp.yaml", ["servers"], need=["servers"])["servers"].mapping("servers")
+    servers = root.mapping("mcp.yaml", ["servers", "version"], need=["servers"])["servers"].mapping("servers")
     return {
         name: tuple(_exchange(one) for one in node.items(f"the messages of '{name}'"))
         for name, node in servers.items()

@@ -109,9 +109,8 @@ def _openai_model(address: Address, turn: Turn, client: Any) -> BaseChatModel:
         root_async_client=client,
         cache=False,
         output_version="v0",
-        stream_usage=True,
         use_responses_api=False if address.compatible else None,
-        **turn.fields,
+        **{"stream_usage": True, **turn.fields},
     )
     return model
 

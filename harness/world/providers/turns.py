@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -22,11 +23,19 @@ _FIELDS: Final = {
         | {"output_config", "reasoning_effort"}
     ),
 }
-# Servers that imitate OpenAI's may not know the name that LangChain gives `max_tokens`.
-_COMPATIBLE_FIELDS: Final = _FIELDS["openai"] - {"max_tokens"}
+# Servers that imitate OpenAI's may not know the name that LangChain gives `max_tokens`, but for those of whom the
+# runtimes of Agent Spec expect it.
+_OLD_NAMES: Final = _FIELDS["openai"] - {"max_tokens"}
+_KNOW_NEW_NAMES: Final = frozenset({"openai_compatible", "vllm"})
+
+# OpenAI's models that know `max_tokens` by its new name only.
+_REASONING: Final = re.compile(r"(o\d|gpt-5)")
 
 # What parameters say about the connection and not to the model: the call has it, or the client is told.
-_CONNECTION: Final = frozenset({"base_url", "api_base", "api_key"})
+_CONNECTION: Final = frozenset(
+    {"base_url", "api_base", "openai_api_base", "anthropic_api_url"}
+    | {"api_key", "openai_api_key", "anthropic_api_key"}
+)
 _CLIENT: Final = {
     "timeout": "timeout",
     "request_timeout": "timeout",
@@ -34,6 +43,14 @@ _CLIENT: Final = {
     "num_retries": "max_retries",
 }
 _REQUEST: Final = frozenset({"extra_headers", "extra_query"})
+
+# LangChain's own names, which hooks may use.
+_SYNONYMS: Final = {
+    "default_headers": "extra_headers",
+    "default_query": "extra_query",
+    "streaming": "stream",
+    "stop_sequences": "stop",
+}
 
 
 @dataclass(frozen=True)
@@ -55,17 +72,21 @@ class Turn:
 
 def turn(call: LLMCall, address: Address) -> Turn:
     """The call, for the protocol of the address."""
-    params = {name: value for name, value in call.params.items() if name not in _CONNECTION}
+    anthropic = address.protocol == "anthropic"
+    params = _parameters(call)
     stream = bool(params.pop("stream", False))
     written = params.pop("response_format", None)
-    names = _COMPATIBLE_FIELDS if address.compatible else _FIELDS[address.protocol]
+    if anthropic and "user" in params:
+        params.setdefault("metadata", {"user_id": params.pop("user")})
+    names = _translated(call, address)
     fields = {name: params.pop(name) for name in names & params.keys()}
+    if call.as_written and not anthropic:
+        fields["stream_usage"] = False
     options = {option: params.pop(name) for name, option in _CLIENT.items() if name in params}
     request = {name: params.pop(name) for name in _REQUEST & params.keys()}
     body = {**params.pop("extra_body", {}), **params}
     if body:
         request["extra_body"] = body
-    anthropic = address.protocol == "anthropic"
     if call.tools:
         request["tools"] = [(_anthropic_tool if anthropic else _openai_tool)(tool) for tool in call.tools]
     if isinstance(fields.get("stop"), str):
@@ -78,6 +99,26 @@ def turn(call: LLMCall, address: Address) -> Turn:
         stream,
         _response_format(call.response_format or written, anthropic),
     )
+
+
+def _parameters(call: LLMCall) -> dict[str, Any]:
+    """Those that are sent, and those that say how, under one name each."""
+    more = call.params.get("model_kwargs")
+    params = {**call.params, **(more if isinstance(more, Mapping) else {})}
+    for name in {"model_kwargs", *_CONNECTION} & params.keys():
+        del params[name]
+    for name in _SYNONYMS.keys() & params.keys():
+        params.setdefault(_SYNONYMS[name], params.pop(name))
+    return params
+
+
+def _translated(call: LLMCall, address: Address) -> frozenset[str]:
+    """The parameters that LangChain is to translate."""
+    if call.as_written and address.protocol == "openai":
+        return frozenset({"max_tokens"} if _REASONING.match(address.model) else ())
+    if address.compatible and address.provider not in _KNOW_NEW_NAMES:
+        return _OLD_NAMES
+    return _FIELDS[address.protocol]
 
 
 def _openai_tool(tool: ToolSpec) -> dict[str, Any]:
@@ -97,7 +138,7 @@ def _response_format(given: Mapping[str, Any] | None, anthropic: bool) -> Mappin
     if not given:
         return None
     if "type" not in given:
-        return {"type": "json_schema", "json_schema": {key: value for key, value in given.items() if value}}
+        return {"type": "json_schema", "json_schema": dict(given)}
     return None if anthropic and given["type"] != "json_schema" else given
 
 

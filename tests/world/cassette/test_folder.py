@@ -332,7 +332,8 @@ version: 1
 def test_mcp_yaml_and_meta_yaml(tmp_path):
     written = saved(tmp_path, TAKE)
     assert yaml.safe_load(written["mcp.yaml"]) == {
-        "servers": {"weather": [{"sent": EXCHANGE.sent, "received": list(EXCHANGE.received)}]}
+        "servers": {"weather": [{"sent": EXCHANGE.sent, "received": list(EXCHANGE.received)}]},
+        "version": 1,
     }
     assert yaml.safe_load(written["meta.yaml"]) == {
         "format": "harness-cassette/1",
@@ -627,7 +628,7 @@ def test_what_is_no_cassette_is_refused_with_its_place(tmp_path, name, text, why
 def test_files_that_do_not_fit_together_are_refused(tmp_path):
     saved(tmp_path, TAKE)
     folder = tmp_path / "a"
-    write(folder, mcp="servers: {weather: []}")
+    write(folder, mcp="servers: {weather: []}\nversion: 1")
     with pytest.raises(
         CassetteBroken, match=r"'mcp\.weather' tells of 1 of what mcp\.yaml holds, which is 0"
     ):

@@ -16,6 +16,11 @@ def post(body=b"", url=CHAT, method="POST", headers=None):
     return Request(method, url, headers or {}, data)
 
 
+def said(content):
+    """A request of a conversation with a model."""
+    return post({"messages": content})
+
+
 def same(one, other, ignore=()):
     matcher = Matcher(ignore)
     return matcher.key(one) == matcher.key(other)
@@ -172,22 +177,30 @@ def test_the_ids_of_tool_calls_do_not_matter_but_which_reply_belongs_to_which_do
     "key", ["tool_call_id", "call_id", "tool_use_id", "request_id", "trace_id", "message_id", "messageId"]
 )
 def test_what_stands_under_the_key_of_an_id_does_not_matter(key):
-    assert same(post({key: "one", "x": [{key: "two"}]}), post({"x": [{key: "b"}], key: "a"}))
-    assert not same(post({key: "one"}), post({key: None}))
+    assert same(said({key: "one", "x": [{key: "two"}]}), said({"x": [{key: "b"}], key: "a"}))
+    assert not same(said({key: "one"}), said({key: None}))
 
 
 def test_the_numbering_of_ids_does_not_depend_on_the_order_of_keys():
     one = {"a": {"call_id": "x"}, "b": {"call_id": "y"}, "c": {"call_id": "x"}}
     other = {"c": {"call_id": "1"}, "b": {"call_id": "2"}, "a": {"call_id": "1"}}
-    assert same(post(one), post(other))
+    assert same(said(one), said(other))
 
 
 def test_a_uuid_inside_a_text_does_not_matter_but_where_it_comes_again_does():
     first, second = UUIDS
     text = "run {} of {}"
-    assert same(post({"x": text.format(first, first)}), post({"x": text.format(second, second.upper())}))
-    assert not same(post({"x": text.format(first, first)}), post({"x": text.format(first, second)}))
-    assert not same(post({"x": f"run {first}"}), post({"x": f"walk {first}"}))
+    assert same(said(text.format(first, first)), said(text.format(second, second.upper())))
+    assert not same(said(text.format(first, first)), said(text.format(first, second)))
+    assert not same(said(f"run {first}"), said(f"walk {first}"))
+
+
+def test_outside_of_conversations_an_id_is_what_is_asked_for():
+    first, second = UUIDS
+    assert not same(post({"customer": first}), post({"customer": second}))
+    assert not same(post({"id": "u1", "role": "admin"}), post({"id": "u2", "role": "admin"}))
+    assert not same(post({"message_id": "a"}), post({"message_id": "b"}))
+    assert same(post({"customer": first, "request_id": "a"}), post({"customer": first, "request_id": "b"}))
 
 
 def test_an_id_of_json_rpc_does_not_matter():
@@ -213,7 +226,7 @@ def test_what_is_asked_for_by_its_id_does_matter(one, other):
     ],
 )
 def test_the_id_of_a_piece_of_conversation_does_not_matter(one, other):
-    assert same(post([one]), post([other]))
+    assert same(said([one]), said([other]))
 
 
 def test_a_schema_with_a_property_called_id_is_data():

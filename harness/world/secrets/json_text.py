@@ -18,13 +18,21 @@ _INDEXES = ("index", "output_index", "content_index", "summary_index")
 
 @dataclass
 class Holder:
-    """An object or array. `members` has the strings and numbers of an object, as text, and None for others."""
+    """An object or array. `members` has the strings and numbers of an object, as text, and None for others.
+
+    Of an array it has the first alone. `at` is where it stands in its parent, `now` where reading is.
+    """
 
     kind: str
     parent: Holder | None
     at: str | int
     now: str | int
-    members: dict[str, str | None] = field(default_factory=dict)
+    members: dict[str | int, str | None] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many items an array has that has any."""
+        return self.now + 1 if isinstance(self.now, int) else 0
 
     def place(self) -> tuple[object, ...]:
         """What tells the object apart from others in the events of a stream.
@@ -64,7 +72,7 @@ class Literal:
         """Another string as this one is written: with escapes or without, closed or not."""
         ascii_only = self.raw.isascii() or any("\ud800" <= char <= "\udfff" for char in value)
         text = json.dumps(value, ensure_ascii=ascii_only)
-        return text if self.kind == "number" or _closed(self.raw) else text[:-1]
+        return text if self.kind == "number" or closed(self.raw) else text[:-1]
 
 
 def literals(text: str) -> Iterator[Literal]:
@@ -98,23 +106,24 @@ def _literal(text: str, token: re.Match[str], holder: Holder | None) -> Literal 
             kind, holder.now = "name", value if value is not None else ""
     elif _NUMBER.fullmatch(raw):
         kind, value = "number", raw
-    if kind != "name" and holder and isinstance(name, str):
+    if kind != "name" and holder and (isinstance(name, str) or name == 0):
         holder.members[name] = value
     if value is None:
         return None
     return Literal(kind, token.start(), token.end(), raw, value, holder, name)
 
 
-def _closed(raw: str) -> bool:
+def closed(raw: str) -> bool:
+    """Does a string of JSON end, with a quote that is not escaped?"""
     return len(raw) > 1 and raw[-1] == '"' and (len(raw) - len(raw[:-1].rstrip("\\"))) % 2 == 1
 
 
 def decoded(raw: str) -> str | None:
     """What a string of JSON says; None when it is no such string. The closing quote may be missing."""
-    if _closed(raw) and "\\" not in raw:
+    if closed(raw) and "\\" not in raw:
         return raw[1:-1]
     try:
-        value = json.loads(raw if _closed(raw) else raw + '"', strict=False)
+        value = json.loads(raw if closed(raw) else raw + '"', strict=False)
     except ValueError:
         return None
     return value if isinstance(value, str) else None

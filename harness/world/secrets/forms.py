@@ -6,7 +6,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 Edit = tuple[int, int, str]
 """What to put in place of text[start:end]."""
@@ -39,16 +39,17 @@ def utf8(text: str) -> bytes:
         return text.encode("utf-8", "surrogatepass")
 
 
-def forms(value: str) -> Iterator[Form]:
+@lru_cache(maxsize=1024)
+def forms(value: str) -> tuple[Form, ...]:
     """All forms of a value."""
-    yield Form(_probe(value), _escaped(value))
     raw = utf8(value)
+    found = [Form(_probe(value), _escaped(value))]
     for before in range(3):
-        yield from _base64(raw, before)
+        found += _base64(raw, before)
     if len(raw) >= 4:
         digits = raw.hex()
-        for probe in sorted({digits, digits.upper()}):
-            yield Form(probe, f"(?i:{digits})")
+        found += [Form(probe, f"(?i:{digits})") for probe in sorted({digits, digits.upper()})]
+    return tuple(found)
 
 
 def _probe(text: str) -> str:

@@ -1,0 +1,1 @@
+"""The HTTP clients that are met, a module for each family: how its requests are taken and its answers given."""

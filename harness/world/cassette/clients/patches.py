@@ -1,0 +1,51 @@
+"""What the families have in common: putting functions in the place of others, and reading what clients pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def patched(owner: Any, **functions: Any) -> Iterator[None]:
+    """Put these functions in the place of those that `owner`, a class or a module, has itself."""
+    before = {name: vars(owner)[name] for name in functions}
+    for name, function in functions.items():
+        setattr(owner, name, function)
+    try:
+        yield
+    finally:
+        for name, function in before.items():
+            setattr(owner, name, function)
+
+
+def is_stream(headers: Mapping[str, str]) -> bool:
+    """Whether the body comes event by event, maybe for ever."""
+    return str(headers.get("content-type") or "").startswith("text/event-stream")
+
+
+def headers_of(headers: Any) -> dict[str, str]:
+    """Headers by name in lower case; of what comes several times, the first."""
+    return {_text(name).lower(): _text(_first(value)) for name, value in dict(headers).items()}
+
+
+def body_of(body: Any) -> bytes:
+    """A body as clients take it: bytes, text, a file, parts, or nothing. A file or an iterator is used up."""
+    if hasattr(body, "read"):
+        body = body.read()
+    if body is None:
+        return b""
+    if isinstance(body, str):
+        return body.encode()
+    if isinstance(body, (bytes, bytearray, memoryview)):
+        return bytes(body)
+    return b"".join(map(body_of, body))
+
+
+def _first(value: Any) -> Any:
+    return value if isinstance(value, (str, bytes)) else next(iter(value), "")
+
+
+def _text(value: Any) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,187 @@
+"""`pytest --record-mode`, alone and beside pytest-recording, which has the same options."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.recording.safety import Model, Project, Terminal, parrots
+
+ALONE = ("-p", "no:recording")
+BESIDE: tuple[str, ...] = ()
+QUIET = ("-p", "no:cacheprovider", "-q")
+
+ASKING = """\
+manifest_version: 1
+agents:
+  asking:
+    state: {fields: [{name: messages, type: list, default: []}]}
+    graph:
+      entry_point: ask
+      nodes: [{name: ask, type: interrupt, args: {value: '"Which colour?"'}}]
+      edges: []
+"""
+
+# A test of pytest-recording's own, in the same session: its cassette is vcrpy's.
+VCR_TEST = """\
+import os
+import urllib.request
+
+import pytest
+
+
+@pytest.mark.vcr
+def test_it():
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    request = urllib.request.Request(url, b'{"messages": [{"content": "vcr"}]}')
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    assert b"vcr" in opener.open(request).read()
+"""
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model()
+
+
+@pytest.fixture
+def project(tmp_path: Path, model: Model) -> Iterator[Project]:
+    with parrots(tmp_path, model) as project:
+        project.parrot("one", "two")
+        yield project
+
+
+both = pytest.mark.parametrize("options", [ALONE, BESIDE], ids=["alone", "beside pytest-recording"])
+
+
+@both
+def test_it_records_once_and_replays_from_then_on(
+    project: Project, model: Model, options: tuple[str, ...]
+) -> None:
+    missing = project.run("pytest", ".", *QUIET, *options)
+    assert missing.code == 1
+    assert "cassette 'one' is not recorded" in missing.out
+    recorded = project.run("pytest", ".", "--record-mode=once", *QUIET, *options)
+    assert recorded.code == 0, recorded.all
+    digests = project.digests()
+    replayed = project.run("pytest", ".", *QUIET, *options, OPENAI_API_KEY=None, OPENAI_BASE_URL=None)
+    assert replayed.code == 0, replayed.all
+    assert model.heard == ["one", "two"]
+    assert project.digests() == digests
+
+
+@both
+def test_disable_recording_asks_and_leaves_cassettes_alone(
+    project: Project, model: Model, options: tuple[str, ...]
+) -> None:
+    for _ in range(2):
+        done = project.run("pytest", ".", "--disable-recording", *QUIET, *options)
+        assert done.code == 0, done.all
+    assert model.heard == ["one", "two"] * 2
+    assert project.cassettes() == {}
+
+
+@both
+def test_a_mode_that_is_not_known(project: Project, options: tuple[str, ...]) -> None:
+    done = project.run("pytest", ".", "--record-mode=twice", *QUIET, *options)
+    assert done.code == 4
+    assert "new_episodes" in done.err
+
+
+@both
+def test_the_help_tells_of_it(project: Project, options: tuple[str, ...]) -> None:
+    done = project.run("pytest", "--help", *options)
+    assert done.code == 0
+    assert done.out.count("--record-mode=") == 1
+    assert done.out.count("--disable-recording") == 1
+
+
+def test_a_test_of_pytest_recording_and_a_scenario_share_a_session(project: Project, model: Model) -> None:
+    project.write("test_vcr.py", VCR_TEST)
+    recorded = project.run("pytest", ".", "--record-mode=once", *QUIET)
+    assert recorded.code == 0, recorded.all
+    assert sorted(model.heard) == ["one", "two", "vcr"]
+    assert "test_vcr/test_it.yaml" in project.cassettes()
+    replayed = project.run("pytest", ".", *QUIET)
+    assert replayed.code == 0, replayed.all
+    assert len(model.heard) == 3
+
+
+def test_the_cassettes_of_others_are_no_orphans(project: Project) -> None:
+    project.write("test_vcr.py", VCR_TEST)
+    assert project.run("pytest", ".", "--record-mode=once", *QUIET).code == 0
+    listed = project.harness("cassettes", "--prune")
+    assert listed.code == 0, listed.all
+    assert "test_vcr/test_it.yaml" in project.cassettes()
+
+
+def test_x_stops_recording_at_the_first_failure(project: Project, model: Model) -> None:
+    project.parrot("one", "two", expect="{output: other}")
+    done = project.run("pytest", ".", "-x", "--record-mode=rewrite", *QUIET)
+    assert done.code == 1
+    assert model.heard == ["one"]
+    assert {path.partition("/")[0] for path in project.cassettes()} == {"one"}
+
+
+def test_what_k_leaves_out_is_no_second_scenario_of_a_cassette(project: Project, model: Model) -> None:
+    text = (project.folder / "p.scenario.yaml").read_text()
+    project.write("p.scenario.yaml", text.replace("cassette: two", "cassette: one"))
+    assert project.run("pytest", ".", "--record-mode=once", *QUIET).code == 4
+    done = project.run("pytest", ".", "--record-mode=once", "-k", "two", *QUIET)
+    assert done.code == 0, done.all
+    assert model.heard == ["two"]
+
+
+def test_the_folder_may_be_chosen(project: Project) -> None:
+    assert project.run("pytest", ".", "--record-mode=once", "--harness-cassettes=tapes", *QUIET).code == 0
+    assert (project.folder / "tapes/one/http.yaml").is_file()
+    assert project.cassettes() == {}
+    project.write("pytest.ini", "[pytest]\nharness_cassettes = tapes\n")
+    assert project.run("pytest", ".", *QUIET).code == 0
+
+
+def test_a_damaged_cassette_fails_its_scenario_alone(project: Project) -> None:
+    assert project.record().code == 0
+    project.write("cassettes/one/http.yaml", "interactions:\n- 5\n")
+    done = project.run("pytest", ".", *QUIET)
+    assert done.code == 1
+    assert "1 failed, 1 passed" in done.out
+    assert "cassettes/one/http.yaml:2:3" in done.out
+    assert "Traceback" not in done.all
+
+
+# ---------------------------------------------------------------- people
+
+
+@pytest.fixture
+def asking(project: Project) -> Project:
+    (project.folder / "p.scenario.yaml").unlink()
+    project.write("asking.yaml", ASKING)
+    scenario = "{name: colour, cassette: colour, expect: {state: {messages: [{content: blue}]}}}"
+    project.write("a.scenario.yaml", f"harness: 1\nmanifest: asking.yaml\nscenarios: [{scenario}]\n")
+    return project
+
+
+@pytest.mark.parametrize("capture", ["fd", "sys", "no"])
+def test_a_person_at_the_terminal_is_asked_past_the_capture(asking: Project, capture: str) -> None:
+    args = ("--record-mode=rewrite", f"--capture={capture}", *QUIET)
+    with Terminal(asking, "pytest", ".", *args) as terminal:
+        terminal.type_after("Which colour?", "blue")
+        told, code = terminal.end()
+    assert code == 0, told
+    assert asking.run("pytest", ".", *QUIET).code == 0
+
+
+def test_a_replay_asks_nobody(asking: Project) -> None:
+    with Terminal(asking, "pytest", ".", *QUIET) as terminal:
+        told, code = terminal.end()
+    assert code == 1, told
+    assert "Which colour?" not in told.partition("FAILURES")[0]
+
+
+def test_ctrl_c_at_a_question_ends_the_session(asking: Project) -> None:
+    with Terminal(asking, "pytest", ".", "--record-mode=rewrite", *QUIET) as terminal:
+        terminal.type_after("Which colour?", "\x03", end="")
+        told, code = terminal.end()
+    assert code == 2, told
+    assert asking.cassettes() == {}
