@@ -30,7 +30,7 @@ from harness.world.cassette.human import Ask
 from harness.world.cassette.interactions import About, Take
 from harness.world.cassette.matching import Matcher
 from harness.world.cassette.scrubbing import Scrubbing
-from harness.world.mcp_replay import message_key
+from harness.world.mcp.replay import message_key
 from harness.world.outside import Outside, Source
 from harness.world.secrets import Secrets
 

@@ -16,7 +16,7 @@ from harness.graph.escaping import clip, printable
 from harness.serve.worlds import anywhere
 from harness.world.answers import answer_of
 from harness.world.faults import Faults, distorted
-from harness.world.mcp_fake import content_result, structured_result, text_result
+from harness.world.mcp.fake import content_result, structured_result, text_result
 from harness.world.scripted import request_text
 from harness.world.secrets import placeholder, secret_header
 from harness.world.spec import ErrorAnswer, Stub, WorldSpec

@@ -11,8 +11,8 @@ from harness.graph.effects import MCPCall, MCPEndpoint
 from harness.serve.desk import Asker, Desk
 from harness.source.suggest import did_you_mean
 from harness.world.failures import to_exception
-from harness.world.mcp_fake import error_result
-from harness.world.mcp_tools import MCPFailure, MCPResult, MCPTool
+from harness.world.mcp.fake import error_result
+from harness.world.mcp.tools import MCPFailure, MCPResult, MCPTool
 
 
 def scripted(desk: Desk) -> list[str]:
@@ -26,7 +26,7 @@ def tool_server(desk: Desk, name: str) -> Any:
     Raises:
         WorldError: a tool's schema is not a valid JSON Schema.
     """
-    from harness.world.mcp_build import build_server
+    from harness.world.mcp.build import build_server
 
     server = desk.world.mcp[name]
     endpoint = MCPEndpoint(id=name, transport="streamable_http")

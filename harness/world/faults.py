@@ -9,7 +9,7 @@ from dataclasses import replace
 from harness.graph.effects import Answer, Effect, HTTPReply, LLMReply
 from harness.matchers.glob import last_part_matches, name_matches
 from harness.world.failures import to_exception
-from harness.world.mcp_tools import MCPResult
+from harness.world.mcp.tools import MCPResult
 from harness.world.spec import Fault
 
 

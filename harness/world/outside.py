@@ -25,8 +25,8 @@ from harness.world.cassette.mismatch import explain
 from harness.world.cassette.scrubbing import Scrubbing
 from harness.world.cassette.tape import HTTPTape, within_effect
 from harness.world.http_client import HTTPClient
-from harness.world.mcp_tape import MCPTape
-from harness.world.mcp_tools import MCPSession
+from harness.world.mcp.tape import MCPTape
+from harness.world.mcp.tools import MCPSession
 from harness.world.providers import Access, Providers, is_down
 from harness.world.secrets.logs import scrubbed_logs
 

@@ -19,7 +19,7 @@ from harness.source.suggest import did_you_mean
 from harness.world.answers import answer_of
 from harness.world.cassette.tape import within_effect
 from harness.world.faults import Faults, distorted, refusal
-from harness.world.mcp_servers import MCPServers
+from harness.world.mcp.servers import MCPServers
 from harness.world.spec import Entry, Stub, WorldSpec
 from harness.world.stubs import StubList
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from harness.errors import ExpressionError, UnscriptedCall, WorldError
 from harness.graph.clock import VirtualTimeLoop
-from harness.world.mcp_fake import content_result, error_result, fake_session, structured_result, text_result
-from harness.world.mcp_tools import MCPFailure, MCPResult, MCPSession, MCPTool
+from harness.world.mcp.fake import content_result, error_result, fake_session, structured_result, text_result
+from harness.world.mcp.tools import MCPFailure, MCPResult, MCPSession, MCPTool
 
 T = TypeVar("T")
 

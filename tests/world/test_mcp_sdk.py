@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from harness.graph.effects import MCPEndpoint
-from harness.world.mcp_build import build_server
-from harness.world.mcp_connect import connect, connect_memory
-from harness.world.mcp_sdk import SDKSession
-from harness.world.mcp_tools import INVALID_PARAMS, MCPFailure, MCPResult, MCPSession, MCPTool
+from harness.world.mcp.build import build_server
+from harness.world.mcp.connect import connect, connect_memory
+from harness.world.mcp.session import SDKSession
+from harness.world.mcp.tools import INVALID_PARAMS, MCPFailure, MCPResult, MCPSession, MCPTool
 
 ROOT = Path(__file__).parents[2]
 TOOLS = [
@@ -346,7 +346,7 @@ def test_all_pages_of_tools_are_listed():
 
 def test_importing_the_adapter_does_not_import_the_sdk():
     heavy = ["mcp", "anyio", "jsonschema", "pydantic"]
-    imports = "import sys, harness.world.mcp_fake, harness.world.mcp_tape"
+    imports = "import sys, harness.world.mcp.fake, harness.world.mcp.tape"
     code = f"{imports}; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60

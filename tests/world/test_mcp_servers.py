@@ -14,7 +14,7 @@ import pytest
 from harness.errors import UnscriptedCall, WorldError
 from harness.graph.clock import VirtualTimeLoop
 from harness.graph.effects import MCPCall, MCPEndpoint
-from harness.world.mcp_tools import MCPFailure
+from harness.world.mcp.tools import MCPFailure
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import ErrorAnswer, MCPServer, MCPToolSpec, Stub, WorldSpec
 

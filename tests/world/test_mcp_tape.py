@@ -17,11 +17,11 @@ from harness.errors import CassetteBroken, CassetteMismatch, CassetteMissing, Un
 from harness.graph.clock import PacedTimeLoop, VirtualTimeLoop
 from harness.graph.effects import MCPCall, MCPEndpoint
 from harness.world.cassette.interactions import Exchange
-from harness.world.mcp_line import mcp_traffic
-from harness.world.mcp_replay import fitted
-from harness.world.mcp_servers import MCPServers
-from harness.world.mcp_tape import MCPTape
-from harness.world.mcp_tools import MCPFailure, MCPSession
+from harness.world.mcp.line import mcp_traffic
+from harness.world.mcp.replay import fitted
+from harness.world.mcp.servers import MCPServers
+from harness.world.mcp.tape import MCPTape
+from harness.world.mcp.tools import MCPFailure, MCPSession
 from harness.world.network import closed_network
 from harness.world.spec import MCPServer, MCPToolSpec, Stub
 

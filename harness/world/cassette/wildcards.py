@@ -1,7 +1,7 @@
 """What stands now where a recording has placeholders of secrets.
 
-A secret may be known while recording and not on replay: it was found to be one later in the run, or its variable is not
-set here. Its placeholder then matches whatever has its place, and that is known to be secret from there on.
+A secret may be known while recording and not on replay: it was found to be one later in the run, or its variable is
+not set here. Its placeholder then matches whatever has its place, and that is known to be secret from there on.
 """
 
 from __future__ import annotations
@@ -46,7 +46,5 @@ def _text_alike(recorded: str, asked: str, found: dict[str, str]) -> bool:
     match = re.fullmatch(pattern, asked)
     if match is None:
         return False
-    for name, value in zip(names, match.groups(), strict=True):
-        if found.setdefault(name, value) != value:
-            return False
-    return True
+    pairs = zip(names, match.groups(), strict=True)
+    return all(found.setdefault(name, value) == value for name, value in pairs)

@@ -15,7 +15,7 @@ from harness.world.cassette.clients.patches import patched
 from harness.world.cassette.clients.vcrpy_clients import as_vcr, request_of_vcr, response_of_vcr
 from harness.world.cassette.interactions import Interaction, Request
 from harness.world.cassette.tape import HTTPTape, Place, Sent
-from harness.world.mcp_line import mcp_traffic
+from harness.world.mcp.line import mcp_traffic
 
 
 @contextmanager

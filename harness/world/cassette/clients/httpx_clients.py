@@ -13,7 +13,7 @@ from harness.world.cassette.clients.patches import is_stream, patched
 from harness.world.cassette.headers import kept_response_headers
 from harness.world.cassette.interactions import Request, Response
 from harness.world.cassette.tape import HTTPTape, Sent
-from harness.world.mcp_line import mcp_traffic
+from harness.world.mcp.line import mcp_traffic
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from harness.world.cassette.clients.patches import body_of, headers_of, is_strea
 from harness.world.cassette.headers import kept_response_headers
 from harness.world.cassette.interactions import Request, Response
 from harness.world.cassette.tape import HTTPTape, Sent
-from harness.world.mcp_line import mcp_traffic
+from harness.world.mcp.line import mcp_traffic
 
 sending: ContextVar[bool] = ContextVar("sending", default=False)
 """Whether this thread is sending a request that the tape knows of, so that what is below lets it pass."""

@@ -16,7 +16,7 @@ from harness.world.cassette.clients.stdlib_clients import as_http_client, sendin
 from harness.world.cassette.headers import kept_response_headers
 from harness.world.cassette.interactions import Request, Response
 from harness.world.cassette.tape import HTTPTape, Sent
-from harness.world.mcp_line import mcp_traffic
+from harness.world.mcp.line import mcp_traffic
 
 _PORTS: Final = {"http": 80, "https": 443}
 

@@ -12,10 +12,10 @@ from itertools import count
 from typing import Any
 
 from harness.errors import HarnessError, WorldError
-from harness.world.mcp_build import build_server, check_content
-from harness.world.mcp_connect import connect_memory
-from harness.world.mcp_sdk import SDKSession
-from harness.world.mcp_tools import MCPResult, MCPSession, MCPTool, request_meta
+from harness.world.mcp.build import build_server, check_content
+from harness.world.mcp.connect import connect_memory
+from harness.world.mcp.session import SDKSession
+from harness.world.mcp.tools import MCPResult, MCPSession, MCPTool, request_meta
 
 Answer = Callable[[str, dict[str, Any]], Awaitable[MCPResult]]
 

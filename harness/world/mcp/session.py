@@ -1,7 +1,7 @@
 """Client sessions of the MCP Python SDK.
 
-Works with `mcp` 1.30 and 2.x alike, as do `mcp_connect`, which makes the connections, `mcp_build`, which makes
-servers, and `mcp_wire`, which has what the versions call by different names. Everything that crosses these modules
+Works with `mcp` 1.30 and 2.x alike, as do `connect`, which makes the connections, `build`, which makes
+servers, and `wire`, which has what the versions call by different names. Everything that crosses these modules
 is plain data in the wire spelling of the protocol, so no other module sees a version of the SDK.
 
 The loop may be in virtual time. A server outside it holds the clock while it is asked, and is given real
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import HarnessError
 from harness.graph.clock import in_real_time, real_wait
-from harness.world.mcp_tools import MCPFailure, MCPResult, MCPTool, tool_from_wire
-from harness.world.mcp_wire import plain, protocol_error_type
+from harness.world.mcp.tools import MCPFailure, MCPResult, MCPTool, tool_from_wire
+from harness.world.mcp.wire import plain, protocol_error_type
 from harness.world.secrets import bare_urls
 
 if TYPE_CHECKING:

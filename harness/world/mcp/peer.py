@@ -16,9 +16,9 @@ from typing import Any, Protocol
 from harness.errors import CassetteBroken, CassetteError, HarnessError
 from harness.graph.clock import RealWork
 from harness.world.cassette.interactions import Exchange
-from harness.world.mcp_line import Line
-from harness.world.mcp_replay import fitted, progress_token
-from harness.world.mcp_wire import Message, error_response, is_request, is_response, opened, wrapped
+from harness.world.mcp.line import Line
+from harness.world.mcp.replay import fitted, progress_token
+from harness.world.mcp.wire import Message, error_response, is_request, is_response, opened, wrapped
 
 # Stands in `received` where the connection broke.
 _BROKEN: Message = {"jsonrpc": "2.0", "method": "harness/connection-closed"}
@@ -228,7 +228,7 @@ class Peer:
     # ------------------------------------------------------------------ to the client
 
     def _refuse(self, request: Message, error: HarnessError) -> None:
-        """Answer with an error of ours. The session raises the very object: see `mcp_sdk`."""
+        """Answer with an error of ours. The session raises the very object: see `session`."""
         self._deliver(error_response(request, str(error), error))
 
     def _deliver(self, message: Message) -> None:

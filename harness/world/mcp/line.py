@@ -10,9 +10,9 @@ from contextvars import ContextVar
 from typing import Any
 
 from harness.graph.clock import real_timers
-from harness.world.mcp_connect import reason
-from harness.world.mcp_tools import MCPFailure
-from harness.world.mcp_wire import Message, is_request, is_response, opened
+from harness.world.mcp.connect import reason
+from harness.world.mcp.tools import MCPFailure
+from harness.world.mcp.wire import Message, is_request, is_response, opened
 
 mcp_traffic: ContextVar[bool] = ContextVar("mcp_traffic", default=False)
 """Whether the HTTP of this task is MCP's own: it is recorded message by message, not request by request."""

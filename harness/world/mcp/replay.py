@@ -12,7 +12,7 @@ from harness.world.cassette.difference import differences, similarity
 from harness.world.cassette.interactions import Exchange
 from harness.world.cassette.matching import Matcher
 from harness.world.cassette.wildcards import revealed
-from harness.world.mcp_wire import Message, handshake_versions, is_request, is_response
+from harness.world.mcp.wire import Message, handshake_versions, is_request, is_response
 
 # Versions of the SDK differ in how often they ask for these, and in what they say of themselves when they connect.
 _AGAIN = frozenset({"initialize", "tools/list"})

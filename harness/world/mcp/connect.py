@@ -16,8 +16,8 @@ from typing import Any
 
 from harness.errors import HarnessError, WorldError
 from harness.graph.effects import MCPEndpoint
-from harness.world.mcp_sdk import SDKSession, Where
-from harness.world.mcp_tools import MCPFailure
+from harness.world.mcp.session import SDKSession, Where
+from harness.world.mcp.tools import MCPFailure
 from harness.world.secrets import bare_url, bare_urls
 
 

@@ -10,12 +10,12 @@ from harness.errors import CassetteError
 from harness.graph.effects import MCPEndpoint
 from harness.world.cassette.interactions import Exchange
 from harness.world.cassette.matching import Matcher
-from harness.world.mcp_connect import connected, name_of, streams_to
-from harness.world.mcp_peer import Peer, Taped
-from harness.world.mcp_replay import Recorded
-from harness.world.mcp_sdk import Where
-from harness.world.mcp_tools import MCPSession
-from harness.world.mcp_wire import Message
+from harness.world.mcp.connect import connected, name_of, streams_to
+from harness.world.mcp.peer import Peer, Taped
+from harness.world.mcp.replay import Recorded
+from harness.world.mcp.session import Where
+from harness.world.mcp.tools import MCPSession
+from harness.world.mcp.wire import Message
 
 
 class MCPTape:

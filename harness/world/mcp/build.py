@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from harness.world.mcp_tools import INTERNAL_ERROR, MCPFailure, MCPResult, MCPTool, ToolDesk
-from harness.world.mcp_wire import plain, protocol_error
+from harness.world.mcp.tools import INTERNAL_ERROR, MCPFailure, MCPResult, MCPTool, ToolDesk
+from harness.world.mcp.wire import plain, protocol_error
 
 _BLOCKS = {
     "text": "TextContent",

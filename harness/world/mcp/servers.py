@@ -15,9 +15,9 @@ from harness.graph.effects import Answer, MCPCall, MCPEndpoint, ToolSpec
 from harness.graph.model import State
 from harness.source.suggest import did_you_mean
 from harness.world.failures import to_exception
-from harness.world.mcp_connect import connect
-from harness.world.mcp_fake import content_result, error_result, fake_session, structured_result, text_result
-from harness.world.mcp_tools import MCPFailure, MCPResult, MCPSession, MCPTool
+from harness.world.mcp.connect import connect
+from harness.world.mcp.fake import content_result, error_result, fake_session, structured_result, text_result
+from harness.world.mcp.tools import MCPFailure, MCPResult, MCPSession, MCPTool
 from harness.world.spec import MCPServer, Stub
 from harness.world.stubs import StubList
 
