@@ -14,12 +14,12 @@ from harness.world.secrets.bodies import Bodies
 from harness.world.secrets.forms import utf8
 from harness.world.secrets.known import Known
 from harness.world.secrets.names import secret_header
-from harness.world.secrets.placeholders import has_placeholder, placeholder
+from harness.world.secrets.placeholders import placeholder
 from harness.world.secrets.urls import WHOLE_URL, bare_url, bare_urls
 from harness.world.secrets.values import Values
 from harness.world.secrets.variables import add_variables, is_named, secret_by_name
 
-__all__ = ["Secrets", "bare_url", "bare_urls", "has_placeholder", "placeholder", "secret_header"]
+__all__ = ["Secrets", "bare_url", "bare_urls", "placeholder", "secret_header"]
 
 JSON = Any
 T = TypeVar("T")
