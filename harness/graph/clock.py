@@ -32,6 +32,10 @@ DEADLOCK_AFTER_S = 5.0
 # Real seconds of silence allowed to what really takes its time (a subprocess, a thread, a live server).
 OUTSIDE_LIMIT_S = 60.0
 
+# While somebody may take as long as they like, the loop looks up now and then: Ctrl-C that another thread received
+# would not wake it.
+PATIENCE_S = 0.2
+
 # Virtual time is kept to the nanosecond, so that 0.1 + 0.2 is 0.3 and sums compare equal.
 PRECISION = 9
 
@@ -84,9 +88,9 @@ class _JumpingSelector(selectors.BaseSelector):
         return []
 
     def _select_outside(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
-        limit = None if self.patient else OUTSIDE_LIMIT_S
+        limit = PATIENCE_S if self.patient else OUTSIDE_LIMIT_S
         events = self._real.select(0 if timeout == 0 else limit)
-        if not events and timeout != 0:
+        if not events and timeout != 0 and not self.patient:
             raise Deadlock(
                 f"something outside the simulation has been silent for {OUTSIDE_LIMIT_S:g} real seconds"
             )
