@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -220,6 +221,12 @@ def parrots(folder: Path, model: Callable[[Asked], Said] | None = None) -> Itera
         yield Project(folder, {"OPENAI_API_KEY": "sk-parrot-4711", "OPENAI_BASE_URL": f"{url}/v1"})
 
 
+def _at_terminal(theirs: int) -> None:
+    """Have a terminal of our own, so that Ctrl-C reaches us, also where whoever runs the tests ignores it."""
+    os.login_tty(theirs)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Terminal:
     """A command at a terminal of its own, at which somebody sits and types."""
 
@@ -232,8 +239,7 @@ class Terminal:
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            # Its own terminal, so that Ctrl-C reaches it.
-            preexec_fn=partial(os.login_tty, theirs),
+            preexec_fn=partial(_at_terminal, theirs),
         )
         os.close(theirs)
         self._shown = b""
