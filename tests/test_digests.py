@@ -1,0 +1,47 @@
+"""The digest of every run in `scenarios/` and `tests/dialects/*/cases`, byte for byte.
+
+`digests.txt` has a line a run: the digest (64 `-` for a run without a trace), then its id. A digest changes only when
+what a run does, or what its trace says, is meant to change. `python -m tests.test_digests` writes the file anew.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).parents[1]
+FILE = Path(__file__).with_name("digests.txt")
+SUITES = ("scenarios", "tests/dialects")
+
+
+def digests() -> dict[str, str]:
+    """The digest of each run, by `suite::scenario #repeat`."""
+    with TemporaryDirectory() as folder:
+        lines = Path(folder) / "lines.jsonl"
+        command = [sys.executable, "-m", "harness.cli.main", "run", *SUITES, "-q"]
+        subprocess.run(
+            [*command, "--json", str(lines), "--report", f"{folder}/report"],
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+        )
+        found = map(json.loads, lines.read_text(encoding="utf-8").splitlines())
+        return {f"{line['id']} #{line['repeat']}": line["digest"] or "-" * 64 for line in found}
+
+
+def written() -> dict[str, str]:
+    """What the file says."""
+    pairs = (line.split("  ", 1) for line in FILE.read_text(encoding="utf-8").splitlines())
+    return {name: digest for digest, name in pairs}
+
+
+def test_no_run_of_the_suites_has_another_digest() -> None:
+    assert digests() == written()
+
+
+if __name__ == "__main__":
+    lines = [f"{digest}  {name}\n" for name, digest in digests().items()]
+    FILE.write_text("".join(lines), encoding="utf-8")
