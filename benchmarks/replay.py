@@ -10,14 +10,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.measure import Figure, medians, seconds
-from harness.graph.clock import VirtualTimeLoop
 from harness.graph.effects import LLMCall
-from harness.world.cassette.folder import CassetteFolder
-from harness.world.cassette.interactions import Interaction, Request, Response, Take
-from harness.world.cassette.scrubbing import Scrubbing
-from harness.world.outside import Outside, Source
+from harness.recording.folder import CassetteFolder
+from harness.recording.interactions import Interaction, Request, Response, Take
+from harness.recording.scrubbing import Scrubbing
+from harness.secrets import Secrets
+from harness.time.clock import VirtualTimeLoop
+from harness.world.backend import Outside, Source
 from harness.world.scripted import ScriptedWorld
-from harness.world.secrets import Secrets
 from harness.world.spec import WorldSpec
 
 TARGET = 1.3

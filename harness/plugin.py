@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 if TYPE_CHECKING:
+    from harness.recording.human import Ask
     from harness.report.results import ResultsWriter
     from harness.scenario.model import Scenario
     from harness.scenario.outcome import Outcome
     from harness.settings import RecordMode, Settings
-    from harness.world.cassette.human import Ask
 
 # As in harness.scenario.load, which every pytest run would pay for.
 SUFFIXES: Final = (".scenario.yaml", ".scenario.yml")
@@ -152,8 +152,8 @@ class ScenarioCollector(pytest.File):
         Raises:
             CollectError: the file has faults; all of them are told, each with its line.
         """
+        from harness.draw.escaping import printable
         from harness.errors import SourceError
-        from harness.graph.escaping import printable
         from harness.scenario.load import load_file
         from harness.source.excerpt import render
 

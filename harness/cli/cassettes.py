@@ -34,9 +34,9 @@ def command(paths: tuple[str, ...], prune: bool, as_json: bool) -> int:
     these scenarios name are listed; a cassette that no scenario of the project names is orphaned.
     """
     from harness.cli.selection import select
+    from harness.recording.folder import CassetteFolder
     from harness.scenario.inventory import inventory
     from harness.settings import load_settings
-    from harness.world.cassette.folder import CassetteFolder
 
     if prune and paths:
         raise click.UsageError("--prune looks at the whole project: give no PATH with it")

@@ -58,7 +58,7 @@ def command(
     from harness.cli.run import run_selection
     from harness.cli.selection import select
     from harness.errors import FormatError, Problem
-    from harness.report.figures import plural
+    from harness.report.formatting import plural
     from harness.scenario.recording import cassette_name
     from harness.settings import load_settings
 

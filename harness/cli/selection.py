@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import FormatError, Problem
-from harness.report.figures import plural
+from harness.report.formatting import plural
 from harness.scenario.load import SUFFIXES, discover, load_file
 from harness.scenario.model import Scenario
 from harness.source.document import shown_path

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.draw.escaping import printable
 from harness.errors import ExtraMissing, FormatError, Problem
-from harness.graph.escaping import printable
-from harness.report.figures import plural
+from harness.report.formatting import plural
 
 if TYPE_CHECKING:
     from harness.serve import Serving
-    from harness.serve.desk import Desk
+    from harness.serve.responder import Desk
 
 
 @click.command("serve")

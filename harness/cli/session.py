@@ -13,6 +13,7 @@ from harness.cli import exit_code
 from harness.cli.interruption import Interruption, between_scenarios
 from harness.cli.selection import Selection
 from harness.errors import FormatError
+from harness.recording.human import Ask
 from harness.report.console import RunReporter
 from harness.report.encoding import encode
 from harness.report.results import ResultsWriter
@@ -20,7 +21,6 @@ from harness.scenario.outcome import Observed, Outcome
 from harness.scenario.run import run_scenario
 from harness.settings import Settings
 from harness.source.document import shown_path
-from harness.world.cassette.human import Ask
 
 
 @dataclass

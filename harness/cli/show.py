@@ -12,8 +12,8 @@ from harness.cli.manifests import agents_of, environment, reading_options, wante
 from harness.cli.output import deliver
 from harness.cli.validation import Circumstances
 from harness.dialects.load import load_graph
+from harness.draw import diagram
 from harness.errors import FormatError, Problem
-from harness.graph import diagram
 from harness.graph.model import Graph
 from harness.graph.observe import implied_ends
 from harness.scenario.load import SUFFIXES

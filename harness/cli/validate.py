@@ -14,7 +14,7 @@ from harness.cli.manifests import environment, reading_options
 from harness.cli.problems import as_json, tell
 from harness.cli.validation import Circumstances, Files, collect, problems
 from harness.errors import Problem
-from harness.report.figures import plural
+from harness.report.formatting import plural
 from harness.settings import load_settings
 from harness.source.document import shown_path
 

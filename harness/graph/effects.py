@@ -341,7 +341,7 @@ class World(Protocol):
         """
         ...
 
-    def is_outside(self, effect: Effect, state: State) -> bool:
+    def uses_backend(self, effect: Effect, state: State) -> bool:
         """Whether no stub would answer this effect, and the real thing, or its recording, could; uses nothing up."""
         ...
 

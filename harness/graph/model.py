@@ -1,7 +1,7 @@
 """The graph: what every dialect compiles to. Plain data that knows its own shape.
 
 A node is a pure async function of state plus effects (`harness.graph.effects`); edges, their conditions and
-fallbacks are data, so that validation, diagrams and coverage need no dialect. `harness.graph.build`
+fallbacks are data, so that validation, diagrams and coverage need no dialect. `harness.engine.superstep`
 translates a Graph to LangGraph.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from harness.errors import Problem, Span
 
 if TYPE_CHECKING:
-    from harness.graph.context import NodeContext, RunContext
+    from harness.engine.context import NodeContext, RunContext
 
 START: Final = "__start__"
 END: Final = "__end__"
@@ -28,13 +28,13 @@ Reducer = Callable[[Any, Any], Any]
 class Update:
     """What a node leaves: values for channels, and, when it failed over, the node to go on with instead.
 
-    `aside` is what only the router after this node sees, beside the state; it is not kept. With an open state
-    there is nothing beside it, and `aside` is not looked at.
+    `routing_values` is what only the router after this node sees, beside the state; it is not kept. With an open
+    state there is nothing beside it, and `routing_values` is not looked at.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     goto: str | None = None
-    aside: Mapping[str, Any] = field(default_factory=dict)
+    routing_values: Mapping[str, Any] = field(default_factory=dict)
 
 
 NodeFunction = Callable[[State, "NodeContext"], Awaitable[Update]]

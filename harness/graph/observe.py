@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from harness.graph.clock import PRECISION
 from harness.graph.model import END, START, Edge, Graph
-from harness.graph.plain import plain
+from harness.graph.to_json import to_json
 from harness.graph.trace import Event
+from harness.time.clock import PRECISION
 
 ENDS_OF_VISITS = ("node_end", "node_pause", "node_error")
 
@@ -66,7 +66,7 @@ def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
                     "kind": event["kind"],
                     "name": event["name"],
                     "node": event["node"],
-                    "args": plain(event["request"].get("args", {})),
+                    "args": to_json(event["request"].get("args", {})),
                     "ok": answer["ok"],
                     "latency": answer["latency"],
                 }

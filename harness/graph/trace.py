@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.graph.effects import Effect, LLMReply
-from harness.graph.plain import plain, told
+from harness.graph.to_json import error_text, to_json
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -51,7 +51,7 @@ class Trace:
         self._calls += 1
         request = effect.recorded()
         if "args" in request:
-            request["args"] = plain(request["args"])
+            request["args"] = to_json(request["args"])
         if "messages" in request:
             request["messages"] = tuple(request["messages"])
         self.record(
@@ -70,11 +70,11 @@ class Trace:
     ) -> None:
         """Record the answer to an effect."""
         if error is not None:
-            failure = {"type": type(error).__name__, "message": told(error)}
+            failure = {"type": type(error).__name__, "message": error_text(error)}
             self.record("answer", at, call=call, ok=False, latency=latency_s, error=failure)
             return
         said = value.as_mapping() if hasattr(value, "as_mapping") else value
-        data: dict[str, Any] = {"value": plain(said)}
+        data: dict[str, Any] = {"value": to_json(said)}
         if isinstance(value, LLMReply):
             data["usage"] = dict(value.usage)
         # An MCP tool reports its own failure in its answer.
@@ -83,7 +83,7 @@ class Trace:
 
     def rendered(self) -> Iterator[Event]:
         """The events as pure JSON data."""
-        return (plain(event) for event in self.events)
+        return (to_json(event) for event in self.events)
 
     def digest(self, rewritten: Rewritten | None = None) -> str:
         """SHA-256 of the canonical trace, as hexadecimal digits.
@@ -92,7 +92,7 @@ class Trace:
         """
         events = [self._fingerprinted(event, rewritten) for event in self.events]
         if rewritten is not None:
-            events = [rewritten(plain(_whole(event))) for event in events]
+            events = [rewritten(to_json(_whole(event))) for event in events]
         return hashlib.sha256(_canonical(events).encode("utf-8", "surrogatepass")).hexdigest()
 
     def _fingerprinted(self, event: Event, rewritten: Rewritten | None) -> Event:
@@ -108,7 +108,7 @@ class Trace:
         for message in messages:
             found = known.get(id(message))
             if found is None:
-                data = plain(message) if rewritten is None else rewritten(plain(message))
+                data = to_json(message) if rewritten is None else rewritten(to_json(message))
                 text = _canonical(data).encode("utf-8", "surrogatepass")
                 found = known[id(message)] = (message, hashlib.sha256(text).hexdigest())
             hashes.append(found[1])
@@ -122,4 +122,6 @@ def _whole(event: Event) -> Event:
     return {**event, "value": {**event["value"], "chunks": "".join(event["value"]["chunks"])}}
 
 
-_canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=plain).encode
+_canonical = json.JSONEncoder(
+    sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=to_json
+).encode

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from harness.graph.escaping import printable
+from harness.draw.escaping import printable
 from harness.report.failure import failed_checks, failure_text, title
-from harness.report.figures import cost, percent, plural, seconds
+from harness.report.formatting import cost, percent, plural, seconds
 from harness.report.shorten import short_name, short_words
 
 if TYPE_CHECKING:

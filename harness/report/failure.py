@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from harness.draw.escaping import clip, printable
 from harness.errors import Span
-from harness.graph.escaping import clip, printable
-from harness.report.figures import plural, seconds
+from harness.report.formatting import plural, seconds
 from harness.report.shorten import short_name, short_words
 from harness.scenario.outcome import CheckResult, Outcome
 

@@ -11,12 +11,12 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, field_validator, model_validator
 
+from harness.recording.names import flaw_in
 from harness.scenario.document_expect import Expect
-from harness.scenario.document_words import LEFT_OUT, EnvValue, Name, Positive, Share, Strict, by_shape
 from harness.scenario.document_world import World
+from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, Positive, Share, Strict, by_shape
 from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
-from harness.world.cassette.names import flaw_in
 
 FORMAT_VERSION: Final = 1
 DIALECTS: Final = ("sherma", "loki", "leafmesh", "yagra", "agentspec")

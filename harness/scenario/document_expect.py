@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, model_validator
 
-from harness.scenario.document_words import (
+from harness.scenario.field_types import (
     LEFT_OUT,
     Cel,
     Count,

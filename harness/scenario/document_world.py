@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
-from harness.scenario.document_words import (
+from harness.scenario.field_types import (
     LEFT_OUT,
     Cel,
     Count,

@@ -9,14 +9,14 @@ from datetime import date
 from pathlib import Path
 
 from harness.errors import CassetteError
+from harness.recording.folder import CassetteFolder, cassette_names
+from harness.recording.interactions import Take
 from harness.scenario.model import Scenario
 from harness.scenario.recording import cassette_name, fingerprints, recording
 from harness.scenario.run import play
 from harness.scenario.verdict import could_not_be_judged
 from harness.settings import RecordMode, Settings
 from harness.source.document import shown_path
-from harness.world.cassette.folder import CassetteFolder, cassette_names
-from harness.world.cassette.interactions import Take
 
 
 @dataclass

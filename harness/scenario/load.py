@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from harness.errors import FormatError, Problem, Span
 from harness.scenario import document as written
-from harness.scenario.document_words import env_text
+from harness.scenario.field_types import env_text
 from harness.scenario.load_world import world
 from harness.scenario.model import MISSING, Expectations, Scenario, ScenarioFile, Turn
 from harness.source.document import Document, DocumentPath, read, shown_path, similar_path

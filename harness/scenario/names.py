@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from harness.draw.escaping import clip
 from harness.errors import Problem, Span
-from harness.graph.escaping import clip
 from harness.graph.model import END, START, Graph
 from harness.scenario.model import Expectations, Scenario
 from harness.source.suggest import did_you_mean

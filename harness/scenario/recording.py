@@ -21,18 +21,18 @@ from typing import Final
 
 from harness.errors import CassetteBroken, CassetteError, FormatError, Problem
 from harness.graph.model import Graph
+from harness.recording.folder import CassetteFolder
+from harness.recording.human import Ask
+from harness.recording.interactions import About, Take
+from harness.recording.matching import Matcher
+from harness.recording.mcp.replay import message_key
+from harness.recording.scrubbing import Scrubbing
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome
+from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
 from harness.source.document import shown_path
-from harness.world.cassette.folder import CassetteFolder
-from harness.world.cassette.human import Ask
-from harness.world.cassette.interactions import About, Take
-from harness.world.cassette.matching import Matcher
-from harness.world.cassette.scrubbing import Scrubbing
-from harness.world.mcp.replay import message_key
-from harness.world.outside import Outside, Source
-from harness.world.secrets import Secrets
+from harness.world.backend import Outside, Source
 
 WRITING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES, RecordMode.ALL, RecordMode.REWRITE)
 ONLY_MISSING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES)

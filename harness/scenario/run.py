@@ -22,16 +22,16 @@ from typing import Any
 
 from harness.dialects.load import load_graph
 from harness.dialects.request import LoadRequest
+from harness.engine.context import Simulation
+from harness.engine.conversation import Conversation, Ending
 from harness.errors import CassetteError, FormatError, HarnessError, ManifestError, SourceError
 from harness.graph import observe
-from harness.graph.clock import PacedTimeLoop, VirtualTimeLoop
-from harness.graph.context import Simulation
 from harness.graph.effects import LLMCall
 from harness.graph.messages import to_messages
 from harness.graph.model import Graph
-from harness.graph.plain import plain, told
-from harness.graph.run import Conversation, Ending
+from harness.graph.to_json import error_text, to_json
 from harness.graph.trace import Event
+from harness.recording.human import Ask
 from harness.scenario.judge import judge_messages, read_grade
 from harness.scenario.judging import Played, outcome_of, skipped
 from harness.scenario.model import MISSING, Expectations, Scenario, Turn
@@ -39,9 +39,9 @@ from harness.scenario.outcome import Observed, Outcome
 from harness.scenario.recording import Recording, recording
 from harness.scenario.verdict import could_not_be_judged
 from harness.settings import Settings
-from harness.world.cassette.human import Ask
+from harness.time.clock import PacedTimeLoop, VirtualTimeLoop
+from harness.world.backend import Outside
 from harness.world.network import closed_network, open_network
-from harness.world.outside import Outside
 from harness.world.scripted import ScriptedWorld
 
 # A run that takes exactly its timeout is in time.
@@ -292,8 +292,8 @@ class _Play:
             path=observe.path(events),
             visits=observe.visits(events),
             routes=observe.routes(events),
-            state=plain(state),
-            output=plain(ending.output) if ending is not None else None,
+            state=to_json(state),
+            output=to_json(ending.output) if ending is not None else None,
             error=_error(ending.error, ending.node, self.graph) if ending and ending.error else None,
             interrupts=observe.interrupts(events),
             warnings=observe.warnings(events),
@@ -330,7 +330,7 @@ def _error(error: BaseException, node: str | None, graph: Graph | None) -> dict[
     return {
         "type": type(error).__name__,
         "code": getattr(error, "code", None) if isinstance(error, HarnessError) else None,
-        "message": told(error),
+        "message": error_text(error),
         "node": node,
         "where": str(span) if span is not None else None,
     }

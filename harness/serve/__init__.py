@@ -3,7 +3,7 @@
 One wire format a module (`openai`, `responses`, `anthropic`, `http`, `mcp`), all answered by one `Desk`.
 """
 
-from harness.serve.desk import Asked
+from harness.serve.responder import Asked
 from harness.serve.server import Serving, serving
 
 __all__ = ["Asked", "Serving", "serving"]

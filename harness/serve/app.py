@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from harness.errors import UnscriptedCall
 from harness.graph.effects import LLMReply
 from harness.serve import anthropic, http, mcp, openai, responses
-from harness.serve.desk import Asker, Desk, Said
+from harness.serve.responder import Asker, Desk, Said
 from harness.serve.wire import STATUS, Json, Refusal, Wire, compact, reply_to
 from harness.source.suggest import did_you_mean
 from harness.world.failures import to_exception

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.errors import FormatError, Problem, UnscriptedCall
 from harness.graph.effects import MCPCall, MCPEndpoint
-from harness.serve.desk import Asker, Desk
+from harness.serve.responder import Asker, Desk
 from harness.source.suggest import did_you_mean
 from harness.world.failures import to_exception
 from harness.world.mcp.fake import error_result

@@ -14,8 +14,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from harness.errors import ExtraMissing, FormatError, Problem
-from harness.serve.desk import Asked, Desk
 from harness.serve.mcp import scripted
+from harness.serve.responder import Asked, Desk
 from harness.serve.worlds import chosen, whole_world
 from harness.world.spec import WorldSpec
 

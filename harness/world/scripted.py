@@ -14,17 +14,17 @@ from harness.errors import UnscriptedCall, WorldError
 from harness.graph.effects import Answer, Effect, LLMCall, MCPCall, MCPEndpoint, ToolCall, ToolSpec
 from harness.graph.messages import message_text
 from harness.graph.model import State
+from harness.recording.recorder import within_effect
 from harness.source.imports import ImportProblem, import_object
 from harness.source.suggest import did_you_mean
 from harness.world.answers import answer_of
-from harness.world.cassette.tape import within_effect
 from harness.world.faults import Faults, distorted, refusal
 from harness.world.mcp.servers import MCPServers
 from harness.world.spec import Entry, Stub, WorldSpec
 from harness.world.stubs import StubList
 
 if TYPE_CHECKING:
-    from harness.world.outside import Outside
+    from harness.world.backend import Outside
 
 # The scenario keys that map a name to who answers for it, and the kind of effect they answer.
 ENTRY_KINDS = {
@@ -153,7 +153,7 @@ class ScriptedWorld:
             return bool(self._lists[effect.kind])
         return self._entry(effect) is not None
 
-    def is_outside(self, effect: Effect, state: State) -> bool:
+    def uses_backend(self, effect: Effect, state: State) -> bool:
         """Whether no stub would answer this effect, and the real thing, or its recording, could."""
         if self._outside is None or not self._outside.has_anything or self._is_scripted(effect):
             return False

@@ -10,9 +10,9 @@ import pytest
 
 from harness.dialects.load import load_graph
 from harness.dialects.request import LoadRequest
-from harness.graph.context import Simulation
+from harness.engine.context import Simulation
+from harness.engine.conversation import Conversation
 from harness.graph.effects import Answer, Effect, LLMCall
-from harness.graph.run import Conversation
 from harness.world.providers import Access, Providers
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import WorldSpec

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
+from harness.recording.human import Ask
 from harness.scenario.load import load_file
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome
 from harness.scenario.run import run_scenario
 from harness.serve import Serving, serving
 from harness.settings import RecordMode, load_settings
-from harness.world.cassette.human import Ask
 
 AGENTS = Path(__file__).with_name("agents")
 SERVED = "http://served.test"

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import ExpressionError, UnscriptedCall, WorldError
-from harness.graph.clock import VirtualTimeLoop
+from harness.time.clock import VirtualTimeLoop
 from harness.world.mcp.fake import content_result, error_result, fake_session, structured_result, text_result
 from harness.world.mcp.tools import MCPFailure, MCPResult, MCPSession, MCPTool
 

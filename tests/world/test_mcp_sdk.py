@@ -346,7 +346,7 @@ def test_all_pages_of_tools_are_listed():
 
 def test_importing_the_adapter_does_not_import_the_sdk():
     heavy = ["mcp", "anyio", "jsonschema", "pydantic"]
-    imports = "import sys, harness.world.mcp.fake, harness.world.mcp.tape"
+    imports = "import sys, harness.world.mcp.fake, harness.recording.mcp.recorder"
     code = f"{imports}; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60

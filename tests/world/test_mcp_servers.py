@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import pytest
 
 from harness.errors import UnscriptedCall, WorldError
-from harness.graph.clock import VirtualTimeLoop
 from harness.graph.effects import MCPCall, MCPEndpoint
+from harness.time.clock import VirtualTimeLoop
 from harness.world.mcp.tools import MCPFailure
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import ErrorAnswer, MCPServer, MCPToolSpec, Stub, WorldSpec
@@ -151,11 +151,11 @@ def gives_up_at(fifo: Path, asking: asyncio.Task[Any]) -> Iterator[None]:
     """Inside, `asking` is cancelled as soon as a server opens `fifo`."""
     loop, end = asyncio.get_running_loop(), os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
 
-    def give_up() -> None:
+    def abort() -> None:
         loop.remove_reader(end)
         asking.cancel()
 
-    loop.add_reader(end, give_up)
+    loop.add_reader(end, abort)
     try:
         yield
     finally:

@@ -24,15 +24,15 @@ from harness.dialects.agentspec.naming import free_name
 from harness.dialects.agentspec.placeholders import render
 from harness.dialects.agentspec.structured import from_reply, json_object, schema_of
 from harness.dialects.agentspec.tools import Tool
+from harness.engine.context import NodeContext, RunContext
 from harness.errors import HarnessError
-from harness.graph.context import NodeContext, RunContext
 from harness.graph.effects import AgentCall, LLMReply
 from harness.graph.messages import MessageLog, append_messages, message_text
 from harness.graph.model import END, START, Channel, Dispatch, Edge, Graph, Lifecycle, Node, State, Update
 from harness.graph.reply import to_ai_message
-from harness.graph.together import together
 from harness.graph.tool_messages import answered, bad_arguments, reported, unknown_tool
 from harness.matchers.json_schema import schema_errors
+from harness.time.gather import gather
 
 RECURSION_LIMIT = 200
 """Model calls and rounds of tools in one run."""
@@ -178,12 +178,14 @@ class _Running(_AgentLifecycle):
         asked = [self._asked(call, ctx) for call in _calls(state)]
         ours = [at for at, one in enumerate(asked) if not one.for_client]
         # A node that paused runs again from its start, which must not run tools again.
-        made = await ctx.once("tools", lambda: together(_answered(asked[at], ctx) for at in ours))
+        made = await ctx.once("tools", lambda: gather(_answered(asked[at], ctx) for at in ours))
         answers = dict(zip(ours, made, strict=True))
         for at, one in enumerate(asked):
             if one.for_client and one.tool is not None:
                 so_far = [answers[earlier] for earlier in sorted(answers)]
-                result = await tool_calls.ask_client(one.tool, one.args, ctx, leaving={"messages": so_far})
+                result = await tool_calls.ask_client(
+                    one.tool, one.args, ctx, partial_update={"messages": so_far}
+                )
                 answers[at] = answered(one.call, tool_calls.told(result))
         return Update({"messages": [answers[at] for at in sorted(answers)]})
 

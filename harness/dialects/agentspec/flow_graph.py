@@ -17,8 +17,8 @@ from harness.dialects.agentspec.inputs import given_inputs
 from harness.dialects.agentspec.naming import free_name
 from harness.dialects.agentspec.node_bodies import BODIES
 from harness.dialects.agentspec.visit import Body, NodeResult, Visit
+from harness.engine.context import NodeContext, RunContext
 from harness.errors import HarnessError
-from harness.graph.context import NodeContext, RunContext
 from harness.graph.messages import MessageLog, append_messages
 from harness.graph.model import (
     END,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.dialects.agentspec.agents import AgenticComponent
+from harness.engine.context import RunContext
 from harness.errors import HarnessError
-from harness.graph.context import RunContext
 from harness.graph.messages import message_text, to_message
 from harness.source.models import describe
 from harness.source.suggest import did_you_mean

@@ -12,7 +12,7 @@ from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.types import is_list_of
 from harness.dialects.agentspec.visit import NodeResult, Visit
 from harness.errors import HarnessError
-from harness.graph.together import overlapping
+from harness.time.gather import staggered_gather
 
 
 class UnequalLists(HarnessError):
@@ -34,7 +34,7 @@ async def run_map(visit: Visit) -> NodeResult:
     """
     node = visit.node
     assert isinstance(node, MapNode)
-    results = await overlapping(
+    results = await staggered_gather(
         visit.run_inside(node.subflow, inputs, key=str(at)) for at, inputs in enumerate(_items(node, visit))
     )
     outputs = {

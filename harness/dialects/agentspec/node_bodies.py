@@ -82,7 +82,7 @@ async def input_message(visit: Visit) -> NodeResult:
     node = _of(visit, flows.InputMessageNode)
     question = None if node.message is None else str(render(node.message, visit.inputs))
     asked = [] if question is None else [said(question, node.name)]
-    answer = words_of(await visit.ctx.pause(question, leaving={"messages": asked}))
+    answer = words_of(await visit.ctx.pause(question, partial_update={"messages": asked}))
     return NodeResult(dict.fromkeys(node.gives, answer), messages=[*asked, heard(answer, node.name)])
 
 

@@ -18,8 +18,8 @@ from harness.dialects.agentspec.component import Component
 from harness.dialects.agentspec.document import TYPE
 from harness.dialects.agentspec.flows import Flow, Node
 from harness.dialects.agentspec.visit import NodeResult
+from harness.engine.context import NodeContext
 from harness.errors import HarnessError, ManifestError, Problem
-from harness.graph.context import NodeContext
 from harness.source.document import Document
 from harness.source.models import describe, validate
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from harness.dialects.agentspec.placeholders import render
 from harness.dialects.agentspec.tools import RemoteCall
-from harness.graph.context import NodeContext
+from harness.engine.context import NodeContext
 from harness.graph.effects import HTTPCall, HTTPReply, http_call
 
 _FORM: Final = "application/x-www-form-urlencoded"

@@ -19,7 +19,7 @@ from harness.dialects.agentspec.transports import (
     StdioTransport,
     StreamableHTTPmTLSTransport,
 )
-from harness.graph.context import NodeContext
+from harness.engine.context import NodeContext
 from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
 
 
@@ -56,10 +56,10 @@ def is_for_client(tool: Tool, ctx: NodeContext) -> bool:
 
 
 async def ask_client(
-    tool: Tool, args: Mapping[str, Any], ctx: NodeContext, leaving: Mapping[str, Any] | None = None
+    tool: Tool, args: Mapping[str, Any], ctx: NodeContext, partial_update: Mapping[str, Any] | None = None
 ) -> Any:
     """Pause with a call; what the run is resumed with is the tool's result."""
-    return await ctx.pause({"tool": tool.name, "args": dict(args)}, leaving=leaving)
+    return await ctx.pause({"tool": tool.name, "args": dict(args)}, partial_update=partial_update)
 
 
 async def call(tool: Tool, args: Mapping[str, Any], ctx: NodeContext) -> Any:

@@ -12,7 +12,7 @@ from harness.dialects.agentspec.agents import AgenticComponent
 from harness.dialects.agentspec.conversation import Handed
 from harness.dialects.agentspec.data_flow import Arrived
 from harness.dialects.agentspec.flows import NEXT, Flow, Node
-from harness.graph.context import NodeContext
+from harness.engine.context import NodeContext
 from harness.graph.model import State
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ class Visit:
             self.graphs.of(component),
             Handed(inputs, self.state["messages"]),
             key=key,
-            calls_as_self=not isinstance(component, Flow),
-            leaving=lambda state: {"messages": added(state)},
+            attribute_to_caller=not isinstance(component, Flow),
+            partial_update=lambda state: {"messages": added(state)},
         )
         outputs = ending.output if component.gives else {}
         return NodeResult(outputs, ending.state.get("left_by", NEXT), added(ending.state))

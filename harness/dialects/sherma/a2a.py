@@ -12,8 +12,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from harness.engine.context import NodeContext
 from harness.errors import HarnessError
-from harness.graph.context import NodeContext
 from harness.graph.effects import HTTPCall, http_call
 
 _CARD: Final = "/.well-known/agent-card.json"
@@ -38,7 +38,7 @@ async def ask(agent_id: str, url: str, text: str, ctx: NodeContext) -> str | Non
         "parts": [{"kind": "text", "text": text}],
     }
     call = _call(agent_id, url, message)
-    if ctx.is_outside(call):
+    if ctx.uses_backend(call):
         card = await _card(agent_id, url, ctx)
         capabilities = card.get("capabilities")
         streams = isinstance(capabilities, Mapping) and capabilities.get("streaming") is True
@@ -61,7 +61,7 @@ async def description(agent_id: str, url: str, ctx: NodeContext) -> str:
     Raises:
         RemoteAgentError: it has no card.
     """
-    if not ctx.is_outside(_card_call(agent_id, url)) or not ctx.is_outside(_call(agent_id, url, {})):
+    if not ctx.uses_backend(_card_call(agent_id, url)) or not ctx.uses_backend(_call(agent_id, url, {})):
         return ""
     return str((await _card(agent_id, url, ctx)).get("description") or "")
 

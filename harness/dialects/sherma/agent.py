@@ -12,9 +12,9 @@ from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.hooks import Hooks
 from harness.dialects.sherma.skills import Skills
 from harness.dialects.sherma.tools import ToolRegistry
+from harness.engine.context import NodeContext, RunContext
 from harness.errors import Span
 from harness.expressions.cel import compile as compile_cel
-from harness.graph.context import NodeContext, RunContext
 from harness.graph.effects import MCPEndpoint
 from harness.graph.messages import MessageLog
 from harness.graph.model import State

@@ -155,7 +155,7 @@ async def _ask_model(
         try:
             return to_ai_message(await visit.ctx.perform(call), visit.ctx.new_id)
         except Exception as error:
-            if visit.ctx.must_end(error):
+            if visit.ctx.is_fatal(error):
                 raise
             await visit.ctx.sleep(retry.delay_after(attempt))
     return to_ai_message(await visit.ctx.perform(call), visit.ctx.new_id)

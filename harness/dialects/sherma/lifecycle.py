@@ -20,8 +20,8 @@ from harness.dialects.sherma.skills import Skills, remote_skill
 from harness.dialects.sherma.sub_agents import sub_agent_tool
 from harness.dialects.sherma.tools import mcp_tool
 from harness.dialects.sherma.visit import written
+from harness.engine.context import NodeContext, RunContext
 from harness.errors import HarnessError, ManifestError, Problem, WorldError
-from harness.graph.context import NodeContext, RunContext
 from harness.graph.effects import AgentCall
 from harness.graph.messages import to_messages
 from harness.graph.model import Lifecycle, State

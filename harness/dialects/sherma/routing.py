@@ -9,8 +9,8 @@ from typing import Any
 from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma.agent import Agent, Session
 from harness.dialects.sherma.rules import tool_node_name, wants_tool_node
+from harness.engine.context import RunContext
 from harness.errors import ExpressionError
-from harness.graph.context import RunContext
 from harness.graph.model import END, START, Dispatch, Edge, Router, State
 from harness.source.document import Document, DocumentPath
 from harness.source.models import describe

@@ -8,7 +8,7 @@ from typing import Any
 from harness.dialects.sherma.skills import CardMCPServer, Fetch, Skill, SkillNotFound, Skills
 from harness.dialects.sherma.tools import Origin, Tool, mcp_tool, python_tool
 from harness.dialects.sherma.visit import Visit
-from harness.graph.context import NodeContext
+from harness.engine.context import NodeContext
 from harness.graph.effects import MCPEndpoint, http_call
 
 
@@ -24,7 +24,7 @@ async def register_tools(visit: Visit, skill: Skill) -> list[str]:
         try:
             listed = await visit.ctx.run.world.mcp_tools(endpoint)
         except Exception as error:
-            if visit.ctx.must_end(error):
+            if visit.ctx.is_fatal(error):
                 raise
             raise SkillNotFound(
                 f"MCP server '{server.id}' of skill '{skill.id}' cannot be used: {error}"

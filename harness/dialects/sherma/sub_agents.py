@@ -18,8 +18,8 @@ from harness.dialects.sherma import a2a
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import SubAgent
 from harness.dialects.sherma.tools import Arguments, BadArguments, Origin, Tool
+from harness.engine.context import NodeContext
 from harness.errors import HarnessError
-from harness.graph.context import NodeContext
 from harness.graph.effects import AgentCall, ToolSpec
 from harness.graph.messages import message_text
 from harness.graph.model import Graph

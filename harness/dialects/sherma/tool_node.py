@@ -20,8 +20,8 @@ from harness.dialects.sherma.tools import (
     distinct,
 )
 from harness.dialects.sherma.visit import Result, Visit
-from harness.graph.together import together
 from harness.graph.tool_messages import answered, bad_arguments, reported, unknown_tool
+from harness.time.gather import gather
 
 
 async def tool_node(visit: Visit) -> Result:
@@ -37,7 +37,7 @@ async def tool_node(visit: Visit) -> Result:
         before = await visit.fire("before_tool_call", tool_calls=list(calls), tools=list(tools))
         tools = [as_tool_of_ours(tool) for tool in before.tools]
     by_name = {tool.name: tool for tool in distinct(tools)}
-    result: Result = {"messages": await together(_tool_message(visit, by_name, call) for call in calls)}
+    result: Result = {"messages": await gather(_tool_message(visit, by_name, call) for call in calls)}
     if visit.session.hooks:
         result = (await visit.fire("after_tool_call", result=result)).result
     if visit.agent.skills:

@@ -17,11 +17,11 @@ from langchain_core.tools import tool as as_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ValidationError
 
+from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.callables import call_with
-from harness.graph.context import NodeContext
 from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
-from harness.graph.plain import plain
+from harness.graph.to_json import to_json
 from harness.source.suggest import did_you_mean
 
 Arguments = Mapping[str, Any]
@@ -187,7 +187,7 @@ def _checked(schema: Any, args: Arguments) -> Arguments:
         model = schema.model_validate(args)
     except ValidationError as error:
         raise BadArguments(_complaints(error)) from None
-    return {name: plain(getattr(model, name)) for name in type(model).model_fields}
+    return {name: to_json(getattr(model, name)) for name in type(model).model_fields}
 
 
 def _complaints(error: ValidationError) -> str:
@@ -205,7 +205,7 @@ def mcp_tool(endpoint: MCPEndpoint, server_version: str, prefix: str, listed: To
         try:
             result = await ctx.perform(MCPCall(name=listed.name, endpoint=endpoint, args=args))
         except Exception as error:
-            if ctx.must_end(error):
+            if ctx.is_fatal(error):
                 raise
             raise ToolReportedError(str(error)) from error
         content = [_block(part) for part in result.content]
@@ -274,7 +274,7 @@ def as_content(result: Any) -> str | list[Any]:
     try:
         return json.dumps(result, ensure_ascii=False)
     except (TypeError, ValueError):
-        return json.dumps(plain(result), ensure_ascii=False)
+        return json.dumps(to_json(result), ensure_ascii=False)
 
 
 def as_tool_of_ours(tool: Any) -> Tool:

@@ -14,7 +14,7 @@ from langchain_core.messages import BaseMessage
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, Session, hook_state
 from harness.dialects.sherma.section import INTERNAL
-from harness.graph.context import NodeContext
+from harness.engine.context import NodeContext
 from harness.graph.messages import to_messages
 from harness.graph.model import State, Update
 
@@ -68,7 +68,7 @@ def around(node: Any, body: Callable[[Visit], Awaitable[Result]]) -> Callable[..
                 left = await visit.fire("node_exit", node_type=node.type, result=result)
                 result = left.result or {}
         except Exception as error:
-            if ctx.must_end(error):
+            if ctx.is_fatal(error):
                 raise
             return await _failed(visit, error)
         return Update(written(result, session.agent, ctx))

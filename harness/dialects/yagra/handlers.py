@@ -13,11 +13,11 @@ from harness.dialects.yagra.document import NodeSpec
 from harness.dialects.yagra.model_nodes import llm
 from harness.dialects.yagra.streaming import streaming_llm
 from harness.dialects.yagra.structured import structured_llm
+from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.callables import call
-from harness.graph.context import NodeContext
 from harness.graph.effects import HandlerCall
-from harness.graph.plain import plain, told
+from harness.graph.to_json import error_text, to_json
 from harness.source.models import describe
 from harness.source.suggest import nearest
 
@@ -70,7 +70,7 @@ async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeCo
 
     effect = HandlerCall(
         name=node.handler,
-        args=plain(state),
+        args=to_json(state),
         convention=convention,
         real=really if built_in else None,
         hint=_hint(node.handler),
@@ -112,7 +112,7 @@ async def _called(handler: Any, state: State, params: Params, node: NodeSpec) ->
 def _both_failed(node: NodeSpec, with_params: TypeError, without: TypeError) -> str:
     return (
         f"handler '{node.handler}' of node '{node.id}' raises TypeError with both signatures: "
-        f"handler(state, params): {told(with_params)}; handler(state): {told(without)}"
+        f"handler(state, params): {error_text(with_params)}; handler(state): {error_text(without)}"
     )
 
 

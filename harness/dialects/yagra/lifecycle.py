@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.dialects.yagra.state import StateKeys
+from harness.engine.context import RunContext
 from harness.errors import HarnessError
-from harness.graph.context import RunContext
 from harness.graph.model import Lifecycle, State
 from harness.source.models import describe
 

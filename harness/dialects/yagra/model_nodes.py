@@ -10,10 +10,10 @@ from typing import Any, Final
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from harness.dialects.yagra.document import NodeSpec
+from harness.engine.context import NodeContext
 from harness.errors import HarnessError
-from harness.graph.context import NodeContext
 from harness.graph.effects import LLMCall, LLMReply
-from harness.graph.plain import told
+from harness.graph.to_json import error_text
 from harness.source.models import describe
 
 ATTEMPTS: Final = 3
@@ -140,12 +140,12 @@ async def ask(
             reply: LLMReply = await ctx.run.perform(effect, state, ctx.name)
             return reply
         except Exception as error:
-            if ctx.must_end(error):
+            if ctx.is_fatal(error):
                 raise
             if attempt == attempts:
                 times = "1 attempt" if attempts == 1 else f"{attempts} attempts"
                 raise ModelCallError(
-                    f"the call of model '{model.name}' failed after {times}: {told(error)}"
+                    f"the call of model '{model.name}' failed after {times}: {error_text(error)}"
                 ) from error
         await ctx.sleep(2.0 ** (attempt - 1))
         attempt += 1

@@ -12,7 +12,7 @@ from harness.dialects.yagra.document import ERROR, NEXT, NodeSpec
 from harness.dialects.yagra.handlers import call_handler
 from harness.dialects.yagra.resilience import resilient
 from harness.dialects.yagra.state import StateKeys
-from harness.graph.context import NodeContext
+from harness.engine.context import NodeContext
 from harness.graph.messages import MessageLog
 from harness.graph.model import Graph, NodeFunction, State, Update
 
@@ -53,7 +53,7 @@ def _written(values: Mapping[str, Any], goto: str | None, keys: StateKeys, ctx: 
     kept = keys.kept(values, ctx.new_id)
     if goto is not None and ERROR in values:
         kept[ERROR] = values[ERROR]
-    return Update(kept, goto, aside=keys.dropped(values))
+    return Update(kept, goto, routing_values=keys.dropped(values))
 
 
 def _handed(value: Any) -> Any:

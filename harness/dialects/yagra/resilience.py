@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from harness.dialects.yagra.document import ERROR, NodeSpec, RetrySpec
-from harness.graph.context import NodeContext
+from harness.engine.context import NodeContext
 from harness.graph.model import Update
-from harness.graph.plain import told
+from harness.graph.to_json import error_text
 
 Attempt = Callable[[], Awaitable[Update]]
 
@@ -28,9 +28,9 @@ async def resilient(node: NodeSpec, attempt: Attempt, ctx: NodeContext) -> Updat
     try:
         return await _retried(node, attempt, ctx)
     except Exception as error:
-        if node.fallback is None or ctx.must_end(error):
+        if node.fallback is None or ctx.is_fatal(error):
             raise
-        return Update({**ctx.state, ERROR: told(error)}, goto=node.fallback)
+        return Update({**ctx.state, ERROR: error_text(error)}, goto=node.fallback)
 
 
 async def _retried(node: NodeSpec, attempt: Attempt, ctx: NodeContext) -> Update:
@@ -39,7 +39,7 @@ async def _retried(node: NodeSpec, attempt: Attempt, ctx: NodeContext) -> Update
         try:
             return await _in_time(node, attempt, ctx)
         except Exception as error:
-            if ctx.must_end(error):
+            if ctx.is_fatal(error):
                 raise
         ctx.attempt_failed()
         await ctx.sleep(_delay_s(retry, failed))
@@ -59,7 +59,7 @@ async def _in_time(node: NodeSpec, attempt: Attempt, ctx: NodeContext) -> Update
         async with asyncio.timeout(node.timeout_seconds) as watch:
             update = await attempt()
     except Exception as error:
-        if ctx.must_end(error) or not watch.expired():
+        if ctx.is_fatal(error) or not watch.expired():
             raise
     if watch.expired():  # whatever the attempt made of being cancelled
         raise TimeoutError(f"node '{node.id}' timed out after {node.timeout_seconds} s")

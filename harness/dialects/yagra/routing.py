@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from harness.dialects.yagra.document import NEXT, FanOut, Workflow
+from harness.engine.context import RunContext
 from harness.errors import HarnessError
-from harness.graph.context import RunContext
 from harness.graph.messages import MessageLog
 from harness.graph.model import END, START, Dispatch, Edge, Router, State
 from harness.source.document import Document

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.dialects.yagra.document import NodeSpec
 from harness.dialects.yagra.model_nodes import ask, asked_of
-from harness.graph.context import NodeContext
+from harness.engine.context import NodeContext
 
 
 class Stream(Iterator[str]):

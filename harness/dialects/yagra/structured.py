@@ -19,8 +19,8 @@ from harness.dialects.yagra.model_nodes import (
     ask,
     asked_of,
 )
+from harness.engine.context import NodeContext
 from harness.errors import FormatError, HarnessError
-from harness.graph.context import NodeContext
 from harness.source.document import parse
 from harness.source.models import describe
 from harness.source.suggest import did_you_mean

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from harness.graph.escaping import clip
+from harness.draw.escaping import clip
 from harness.matchers.glob import last_part_matches
 from harness.matchers.plain import ABSENT
 from harness.matchers.value import is_matcher, matches

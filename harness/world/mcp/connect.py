@@ -16,9 +16,9 @@ from typing import Any
 
 from harness.errors import HarnessError, WorldError
 from harness.graph.effects import MCPEndpoint
+from harness.secrets import bare_url, bare_urls
 from harness.world.mcp.session import SDKSession, Where
 from harness.world.mcp.tools import MCPFailure
-from harness.world.secrets import bare_url, bare_urls
 
 
 def connect_memory(server: Any) -> AbstractAsyncContextManager[SDKSession]:

@@ -18,10 +18,10 @@ from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import HarnessError
-from harness.graph.clock import in_real_time, real_wait
+from harness.secrets import bare_urls
+from harness.time.clock import in_real_time, real_wait
 from harness.world.mcp.tools import MCPFailure, MCPResult, MCPTool, tool_from_wire
 from harness.world.mcp.wire import plain, protocol_error_type
-from harness.world.secrets import bare_urls
 
 if TYPE_CHECKING:
     import anyio

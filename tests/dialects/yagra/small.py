@@ -11,11 +11,11 @@ from typing import Any
 
 from harness.dialects.load import load_graph
 from harness.dialects.request import LoadRequest
+from harness.engine.context import Simulation
+from harness.engine.conversation import Conversation, Ending
 from harness.graph import observe
-from harness.graph.clock import VirtualTimeLoop
-from harness.graph.context import Simulation
-from harness.graph.run import Conversation, Ending
 from harness.graph.trace import Event
+from harness.time.clock import VirtualTimeLoop
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import Entry, ErrorAnswer, Stub, WorldSpec
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.errors import UnscriptedCall
-from harness.graph.plain import plain
+from harness.graph.to_json import to_json
 from harness.world.spec import Entry, ErrorAnswer, Stub, WorldSpec
 from tests.dialects.yagra.small import Played, play
 
@@ -202,7 +202,7 @@ def test_a_structured_reply_is_read_by_its_schema(tmp_path: Path) -> None:
     reply = {"a": "x", "b": 2, "c": 1, "d": True, "e": ["y"], "f": {"z": 1}, "g": {"z": [None]}}
     python = "def after(state): return {'seen': [state['output'].c, state['output'].model_dump()['e']]}"
     played = structured(tmp_path, EVERY_TYPE, Stub(answer={"json": reply}), python=python)
-    assert plain(played.state) == {"output": {**reply, "c": 1.0, "h": None}, "seen": [1.0, ["y"]]}
+    assert to_json(played.state) == {"output": {**reply, "c": 1.0, "h": None}, "seen": [1.0, ["y"]]}
 
 
 def test_the_schema_stands_in_the_system_message(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_response_format_of_the_model_s_own_is_kept(tmp_path: Path) -> None:
         when="request.response_format.type == 'text' && !has(request.params.response_format)",
         answer={"json": {"a": 3}},
     )
-    assert plain(structured(tmp_path, "a: int", stub, model=model).state) == {"output": {"a": 3}}
+    assert to_json(structured(tmp_path, "a: int", stub, model=model).state) == {"output": {"a": 3}}
 
 
 def test_objects_are_matched_by_their_fields(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_a_reply_that_breaks_its_schema_fails_without_another_call(
 
 def test_with_retry_a_reply_that_breaks_its_schema_is_asked_for_again(tmp_path: Path) -> None:
     stubs = [says("A big one."), says('{"size": 3}')]
-    assert plain(structured(tmp_path, "size: int", *stubs, node={"retry": {}}).state) == {
+    assert to_json(structured(tmp_path, "size: int", *stubs, node={"retry": {}}).state) == {
         "output": {"size": 3}
     }
 
@@ -298,7 +298,7 @@ def stream(folder: Path, *stubs: Stub, **more: Any) -> Played:
 
 def test_a_stream_is_read_once_and_told_as_its_text(tmp_path: Path) -> None:
     played = stream(tmp_path, Stub(answer={"chunks": ["Vega ", "", "is blue."]}), python=READ_TWICE)
-    assert plain(played.state) == {
+    assert to_json(played.state) == {
         "output": "Vega is blue.",
         "first": ["Vega ", "is blue."],
         "then": [],
@@ -306,12 +306,12 @@ def test_a_stream_is_read_once_and_told_as_its_text(tmp_path: Path) -> None:
 
 
 def test_a_reply_that_is_not_streamed_is_one_chunk(tmp_path: Path) -> None:
-    assert plain(stream(tmp_path, says("hi"), python=READ_TWICE).state["first"]) == ["hi"]
+    assert to_json(stream(tmp_path, says("hi"), python=READ_TWICE).state["first"]) == ["hi"]
 
 
 def test_a_stream_is_asked_for(tmp_path: Path) -> None:
     asking = says("hi", when="request.params.stream && request.params.temperature == 0.5")
-    assert plain(stream(tmp_path, asking).state) == {"output": "hi"}
+    assert to_json(stream(tmp_path, asking).state) == {"output": "hi"}
 
 
 def test_who_looks_at_a_stream_sees_its_text_and_reads_nothing(tmp_path: Path) -> None:
@@ -334,4 +334,4 @@ def test_who_looks_at_a_stream_sees_its_text_and_reads_nothing(tmp_path: Path) -
 
 def test_a_stream_that_does_not_begin_is_asked_for_again(tmp_path: Path) -> None:
     played = stream(tmp_path, broken("a"), says("hi"))
-    assert (plain(played.state), played.seconds) == ({"output": "hi"}, 1)
+    assert (to_json(played.state), played.seconds) == ({"output": "hi"}, 1)

@@ -1,0 +1,107 @@
+"""Pictures of a graph: a list for the terminal, a mermaid flowchart, an SVG drawing.
+
+All take nodes as (name, kind) and edges as (source, target, label or None), with `__start__` and `__end__`
+as the graph's ends, and draw the data edges they are given beside them. Names and labels may be any text;
+they are escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.draw.drawing import DATA_LINE, svg
+from harness.draw.escaping import clip, columns, mermaid_label, printable
+from harness.draw.sketch import EdgeSpec, NodeSpec, Sketch, sketch
+from harness.graph.model import END, START, DataEdge
+
+__all__ = ["mermaid", "svg", "text"]
+
+_CONDITION_LENGTH = 60
+_MERMAID_LENGTH = 120
+
+
+def text(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[DataEdge] | None = None) -> str:
+    """Each node with its kind and the ways that leave it, from start to end; one paragraph a node.
+
+    Ways back and nodes that nothing leads to are marked. At last the data edges, or, where `data` is empty
+    and not None, a line that there are none.
+    """
+    graph = sketch(nodes, edges, data or ())
+    paragraphs = [_paragraph(graph, name) for name in graph.kinds if name != END or _ways(graph, END)]
+    if data is not None:
+        paragraphs.append(_data(data))
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def _ways(graph: Sketch, name: str) -> list[int]:
+    return [position for position, edge in enumerate(graph.edges) if edge[0] == name]
+
+
+def _paragraph(graph: Sketch, name: str) -> str:
+    head = _shown(name)
+    if name not in (START, END):
+        head += f"  [{printable(graph.kinds[name])}]"
+    if name in graph.unreachable:
+        head += "  (unreachable)"
+    ways = _ways(graph, name)
+    return "\n".join([head, *(_way(graph, position, position == ways[-1]) for position in ways)])
+
+
+def _way(graph: Sketch, position: int, last: bool) -> str:
+    _, target, label = graph.edges[position]
+    branch = "└─" if last else "├─"
+    condition = f" {clip(printable(label), _CONDITION_LENGTH)} ─" if label else ""
+    back = "  (back)" if position in graph.back else ""
+    return f"{branch}{condition}▶ {_shown(target)}{back}"
+
+
+def _data(data: Sequence[DataEdge]) -> str:
+    if not data:
+        return "no data edges"
+    unique = dict.fromkeys((edge.source, edge.output, edge.target, edge.input) for edge in data)
+    ends = [(_port(source, output), _port(target, into)) for source, output, target, into in unique]
+    width = max(columns(start) for start, _ in ends)
+    return "\n".join(
+        ["data:", *(f"  {start}{' ' * (width - columns(start))} → {end}" for start, end in ends)]
+    )
+
+
+def _port(node: str, value: str) -> str:
+    """An output or an input of a node."""
+    return f"{clip(_shown(node), _CONDITION_LENGTH)}.{clip(printable(value), _CONDITION_LENGTH)}"
+
+
+def _shown(name: str) -> str:
+    return {START: "(start)", END: "(end)"}.get(name) or printable(name) or '""'
+
+
+def mermaid(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[DataEdge] = ()) -> str:
+    """A mermaid flowchart; ways back are dotted, nodes that nothing leads to have a dashed border.
+
+    Data edges are dotted too, and green; those between the same two nodes are one arrow with a line for each.
+    """
+    graph = sketch(nodes, edges, data)
+    ids = {name: f"n{i}" for i, name in enumerate(graph.kinds)}
+    lines = ["flowchart TD"]
+    lines += [f"    {ids[name]}{_mermaid_node(name, kind)}" for name, kind in graph.kinds.items()]
+    for position, (source, target, label) in enumerate(graph.edges):
+        arrow = "-.->" if position in graph.back else "-->"
+        condition = f'|"{mermaid_label(clip(label, _MERMAID_LENGTH))}"|' if label else ""
+        lines.append(f"    {ids[source]} {arrow}{condition} {ids[target]}")
+    for source, target, values in graph.data:
+        label = "<br/>".join(mermaid_label(clip(value, _MERMAID_LENGTH)) for value in values)
+        lines.append(f'    {ids[source]} -.->|"{label or " "}"| {ids[target]}')
+    if graph.data:
+        positions = ",".join(str(i) for i in range(len(graph.edges), len(graph.arrows)))
+        lines.append(f"    linkStyle {positions} stroke:{DATA_LINE}")
+    if graph.unreachable:
+        lines.append("    classDef unreachable stroke-dasharray: 4 3")
+        lines += [f"    class {ids[name]} unreachable" for name in graph.kinds if name in graph.unreachable]
+    return "\n".join(lines) + "\n"
+
+
+def _mermaid_node(name: str, kind: str) -> str:
+    if name in (START, END):
+        return f'(["{name.strip("_")}"])'
+    shown, caption = (mermaid_label(clip(part, _MERMAID_LENGTH)) for part in (name, kind))
+    return f'("{shown or " "}<br/><small>{caption}</small>")'

@@ -1,0 +1,1 @@
+"""The engine: visits of nodes, and who schedules them. LangGraph runs supersteps."""

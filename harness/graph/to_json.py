@@ -1,0 +1,76 @@
+"""Any value as plain JSON data: what traces, results and reports are made of."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping, Sequence, Set
+from enum import Enum
+from typing import Any
+
+MAX_DEPTH = 100
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+def to_json(value: Any, inside: tuple[int, ...] = ()) -> Any:
+    """The value as JSON data, a snapshot that shares nothing mutable with it.
+
+    Messages become mappings (`message_json`); dataclasses, models and other objects mappings of their
+    public fields; sets sorted lists; what has a text of its own that text; anything else its type's name in
+    angle brackets. What contains itself, or is nested deeper than 100 levels, ends in "…".
+    """
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if id(value) in inside or len(inside) > MAX_DEPTH:
+        return "…"
+    inside = (*inside, id(value))
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item, inside) for key, item in value.items()}
+    if isinstance(value, Set):
+        return sorted((to_json(item, inside) for item in value), key=repr)
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        return [to_json(item, inside) for item in value]
+    return _plain_object(value, inside)
+
+
+def _plain_object(value: Any, inside: tuple[int, ...]) -> Any:
+    from langchain_core.messages import BaseMessage
+
+    from harness.graph.messages import message_json
+
+    if isinstance(value, BaseMessage):
+        return to_json(message_json(value), inside)
+    if isinstance(value, Enum):
+        return to_json(value.value, inside)
+    if isinstance(value, BaseException):
+        return f"{type(value).__name__}: {error_text(value)}"
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).decode("utf-8", "backslashreplace")
+    if isinstance(value, type):
+        return f"<{value.__name__}>"
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
+    if hasattr(value, "model_dump"):
+        return to_json(value.model_dump(), inside)
+    if dataclasses.is_dataclass(value):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return to_json(fields, inside)
+    if "__str__" in {name for kind in type(value).__mro__[:-1] for name in vars(kind)}:
+        return without_addresses(str(value))
+    if hasattr(value, "__dict__"):
+        public = {key: item for key, item in vars(value).items() if not key.startswith("_")}
+        return to_json(public, inside)
+    return f"<{type(value).__name__}>"
+
+
+def error_text(error: BaseException) -> str:
+    """The text of an error, the same on every rerun."""
+    return without_addresses(str(error))
+
+
+def without_addresses(text: str) -> str:
+    """The text without memory addresses (` at 0x7f…`), which differ from run to run."""
+    return _ADDRESS.sub("", text) if " at 0x" in text else text

@@ -1,0 +1,119 @@
+"""aiohttp, as vcrpy reads its requests and makes its responses; asking, waiting and failing are ours."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from harness.recording.clients.failures import raised_again, told
+from harness.recording.clients.patches import patched
+from harness.recording.clients.vcrpy_clients import as_vcr, request_of_vcr, response_of_vcr
+from harness.recording.interactions import Interaction, Request
+from harness.recording.mcp.connection import mcp_traffic
+from harness.recording.recorder import HTTPTape, Place, Sent
+from harness.time.clock import RealWork, real_timers
+
+
+@contextmanager
+def aiohttp_through(tape: HTTPTape) -> Iterator[None]:
+    """Lead the requests of aiohttp through the tape."""
+    from vcr.stubs.aiohttp_stubs import vcr_request
+
+    aiohttp: Any = import_module("aiohttp")
+    request_really = aiohttp.ClientSession._request
+    failures = (aiohttp.ClientError, OSError)
+
+    async def request(session: Any, *args: Any, **options: Any) -> Any:
+        if mcp_traffic.get():
+            return await request_really(session, *args, **options)
+        asked = _Asked(tape)
+        work = RealWork()
+        response, failure = None, None
+        try:
+            with real_timers():
+                response = await vcr_request(asked, request_really)(session, *args, **options)
+        except _NoResponse as none:
+            failure = raised_again(none.failure, [aiohttp, builtins], failures) if none.failure else None
+        except failures as error:
+            failure = error
+        except BaseException as error:
+            work.abandon()
+            asked.broke_off(given_up=isinstance(error, asyncio.CancelledError))
+            raise
+        if asked.played:
+            work.abandon()
+            for played in asked.played:
+                await tape.wait_for(played)
+        else:
+            asked.end(await work.end(), failure)
+        if failure is not None:
+            raise failure
+        return response
+
+    with patched(aiohttp.ClientSession, _request=request):
+        yield
+
+
+class _NoResponse(Exception):
+    """None came when this was recorded."""
+
+    def __init__(self, failure: str) -> None:
+        super().__init__(failure)
+        self.failure = failure
+
+
+class _Asked:
+    """One request, with those that redirects made of it: what vcrpy takes for a cassette."""
+
+    write_protected = False
+
+    def __init__(self, tape: HTTPTape) -> None:
+        self.played: list[Interaction] = []
+        self._tape = tape
+        self._place: Place | None = None
+        self._came: list[tuple[Request, Sent]] = []
+
+    # ------------------------------------------------------------ what vcrpy calls
+
+    def filter_request(self, request: Any) -> Any:
+        return request
+
+    def find_requests_with_most_matches(self, request: Any) -> list[tuple[Any]]:
+        return [(request,)]
+
+    def can_play_response_for(self, request: Any) -> bool:
+        asked = request_of_vcr(request)
+        found = self._tape.claim(asked)
+        if found is not None:
+            self.played.append(found)
+        else:
+            self._place = self._tape.begin(asked)
+        return found is not None
+
+    def play_response(self, request: Any) -> Any:
+        found = self.played[-1]
+        if found.response is None:
+            raise _NoResponse(found.failure)
+        return as_vcr(found.response)
+
+    def append(self, request: Any, response: Any) -> None:
+        self._came.append((request_of_vcr(request), Sent(response_of_vcr(response))))
+
+    # ------------------------------------------------------------ how it ended
+
+    def end(self, seconds: float, failure: Exception | None) -> None:
+        """All that came is over, after so many seconds."""
+        if not self._came and failure is not None and self._place is not None:
+            self._tape.end(self._place, Sent(None, failure=told(failure)), seconds)
+        for number, (request, sent) in enumerate(self._came):
+            place = self._tape.begin(request) if number or self._place is None else self._place
+            self._tape.end(place, sent, 0.0 if number else seconds)
+
+    def broke_off(self, *, given_up: bool) -> None:
+        """Nobody waits any more, or nobody can tell what became of it."""
+        if self._place is not None and not given_up:
+            self._tape.drop(self._place)

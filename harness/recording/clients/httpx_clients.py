@@ -1,0 +1,157 @@
+"""httpx and httpx2, on which the providers' clients are built: met at their transports, so that their clients run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from harness.recording.clients.failures import raised_again, told
+from harness.recording.clients.patches import is_stream, patched
+from harness.recording.headers import kept_response_headers
+from harness.recording.interactions import Request, Response
+from harness.recording.mcp.connection import mcp_traffic
+from harness.recording.recorder import HTTPTape, Sent
+from harness.time.clock import MEASURED, real_timers
+
+
+@contextmanager
+def httpx_through(module: Any, tape: HTTPTape) -> Iterator[None]:
+    """Lead the requests of this httpx, async and not, through the tape."""
+    with (
+        patched(module.AsyncHTTPTransport, handle_async_request=_async(module, tape)),
+        patched(module.HTTPTransport, handle_request=_blocking(module, tape)),
+    ):
+        yield
+
+
+def _async(module: Any, tape: HTTPTape) -> Any:
+    send_really = module.AsyncHTTPTransport.handle_async_request
+
+    async def handle_async_request(transport: Any, request: Any) -> Any:
+        if mcp_traffic.get():
+            return await send_really(transport, request)
+
+        async def send() -> Sent:
+            body = _Body()
+            try:
+                response = await send_really(transport, request)
+                if not tape.keeps and is_stream(response.headers):
+                    return _passed_through(module, response, body)
+                try:
+                    async for part in response.stream:
+                        body.add(part)
+                finally:
+                    await response.stream.aclose()
+                return _received(module, response, body)
+            except module.RequestError as error:
+                return Sent(None, failure=told(error))
+
+        asked = _request(request, await request.aread())
+        return _given(module, request, await tape.answer(asked, send))
+
+    return handle_async_request
+
+
+def _blocking(module: Any, tape: HTTPTape) -> Any:
+    send_really = module.HTTPTransport.handle_request
+
+    def handle_request(transport: Any, request: Any) -> Any:
+        if mcp_traffic.get():
+            return send_really(transport, request)
+
+        def send() -> Sent:
+            body = _Body()
+            try:
+                response = send_really(transport, request)
+                if not tape.keeps and is_stream(response.headers):
+                    return Sent(_response(response, b""), through=response)
+                try:
+                    for part in response.stream:
+                        body.add(part)
+                finally:
+                    response.stream.close()
+                return _received(module, response, body)
+            except module.RequestError as error:
+                return Sent(None, failure=told(error))
+
+        asked = _request(request, request.read())
+        return _given(module, request, tape.answer_blocking(asked, send))
+
+    return handle_request
+
+
+class _Body:
+    """The parts of a body, and when each came since the request."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.times: list[float] = []
+        self._began = time.monotonic()
+
+    def add(self, part: bytes) -> None:
+        self.parts.append(part)
+        self.times.append(round(time.monotonic() - self._began, MEASURED))
+
+
+def _request(request: Any, body: bytes) -> Request:
+    return Request(request.method, str(request.url), {k.lower(): v for k, v in request.headers.items()}, body)
+
+
+def _received(module: Any, response: Any, body: _Body) -> Sent:
+    # httpx undoes the compression it asked for, as it would for its own client.
+    whole = module.Response(response.status_code, headers=response.headers, content=b"".join(body.parts))
+    return Sent(_response(response, whole.content), tuple(body.times) if is_stream(response.headers) else ())
+
+
+def _response(response: Any, body: bytes) -> Response:
+    headers = kept_response_headers((name.lower(), value) for name, value in response.headers.multi_items())
+    return Response(response.status_code, response.reason_phrase, headers, body)
+
+
+def _given(module: Any, request: Any, sent: Sent) -> Any:
+    """The answer as the client's transport gives it; the same whether it was sent or played."""
+    if sent.through is not None:
+        return sent.through
+    if sent.response is None:
+        error: Any = raised_again(sent.failure, [module], (module.TransportError, module.RequestError))
+        error.request = request
+        raise error
+    response = sent.response
+    return module.Response(
+        response.status,
+        headers=list(response.headers),
+        stream=module.ByteStream(response.body),
+        extensions={"reason_phrase": response.reason.encode("ascii", "replace")} if response.reason else {},
+    )
+
+
+def _passed_through(module: Any, response: Any, body: _Body) -> Sent:
+    """A response whose stream goes on as it comes, and tells when it is `over`."""
+
+    class Stream(module.AsyncByteStream):  # type: ignore[misc]
+        over: Callable[[Sent], Awaitable[None]]
+
+        def __init__(self, stream: Any) -> None:
+            self._stream = stream
+            self._is_open = True
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            parts = aiter(self._stream)
+            while True:
+                with real_timers():
+                    part = await anext(parts, None)
+                if part is None:
+                    return
+                body.add(part)
+                yield part
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+            if self._is_open:
+                self._is_open = False
+                await self.over(Sent(_response(response, b"".join(body.parts)), tuple(body.times)))
+
+    response.stream = Stream(response.stream)
+    return Sent(None, through=response)

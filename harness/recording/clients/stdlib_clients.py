@@ -1,0 +1,161 @@
+"""urllib.request, and http.client where it is used by itself."""
+
+from __future__ import annotations
+
+import builtins
+import http.client
+import io
+import socket
+import ssl
+import urllib.error
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
+from urllib.request import AbstractHTTPHandler
+
+from harness.recording.clients.failures import raised_again, told
+from harness.recording.clients.patches import body_of, headers_of, is_stream, patched
+from harness.recording.headers import kept_response_headers
+from harness.recording.interactions import Request, Response
+from harness.recording.mcp.connection import mcp_traffic
+from harness.recording.recorder import HTTPTape, Sent
+
+sending: ContextVar[bool] = ContextVar("sending", default=False)
+"""Whether this thread is sending a request that the tape knows of, so that what is below lets it pass."""
+
+# Subclasses belong to other clients, which are met where they are used.
+_PLAIN: Final = (http.client.HTTPConnection, http.client.HTTPSConnection)
+_FAILURES: Final = (OSError, http.client.HTTPException)
+_MODULES: Final = (urllib.error, http.client, builtins, socket, ssl)
+
+
+@contextmanager
+def urllib_through(tape: HTTPTape) -> Iterator[None]:
+    """Lead the requests of urllib.request through the tape."""
+    open_really: Any = AbstractHTTPHandler.do_open
+
+    def do_open(handler: Any, http_class: Any, request: Any, **options: Any) -> Any:
+        if mcp_traffic.get() or sending.get():
+            return open_really(handler, http_class, request, **options)
+        if request.data is not None and not isinstance(request.data, bytes):
+            request.data = body_of(request.data)
+
+        def send() -> Sent:
+            token = sending.set(True)
+            try:
+                response = open_really(handler, http_class, request, **options)
+                if not tape.keeps and is_stream(response.headers):
+                    return Sent(_response(response, b""), through=response)
+                return Sent(_response(response, response.read()))
+            except _FAILURES as error:
+                return Sent(None, failure=told(error))
+            finally:
+                sending.reset(token)
+
+        headers = headers_of({**request.headers, **request.unredirected_hdrs})
+        asked = Request(request.get_method(), request.full_url, headers, request.data or b"")
+        response = _given(asked, tape.answer_blocking(asked, send))
+        response.url, response.msg = request.full_url, response.reason
+        return response
+
+    with patched(AbstractHTTPHandler, do_open=do_open):
+        yield
+
+
+@contextmanager
+def http_client_through(tape: HTTPTape) -> Iterator[None]:
+    """Lead the requests of bare connections through the tape: each is made when its response is asked for."""
+    connections: Any = http.client.HTTPConnection
+    send_really, response_really = connections.send, connections.getresponse
+
+    def send(connection: Any, data: Any) -> None:
+        if type(connection) not in _PLAIN or mcp_traffic.get() or sending.get():
+            send_really(connection, data)
+        else:
+            vars(connection).setdefault("_unsent", []).append(body_of(data))
+
+    def getresponse(connection: Any) -> Any:
+        parts = vars(connection).pop("_unsent", None)
+        if parts is None:
+            return response_really(connection)
+
+        def sent() -> Sent:
+            token = sending.set(True)
+            try:
+                for part in parts:
+                    send_really(connection, part)
+                response = response_really(connection)
+                return Sent(_response(response, response.read()))
+            except _FAILURES as error:
+                return Sent(None, failure=told(error))
+            finally:
+                sending.reset(token)
+
+        asked = _written(connection, b"".join(parts))
+        try:
+            return _given(asked, tape.answer_blocking(asked, sent))
+        finally:
+            connection.close()  # ready for the next request, as after a response that was read
+
+    with patched(connections, send=send, getresponse=getresponse):
+        yield
+
+
+def as_http_client(response: Response, method: str) -> Any:
+    """A response as http.client reads it from a socket."""
+    lines = [f"HTTP/1.1 {response.status} {response.reason}", *(f"{k}: {v}" for k, v in response.headers)]
+    head = "".join(f"{line}\r\n" for line in [*lines, ""]).encode("latin-1", "replace")
+    read: Any = http.client.HTTPResponse(_Socket(head + response.body), method=method)  # type: ignore[arg-type]
+    read.begin()
+    return read
+
+
+class _Socket:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def makefile(self, _: str) -> io.BytesIO:
+        return io.BytesIO(self._data)
+
+
+def _written(connection: Any, data: bytes) -> Request:
+    """The request that was written to a connection."""
+    head, _, body = data.partition(b"\r\n\r\n")
+    line, _, rest = head.partition(b"\r\n")
+    method, target, _ = line.decode("latin-1").split(" ", 2)
+    headers = http.client.parse_headers(io.BytesIO(rest + b"\r\n\r\n"))
+    if target.startswith("/"):
+        scheme = "https" if isinstance(connection, http.client.HTTPSConnection) else "http"
+        host, port = connection._tunnel_host or connection.host, connection._tunnel_port or connection.port
+        place = (f"[{host}]" if ":" in host else host) + (
+            f":{port}" if port != connection.default_port else ""
+        )
+        target = f"{scheme}://{place}{target}"
+    return Request(method, target, headers_of(headers), body)
+
+
+def _response(response: Any, body: bytes) -> Response:
+    headers = [(name.lower(), value) for name, value in response.headers.items()]
+    return Response(
+        response.status, response.reason or "", kept_response_headers(headers), _decoded(headers, body)
+    )
+
+
+def _decoded(headers: list[tuple[str, str]], body: bytes) -> bytes:
+    """The body without the compression that a tool asked for."""
+    import httpx
+
+    try:
+        return httpx.Response(200, headers=headers, content=body).content
+    except httpx.DecodingError:
+        return body
+
+
+def _given(asked: Request, sent: Sent) -> Any:
+    """The answer as http.client gives it; the same whether it was sent or played."""
+    if sent.through is not None:
+        return sent.through
+    if sent.response is None:
+        raise raised_again(sent.failure, _MODULES, _FAILURES)
+    return as_http_client(sent.response, asked.method)

@@ -1,0 +1,138 @@
+"""urllib3, and what is built on it (requests, boto3): met where a request goes to a pool of connections.
+
+What urllib3 does on its own there, trying again and following redirects, is part of one request.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from harness.recording.clients.failures import is_in_body, raised_again, told
+from harness.recording.clients.patches import body_of, headers_of, is_stream, patched
+from harness.recording.clients.stdlib_clients import as_http_client, sending
+from harness.recording.headers import kept_response_headers
+from harness.recording.interactions import Request, Response
+from harness.recording.mcp.connection import mcp_traffic
+from harness.recording.recorder import HTTPTape, Sent
+
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+@contextmanager
+def urllib3_through(tape: HTTPTape) -> Iterator[None]:
+    """Lead the requests of urllib3 through the tape."""
+    from urllib3.connectionpool import HTTPConnectionPool
+    from urllib3.exceptions import HTTPError
+
+    urlopen_really: Any = HTTPConnectionPool.urlopen
+
+    def urlopen(
+        pool: Any,
+        method: str,
+        url: str,
+        body: Any = None,
+        headers: Any = None,
+        *args: Any,
+        preload_content: bool = True,
+        decode_content: bool = True,
+        **options: Any,
+    ) -> Any:
+        waiting: dict[str, Any] = {"preload_content": preload_content, "decode_content": decode_content}
+        if mcp_traffic.get() or sending.get():
+            return urlopen_really(pool, method, url, body, headers, *args, **waiting, **options)
+        content = None if body is None else body_of(body)
+
+        def send() -> Sent:
+            token = sending.set(True)
+            try:
+                response = urlopen_really(
+                    pool,
+                    method,
+                    url,
+                    content,
+                    headers,
+                    *args,
+                    **{**waiting, "preload_content": False},
+                    **options,
+                )
+            except HTTPError as error:
+                return Sent(None, failure=told(error))
+            finally:
+                sending.reset(token)
+            if not tape.keeps and is_stream(response.headers):
+                return Sent(_response(response, b""), through=response)
+            try:
+                return Sent(_response(response, response.read(decode_content=True)))
+            except HTTPError as error:
+                return Sent(None, failure=told(error, in_body=True))
+            finally:
+                response.release_conn()
+
+        asked = Request(
+            method, _url(pool, url), headers_of(pool.headers if headers is None else headers), content or b""
+        )
+        return _given(asked, tape.answer_blocking(asked, send), waiting)
+
+    with patched(HTTPConnectionPool, urlopen=urlopen):
+        yield
+
+
+def _url(pool: Any, url: str) -> str:
+    if url.startswith(("http://", "https://")):  # a proxy is asked for it
+        return url
+    host = f"[{pool.host}]" if ":" in pool.host else pool.host
+    port = "" if pool.port in (None, _PORTS.get(pool.scheme)) else f":{pool.port}"
+    return f"{pool.scheme}://{host}{port}/{url.removeprefix('/')}"
+
+
+def _response(response: Any, body: bytes) -> Response:
+    headers = kept_response_headers((name.lower(), value) for name, value in response.headers.items())
+    return Response(response.status, response.reason or "", headers, body)
+
+
+def _given(asked: Request, sent: Sent, waiting: dict[str, Any]) -> Any:
+    """The answer as a pool gives it; the same whether it was sent or played."""
+    from urllib3 import HTTPHeaderDict, HTTPResponse, exceptions
+
+    if sent.through is not None:
+        return sent.through
+    body: Any
+    if sent.response is None:
+        error = raised_again(sent.failure, [exceptions, builtins], (exceptions.HTTPError,))
+        if not is_in_body(sent.failure):
+            raise error
+        response, body = Response(200), _Broken(error)
+        original = as_http_client(response, asked.method)
+    else:
+        response = sent.response
+        body = original = as_http_client(response, asked.method)
+    return HTTPResponse(
+        body=body,
+        headers=HTTPHeaderDict(original.headers.items()),
+        status=response.status,
+        reason=response.reason,
+        original_response=original,
+        request_method=asked.method,
+        request_url=asked.url,
+        **waiting,
+    )
+
+
+class _Broken:
+    """A body that cannot be read."""
+
+    closed = False
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def read(self, *_: Any) -> bytes:
+        raise self._error
+
+    read1 = read
+
+    def close(self) -> None:
+        self.closed = True

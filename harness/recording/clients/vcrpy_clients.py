@@ -1,0 +1,111 @@
+"""Clients that are met by vcrpy's own patches: httplib2 and tornado. What they fail at is not recorded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final
+
+from harness.recording.clients.patches import body_of, headers_of, patched
+from harness.recording.headers import kept_response_headers
+from harness.recording.interactions import Interaction, Request, Response
+from harness.recording.mcp.connection import mcp_traffic
+from harness.recording.recorder import HTTPTape, Sent
+
+_MET_ELSEWHERE: Final = ("httplib", "requests", "boto3", "urllib3", "aiohttp", "httpx", "httpx2")
+
+
+@contextmanager
+def vcrpy_through(tape: HTTPTape) -> Iterator[None]:
+    """Lead the requests of clients that only vcrpy knows through the tape."""
+    from vcr import patch
+
+    cassette = _cassette(tape)
+    with ExitStack() as patches:
+        # vcrpy takes all patches off while it sends, in all threads. Only what we let it put on would need that.
+        patches.enter_context(patched(patch, force_reset=nullcontext))
+        for patcher in patch.CassettePatcherBuilder(cassette).build():
+            patches.enter_context(patcher)
+        yield
+
+
+def _cassette(tape: HTTPTape) -> Any:
+    """What vcrpy's patches take for a cassette."""
+    from vcr.cassette import Cassette
+    from vcr.record_mode import RecordMode
+
+    class Bridge(Cassette):  # type: ignore[misc]
+        """Asks the tape. vcrpy asks before it sends, maybe more than once, and tells what came."""
+
+        def can_play_response_for(self, request: Any) -> bool:
+            if mcp_traffic.get():
+                return False
+            if _found(request) is None:
+                request.harness_found = tape.claim(request_of_vcr(request))
+                request.harness_began = time.monotonic()
+            return _found(request) is not None
+
+        def play_response(self, request: Any) -> Any:
+            found = _found(request)
+            assert found is not None  # vcrpy asks first
+            request.harness_found = None
+            sent = tape.played_blocking(found)
+            if sent.response is None:
+                raise ConnectionError(sent.failure)
+            return as_vcr(sent.response)
+
+        def append(self, request: Any, response: Any) -> None:
+            if not mcp_traffic.get():
+                sent = Sent(response_of_vcr(response))
+                tape.take_down(request_of_vcr(request), sent, request.harness_began)
+
+    return Bridge(
+        "",
+        record_mode=RecordMode.NEW_EPISODES,
+        skip_patchers=(*_MET_ELSEWHERE, "httplib2"),
+        custom_patches=_of_httplib2() if find_spec("httplib2") else (),
+    )
+
+
+def _found(request: Any) -> Interaction | None:
+    return getattr(request, "harness_found", None)
+
+
+def _of_httplib2() -> tuple[tuple[Any, str, Any], ...]:
+    # Its classes keep their names, as they look each other up by these.
+    from vcr.stubs.httplib2_stubs import VCRHTTPConnectionWithTimeout, VCRHTTPSConnectionWithTimeout
+
+    schemes = {"http": VCRHTTPConnectionWithTimeout, "https": VCRHTTPSConnectionWithTimeout}
+    return ((import_module("httplib2"), "SCHEME_TO_CONNECTION", schemes),)
+
+
+def request_of_vcr(request: Any) -> Request:
+    """A request of vcrpy's."""
+    return Request(request.method, request.uri, headers_of(request.headers), body_of(request.body))
+
+
+def response_of_vcr(response: Any) -> Response:
+    """A response of vcrpy's, its body decoded."""
+    from vcr.filters import decode_response
+
+    decoded = decode_response({**response, "headers": dict(response["headers"])})
+    headers = [
+        (str(name).lower(), str(value))
+        for name, values in decoded["headers"].items()
+        for value in ([values] if isinstance(values, str) else values)
+    ]
+    status, body = decoded["status"], decoded["body"].get("string") or b""
+    body = body.encode() if isinstance(body, str) else body
+    return Response(status["code"], status["message"] or "", kept_response_headers(headers), body)
+
+
+def as_vcr(response: Response) -> dict[str, Any]:
+    """A response as vcrpy has it."""
+    headers: dict[str, list[str]] = {}
+    for name, value in response.headers:
+        headers.setdefault(name, []).append(value)
+    status = {"code": response.status, "message": response.reason}
+    return {"status": status, "headers": headers, "body": {"string": response.body}}

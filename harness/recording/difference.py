@@ -1,0 +1,299 @@
+"""What is different between two JSON values, told for people: one line for each difference, the changed words marked.
+
+`[-was recorded-]` and `{+was asked+}` mark changes, as in word diffs of git.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import islice
+from typing import Any, Final
+
+from harness.draw.escaping import clip, printable
+
+_WORD: Final = re.compile(r"\w+|\s+|[^\w\s]")
+_CONTEXT: Final = 24  # characters of what is equal, on either side of a change
+_CHANGED: Final = 80  # characters of what changed
+_LINE: Final = 320  # characters of all changes of a text
+_MAX_WORDS: Final = 300  # compared word by word, from the first that differs
+_MAX_PAIRS: Final = 400  # of list items compared with each other
+_MAX_ITEMS: Final = 2_000  # of lists that are aligned
+_MAX_DEPTH: Final = 100
+_BRIEF: Final = 120
+_SAMPLE: Final = 400
+_ALIKE: Final = 0.4
+
+
+def differences(recorded: Any, asked: Any, *, path: str = "", limit: int = 100) -> list[str]:
+    """One line for each difference, at most `limit`; empty when the values are equal.
+
+    Lists are aligned, so that an item put in or left out is one difference; a chat message is named by its role.
+    `path` is what stands before the paths of what is different, such as `body`.
+    """
+    return [_line(at, tell()) for at, tell in islice(_differences(recorded, asked, path, 0), limit)]
+
+
+def distance(recorded: Any, asked: Any, *, limit: int = 100) -> int:
+    """How many differences there are, at most `limit`; faster than telling them."""
+    return sum(1 for _ in islice(_differences(recorded, asked, "", 0), limit))
+
+
+_Difference = tuple[str, Callable[[], str]]  # the path, and what makes the text
+
+
+def _differences(recorded: Any, asked: Any, path: str, depth: int) -> Iterator[_Difference]:
+    if recorded is asked:
+        return
+    if depth < _MAX_DEPTH and isinstance(recorded, dict) and isinstance(asked, dict):
+        yield from _of_mappings(recorded, asked, path, depth)
+    elif depth < _MAX_DEPTH and isinstance(recorded, list) and isinstance(asked, list):
+        yield from _of_lists(recorded, asked, path, depth)
+    elif isinstance(recorded, str) and isinstance(asked, str):
+        if recorded != asked:
+            yield path, lambda: f'"{words(recorded, asked)}"'
+    elif not _same(recorded, asked):
+        yield path, lambda: _changed(recorded, asked)
+
+
+def _same(one: Any, other: Any) -> bool:
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, other))
+    return bool(one == other) if numbers else _text(one) == _text(other)
+
+
+def _of_mappings(
+    recorded: dict[str, Any], asked: dict[str, Any], path: str, depth: int
+) -> Iterator[_Difference]:
+    for key in [*recorded, *(key for key in asked if key not in recorded)]:
+        below = _below(path, key)
+        if key not in asked:
+            yield below, _only(recorded[key])
+        elif key not in recorded:
+            yield below, _new(asked[key])
+        else:
+            yield from _differences(recorded[key], asked[key], below, depth + 1)
+
+
+def _only(value: Any) -> Callable[[], str]:
+    return lambda: f"only in the recording: {brief(value)}"
+
+
+def _new(value: Any) -> Callable[[], str]:
+    return lambda: f"not in the recording: {brief(value)}"
+
+
+def _changed(recorded: Any, asked: Any) -> str:
+    return f"[-{brief(recorded)}-]{{+{brief(asked)}+}}"
+
+
+def _below(path: str, key: str) -> str:
+    if key == "content" and path.endswith(")"):
+        return path  # `messages[0] (system)` says it
+    shown = key if re.fullmatch(r"[\w-]{1,60}", key) else f'["{clip(key, 60)}"]'
+    return f"{path}.{shown}" if path and not shown.startswith("[") else path + shown
+
+
+def _line(path: str, said: str) -> str:
+    return printable(f"{path}: {said}" if path else said)
+
+
+# ---------------------------------------------------------------- lists
+
+
+def _of_lists(recorded: list[Any], asked: list[Any], path: str, depth: int) -> Iterator[_Difference]:
+    if not any(isinstance(item, str | list | dict) for item in (*recorded, *asked)):  # such as an embedding
+        if recorded != asked:
+            yield path, lambda: _changed(recorded, asked)
+        return
+    for first, second in _aligned(recorded, asked):
+        if second is None and first is not None:
+            yield _item(path, first, recorded[first]), _only(recorded[first])
+        elif first is None and second is not None:
+            yield _item(path, second, asked[second]), _new(asked[second])
+        elif first is not None and second is not None:
+            below = _item(path, second, asked[second], recorded[first])
+            yield from _differences(recorded[first], asked[second], below, depth + 1)
+
+
+def _item(path: str, at: int, *items: Any) -> str:
+    names = {_name(item) for item in items}
+    name = names.pop() if len(names) == 1 else ""
+    return f"{path}[{at}] ({clip(name, 40)})" if name else f"{path}[{at}]"
+
+
+def _name(item: Any) -> str:
+    """What a message or tool is called."""
+    if not isinstance(item, dict):
+        return ""
+    function = item.get("function")
+    inner = function.get("name") if isinstance(function, dict) else None
+    return next((name for name in (item.get("role"), item.get("name"), inner) if isinstance(name, str)), "")
+
+
+_Pair = tuple[int | None, int | None]
+
+
+def _aligned(recorded: Sequence[Any], asked: Sequence[Any]) -> Iterator[_Pair]:
+    """Which items belong together, by number, where they are not equal; None: has no counterpart."""
+    one, other = [_text(item) for item in recorded], [_text(item) for item in asked]
+    head = _common(one, other)
+    tail = _common(one[head:][::-1], other[head:][::-1])
+    one, other = one[head : len(one) - tail], other[head : len(other) - tail]
+    if len(one) > _MAX_ITEMS or len(other) > _MAX_ITEMS:
+        blocks: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(one), 0, len(other))]
+    else:
+        blocks = SequenceMatcher(None, one, other).get_opcodes()
+    for kind, from_one, to_one, from_other, to_other in blocks:
+        if kind != "equal":
+            pairs = _paired(one[from_one:to_one], other[from_other:to_other])
+            for first, second in pairs:
+                yield (
+                    None if first is None else head + from_one + first,
+                    None if second is None else head + from_other + second,
+                )
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many items both begin with."""
+    return next(
+        (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+
+
+def _paired(one: Sequence[str], other: Sequence[str]) -> list[_Pair]:
+    """Changed items next to what they were, in order, those that are most alike together."""
+    rows, columns = len(one), len(other)
+    if rows == columns == 1 or rows * columns > _MAX_PAIRS:
+        both = min(rows, columns)
+        rest = [(at, None) for at in range(both, rows)] + [(None, at) for at in range(both, columns)]
+        return [*((at, at) for at in range(both)), *rest]
+    # best[i][j]: how alike the items from i and from j on can be made by pairing them
+    alike = [[_alike(a, b) for b in other] for a in one]
+    best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
+    for i in range(rows - 1, -1, -1):
+        for j in range(columns - 1, -1, -1):
+            best[i][j] = max(best[i + 1][j], best[i][j + 1], best[i + 1][j + 1] + alike[i][j])
+    pairs: list[_Pair] = []
+    i = j = 0
+    while i < rows or j < columns:
+        if i < rows and j < columns and alike[i][j] and best[i][j] == best[i + 1][j + 1] + alike[i][j]:
+            pairs.append((i, j))
+            i, j = i + 1, j + 1
+        elif j == columns or (i < rows and best[i][j] == best[i + 1][j]):
+            pairs.append((i, None))
+            i += 1
+        else:
+            pairs.append((None, j))
+            j += 1
+    return pairs
+
+
+def _alike(one: str, other: str) -> float:
+    """0 for items that have little in common, else up to 1."""
+    found = similarity(one, other)
+    return found if found >= _ALIKE else 0.0
+
+
+def similarity(one: str, other: str, *, sample: int = _SAMPLE) -> float:
+    """How many words two texts share in their first `sample` characters, in whatever order: 0 to 1."""
+    first, second = (Counter(_WORD.findall(text[:sample])) for text in (one, other))
+    total = first.total() + second.total()
+    return 2 * (first & second).total() / total if total else 1.0
+
+
+# ---------------------------------------------------------------- texts
+
+
+def words(recorded: str, asked: str) -> str:
+    """The text with its changed words marked, and a little of what stands around them.
+
+    >>> words("You are a helpful assistant", "You are a terse assistant")
+    'You are a [-helpful-]{+terse+} assistant'
+    """
+    one, other = _WORD.findall(recorded), _WORD.findall(asked)
+    head = _common(one, other)
+    tail = _common(one[head:][::-1], other[head:][::-1])
+    before, after = "".join(one[:head]), "".join(one[len(one) - tail :])
+    one, other = one[head : len(one) - tail], other[head : len(other) - tail]
+    if max(len(one), len(other)) > _MAX_WORDS:
+        one, other, after = one[:_MAX_WORDS], other[:_MAX_WORDS], "…"
+    matcher = SequenceMatcher(str.isspace, one, other, autojunk=False)
+    if matcher.ratio() < _ALIKE:  # marking word by word would only confuse
+        return _ending(before) + _marked("".join(one), "".join(other)) + _beginning(after)
+    pieces = [_ending(before)]
+    opcodes = matcher.get_opcodes()
+    for number, (kind, from_one, to_one, from_other, to_other) in enumerate(opcodes):
+        if kind == "equal":
+            pieces.append(_middle("".join(one[from_one:to_one])))
+        else:
+            pieces.append(_marked("".join(one[from_one:to_one]), "".join(other[from_other:to_other])))
+        if sum(map(len, pieces)) > _LINE and number + 1 < len(opcodes):
+            return "".join(pieces) + " …"
+    return "".join(pieces) + _beginning(after)
+
+
+def _marked(recorded: str, asked: str) -> str:
+    was, now = _cut(recorded), _cut(asked)
+    if was == now:  # one long word, its difference cut off
+        start = max(_common(recorded, asked) - _CONTEXT, 0)
+        was, now = "…" + _cut(recorded[start:]), "…" + _cut(asked[start:])
+    return (f"[-{was}-]" if recorded else "") + (f"{{+{now}+}}" if asked else "")
+
+
+def _cut(text: str) -> str:
+    return _visible(text if len(text) <= _CHANGED else f"{text[:_CHANGED]}…")
+
+
+def _beginning(text: str) -> str:
+    return _visible(text) if len(text) <= 2 * _CONTEXT else _visible(text[:_CONTEXT]) + "…"
+
+
+def _ending(text: str) -> str:
+    return _visible(text) if len(text) <= 2 * _CONTEXT else "…" + _visible(text[-_CONTEXT:])
+
+
+def _middle(text: str) -> str:
+    return (
+        _visible(text)
+        if len(text) <= 3 * _CONTEXT
+        else f"{_visible(text[:_CONTEXT])}…{_visible(text[-_CONTEXT:])}"
+    )
+
+
+_BLANK: Final = re.compile("[\n\r\t\xa0\u1680\u2000-\u200d\u202f\u205f\u3000]")
+
+
+def _visible(text: str) -> str:
+    """Line breaks and unusual blanks as their escapes: they may be all that is different."""
+    return _BLANK.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+# ---------------------------------------------------------------- other values
+
+
+def brief(value: Any) -> str:
+    """The value as JSON, shortened."""
+    return clip(_visible(_brief(value, 0)), _BRIEF)
+
+
+def _brief(value: Any, depth: int) -> str:
+    if isinstance(value, dict | list) and value and depth > 3:
+        return "{…}" if isinstance(value, dict) else "[…]"
+    if isinstance(value, dict):
+        shown = [f'"{clip(key, 40)}": {_brief(item, depth + 1)}' for key, item in islice(value.items(), 6)]
+        return "{" + ", ".join(shown + ["…"] * (len(value) > 6)) + "}"
+    if isinstance(value, list):
+        shown = [_brief(item, depth + 1) for item in value[:6]]
+        return "[" + ", ".join(shown + [f"… {len(value)} items"] * (len(value) > 6)) + "]"
+    return f'"{clip(value, _BRIEF)}"' if isinstance(value, str) else _text(value)
+
+
+def _text(value: Any) -> str:
+    """A text that is the same for equal JSON, and for no other."""
+    try:
+        return json.dumps(value, sort_keys=True, ensure_ascii=False, default=repr)
+    except RecursionError:
+        return "nested too deeply to be shown"

@@ -1,0 +1,151 @@
+"""The files of a take: http.yaml, a cassette of vcrpy; mcp.yaml; and meta.yaml, what vcrpy has no place for.
+
+What differs between two recordings of the same traffic (durations, dates) is in meta.yaml alone.
+`harness.recording.reading` reads what this module writes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from harness.errors import CassetteError
+from harness.recording.headers import kept_request_headers, kept_response_headers
+from harness.recording.interactions import Exchange, Interaction, Request, Response, Take
+from harness.recording.yaml_text import Block, Flow, dump
+
+HTTP: Final = "http.yaml"
+MCP: Final = "mcp.yaml"
+META: Final = "meta.yaml"
+NAMES: Final = (HTTP, MCP, META)
+FORMAT: Final = "harness-cassette/1"
+
+
+def write(take: Take) -> dict[str, bytes]:
+    """The files of a take, by name; those that would hold nothing are left out.
+
+    Raises:
+        CassetteError: something in it cannot be written, such as JSON that is nested too deeply.
+    """
+    answered = [one for one in take.http if one.response is not None]
+    servers = {name: list(take.mcp[name]) for name in sorted(take.mcp) if take.mcp[name]}
+    files: dict[str, Mapping[str, Any]] = {}
+    if answered:
+        files[HTTP] = {"interactions": [_interaction(one) for one in answered], "version": 1}
+    if servers:
+        said = {name: [_exchange(one) for one in exchanges] for name, exchanges in servers.items()}
+        files[MCP] = {"servers": said, "version": 1}
+    files[META] = _meta(take, servers)
+    try:
+        return {name: dump(content) for name, content in files.items()}
+    except ValueError as error:
+        raise CassetteError(f"the recording cannot be written: {error}") from None
+
+
+# ---------------------------------------------------------------- http.yaml
+
+
+def _interaction(one: Interaction) -> dict[str, Any]:
+    request, response = one.request, one.response or Response(0)
+    headers = kept_request_headers(request.headers)
+    return {
+        "request": _request(request) | {"headers": {name: [value] for name, value in headers.items()}},
+        "response": {
+            "status": {"code": response.status, "message": response.reason},
+            "headers": _grouped(kept_response_headers(response.headers)),
+            "body": {"string": _text(response.body)},
+        },
+    }
+
+
+def _request(request: Request) -> dict[str, Any]:
+    return {"method": request.method, "uri": request.url, "body": _indented(_text(request.body))}
+
+
+def _grouped(headers: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    grouped: dict[str, list[str]] = {}
+    for name, value in headers:
+        grouped.setdefault(name, []).append(value)
+    return grouped
+
+
+def _text(body: bytes) -> Block | bytes:
+    try:
+        return Block(body.decode("utf-8"))
+    except UnicodeDecodeError:
+        return body
+
+
+_ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+
+
+def _indented(body: Block | bytes) -> Block | bytes:
+    """JSON over several lines, so that a changed prompt is a changed line; anything else as it is."""
+    if not isinstance(body, str) or not body.lstrip().startswith(("{", "[")):
+        return body
+    try:
+        value = json.loads(body, object_pairs_hook=_unique)
+        text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    except (ValueError, RecursionError):
+        return body
+    return Block(_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is given twice")
+    return found
+
+
+# ---------------------------------------------------------------- mcp.yaml
+
+
+def _exchange(one: Exchange) -> dict[str, Any]:
+    return {"sent": one.sent, "received": list(one.received)}
+
+
+# ---------------------------------------------------------------- meta.yaml
+
+
+def _meta(take: Take, servers: Mapping[str, list[Exchange]]) -> dict[str, Any]:
+    about = take.about
+    meta = {
+        "format": FORMAT,
+        "scenario": about.scenario,
+        "recorded": about.recorded,
+        "manifests": _sorted(about.manifests),
+        "versions": _sorted(about.versions),
+        "environment": _sorted(about.environment),
+        "http": [_told(one) for one in take.http],
+        "mcp": {name: [_timed(one) for one in exchanges] for name, exchanges in servers.items()},
+        "human": [
+            _turn(one.turn) | {"node": one.node, "asked": one.asked, "reply": one.reply} for one in take.human
+        ],
+    }
+    return {key: value for key, value in meta.items() if value}
+
+
+def _told(one: Interaction) -> dict[str, Any]:
+    told = _timed(one)
+    if one.chunks_s:
+        told["chunks_s"] = Flow(one.chunks_s)
+    if one.failure or one.response is None:
+        told["failure"] = one.failure
+    if one.response is None:
+        told["request"] = _request(one.request)
+    return told
+
+
+def _timed(one: Interaction | Exchange) -> dict[str, Any]:
+    return _turn(one.turn) | {"duration_s": one.duration_s}
+
+
+def _turn(turn: int | None) -> dict[str, Any]:
+    return {} if turn is None else {"turn": turn}
+
+
+def _sorted(texts: Mapping[str, str]) -> dict[str, str]:
+    return {key: texts[key] for key in sorted(texts)}

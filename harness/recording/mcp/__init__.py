@@ -1,0 +1,1 @@
+"""Recordings of MCP sessions, message by message."""

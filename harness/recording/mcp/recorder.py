@@ -1,0 +1,129 @@
+"""One run's traffic with an MCP server: played from what was recorded, or really sent and taken down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from harness.errors import CassetteError
+from harness.graph.effects import MCPEndpoint
+from harness.recording.interactions import Exchange
+from harness.recording.matching import Matcher
+from harness.recording.mcp.proxy import Peer, Taped
+from harness.recording.mcp.replay import Recorded
+from harness.world.mcp.connect import connected, name_of, streams_to
+from harness.world.mcp.session import Where
+from harness.world.mcp.tools import MCPSession
+from harness.world.mcp.wire import Message
+
+
+class MCPTape:
+    """The exchanges with one server in one run. Sessions are opened on it one after the other.
+
+    A session raises, from `list_tools` and `call_tool` or on entering: `CassetteMismatch` for what no recorded
+    exchange of the current `turn` answers, `CassetteMissing` when nothing was recorded at all.
+
+    Args:
+        exchanges: what was recorded before, in order.
+        server: the server's id, for people.
+        again: how to record it again, for people.
+        file: where `exchanges` stand, for people.
+        matcher: tells which requests are the same.
+        comparable: makes of a message what recorded ones are compared with, without secrets as they are. It is
+            given all messages, in the order they come in.
+        learn: is told the name and value of a secret that stands where a recording has its placeholder.
+    """
+
+    def __init__(
+        self,
+        exchanges: Sequence[Exchange] = (),
+        *,
+        server: str,
+        again: str = "",
+        file: str = "",
+        matcher: Matcher | None = None,
+        comparable: Callable[[Message], Message] = lambda message: message,
+        learn: Callable[[str, str], None] = lambda name, value: None,
+    ) -> None:
+        self.turn = 1
+        self._comparable = comparable
+        self._learn = learn
+        self._recorded = Recorded(
+            exchanges, server=server, again=again, file=file, matcher=matcher or Matcher()
+        )
+        self._log: list[Exchange | Taped] = []
+
+    def replaying(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
+        """A session that what was recorded answers; no process and no socket is opened."""
+        return self._session(endpoint, plays=True, reach=None)
+
+    def recording(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
+        """A session with the real server, taken down.
+
+        Raises (on entering):
+            WorldError: the server wants a client certificate.
+            MCPFailure: there is no such process or address, or it does not speak MCP.
+        """
+        return self._session(endpoint, plays=False, reach=lambda: streams_to(endpoint))
+
+    def extending(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
+        """A session that what was recorded answers; for the rest the real server is asked, and taken down."""
+        return self._session(endpoint, plays=True, reach=lambda: streams_to(endpoint))
+
+    def recorded(self) -> tuple[Exchange, ...]:
+        """What was sent in this run, in order, with what came back; what was replayed as it was recorded."""
+        return tuple(item.exchange() if isinstance(item, Taped) else item for item in self._log)
+
+    @property
+    def added(self) -> bool:
+        """Whether the real server was asked."""
+        return any(isinstance(item, Taped) for item in self._log)
+
+    def unused(self) -> list[Exchange]:
+        """The requests that were recorded and not made."""
+        return self._recorded.unused()
+
+    def _session(
+        self,
+        endpoint: MCPEndpoint,
+        *,
+        plays: bool,
+        reach: Callable[[], AbstractAsyncContextManager[Any]] | None,
+    ) -> AbstractAsyncContextManager[MCPSession]:
+        # Nothing is outside: the tape spends on the loop's clock what the server takes.
+        where = Where(name_of(endpoint), outside=False, read_timeout_s=endpoint.read_timeout_s)
+        return connected(Peer(self, plays=plays, reach=reach).streams(), where)
+
+    # ------------------------------------------------------------------ for the peer
+
+    def play(self, message: Message) -> Exchange | None:
+        """The recorded exchange that answers a message of the client, used up with this."""
+        asked = self._comparable(message)
+        exchange = self._recorded.take(asked, self.turn)
+        if exchange is None and (revealed := self._recorded.reveal(asked, self.turn)) is not None:
+            exchange, secrets = revealed
+            for name, value in secrets.items():
+                self._learn(name, value)
+        if exchange is not None:
+            self._log.append(exchange)
+        return exchange
+
+    def refusal(self, request: Message) -> CassetteError:
+        """Why nothing recorded answers a request."""
+        return self._recorded.refusal(self._comparable(request), self.turn)
+
+    def note(self, message: Message) -> Taped:
+        """Begin an exchange with a message that is sent to the server."""
+        self._comparable(message)
+        taped = Taped(message, self.turn)
+        self._log.append(taped)
+        return taped
+
+    def hear(self, message: Message) -> None:
+        """See a message of the server, as soon as it is there."""
+        self._comparable(message)
+
+    def last(self) -> Taped | None:
+        """The exchange that was begun last."""
+        return next((item for item in reversed(self._log) if isinstance(item, Taped)), None)

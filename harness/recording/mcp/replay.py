@@ -1,0 +1,169 @@
+"""Which recorded exchange answers a message to an MCP server, and what to say when none does."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.errors import CassetteError, CassetteMismatch, CassetteMissing
+from harness.recording.difference import differences, similarity
+from harness.recording.interactions import Exchange
+from harness.recording.matching import Matcher
+from harness.recording.wildcards import revealed
+from harness.world.mcp.wire import Message, handshake_versions, is_request, is_response
+
+# Versions of the SDK differ in how often they ask for these, and in what they say of themselves when they connect.
+_AGAIN = frozenset({"initialize", "tools/list"})
+
+
+class Recorded:
+    """What was recorded of a server. Each exchange answers once; a handshake and a listing may be had again."""
+
+    def __init__(
+        self, exchanges: Sequence[Exchange], *, server: str, again: str, file: str, matcher: Matcher
+    ) -> None:
+        self._exchanges = tuple(exchanges)
+        self._matcher = matcher
+        self._server = server
+        self._again = again
+        self._file = file
+        self._used: set[int] = set()
+        self._by_key: defaultdict[str, list[int]] = defaultdict(list)
+        for index, exchange in enumerate(self._exchanges):
+            self._by_key[message_key(exchange.sent, matcher)].append(index)
+
+    def take(self, message: Message, turn: int) -> Exchange | None:
+        """The exchange of this turn that answers, used up with this; None when there is none."""
+        alike = self._by_key.get(message_key(message, self._matcher), [])
+        for index in alike:
+            if self._is_free(index, turn):
+                self._used.add(index)
+                return self._exchanges[index]
+        if alike and message.get("method") in _AGAIN:
+            self._used.add(alike[-1])
+            return self._exchanges[alike[-1]]
+        return None
+
+    def reveal(self, message: Message, turn: int) -> tuple[Exchange, dict[str, str]] | None:
+        """The exchange that answers but for placeholders of secrets, used up with this, and the secrets by name."""
+        for index, exchange in enumerate(self._exchanges):
+            if self._is_free(index, turn) and exchange.sent.get("method") == message.get("method"):
+                found = revealed(_params(exchange.sent), _params(message))
+                if found is not None:
+                    self._used.add(index)
+                    return exchange, found
+        return None
+
+    def _is_free(self, index: int, turn: int) -> bool:
+        return index not in self._used and self._exchanges[index].turn in (None, turn)
+
+    def unused(self) -> list[Exchange]:
+        """The requests that were recorded and not made."""
+        return [e for i, e in enumerate(self._exchanges) if i not in self._used and is_request(e.sent)]
+
+    def refusal(self, request: Message, turn: int) -> CassetteError:
+        """Why nothing answers a request: the nearest that was recorded, and what is different about it."""
+        if not self._exchanges:
+            return CassetteMissing(self._text(f"nothing was recorded of MCP server {self._server!r}", []))
+        asked = f"nothing recorded of MCP server {self._server!r} answers {_what(request)} in turn {turn}"
+        near = self._nearest(request, turn)
+        if near is None:
+            return CassetteMismatch(self._text(asked, [self._known(request)]))
+        exchange = self._exchanges[near]
+        place = ""
+        if exchange.line:
+            place = f" ({self._file}:{exchange.line})" if self._file else f", line {exchange.line}"
+        recorded = f"nearest recorded: {_what(exchange.sent)}{place}"
+        reasons = differences(_params(exchange.sent), _params(request)) or [self._why_not(near)]
+        return CassetteMismatch(self._text(asked, [recorded, *(f"  - {reason}" for reason in reasons)]))
+
+    def _text(self, asked: str, lines: list[str]) -> str:
+        return "\n".join([asked, *(f"  {line}" for line in [*lines, self._again] if line)])
+
+    def _nearest(self, request: Message, turn: int) -> int | None:
+        """The recorded request of this method that resembles it most, of the same tool if there is any."""
+        asked = self._text_of(request)
+
+        def likeness(index: int) -> tuple[bool, float, bool, bool]:
+            exchange = self._exchanges[index]
+            alike = similarity(self._text_of(exchange.sent), asked)
+            of_turn = exchange.turn in (None, turn)
+            return _tool(exchange.sent) == _tool(request), alike, of_turn, index not in self._used
+
+        requests = ((index, e.sent) for index, e in enumerate(self._exchanges) if is_request(e.sent))
+        candidates = [index for index, sent in requests if sent["method"] == request["method"]]
+        return max(candidates, key=likeness, default=None)
+
+    def _why_not(self, index: int) -> str:
+        """Why an exchange of an equal request does not answer."""
+        if index in self._used:
+            times = len(self._by_key[message_key(self._exchanges[index].sent, self._matcher)])
+            return f"it was recorded {'once' if times == 1 else f'{times} times'}, and is asked once more"
+        return f"it was recorded in turn {self._exchanges[index].turn}"
+
+    def _text_of(self, request: Message) -> str:
+        return _sorted_json(self._matcher.params(_params(request)))
+
+    def _known(self, request: Message) -> str:
+        methods = dict.fromkeys(str(e.sent["method"]) for e in self._exchanges if is_request(e.sent))
+        return f"no {request['method']} was recorded, but {', '.join(methods)}"
+
+
+def message_key(message: Message, matcher: Matcher) -> str:
+    """Equal for messages that ask the same, whoever sends them and when."""
+    if is_response(message):
+        return _sorted_json([message.get("result"), message.get("error")])
+    if message["method"] == "initialize":
+        return "initialize"
+    return _sorted_json([message["method"], is_request(message), matcher.params(_params(message))])
+
+
+def _sorted_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
+
+
+def fitted(exchange: Exchange, asked: Message) -> list[Message]:
+    """What was recorded as received, as if in answer to `asked`: with its id, its progress token, its version."""
+    return [_fitted(message, exchange.sent, asked) for message in exchange.received]
+
+
+def _fitted(message: Message, sent: Message, asked: Message) -> Message:
+    if is_response(message):
+        answer = {**message, "id": asked.get("id")}
+        result = message.get("result")
+        if asked.get("method") == "initialize" and isinstance(result, Mapping):
+            version = result.get("protocolVersion")
+            if version not in handshake_versions():
+                version = _mapping(asked, "params").get("protocolVersion")
+            answer["result"] = {**result, "protocolVersion": version}
+        return answer
+    token = progress_token(asked)
+    params = _mapping(message, "params")
+    if token is not None and params.get("progressToken") == progress_token(sent) is not None:
+        return {**message, "params": {**params, "progressToken": token}}
+    return message
+
+
+def progress_token(request: Message) -> Any:
+    """What a server is to name in telling of its progress with a request; None when it was not asked to."""
+    return _mapping(_mapping(request, "params"), "_meta").get("progressToken")
+
+
+def _params(message: Message) -> dict[str, Any]:
+    return {key: value for key, value in _mapping(message, "params").items() if key != "_meta"}
+
+
+def _mapping(of: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = of.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _tool(request: Message) -> Any:
+    return _params(request).get("name")
+
+
+def _what(request: Message) -> str:
+    tool = _tool(request) if request["method"] == "tools/call" else None
+    return str(request["method"]) if tool is None else f"{request['method']} of {tool!r}"

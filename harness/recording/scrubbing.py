@@ -1,0 +1,85 @@
+"""Interactions without secrets: what is written, and what requests are compared as."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from harness.recording.headers import kept_request_headers
+from harness.recording.interactions import Exchange, HumanReply, Interaction, Request, Response, Take
+from harness.secrets import Secrets
+
+
+class Scrubbing:
+    """Takes what `secrets` knows, and what it finds, out of the interactions of one run."""
+
+    def __init__(self, secrets: Secrets | None = None) -> None:
+        self._secrets = secrets or Secrets({})
+
+    def learn(self, name: str, value: str | None) -> None:
+        """Take this for a secret from now on; `name` is what its placeholder says."""
+        if value:
+            self._secrets.learn(name, value)
+
+    def text(self, text: str) -> str:
+        """A text without secrets."""
+        return self._secrets.text(text)
+
+    def url(self, url: str) -> str:
+        """A URL without secrets."""
+        return self._secrets.url(url)
+
+    def data(self, value: Any) -> Any:
+        """JSON without secrets."""
+        return self._secrets.data(value)
+
+    def request(self, request: Request) -> Request:
+        """A request as it is kept."""
+        headers = self._secrets.headers(kept_request_headers(request.headers).items())
+        return Request(
+            request.method,
+            self._secrets.url(request.url),
+            dict(headers),
+            self._secrets.body(request.body, request.headers.get("content-type", "")),
+        )
+
+    def take(self, take: Take) -> Take:
+        """A take as it is kept. What is found to be secret late in a run is taken out from its beginning on."""
+        self._take(take)
+        return self._take(take)
+
+    def _take(self, take: Take) -> Take:
+        return replace(
+            take,
+            http=tuple(self.interaction(interaction) for interaction in take.http),
+            mcp={name: tuple(self._exchange(each) for each in of) for name, of in take.mcp.items()},
+            human=tuple(self._human(reply) for reply in take.human),
+        )
+
+    def interaction(self, interaction: Interaction) -> Interaction:
+        """An interaction as it is kept."""
+        response = interaction.response
+        return replace(
+            interaction,
+            request=self.request(interaction.request),
+            response=None if response is None else self._response(response),
+            failure=self.text(interaction.failure),
+        )
+
+    def _response(self, response: Response) -> Response:
+        content_type = next((value for name, value in response.headers if name == "content-type"), "")
+        return replace(
+            response,
+            headers=tuple(self._secrets.headers(response.headers)),
+            body=self._secrets.body(response.body, content_type),
+        )
+
+    def _exchange(self, exchange: Exchange) -> Exchange:
+        return replace(
+            exchange,
+            sent=self.data(exchange.sent),
+            received=tuple(self.data(message) for message in exchange.received),
+        )
+
+    def _human(self, reply: HumanReply) -> HumanReply:
+        return replace(reply, asked=self.data(reply.asked), reply=self.data(reply.reply))

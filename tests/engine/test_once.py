@@ -1,0 +1,134 @@
+"""What a visit does only once, though a pause has its node run again from the start."""
+
+import pytest
+
+from harness.engine.conversation import Conversation
+from harness.graph import observe
+from harness.graph.effects import ToolCall
+from harness.graph.model import START, Edge, Update
+from harness.time.gather import gather
+from harness.world.spec import Entry, ErrorAnswer, Stub, WorldSpec
+from tests.engine.graphs import ADDED, COUNT, asks, graph, send, simulate
+
+ANSWERS = (Stub(answer={"return": number}) for number in range(1, 100))
+TOOL = WorldSpec(tools={"t": Entry(stubs=tuple(ANSWERS))})
+
+
+def calls_tool(ctx):
+    return lambda: ctx.perform(ToolCall(name="t", args={}))
+
+
+async def asks_twice(state, ctx):
+    made = await ctx.once("made", calls_tool(ctx))
+    return Update({"log": [made, await ctx.pause("a?"), await ctx.pause("b?")]})
+
+
+def talk(built, *steps, world=TOOL):
+    """The endings of inputs (None) and answers, one after the other, and the trace."""
+
+    async def main(simulation):
+        conversation = Conversation(built, simulation)
+        endings = [
+            await (conversation.send({}) if step is None else conversation.resume(step)) for step in steps
+        ]
+        return endings, simulation.trace
+
+    return simulate(main, world)
+
+
+def logs(endings):
+    return [ending.state["log"] for ending in endings if ending.status == "completed"]
+
+
+def test_what_was_made_once_is_there_when_the_node_runs_again():
+    endings, trace = talk(graph({"a": asks_twice}, [(START, "a")], [ADDED]), None, "A", "B")
+    assert logs(endings) == [[1, "A", "B"]]
+    assert len(observe.calls(trace.events)) == 1
+
+
+def test_keys_tell_apart_what_is_made_also_side_by_side():
+    async def both(state, ctx):
+        made = await gather(ctx.once(key, calls_tool(ctx)) for key in "xy")
+        return Update({"log": [*made, await ctx.once("x", calls_tool(ctx)), await ctx.pause("a?")]})
+
+    endings, trace = talk(graph({"a": both}, [(START, "a")], [ADDED]), None, "A")
+    assert logs(endings) == [[1, 2, 1, "A"]]
+    assert len(observe.calls(trace.events)) == 2
+
+
+def test_none_is_kept_like_anything_else():
+    world = WorldSpec(tools={"t": Entry(stubs=(Stub(answer={"return": None}),))})
+    endings, _ = talk(graph({"a": asks_twice}, [(START, "a")], [ADDED]), None, "A", "B", world=world)
+    assert logs(endings) == [[None, "A", "B"]]
+
+
+def test_the_next_visit_makes_its_own():
+    async def again(state, run):
+        return [edge] if len(state["log"]) < 6 else []
+
+    edge = Edge("a", "a", "again")
+    built = graph({"a": asks_twice}, [(START, "a"), edge], [ADDED], routers={"a": again})
+    endings, _ = talk(built, None, "A", "B", "C", "D")
+    assert logs(endings) == [[1, "A", "B", 2, "C", "D"]]
+
+
+def test_visits_side_by_side_each_make_their_own():
+    async def asks(state, ctx):
+        return Update({"log": [await ctx.once("made", calls_tool(ctx)), await ctx.pause("?")]})
+
+    built = graph(dict.fromkeys("ab", asks), [(START, name) for name in "ab"], [ADDED])
+    assert logs(talk(built, None, "A")[0]) == [[1, "A", 2, "A"]]
+
+
+def test_a_new_input_makes_it_anew():
+    built = graph({"a": asks_twice}, [(START, "a")], [ADDED])
+    assert logs(talk(built, None, "A", None, "B", "C")[0]) == [[2, "B", "C"]]
+
+
+def test_after_a_failure_it_is_made_anew():
+    async def breaks_at_first(state, ctx):
+        made = await ctx.once("made", calls_tool(ctx))
+        answer = await ctx.pause("a?")
+        if answer == "break":
+            raise LookupError(answer)
+        return Update({"log": [made, answer]})
+
+    built = graph({"a": breaks_at_first}, [(START, "a")], [ADDED])
+    endings, _ = talk(built, None, "break", None, "go on")
+    assert [ending.status for ending in endings] == ["interrupted", "failed", "interrupted", "completed"]
+    assert logs(endings) == [[2, "go on"]]
+
+
+def test_what_fails_is_not_kept():
+    async def tries_again(state, ctx):
+        with pytest.raises(ConnectionError):
+            await ctx.once("made", calls_tool(ctx))
+        return Update({"n": await ctx.once("made", calls_tool(ctx))})
+
+    stubs = (Stub(error=ErrorAnswer("connection")), Stub(answer={"return": 7}))
+    world = WorldSpec(tools={"t": Entry(stubs=stubs)})
+    assert send(graph({"a": tries_again}, [(START, "a")], [COUNT]), world=world)[0].state["n"] == 7
+
+
+INNER = graph({"ask": asks("?")}, [(START, "ask")], [ADDED])
+
+
+@pytest.mark.parametrize(
+    "waits", [lambda ctx: ctx.pause("?"), lambda ctx: ctx.run_inside(INNER, {})], ids=["pause", "run_inside"]
+)
+def test_it_cannot_pause_itself(waits):
+    async def asks_once(state, ctx):
+        await ctx.once("asked", lambda: waits(ctx))
+
+    ending, _ = send(graph({"a": asks_once}, [(START, "a")], [ADDED]))
+    assert ending.status == "failed"
+    assert "what is made once cannot pause" in str(ending.error)
+
+
+def test_a_graph_that_is_run_once_from_its_start_may():
+    async def runs_once(state, ctx):
+        ending = await ctx.once("ran", lambda: ctx.run_nested(INNER, {}))
+        return Update({"log": [ending.status]})
+
+    ending, _ = send(graph({"a": runs_once}, [(START, "a")], [ADDED]))
+    assert ending.state["log"] == ["interrupted"]

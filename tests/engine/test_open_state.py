@@ -1,0 +1,102 @@
+"""A graph with an open state: one mapping of any keys, which a node or an input replaces as a whole."""
+
+import pytest
+
+from harness.engine.conversation import Conversation
+from harness.graph import observe
+from harness.graph.model import START, Dispatch, Edge, Update
+from tests.engine.graphs import graph, send, simulate, writes
+
+
+def open_graph(nodes, edges, **more):
+    return graph(nodes, edges, open_state=True, **more)
+
+
+def adds(**values):
+    """A node that returns what it was given, and more."""
+
+    async def run(state, ctx):
+        return Update({**state, **values})
+
+    return run
+
+
+def test_what_a_node_returns_is_the_whole_new_state():
+    built = open_graph({"a": adds(x=1), "b": writes(seen=dict)}, [(START, "a"), ("a", "b")])
+    ending, trace = send(built, {"any key": "kept"})
+    assert ending.state == {"seen": {"any key": "kept", "x": 1}}
+    assert observe.path(trace.events) == ["a", "b"]
+
+
+@pytest.mark.parametrize("value", [{}, {"q": 1}])
+def test_the_input_is_the_state_a_run_starts_with(value):
+    assert send(open_graph({"a": writes(seen=dict)}, [(START, "a")]), value)[0].state == {"seen": value}
+
+
+def test_each_input_is_the_whole_state():
+    async def main(simulation):
+        conversation = Conversation(open_graph({"a": adds(x=1)}, [(START, "a")]), simulation)
+        await conversation.send({"q": 1})
+        return await conversation.send({"r": 2})
+
+    assert simulate(main).state == {"r": 2, "x": 1}
+
+
+def test_nothing_stands_beside_the_state():
+    async def leaves(state, ctx):
+        return Update({"x": 1}, routing_values={"y": 2})
+
+    assert send(open_graph({"a": leaves}, [(START, "a")]))[0].state == {"x": 1}
+
+
+def test_a_router_sees_every_key():
+    async def by_label(state, run):
+        return [edge for edge in edges if edge.condition == state["label"]]
+
+    edges = [Edge("a", "b", "left"), Edge("a", "c", "right")]
+    built = open_graph(
+        {"a": adds(label="right"), "b": adds(), "c": adds()}, [(START, "a"), *edges], routers={"a": by_label}
+    )
+    assert observe.path(send(built)[1].events) == ["a", "c"]
+
+
+def test_nodes_of_one_superstep_cannot_both_write():
+    built = open_graph({"a": adds(x=1), "b": adds(y=2)}, [(START, "a"), (START, "b")])
+    ending, trace = send(built, {"q": 1})
+    assert (ending.status, type(ending.error).__name__) == ("failed", "InvalidUpdateError")
+    assert ending.state == {"q": 1}
+    assert observe.path(trace.events) == [["a", "b"]]
+
+
+def scatters(items):
+    async def scatter(state, run):
+        return [Dispatch(edge, {"item": item}) for item in items]
+
+    edge = Edge("a", "work")
+    return open_graph({"a": adds(), "work": adds()}, [(START, "a"), edge], routers={"a": scatter})
+
+
+def test_the_state_of_one_mapped_call_replaces_that_of_the_graph_and_two_collide():
+    assert send(scatters([1]), {"q": 1})[0].state == {"item": 1}
+    assert send(scatters([1, 2]), {"q": 1})[0].status == "failed"
+
+
+def test_a_node_may_pause_and_leave_a_state():
+    async def leaves(state, ctx):
+        return Update({**state, "said": await ctx.pause("well?", partial_update={"draft": 1})})
+
+    async def main(simulation):
+        conversation = Conversation(open_graph({"a": leaves}, [(START, "a")]), simulation)
+        return [await conversation.send({"q": 1}), await conversation.resume("yes")]
+
+    paused, ending = simulate(main)
+    assert (paused.state, ending.state) == ({"draft": 1}, {"q": 1, "said": "yes"})
+
+
+def test_graphs_nest_whatever_their_state():
+    inner = open_graph({"a": adds(x=1)}, [(START, "a")])
+
+    async def runs(state, ctx):
+        return Update((await ctx.run_inside(inner, dict(state))).state)
+
+    assert send(open_graph({"outer": runs}, [(START, "outer")]), {"q": 1})[0].state == {"q": 1, "x": 1}

@@ -1,0 +1,74 @@
+"""Saves a cassette again and again, each time killed one step later, and tells what was found afterwards.
+
+Run with a folder to work in; prints a line of JSON for each kill: what was loaded, which files were left over, and
+what was loaded after saving once more.
+"""
+
+import json
+import os
+import signal
+import sys
+from itertools import count
+from pathlib import Path
+
+from harness.recording.folder import CassetteFolder
+from harness.recording.interactions import Exchange, Interaction, Request, Response, Take
+
+
+def take(text, mcp=False):
+    http = (Interaction(Request("POST", "https://a.example/", {}, text.encode()), Response(200)),)
+    return Take(http, {"w": (Exchange({"method": text}),)} if mcp else {})
+
+
+OLD = {1: take("old", mcp=True), 2: take("both"), 3: take("old", mcp=True)}
+NEW = {1: take("new"), 2: take("both", mcp=True), 4: take("new", mcp=True)}
+STEPS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.scandir")
+
+
+def save_and_die(folder, step):
+    """Save, and be killed before whatever comes after so many operations on files."""
+    seen = 0
+
+    def hook(event, _):
+        nonlocal seen
+        if event in STEPS:
+            seen += 1
+            if seen > step:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+    folder.save(NEW)
+    os._exit(0)
+
+
+def loaded(folder):
+    """`old`, `new`, or what else is there."""
+    takes = {number: folder.load(number) for number in folder.takes()}
+    said = {number: (take.http[0].request.body, sorted(take.mcp)) for number, take in takes.items()}
+    for name, expected in (("old", OLD), ("new", NEW)):
+        if said == {
+            number: (take.http[0].request.body, sorted(take.mcp)) for number, take in expected.items()
+        }:
+            return name
+    return repr(said)
+
+
+def main(root):
+    for step in count():
+        folder = CassetteFolder(root, f"step-{step}")
+        folder.save(OLD)
+        child = os.fork()
+        if not child:
+            save_and_die(folder, step)
+        _, status = os.waitpid(child, 0)
+        found = loaded(folder)
+        folder.save(NEW)
+        left = sorted(
+            p.name for p in folder.path.rglob("*") if p.suffix not in (".yaml", "") or p.name == "take-3"
+        )
+        print(json.dumps({"loaded": found, "left": left, "again": loaded(folder)}), flush=True)
+        if not os.WIFSIGNALED(status):  # it came to its end
+            sys.exit(os.waitstatus_to_exitcode(status))
+
+
+main(Path(sys.argv[1]))

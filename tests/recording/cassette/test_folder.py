@@ -1,0 +1,764 @@
+"""A cassette on disk: names, files, what is refused, and that a change happens as a whole."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import vcr
+import yaml
+
+from harness.errors import CassetteBroken, CassetteError
+from harness.recording.folder import (
+    CassetteFolder,
+    cassette_names,
+    kept_request_headers,
+    kept_response_headers,
+)
+from harness.recording.interactions import (
+    About,
+    Exchange,
+    HumanReply,
+    Interaction,
+    Request,
+    Response,
+    Take,
+)
+
+CHAT = "https://api.openai.com/v1/chat/completions"
+PROMPT = {"model": "gpt", "messages": [{"role": "user", "content": "Wie heiß? 😀\nSag"}], "n": 1}
+
+
+def interaction(text="hello", *, turn=1, duration=0.5, **more):
+    body = json.dumps(PROMPT | {"user": text}).encode()
+    response = Response(
+        200, "OK", (("content-type", "application/json"),), json.dumps({"said": text}).encode()
+    )
+    request = Request("POST", CHAT, {"content-type": "application/json"}, body)
+    return Interaction(request, response, turn, duration, **more)
+
+
+FAILED = Interaction(Request("GET", "http://a.example/x"), None, 2, 1.5, failure="ConnectError: refused")
+EXCHANGE = Exchange(
+    {"jsonrpc": "2.0", "id": 1, "method": "ping"}, ({"jsonrpc": "2.0", "id": 1, "result": {}},), 1, 0.1
+)
+ABOUT = About(
+    "scenarios/a.scenario.yaml::a",
+    "2026-01-31",
+    {"agent.yaml": "0" * 64},
+    {"openai": "3.5"},
+    {"BASE_URL": "http://x"},
+)
+TAKE = Take(
+    (interaction("one", chunks_s=(0.25, 0.5)), FAILED, interaction("two", turn=2)),
+    {"weather": (EXCHANGE,)},
+    (HumanReply("ask", {"question": "Really?"}, {"yes": True}, 1),),
+    ABOUT,
+)
+
+
+def told(take):
+    """The take without what depends on where it stands in its files."""
+
+    def body(data):
+        try:
+            return json.loads(data)
+        except ValueError:
+            return data
+
+    http = [
+        replace(one, request=replace(one.request, body=body(one.request.body)), line=0) for one in take.http
+    ]
+    mcp = {name: [(e.sent, e.received, e.turn, e.duration_s) for e in all] for name, all in take.mcp.items()}
+    return http, mcp, take.human, take.about
+
+
+def files(folder):
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+# ---------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize("name", ["weather", "weather/rain", "a b", "Wetter-für_2", "take", "take-x", "a.b"])
+def test_names(tmp_path, name):
+    folder = CassetteFolder(tmp_path, name)
+    assert folder.save({1: TAKE})
+    assert (tmp_path / name / "http.yaml").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "it is empty"),
+        ("/etc", "relative path"),
+        ("a//b", "relative path"),
+        ("a/", "relative path"),
+        ("..", "begins with a dot"),
+        ("a/../../b", "begins with a dot"),
+        (".git", "begins with a dot"),
+        ("a\\b", "not possible"),
+        ("C:x", "not possible"),
+        ("a\nb", "cannot be seen"),
+        ("a\x1b[31m", "cannot be seen"),
+        ("\ud800", "cannot be seen"),
+        ("a ", "space"),
+        ("a.", "dot"),
+        ("nul", "device"),
+        ("COM1.txt", "device"),
+        ("take-2", "a part of their own"),
+        ("a/Take-2/b", "a part of their own"),
+        ("a/http.yaml", "a part of their own"),
+        ("x" * 201, "longer than 200"),
+    ],
+)
+def test_names_that_no_cassette_can_have(tmp_path, name, why):
+    with pytest.raises(ValueError) as refused:
+        CassetteFolder(tmp_path, name)
+    assert "cannot be the name of a cassette" in str(refused.value)
+    assert why in str(refused.value)
+    assert str(refused.value).isprintable()
+
+
+def test_a_link_does_not_lead_out_of_the_root(tmp_path):
+    root, outside = tmp_path / "cassettes", tmp_path / "outside"
+    CassetteFolder(outside, "a").save({1: TAKE, 2: TAKE})
+    root.mkdir()
+    (root / "linked").symlink_to(outside)
+    (root / "loop").symlink_to("loop")
+    for name in ("linked", "linked/a", "loop"):
+        with pytest.raises(ValueError, match="is not below"):
+            CassetteFolder(root, name)
+    (root / "b").mkdir()
+    (root / "b/http.yaml").symlink_to(outside / "a/http.yaml")
+    (root / "b/take-2").symlink_to(outside / "a/take-2")
+    for take in (1, 2):
+        with pytest.raises(CassetteBroken, match="a link leads out of the cassettes"):
+            CassetteFolder(root, "b").load(take)
+    before = files(outside)
+    with pytest.raises(CassetteError, match="in the way"):
+        CassetteFolder(root, "b").save({1: TAKE, 2: Take()})
+    assert files(outside) == before
+
+
+def test_a_link_planted_where_a_file_is_written_is_not_followed(tmp_path):
+    outside = tmp_path / "outside"
+    outside.write_text("mine")
+    folder = tmp_path / "cassettes/a"
+    folder.mkdir(parents=True)
+    for name in ("http.yaml.new", "meta.yaml", "cassette.journal.new"):
+        (folder / name).symlink_to(outside)
+    assert CassetteFolder(tmp_path / "cassettes", "a").save({1: TAKE})
+    assert outside.read_text() == "mine"
+
+
+# ---------------------------------------------------------------- saved and loaded
+
+
+def test_what_is_saved_is_loaded(tmp_path):
+    folder = CassetteFolder(tmp_path, "a")
+    assert (folder.exists(), folder.takes(), folder.load()) == (False, [], None)
+    other = Take((interaction("three"),))
+    assert folder.save({1: TAKE, 3: other})
+    assert (folder.exists(), folder.takes()) == (True, [1, 3])
+    assert told(folder.load()) == told(TAKE)
+    assert told(folder.load(3)) == told(other)
+    assert folder.load(2) is None
+
+
+def test_a_take_in_which_nothing_was_asked_is_recorded_too(tmp_path):
+    folder = CassetteFolder(tmp_path, "a")
+    assert folder.save({1: Take(about=ABOUT)})
+    assert sorted(files(tmp_path)) == ["a/meta.yaml"]
+    assert folder.load() == Take(about=ABOUT)
+
+
+def test_the_same_again_touches_nothing(tmp_path):
+    folder = CassetteFolder(tmp_path, "a")
+    folder.save({1: TAKE, 2: TAKE})
+    before = {p: (p.stat().st_ino, p.stat().st_mtime_ns) for p in tmp_path.rglob("*")}
+    assert folder.save({1: folder.load(), 2: folder.load(2)}) is False
+    assert {p: (p.stat().st_ino, p.stat().st_mtime_ns) for p in tmp_path.rglob("*")} == before
+
+
+def test_durations_and_dates_are_in_meta_yaml_alone(tmp_path):
+    folder = CassetteFolder(tmp_path, "a")
+    folder.save({1: Take((interaction("one"),), {"w": (EXCHANGE,)}, (), ABOUT)})
+    before = files(tmp_path)
+    later = Exchange(EXCHANGE.sent, EXCHANGE.received, 1, 9.0)
+    dated = Request(
+        "POST",
+        CHAT,
+        {"content-type": "application/json", "date": "now", "x-stainless-retry-count": "1"},
+        interaction("one").request.body,
+    )
+    response = Response(
+        200, "OK", (("date", "now"), ("content-type", "application/json")), b'{"said": "one"}'
+    )
+    assert folder.save(
+        {
+            1: Take(
+                (Interaction(dated, response, 1, 7.0, (1.0,)),),
+                {"w": (later,)},
+                (),
+                About(recorded="2027-01-01"),
+            )
+        }
+    )
+    after = files(tmp_path)
+    assert {name for name in after if after[name] != before[name]} == {"a/meta.yaml"}
+
+
+def test_files_and_takes_that_are_no_longer_needed_go_and_others_stay(tmp_path):
+    folder = CassetteFolder(tmp_path, "a")
+    folder.save({1: TAKE, 2: TAKE, 3: TAKE})
+    (tmp_path / "a/README.md").write_text("mine")
+    (tmp_path / "a/take-3/notes.txt").write_text("mine")
+    (tmp_path / "a/take-12x").mkdir()
+    CassetteFolder(tmp_path, "a/b").save({1: TAKE})
+    assert folder.save({1: Take((interaction(),))})
+    assert {"a/README.md", "a/http.yaml", "a/meta.yaml", "a/take-3/notes.txt"} < set(files(tmp_path))
+    assert not {"a/mcp.yaml", "a/take-2/http.yaml", "a/take-3/meta.yaml"} & set(files(tmp_path))
+    assert not (tmp_path / "a/take-2").exists()
+    assert CassetteFolder(tmp_path, "a/b").exists()
+
+
+def test_the_names_of_all_cassettes(tmp_path):
+    assert cassette_names(tmp_path / "nowhere") == []
+    for name, takes in [("b", {1: TAKE, 2: TAKE}), ("a/c", {2: TAKE}), ("a", {1: Take()})]:
+        CassetteFolder(tmp_path, name).save(takes)
+    for name in (".hidden", "con", "readme"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ("README.md" if name == "readme" else "http.yaml")).touch()
+    (tmp_path / "http.yaml").touch()
+    (tmp_path / "linked").symlink_to("b")
+    assert cassette_names(tmp_path) == ["a", "a/c", "b"]
+
+
+def test_a_cassette_is_removed_and_what_is_not_its_own_stays(tmp_path):
+    for name in ("a/b", "a/c", "d"):
+        CassetteFolder(tmp_path, name).save({1: TAKE, 2: TAKE})
+    (tmp_path / "d/README.md").write_text("mine")
+    for name in ("a/b", "d", "nothing"):
+        CassetteFolder(tmp_path, name).remove()
+    assert cassette_names(tmp_path) == ["a/c"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "d"]
+    assert files(tmp_path / "d") == {"README.md": b"mine"}
+    CassetteFolder(tmp_path, "a/c").remove()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["d"]
+
+
+def test_takes_are_counted_from_1(tmp_path):
+    folder = CassetteFolder(tmp_path, "a")
+    for use in (lambda: folder.load(0), lambda: folder.save({0: TAKE})):
+        with pytest.raises(ValueError, match="counted from 1"):
+            use()
+
+
+def test_what_is_in_the_way_is_said(tmp_path):
+    (tmp_path / "a/http.yaml").mkdir(parents=True)
+    (tmp_path / "b").write_text("a file")
+    with pytest.raises(CassetteError, match=r"http\.yaml is in the way"):
+        CassetteFolder(tmp_path, "a").save({1: TAKE})
+    with pytest.raises(CassetteError, match="the cassette 'b' cannot be written: "):
+        CassetteFolder(tmp_path, "b").save({1: TAKE})
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c/take-2").write_text("a file")
+    with pytest.raises(CassetteError, match="the cassette 'c' cannot be written: "):
+        CassetteFolder(tmp_path, "c").save({1: TAKE, 2: TAKE})
+    assert files(tmp_path / "c") == {"take-2": b"a file"}
+    assert CassetteFolder(tmp_path, "b").load() is None
+
+
+def test_json_that_is_too_deep_is_not_written(tmp_path):
+    deep = {}
+    for _ in range(300):
+        deep = {"a": deep}
+    with pytest.raises(CassetteError, match="nested more than 200 levels deep"):
+        CassetteFolder(tmp_path, "a").save({1: Take((), {"w": (Exchange(deep),)})})
+
+
+# ---------------------------------------------------------------- the files
+
+
+def saved(tmp_path, take):
+    CassetteFolder(tmp_path, "a").save({1: take})
+    return {name: data.decode() for name, data in files(tmp_path / "a").items()}
+
+
+def test_http_yaml_is_made_to_be_reviewed(tmp_path):
+    assert saved(tmp_path, Take((interaction("one"),)))["http.yaml"] == (
+        """\
+interactions:
+- request:
+    method: POST
+    uri: https://api.openai.com/v1/chat/completions
+    body: |-
+      {
+        "model": "gpt",
+        "messages": [
+          {
+            "role": "user",
+            "content": "Wie heiß? 😀\\nSag"
+          }
+        ],
+        "n": 1,
+        "user": "one"
+      }
+    headers:
+      content-type:
+      - application/json
+  response:
+    status:
+      code: 200
+      message: OK
+    headers:
+      content-type:
+      - application/json
+    body:
+      string: |-
+        {"said": "one"}
+version: 1
+"""
+    )
+
+
+def test_mcp_yaml_and_meta_yaml(tmp_path):
+    written = saved(tmp_path, TAKE)
+    assert yaml.safe_load(written["mcp.yaml"]) == {
+        "servers": {"weather": [{"sent": EXCHANGE.sent, "received": list(EXCHANGE.received)}]},
+        "version": 1,
+    }
+    assert yaml.safe_load(written["meta.yaml"]) == {
+        "format": "harness-cassette/1",
+        "scenario": ABOUT.scenario,
+        "recorded": ABOUT.recorded,
+        "manifests": ABOUT.manifests,
+        "versions": ABOUT.versions,
+        "environment": ABOUT.environment,
+        "http": [
+            {"turn": 1, "duration_s": 0.5, "chunks_s": [0.25, 0.5]},
+            {
+                "turn": 2,
+                "duration_s": 1.5,
+                "failure": "ConnectError: refused",
+                "request": {"method": "GET", "uri": "http://a.example/x", "body": ""},
+            },
+            {"turn": 2, "duration_s": 0.5},
+        ],
+        "mcp": {"weather": [{"turn": 1, "duration_s": 0.1}]},
+        "human": [{"turn": 1, "node": "ask", "asked": {"question": "Really?"}, "reply": {"yes": True}}],
+    }
+    assert "  chunks_s: [0.25, 0.5]\n" in written["meta.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        (b"data: one\n\ndata: two\n\n", ["|+", "data: one", "", "data: two", ""]),
+        (b"data: one\r\n\r\n two \n", ['"data: one\\r\\n\\', "\\r\\n\\", '\\ two \\n"']),
+        (b"\xff\x00", ["!!binary |", "/wA="]),
+        (b" x\n\ty", ["|2-", " x", "\ty"]),
+        (b"", ['""']),
+    ],
+)
+def test_bodies_are_kept_as_they_came(tmp_path, body, lines):
+    one = Interaction(Request("GET", CHAT), Response(200, "", (), body))
+    text = saved(tmp_path, Take((one,)))["http.yaml"]
+    first, *rest = lines
+    indented = "".join(f"        {line}\n" if line else "\n" for line in rest)
+    assert f"      string: {first}\n{indented}version: 1\n" in text
+    assert CassetteFolder(tmp_path, "a").load().http[0].response.body == body
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a": 1, "a": 2}',
+        b'{"a": NaN}',
+        b"[" * 2000 + b"]" * 2000,
+        b'{"a": ',
+        b"a=1&b=2",
+        b"[" + b"9" * 5000 + b"]",
+    ],
+)
+def test_a_request_body_that_json_cannot_say_again_is_kept_as_it_is(tmp_path, body):
+    saved(tmp_path, Take((Interaction(Request("POST", CHAT, {}, body), Response(200)),)))
+    assert CassetteFolder(tmp_path, "a").load().http[0].request.body == body
+
+
+def test_half_a_surrogate_pair_in_json_is_kept_as_its_escape(tmp_path):
+    body = b'{"a": "\\ud83d \\u2028 \\u0085"}'
+    text = saved(tmp_path, Take((Interaction(Request("POST", CHAT, {}, body), Response(200)),)))["http.yaml"]
+    assert '"a": "\\ud83d \\u2028 \\u0085"\n' in text
+
+
+def test_half_a_surrogate_pair_in_mcp_which_no_file_can_have_is_replaced(tmp_path):
+    saved(tmp_path, Take((), {"w": (Exchange({"method": "a\ud83d\nb"}),)}))
+    assert CassetteFolder(tmp_path, "a").load().mcp["w"][0].sent == {"method": "a\ufffd\nb"}
+
+
+def test_headers_of_the_transport_are_not_kept():
+    request = {
+        "User-Agent": "x",
+        "Host": "a",
+        "X-Stainless-Lang": "py",
+        "Accept": "b",
+        "Content-Length": "1",
+        "traceparent": "0",
+    }
+    assert kept_request_headers(request) == {"accept": "b"}
+    response = [
+        ("Set-Cookie", "b=1"),
+        ("Date", "x"),
+        ("CF-Ray", "y"),
+        ("content-type", "text/plain"),
+        ("set-cookie", "a=2"),
+        ("Content-Encoding", "gzip"),
+    ]
+    assert kept_response_headers(response) == (
+        ("content-type", "text/plain"),
+        ("set-cookie", "b=1"),
+        ("set-cookie", "a=2"),
+    )
+
+
+@pytest.mark.parametrize("client", ["httpx", "httpx2"])
+def test_http_yaml_is_a_cassette_of_vcrpy(tmp_path, client):
+    module = pytest.importorskip(client)
+    binary = Interaction(
+        Request("GET", "https://a.example/x?b=1"),
+        Response(404, "Not Found", (("x-a", "1"), ("x-a", "2")), b"\xff\x00"),
+    )
+    saved(tmp_path, Take((interaction("one"), FAILED, binary)))
+    path = str(tmp_path / "a/http.yaml")
+    with (
+        vcr.use_cassette(path, record_mode="none", match_on=["method", "uri", "body"]) as tape,
+        module.Client() as http,
+    ):
+        said = http.post(CHAT, json=PROMPT | {"user": "one"})
+        assert (said.status_code, said.json(), said.headers["content-type"]) == (
+            200,
+            {"said": "one"},
+            "application/json",
+        )
+        gone = http.get("https://a.example/x?b=1")
+        assert (gone.status_code, gone.reason_phrase, gone.content) == (404, "Not Found", b"\xff\x00")
+        assert gone.headers.get_list("x-a") == ["1", "2"]
+        assert tape.all_played
+
+
+def write(folder, **contents):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in contents.items():
+        (folder / f"{name}.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+def of_vcr(response, request="body: null"):
+    return f"""\
+interactions:
+- request:
+    {request}
+    headers: {{Accept: ['*/*'], x-number: 1}}
+    method: GET
+    uri: https://a.example/
+  response:
+{response}
+version: 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "content"),
+    [
+        ("body: {string: 'é'}", "é".encode()),
+        ("body: {string: !!binary /wA=}", b"\xff\x00"),
+        ("body: plain", b"plain"),
+        ("body: {base64_string: /wA=}", b"\xff\x00"),
+        ("body: {string: é, encoding: ISO-8859-1}", b"\xe9"),
+        ("body: {string: é, encoding: UTF-8}", "é".encode()),
+        ("body: {string: 2026-01-31}", b"2026-01-31"),
+        ("body: {string: null}", b""),
+    ],
+)
+def test_a_cassette_of_vcrpy_alone_is_read(tmp_path, body, content):
+    status = (
+        "    status: {code: 200, message: OK}\n    headers: {Content-Type: [text/plain], Date: [now]}\n    "
+    )
+    write(tmp_path / "a", http=of_vcr(status + body, "body: {string: asked}"))
+    take = CassetteFolder(tmp_path, "a").load()
+    assert take == Take(
+        (
+            Interaction(
+                Request("GET", "https://a.example/", {"accept": "*/*", "x-number": "1"}, b"asked"),
+                Response(200, "OK", (("content-type", "text/plain"),), content),
+                line=2,
+            ),
+        )
+    )
+
+
+def test_a_compressed_body_is_read_without_its_compression(tmp_path):
+    def loaded(encoding, body):
+        head = f"    status: {{code: 200, message: null}}\n    headers: {{content-encoding: [{encoding}]}}\n"
+        text = yaml.safe_dump(body).removesuffix("...\n").replace("\n", "\n        ")
+        write(tmp_path / "a", http=of_vcr(f"{head}    body:\n      string: {text}".rstrip()))
+        return CassetteFolder(tmp_path, "a").load().http[0].response
+
+    assert loaded("gzip", gzip.compress(b"hello")) == Response(200, "", (), b"hello")
+    assert loaded("gzip", b"\xffhello").body == b"\xffhello"
+    with pytest.raises(CassetteBroken, match="the body is compressed"):
+        loaded("br", b"\xff\x00")
+    with pytest.raises(CassetteBroken, match="larger than 100 MiB"):
+        loaded("gzip", gzip.compress(b"\0" * 101 * 1024 * 1024))
+
+
+def test_a_cassette_that_vcrpy_wrote_is_read(tmp_path):
+    from vcr.request import Request as Asked
+    from vcr.serialize import serialize
+    from vcr.serializers import yamlserializer
+
+    asked = Asked("POST", CHAT, b'{"a": "\xc3\xa9 \\n"}', {"Accept": "*/*"})
+    response = {
+        "status": {"code": 200, "message": "OK"},
+        "headers": {"x": ["1", "2"]},
+        "body": {"string": b"\xff" * 99},
+    }
+    write(tmp_path / "a", http=serialize({"requests": [asked], "responses": [response]}, yamlserializer))
+    [one] = CassetteFolder(tmp_path, "a").load().http
+    assert one.request == Request("POST", CHAT, {"accept": "*/*"}, b'{"a": "\xc3\xa9 \\n"}')
+    assert one.response == Response(200, "OK", (("x", "1"), ("x", "2")), b"\xff" * 99)
+
+
+def test_interactions_and_messages_know_their_lines(tmp_path):
+    written = saved(tmp_path, TAKE)
+    take = CassetteFolder(tmp_path, "a").load()
+    lines = written["http.yaml"].splitlines()
+    assert [lines[one.line - 1] for one in take.http if one.response] == ["- request:", "- request:"]
+    assert take.http[1].line == 0
+    assert written["mcp.yaml"].splitlines()[take.mcp["weather"][0].line - 1] == "  - sent:"
+
+
+def test_a_large_cassette_loads_fast(tmp_path):
+    text = "x" * 20_000
+    folder = CassetteFolder(tmp_path, "a")
+    folder.save({1: Take(tuple(interaction(f"{number} {text}") for number in range(50)))})
+    began = time.process_time()
+    assert len(folder.load().http) == 50
+    assert time.process_time() - began < 2
+
+
+# ---------------------------------------------------------------- what is refused
+
+META = 'format: "harness-cassette/1"\n'
+HTTP = of_vcr("    status: {code: 200, message: OK}\n    headers: {}\n    body: {string: x}")
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{b}: &{b} [*{a}, *{a}, *{a}, *{a}, *{a}, *{a}, *{a}, *{a}, *{a}]\n"
+    for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("http", "", "http.yaml:1:1: the file is empty"),
+        ("http", "# nothing\n", "the file is empty"),
+        ("http", b"\x00\x01\x02", "not a text file"),
+        ("http", b"interactions:\n- \xff", "http.yaml:2:3: not UTF-8"),
+        ("http", "a: \x07", "a character that YAML cannot have"),
+        ("http", HTTP[:-40], "this is not YAML"),
+        ("http", "- [", "this is not YAML"),
+        ("http", HTTP + "version: 1\n", "http.yaml:12:1: key 'version' is given twice"),
+        ("http", "a: b\n---\na: b", "a second YAML document"),
+        ("http", "- 1", "http.yaml must be a mapping, not a list"),
+        ("http", "interactions: 1", "interactions must be a list, not '1'"),
+        ("http", "version: 1", "http.yaml lacks 'interactions'"),
+        ("http", HTTP.replace("version: 1", "version: 2"), "a cassette of version 2, not 1"),
+        ("http", HTTP.replace("    uri:", "    url:"), "yaml:6:10: a request has no key 'url' (did you mean 'uri'?)"),
+        ("http", HTTP.replace("    method: GET\n", ""), "a request lacks 'method'"),
+        ("http", HTTP.replace("code: 200", "code: ok"), "the status must be a whole number from 100"),
+        ("http", HTTP.replace("code: 200", "code: true"), "the status must be a whole number"),
+        ("http", HTTP.replace("uri: https://a.example/", "uri: [a]"), "the URL must be text, not a list"),
+        ("http", HTTP.replace("{string: x}", "{text: x}"), "a body has no key 'text'"),
+        ("http", HTTP.replace("{string: x}", "[x]"), "a body must be text or !!binary, not a list"),
+        ("http", HTTP.replace("{string: x}", "!!binary x"), "not base64"),
+        ("http", HTTP.replace("{string: x}", "!!python/object/apply:os.system [x]"), "the tag !!python/object"),
+        ("http", "[" * 100_000, "nested more than 200 levels deep"),
+        ("http", "- " * 100_000, "nested more than 200 levels deep"),
+        ("http", BOMB, "too much is repeated by aliases"),
+        ("http", f"a: &a {'x' * 500_000}\nb: [{'*a, ' * 1000}]", "too much is repeated by aliases"),
+        ("http", "a: &a [*a]", "stands inside"),
+        ("http", "a: *b", "no anchor '&b'"),
+        ("http", "? [a]\n: 1", "a key must be text"),
+        ("http", "<<: {a: 1}", "'<<' cannot be used"),
+        ("mcp", "servers: {a: [{sent: 1}]}", "a message must be a mapping, not '1'"),
+        ("mcp", "servers: {a: [{received: []}]}", "an exchange lacks 'sent'"),
+        ("mcp", "servers: {a: 1}", "the messages of 'a' must be a list"),
+        ("meta", "scenario: x", "meta.yaml lacks 'format'"),
+        ("meta", "format: harness-cassette/9", "a format that is not known here: 'harness-cassette/9'"),
+        ("meta", META + "htpp: []", "meta.yaml:2:7: meta.yaml has no key 'htpp' (did you mean 'http'?)"),
+        ("meta", META + "http: [{duration_s: 1}]", "'http' tells of 1 of what http.yaml holds, which is 0"),
+        ("meta", META + "http: [{duration_s: -1, request: {method: GET, uri: x}}]", "a duration must be a number"),
+        ("meta", META + "http: [{duration_s: .inf, request: {method: GET, uri: x}}]", "a duration must be a number"),
+        ("meta", META + "http: [{duration_s: true, request: {method: GET, uri: x}}]", "a duration must be a number"),
+        ("meta", META + "http: [{duration_s: 1, turn: 0, request: {method: GET, uri: x}}]", "the turn must be"),
+        ("meta", META + "mcp: {a: [{duration_s: 1}]}", "mcp.yaml has no key 'a'"),
+        ("meta", META + "recorded: yesterday", "recorded must be a day such as 2026-01-31, not 'yesterday'"),
+        ("meta", META + "human: [{node: a}]", "an entry of human lacks 'asked'"),
+        ("meta", META + "versions: {a: [1]}", "versions.a must be text"),
+    ],
+)  # fmt: skip
+def test_what_is_no_cassette_is_refused_with_its_place(tmp_path, name, text, why):
+    write(tmp_path / "a", **{name: text})
+    began = time.process_time()
+    with pytest.raises(CassetteBroken) as refused:
+        CassetteFolder(tmp_path, "a").load()
+    assert time.process_time() - began < 2
+    assert why in str(refused.value)
+    assert refused.value.span.file.endswith(f"a/{name}.yaml")
+    assert str(refused.value).isprintable()
+
+
+def test_files_that_do_not_fit_together_are_refused(tmp_path):
+    saved(tmp_path, TAKE)
+    folder = tmp_path / "a"
+    write(folder, mcp="servers: {weather: []}\nversion: 1")
+    with pytest.raises(
+        CassetteBroken, match=r"'mcp\.weather' tells of 1 of what mcp\.yaml holds, which is 0"
+    ):
+        CassetteFolder(tmp_path, "a").load()
+    write(folder, http="interactions: []")
+    with pytest.raises(CassetteBroken, match=r"'http' tells of 2 of what http\.yaml holds, which is 0"):
+        CassetteFolder(tmp_path, "a").load()
+
+
+def test_what_is_no_file_is_refused(tmp_path):
+    for name in ("a", "b", "c", "d"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "a/http.yaml").mkdir()
+    os.mkfifo(tmp_path / "b/http.yaml")
+    (tmp_path / "c/http.yaml").symlink_to("nowhere")
+    with (tmp_path / "d/http.yaml").open("wb") as file:
+        file.truncate(100 * 1024 * 1024 + 1)
+    for name, why in [
+        ("a", "no file"),
+        ("b", "no file"),
+        ("c", "leads nowhere"),
+        ("d", "larger than 100 MiB"),
+    ]:
+        with pytest.raises(CassetteBroken, match=why):
+            CassetteFolder(tmp_path, name).load()
+
+
+# ---------------------------------------------------------------- interrupted changes
+
+
+def test_killed_at_any_step_a_save_leaves_the_old_cassette_or_the_new_one(tmp_path):
+    script = Path(__file__).with_name("killed_while_saving.py")
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=True, timeout=300
+    )
+    outcomes = [json.loads(line) for line in done.stdout.splitlines()]
+    found = [outcome["loaded"] for outcome in outcomes]
+    assert set(found) == {"old", "new"}
+    assert found == sorted(found, reverse=True)  # there is one moment at which it changes
+    assert found.count("new") > 10, "the change was killed while files were put in place, too"
+    assert len(found) > 30
+    assert {tuple(outcome["left"]) for outcome in outcomes} == {()}
+    assert {outcome["again"] for outcome in outcomes} == {"new"}
+
+
+def test_what_an_interrupted_save_left_is_ignored_and_goes_with_the_next(tmp_path):
+    folder = CassetteFolder(tmp_path, "a")
+    folder.save({1: TAKE, 2: TAKE})
+    for name in ("http.yaml.new", "take-2/mcp.yaml.new", "cassette.journal.new"):
+        (tmp_path / "a" / name).write_text("half of it")
+    assert told(folder.load()) == told(TAKE)
+    folder.save({1: TAKE, 2: TAKE})
+    assert not list(tmp_path.rglob("*.new"))
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        "",
+        "[",
+        "[]",
+        '{"put": ["../x.yaml"], "remove": []}',
+        '{"put": ["/etc/passwd"], "remove": []}',
+        '{"put": [], "remove": ["README.md"]}',
+        '{"put": [], "remove": ["take-2/../../b/http.yaml"]}',
+        '{"put": "http.yaml", "remove": []}',
+        '{"put": [1], "remove": []}',
+    ],
+)
+def test_a_journal_that_is_none_is_refused_and_nothing_is_touched(tmp_path, plan):
+    folder = CassetteFolder(tmp_path, "a")
+    folder.save({1: TAKE})
+    (tmp_path / "a/README.md").write_text("mine")
+    (tmp_path / "a/cassette.journal").write_text(plan)
+    before = files(tmp_path)
+    for use in (folder.load, folder.takes, folder.exists, lambda: folder.save({1: Take()})):
+        with pytest.raises(CassetteBroken, match=r"cassette\.journal:1:1: this is no journal"):
+            use()
+    assert files(tmp_path) == before
+
+
+# ---------------------------------------------------------------- locks
+
+
+@pytest.fixture
+def temp(tmp_path, monkeypatch):
+    """A folder for temporary files of its own."""
+    folder = tmp_path / "temp"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from harness.recording.folder import CassetteFolder
+with CassetteFolder(Path(sys.argv[1]), "a").recording():
+    print("recording", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_cassette_is_recorded_by_one_process_at_a_time(tmp_path, temp):
+    root = tmp_path / "cassettes"
+    folder = CassetteFolder(root, "a")
+    command = [sys.executable, "-c", HOLD, str(root)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "recording\n"
+        with (
+            pytest.raises(CassetteError, match="'a' is being recorded by another process"),
+            folder.recording(),
+        ):
+            pass
+        with CassetteFolder(root, "b").recording():
+            pass
+        assert folder.load() is None
+        other.kill()
+        other.wait()
+    with folder.recording():
+        folder.save({1: TAKE})
+        assert told(folder.load()) == told(TAKE)
+    assert list(temp.iterdir()) == []
+    assert sorted(files(root)) == ["a/http.yaml", "a/mcp.yaml", "a/meta.yaml"]
+
+
+def test_a_cassette_can_be_read_where_no_lock_can_be_had(tmp_path, monkeypatch):
+    CassetteFolder(tmp_path, "a").save({1: TAKE})
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    assert told(CassetteFolder(tmp_path, "a").load()) == told(TAKE)
+    with pytest.raises(CassetteError, match="cannot be locked"), CassetteFolder(tmp_path, "a").recording():
+        pass

@@ -1,0 +1,191 @@
+"""Clients that really ask servers, led through a tape: how long it takes, and what is taken down."""
+
+import asyncio
+import socket
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+import requests
+
+from harness.errors import CassetteMismatch
+from harness.recording.interactions import Request, Response
+from harness.recording.interception import led_through
+from harness.recording.recorder import HTTPTape, Sent, within_effect
+from harness.time.clock import PacedTimeLoop
+from tests.world.loopback import Said, loopback
+
+
+def taking_down(*, keeps: bool = True) -> HTTPTape:
+    """A tape that sends everything."""
+    return HTTPTape((), lambda *_: None, sends=True, refuse=lambda *_: CassetteMismatch("no"), keeps=keeps)
+
+
+def paced(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    with asyncio.Runner(loop_factory=PacedTimeLoop) as runner:
+        return runner.run(work())
+
+
+@contextmanager
+def streaming(answer: bytes, *, after_s: float = 0.0) -> Iterator[str]:
+    """A URL that after some time says this, and then neither says more nor hangs up."""
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(65536)
+                over.wait(after_s)
+                connection.sendall(answer)
+                over.wait(20)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        finally:
+            over.set()
+            thread.join()
+
+
+EVENTS = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: calm\n\ndata: gale\n\n"
+SLOW = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\ncalm"
+SLOW_S = 0.5
+
+
+# ------------------------------------------------------------ time
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [requests.get, httpx.get, urllib.request.urlopen],
+    ids=["requests", "httpx", "urllib"],
+)
+def test_a_blocking_request_really_takes_its_time_once(ask: Callable[[str], Any]) -> None:
+    async def effect() -> None:
+        ask(url)
+
+    async def run() -> tuple[float, float, float]:
+        loop, began = asyncio.get_running_loop(), time.monotonic()
+        await within_effect(effect)
+        asked, virtual = time.monotonic() - began, loop.time()
+        await asyncio.sleep(0.3)
+        return asked, virtual, time.monotonic() - began - asked
+
+    with streaming(SLOW, after_s=SLOW_S) as url, led_through(taking_down()):
+        really, virtual, slept = paced(run)
+    assert SLOW_S <= virtual <= really < 2 * SLOW_S
+    # What is waited for later still takes as long as it says.
+    assert slept >= 0.3
+
+
+def test_the_time_of_a_blocking_request_passes_though_the_effect_fails() -> None:
+    async def effect() -> None:
+        requests.get(url)
+        raise ValueError
+
+    async def run() -> float:
+        with pytest.raises(ValueError):
+            await within_effect(effect)
+        return asyncio.get_running_loop().time()
+
+    with streaming(SLOW, after_s=SLOW_S) as url, led_through(taking_down()):
+        assert paced(run) >= SLOW_S
+
+
+# ------------------------------------------------------------ what is taken down
+
+
+def test_a_request_whose_client_breaks_is_not_taken_down() -> None:
+    tape = taking_down()
+
+    async def breaks() -> Sent:
+        raise RuntimeError("a client's own mistake")
+
+    def breaks_at_once() -> Sent:
+        raise RuntimeError("a client's own mistake")
+
+    async def run() -> None:
+        with pytest.raises(RuntimeError):
+            await tape.answer(Request("GET", "http://a.test/"), breaks)
+        with pytest.raises(RuntimeError):
+            tape.answer_blocking(Request("GET", "http://a.test/"), breaks_at_once)
+
+    paced(run)
+    assert tape.taken() == ()
+
+
+def test_a_request_that_is_cancelled_is_taken_down_as_given_up() -> None:
+    tape = taking_down()
+
+    async def run() -> None:
+        with pytest.raises(TimeoutError):
+            async with httpx.AsyncClient() as client, asyncio.timeout(0.2):
+                await client.get(url)
+
+    with streaming(b"", after_s=20) as url, led_through(tape):
+        paced(run)
+    (taken,) = tape.taken()
+    assert (taken.request.url, taken.response, taken.failure) == (url, None, "")
+
+
+def test_requests_are_met_no_more_when_it_is_over() -> None:
+    tape = taking_down()
+    with loopback(Said(text="calm")) as server:
+        with led_through(tape):
+            requests.get(server.url)
+        for ask in (requests.get, httpx.get, urllib.request.urlopen):
+            ask(server.url)
+    assert len(tape.taken()) == 1
+
+
+# ------------------------------------------------------------ streams that nobody keeps
+
+
+def test_where_nothing_is_kept_a_stream_that_never_ends_passes_as_it_comes() -> None:
+    tape = taking_down(keeps=False)
+
+    async def effect() -> str:
+        async with httpx.AsyncClient() as client, client.stream("GET", url) as response:
+            return await anext(line async for line in response.aiter_lines() if line)
+
+    async def run() -> tuple[str, float]:
+        async with asyncio.timeout(10):
+            return await within_effect(effect), asyncio.get_running_loop().time()
+
+    with streaming(EVENTS, after_s=0.2) as url, led_through(tape):
+        text, virtual = paced(run)
+    assert text == "data: calm"
+    assert 0.2 <= virtual < 2
+    # What came is known, since secrets are looked for in it.
+    assert tape.taken()[0].response == Response(
+        200, "OK", (("content-type", "text/event-stream"),), b"data: calm\n\ndata: gale\n\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        lambda url: next(requests.get(url, stream=True, timeout=5).iter_lines(chunk_size=1)),
+        lambda url: urllib.request.urlopen(url, timeout=5).readline().strip(),
+    ],
+    ids=["requests", "urllib"],
+)
+def test_where_nothing_is_kept_a_blocking_stream_passes_as_it_comes(first: Callable[[str], bytes]) -> None:
+    with streaming(EVENTS) as url, led_through(taking_down(keeps=False)):
+        assert first(url) == b"data: calm"
+
+
+def test_where_nothing_is_kept_a_stream_of_blocking_httpx_passes_as_it_comes() -> None:
+    with (
+        streaming(EVENTS) as url,
+        led_through(taking_down(keeps=False)),
+        httpx.stream("GET", url, timeout=5) as response,
+    ):
+        assert next(response.iter_lines()) == "data: calm"

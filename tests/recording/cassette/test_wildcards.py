@@ -1,0 +1,37 @@
+"""Placeholders of secrets in a recording match what stands in their place."""
+
+import pytest
+
+from harness.recording.wildcards import revealed
+
+
+@pytest.mark.parametrize(
+    ("recorded", "asked", "secrets"),
+    [
+        ("My password is <secret:password>.", "My password is hunter2.", {"password": "hunter2"}),
+        ({"a": ["<secret:A>", 1]}, {"a": ["x", 1]}, {"A": "x"}),
+        ("<secret:A> and <secret:A>", "x and x", {"A": "x"}),
+        ("<secret:A>/<secret:B>", "x/y", {"A": "x", "B": "y"}),
+    ],
+)
+def test_a_placeholder_matches_what_stands_in_its_place(recorded, asked, secrets):
+    assert revealed(recorded, asked) == secrets
+
+
+@pytest.mark.parametrize(
+    ("recorded", "asked"),
+    [
+        ("My password is <secret:password>.", "Your password is hunter2."),
+        ("My password is <secret:password>.", "My password is two words."),
+        ("<secret:A> and <secret:A>", "x and y"),
+        ({"a": "<secret:A>"}, {"a": "x", "b": 1}),
+        (["<secret:A>"], ["x", "y"]),
+        ({"a": "<secret:A>", "b": 1}, {"a": "x", "b": 2}),
+    ],
+)
+def test_all_else_must_be_equal(recorded, asked):
+    assert revealed(recorded, asked) is None
+
+
+def test_where_there_is_no_placeholder_nothing_is_revealed():
+    assert revealed({"a": "x"}, {"a": "x"}) is None

@@ -1,0 +1,220 @@
+"""What in JSON is a secret by where it stands, be it data or the text of a body."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from harness.secrets import Secrets
+
+
+def scrubbed(value: Any) -> Any:
+    """The same by way of data, of a body, of JSON in a string, and of an event."""
+    as_data = Secrets({}).data(value)
+    text = json.dumps(value)
+    assert json.loads(Secrets({}).body(text.encode(), "application/json")) == as_data
+    assert [json.loads(inner) for inner in Secrets({}).data([text])] == [as_data]
+    event = Secrets({}).body(f"data: {text}\n\n".encode(), "text/event-stream").decode()
+    assert json.loads(event.removeprefix("data: ")) == as_data
+    return as_data
+
+
+# Numbers
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("password", 12345678),
+        ("password", 0),
+        ("secret", 42),
+        ("pin", 4711),
+        ("card_pin", 4711),
+        ("passcode", 4711),
+        ("api_key", 1234567),
+        ("apiKey", 12345678901234567890),
+        ("access_token", 1234567),
+        ("clientSecret", 12345.0),
+    ],
+)
+def test_a_number_under_a_secret_name_is_a_secret(name, number):
+    assert scrubbed({name: number}) == {name: f"<secret:{name}>"}
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("max_tokens", 4096),
+        ("token", 1234567),
+        ("completion_token", 12),
+        ("api_keys", 3),
+        ("cookies", 12),
+        ("pin", 13),
+        ("signature", 4),
+        ("password", -3.25),
+        ("password", 0.25),
+        ("auth", 1),
+    ],
+)
+def test_a_number_that_counts_or_measures_is_not(name, number):
+    assert scrubbed({name: number}) == {name: number}
+
+
+@pytest.mark.parametrize("value", [None, True, False, "", [], {}, [None, True, ""]])
+def test_what_says_nothing_stays(value):
+    assert scrubbed({"password": value}) == {"password": value}
+
+
+def test_a_number_that_was_found_is_known_from_then_on():
+    secrets = Secrets({})
+    assert secrets.data(["is 12345678", {"password": 12345678}]) == [
+        "is <secret:password>",
+        {"password": "<secret:password>"},
+    ]
+    assert secrets.data({"token": 12345678}) == {"token": "<secret:token>"}
+    assert secrets.data([12345678]) == ["<secret:password>"]
+
+
+# Below
+
+
+def test_all_strings_and_numbers_below_a_secret_name_are_secrets():
+    assert scrubbed(
+        {
+            "api_keys": ["a", "b"],
+            "cookies": {"sid": "abc", "n": 7, "secure": True},
+            "credentials": {"user": "me", "deep": [[{"x": "y"}]], "api_key": "k"},
+            "passwords": [1234, None],
+            "access_tokens": ["abc"],
+            "authorization": {"scheme": "x"},
+        }
+    ) == {
+        "api_keys": ["<secret:api_keys>", "<secret:api_keys>"],
+        "cookies": {"sid": "<secret:cookies>", "n": "<secret:cookies>", "secure": True},
+        "credentials": {
+            "user": "<secret:credentials>",
+            "deep": [[{"x": "<secret:credentials>"}]],
+            "api_key": "<secret:api_key>",
+        },
+        "passwords": ["<secret:passwords>", None],
+        "access_tokens": ["<secret:access_tokens>"],
+        "authorization": {"scheme": "<secret:authorization>"},
+    }
+
+
+def test_but_not_how_long_they_hold_or_what_a_token_counts():
+    assert scrubbed({"credentials": {"expires_in": 3600, "port": 80}, "authorization": {"amount": 5}}) == {
+        "credentials": {"expires_in": 3600, "port": 80},
+        "authorization": {"amount": 5},
+    }
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"token": {"id": 1234, "text": " Hello", "logprob": -0.1, "special": False}},
+        {"token": [" Hello"], "logprob": -0.1},
+        {"signature": {"params": ["name"]}},
+        {"pin": {"title": "A board"}},
+        {"top_logprobs": [{"password": -0.25, "secret": -3}]},
+    ],
+)
+def test_what_a_model_says_and_what_only_sounds_like_it_stays(told):
+    assert scrubbed(told) == told
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "description": "The user's password", "minLength": 8},
+        {"type": ["string", "null"], "title": "Password"},
+        {"type": "STRING", "nullable": True},
+        {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+        {"$ref": "#/$defs/Login"},
+        {"title": "Password"},
+        {"type": "object", "properties": {"user": {"type": "string"}}, "required": ["user"]},
+    ],
+)
+def test_the_schema_of_a_secret_field_is_no_secret(schema):
+    told = {"inputSchema": {"properties": {"password": schema}, "required": ["password", "user"]}}
+    assert scrubbed(told) == told
+
+
+def test_its_default_and_its_examples_are():
+    told = {"api_key": {"type": "string", "default": "abc", "examples": ["d", "e"], "title": "Key"}}
+    assert scrubbed(told) == {
+        "api_key": {
+            "type": "string",
+            "default": "<secret:api_key>",
+            "examples": ["<secret:api_key>", "<secret:api_key>"],
+            "title": "Key",
+        }
+    }
+
+
+def test_what_only_begins_like_a_schema_is_a_secret():
+    told = scrubbed({"credentials": {"type": "string", "value": "abc"}, "secret": {"type": "hmac"}})
+    assert told["credentials"]["value"] == "<secret:credentials>"
+    assert told["secret"] == {"type": "<secret:secret>"}
+
+
+def test_what_stands_below_is_looked_for_elsewhere_when_it_looks_random():
+    secrets = Secrets({})
+    secrets.data({"cookies": {"sid": "tok-q7Rt0Lm2xP", "theme": "chocolate"}, "api_keys": ["zq81-kdjEwp"]})
+    assert secrets.text("tok-q7Rt0Lm2xP, chocolate, zq81-kdjEwp") == (
+        "<secret:cookies>, chocolate, <secret:api_keys>"
+    )
+
+
+def test_json_that_is_cut_off_has_them_too():
+    body = b'{"credentials": {"user": "me", "keys": ["half of i'
+    assert Secrets({}).body(body, "application/json") == (
+        b'{"credentials": {"user": "<secret:credentials>", "keys": ["<secret:credentials>'
+    )
+
+
+# Names beside values
+
+
+def test_pairs_of_a_header_and_its_value():
+    assert scrubbed(
+        {"headers": [["Authorization", "Bearer abc"], ["accept", "*/*"], ["set-cookie", ["a=b"]]]}
+    ) == {
+        "headers": [
+            ["Authorization", "<secret:Authorization>"],
+            ["accept", "*/*"],
+            ["set-cookie", ["<secret:set-cookie>"]],
+        ]
+    }
+
+
+def test_a_list_of_two_names_is_no_pair():
+    told = {"required": ["password", "user"], "rows": [["password", "user", "n"], ["a", "b"]]}
+    assert scrubbed(told) == told
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("name", "value"), ("key", "value"), ("Name", "Value"), ("header", "values")]
+)
+def test_objects_that_name_a_header_and_its_value(name, value):
+    assert scrubbed([{name: "X-Api-Key", value: "abc"}, {value: "x", name: "accept"}]) == [
+        {name: "X-Api-Key", value: "<secret:X-Api-Key>"},
+        {value: "x", name: "accept"},
+    ]
+
+
+def test_auth_is_a_secret_in_json_unless_it_says_how():
+    assert scrubbed({"auth": "abc"}) == {"auth": "<secret:auth>"}
+    assert scrubbed({"auth": ["me", "abc"]}) == {"auth": ["<secret:auth>", "<secret:auth>"]}
+    assert scrubbed([{"auth": how} for how in ("oauth2", "none", "Bearer")]) == [
+        {"auth": "oauth2"},
+        {"auth": "none"},
+        {"auth": "Bearer"},
+    ]
+
+
+@pytest.mark.parametrize("secret", [{"pin": "4711"}, {"pins": "4711"}, {"pin": "A board"}])
+def test_a_pin_is_of_digits(secret):
+    assert (scrubbed(secret) != secret) == (secret == {"pin": "4711"})

@@ -1,0 +1,194 @@
+"""Virtual time: sleeping costs nothing, waiting for the real world holds the clock."""
+
+import asyncio
+import threading
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.time.clock import Deadlock, VirtualTimeLoop, in_real_time, real_wait
+
+
+def run(main):
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        return runner.run(main())
+
+
+def now():
+    return asyncio.get_running_loop().time()
+
+
+def test_a_day_of_sleep_passes_at_once():
+    async def main():
+        await asyncio.sleep(86400 * 30)
+        return now()
+
+    assert run(main) == 86400 * 30
+
+
+def test_parallel_sleeps_cost_the_longest_of_them():
+    async def main():
+        await asyncio.gather(*(asyncio.sleep(seconds) for seconds in (1, 5, 3)))
+        return now()
+
+    assert run(main) == 5
+
+
+def test_a_timeout_fires_exactly_when_it_should():
+    async def main():
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(2.5):
+                await asyncio.sleep(100)
+        return now()
+
+    assert run(main) == 2.5
+
+
+def test_tenths_of_seconds_add_up_without_rounding_errors():
+    async def main():
+        for _ in range(10):
+            await asyncio.sleep(0.1)
+        return now()
+
+    assert run(main) == 1.0
+
+
+@given(st.lists(st.floats(min_value=0, max_value=1e6), max_size=8))
+def test_time_never_goes_back_and_ends_at_the_longest_sleep(delays):
+    seen = []
+
+    async def sleeper(delay):
+        await asyncio.sleep(delay)
+        seen.append(now())
+
+    async def main():
+        await asyncio.gather(*(sleeper(delay) for delay in delays))
+
+    run(main)
+    assert seen == sorted(seen)
+    assert (seen or [0.0])[-1] == pytest.approx(max(delays, default=0.0), abs=1e-8)
+
+
+def test_the_clock_stands_still_while_a_worker_thread_works():
+    async def main():
+        release = threading.Event()
+        ticker = asyncio.create_task(asyncio.sleep(1000))
+        waiting = asyncio.get_running_loop().run_in_executor(None, release.wait)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        held = now()
+        release.set()
+        await waiting
+        await ticker
+        return held, now()
+
+    assert run(main) == (0.0, 1000.0)
+
+
+class LateResults(Executor):
+    """Runs in threads; each result comes only when somebody says so, or after a tenth of a second."""
+
+    def __init__(self):
+        self.hurry = threading.Event()
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+
+        def work():
+            value = fn(*args, **kwargs)
+            self.hurry.wait(0.1)
+            future.set_result(value)
+
+        threading.Thread(target=work).start()
+        return future
+
+
+def test_the_clock_stands_still_until_the_result_of_a_thread_is_here():
+    async def main():
+        threads = LateResults()
+        ticker = asyncio.get_running_loop().call_later(1000, threads.hurry.set)
+        value = await asyncio.get_running_loop().run_in_executor(threads, lambda: "done")
+        ticker.cancel()
+        return value, now()
+
+    assert run(main) == ("done", 0.0)
+
+
+def test_a_call_that_is_cancelled_before_its_thread_begins_does_not_hold_the_clock(monkeypatch):
+    monkeypatch.setattr("harness.time.clock.OUTSIDE_LIMIT_S", 0.1)
+
+    async def main():
+        loop, release = asyncio.get_running_loop(), threading.Event()
+        with ThreadPoolExecutor(max_workers=1) as threads:
+            first = loop.run_in_executor(threads, release.wait)
+            second = loop.run_in_executor(threads, release.wait)
+            second.cancel()
+            for _ in range(10):  # until the executor knows
+                await asyncio.sleep(0)
+            release.set()
+            await first
+        await asyncio.sleep(1000)
+        return now()
+
+    assert run(main) == 1000.0
+
+
+def test_a_call_that_is_cancelled_while_its_thread_works_holds_the_clock_until_that_is_done():
+    async def main():
+        loop, begun, release = asyncio.get_running_loop(), threading.Event(), threading.Event()
+
+        def work():
+            begun.set()
+            release.wait()
+
+        call = loop.run_in_executor(None, work)
+        ticker = asyncio.create_task(asyncio.sleep(1000))
+        begun.wait()
+        call.cancel()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        held = now()
+        release.set()
+        await ticker
+        return held, now()
+
+    assert run(main) == (0.0, 1000.0)
+
+
+def test_a_subprocess_under_real_wait_costs_no_virtual_time():
+    async def main():
+        with real_wait():
+            process = await asyncio.create_subprocess_exec("true")
+            await process.wait()
+        return now()
+
+    assert run(main) == 0.0
+
+
+def test_in_real_time_the_clock_runs_as_real_clocks_do():
+    async def main():
+        with in_real_time():
+            await asyncio.sleep(0.01)
+        return now()
+
+    assert 0.01 <= run(main) < 5
+
+
+def test_waiting_for_what_can_never_happen_is_a_deadlock(monkeypatch):
+    monkeypatch.setattr("harness.time.clock.DEADLOCK_AFTER_S", 0.01)
+
+    async def main():
+        await asyncio.get_running_loop().create_future()
+
+    with pytest.raises(Deadlock, match="never happen"):
+        run(main)
+
+
+def test_the_helpers_do_nothing_on_an_ordinary_loop():
+    async def main():
+        with real_wait(), in_real_time():
+            return "fine"
+
+    assert asyncio.run(main()) == "fine"

@@ -1,0 +1,39 @@
+"""Awaitables side by side: all results in order, or the first error and nothing left running."""
+
+import asyncio
+
+import pytest
+
+from harness.time.gather import gather
+from tests.engine.graphs import simulate
+
+
+def test_results_come_in_the_order_of_the_awaitables():
+    async def main(simulation):
+        found = await gather(asyncio.sleep(delay, delay) for delay in (3, 1, 2))
+        return found, simulation.now
+
+    assert simulate(main) == ([3, 1, 2], 3.0)
+
+
+def test_when_one_fails_the_others_are_stopped_and_waited_for():
+    stopped = []
+
+    async def slow(name):
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            await asyncio.sleep(1)
+            stopped.append(name)
+            raise
+
+    async def fails():
+        await asyncio.sleep(2)
+        raise LookupError("gone")
+
+    async def main(simulation):
+        with pytest.raises(LookupError, match="gone"):
+            await gather([slow("a"), fails(), slow("b")])
+        return stopped, simulation.now
+
+    assert simulate(main) == (["a", "b"], 3.0)
