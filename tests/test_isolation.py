@@ -2,6 +2,8 @@
 
 import os
 import textwrap
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,8 +81,8 @@ ONE_NODE = """\
 
 
 @pytest.fixture
-def run(tmp_path):
-    def go(scenario, hooks="[]", graph=ONE_NODE):
+def run(tmp_path: Path) -> Any:
+    def go(scenario: Any, hooks: Any = "[]", graph: Any = ONE_NODE) -> Any:
         (tmp_path / "bot.yaml").write_text(MANIFEST.replace("HOOKS", hooks) + graph, encoding="utf-8")
         (tmp_path / "parts.py").write_text(PARTS, encoding="utf-8")
         file = tmp_path / "bot.scenario.yaml"
@@ -94,27 +96,27 @@ def run(tmp_path):
     return go
 
 
-def test_what_a_hook_changes_is_as_it_was_in_the_next_run(run):
+def test_what_a_hook_changes_is_as_it_was_in_the_next_run(run: Any) -> None:
     first, second = run("input: {info: {n: 0}}\nrepeat: 2\n", "[{import_path: parts.Counts}]")
     assert first.observed.state["info"] == second.observed.state["info"] == {"n": 1}
     assert first.observed.state["seen"] == second.observed.state["seen"] == 1
 
 
-def test_ids_of_messages_a_hook_asked_for_come_from_the_seed(run):
+def test_ids_of_messages_a_hook_asked_for_come_from_the_seed(run: Any) -> None:
     scenario = "input: hi\nllm: [{reply: hello, times: any}]\n"
     first, second = (run(scenario, "[{import_path: parts.Asks}]")[0] for _ in range(2))
     assert first.observed.state == second.observed.state
     assert first.digest == second.digest
 
 
-def test_a_call_nobody_answers_ends_the_run_though_a_hook_absorbs_it_and_waits(run):
+def test_a_call_nobody_answers_ends_the_run_though_a_hook_absorbs_it_and_waits(run: Any) -> None:
     [outcome] = run("expect: {status: timeout}\n", "[{import_path: parts.Absorbs}]")
     assert outcome.verdict == "error"
     assert outcome.observed.error["type"] == "UnscriptedCall"
     assert outcome.observed.error["node"] == "it"
 
 
-def test_a_hook_that_exits_fails_its_node_and_not_the_harness(run):
+def test_a_hook_that_exits_fails_its_node_and_not_the_harness(run: Any) -> None:
     [outcome] = run("input: hi\n", "[{import_path: parts.Exits}]")
     assert "sys.exit(7)" in outcome.observed.error["message"]
 
@@ -127,13 +129,13 @@ PARALLEL = """\
 """
 
 
-def test_of_nodes_that_fail_side_by_side_the_first_is_told_every_time(run):
+def test_of_nodes_that_fail_side_by_side_the_first_is_told_every_time(run: Any) -> None:
     errors = [run("input: hi\n", graph=PARALLEL)[0].observed.error for _ in range(12)]
     assert {error["node"] for error in errors} == {"left"}
     assert all("gone_left" in error["message"] for error in errors)
 
 
-def test_the_digest_tells_how_a_run_ended(run):
+def test_the_digest_tells_how_a_run_ended(run: Any) -> None:
     digests = {
         run(f"input: hi\nllm: [{{reply: {word}}}]\n", "[{import_path: parts.Asks}]")[0].digest
         for word in "ab"
@@ -154,7 +156,7 @@ TOOLS = """\
 """
 
 
-def test_a_stand_in_that_cannot_be_imported_is_the_scenario_s_fault_and_told_as_that(run):
+def test_a_stand_in_that_cannot_be_imported_is_the_scenario_s_fault_and_told_as_that(run: Any) -> None:
     scenario = (
         "input: hi\ntools: {keep: {real: parts.kepe}}\nllm: [{tool_calls: [{name: keep, args: {row: 1}}]}]\n"
     )
@@ -164,7 +166,7 @@ def test_a_stand_in_that_cannot_be_imported_is_the_scenario_s_fault_and_told_as_
     assert "keep" in outcome.observed.error["message"]
 
 
-def test_a_turn_s_real_tool_stands_in_front_of_the_scenario_s_stubs(run):
+def test_a_turn_s_real_tool_stands_in_front_of_the_scenario_s_stubs(run: Any) -> None:
     scenario = textwrap.dedent(
         """\
         tools: {keep: {return: stubbed}}
@@ -183,7 +185,7 @@ def test_a_turn_s_real_tool_stands_in_front_of_the_scenario_s_stubs(run):
     assert answers == ["stubbed", "[2]", "once", "[2, 4]"]
 
 
-def test_a_turn_s_faults_count_from_that_turn(run):
+def test_a_turn_s_faults_count_from_that_turn(run: Any) -> None:
     scenario = textwrap.dedent(
         """\
         llm: [{reply: fine, times: any}]
@@ -197,7 +199,7 @@ def test_a_turn_s_faults_count_from_that_turn(run):
     assert outcome.passed, outcome.checks
 
 
-def test_a_judge_is_no_part_of_what_it_judges(run):
+def test_a_judge_is_no_part_of_what_it_judges(run: Any) -> None:
     scenario = textwrap.dedent(
         """\
         llm:
@@ -215,7 +217,7 @@ def test_a_judge_is_no_part_of_what_it_judges(run):
     assert outcome.passed, [check for check in outcome.checks if not check.passed]
 
 
-def test_a_refused_connection_is_told_though_the_tool_swallows_it(run, tmp_path):
+def test_a_refused_connection_is_told_though_the_tool_swallows_it(run: Any, tmp_path: Path) -> None:
     scenario = "input: hi\ntools: {keep: {real: calls.home}}\n"
     scenario += "llm: [{tool_calls: [{name: keep, args: {row: 1}}]}, done]\n"
     (tmp_path / "calls.py").write_text(

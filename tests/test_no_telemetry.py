@@ -25,7 +25,7 @@ assert threading.active_count() == 1, threading.enumerate()
 """
 
 
-def test_tracing_stays_off_when_the_environment_asks_for_it():
+def test_tracing_stays_off_when_the_environment_asks_for_it() -> None:
     asked = {
         "LANGSMITH_TRACING": "true",
         "LANGCHAIN_TRACING_V2": "true",

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+from typing import Any
 
 import pytest
 
@@ -37,15 +38,17 @@ agents:
 """
 
 
-def scenario(name="it answers", expect="{state: {tries: 10}}", llm="[hello]", more=""):
+def scenario(
+    name: Any = "it answers", expect: Any = "{state: {tries: 10}}", llm: Any = "[hello]", more: Any = ""
+) -> Any:
     return f"  - name: {name}\n    input: hi\n    llm: {{answer: {llm}}}\n    expect: {expect}\n{more}"
 
 
 @pytest.fixture
-def suite(pytester):
+def suite(pytester: pytest.Pytester) -> Any:
     """Write scenarios into an empty folder and run pytest on it."""
 
-    def run(*scenarios, options=()):
+    def run(*scenarios: Any, options: Any = ()) -> Any:
         pytester.makefile(".yaml", desk=MANIFEST)
         text = "harness: 1\nmanifest: desk.yaml\nscenarios:\n" + "".join(scenarios)
         (pytester.path / "desk.scenario.yaml").write_text(text, encoding="utf-8")
@@ -54,12 +57,12 @@ def suite(pytester):
     return run
 
 
-def results(pytester, folder="reports/latest"):
+def results(pytester: pytest.Pytester, folder: Any = "reports/latest") -> Any:
     lines = (pytester.path / folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
-def test_a_scenario_that_holds_is_a_test_that_passes(suite):
+def test_a_scenario_that_holds_is_a_test_that_passes(suite: Any) -> None:
     suite(scenario()).assert_outcomes(passed=1)
 
 
@@ -88,7 +91,9 @@ def test_a_scenario_that_holds_is_a_test_that_passes(suite):
         "schema",
     ],
 )
-def test_a_scenario_that_does_not_hold_fails_and_says_why(suite, expect, llm, says):
+def test_a_scenario_that_does_not_hold_fails_and_says_why(
+    suite: Any, expect: Any, llm: Any, says: Any
+) -> None:
     result = suite(scenario(expect=expect, llm=llm))
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([says])
@@ -96,13 +101,13 @@ def test_a_scenario_that_does_not_hold_fails_and_says_why(suite, expect, llm, sa
     assert "plugin.py" not in result.stdout.str()
 
 
-def test_a_score_under_pass_score_fails_and_one_at_it_passes(suite):
+def test_a_score_under_pass_score_fails_and_one_at_it_passes(suite: Any) -> None:
     half = "{state: {tries: 10, messages: {$len: 9}}}"
     suite(scenario(expect=half, more="    pass_score: 0.6\n")).assert_outcomes(failed=1)
     suite(scenario(expect=half, more="    pass_score: 0.5\n")).assert_outcomes(passed=1)
 
 
-def test_a_failure_shows_the_place_of_the_expectation_the_path_and_the_calls(suite):
+def test_a_failure_shows_the_place_of_the_expectation_the_path_and_the_calls(suite: Any) -> None:
     result = suite(scenario(expect="{state: {tries: 11}}"))
     result.stdout.fnmatch_lines(
         [
@@ -117,12 +122,12 @@ def test_a_failure_shows_the_place_of_the_expectation_the_path_and_the_calls(sui
     )
 
 
-def test_every_repeat_must_pass(suite, pytester):
+def test_every_repeat_must_pass(suite: Any, pytester: pytest.Pytester) -> None:
     suite(scenario(more="    repeat: 3\n")).assert_outcomes(passed=1)
     assert [(line["repeat"], line["seed"]) for line in results(pytester)] == [(0, 0), (1, 1), (2, 2)]
 
 
-def test_skip_and_xfail_mean_what_they_mean_in_pytest(suite, pytester):
+def test_skip_and_xfail_mean_what_they_mean_in_pytest(suite: Any, pytester: pytest.Pytester) -> None:
     result = suite(
         scenario("skipped", more="    skip: not yet\n"),
         scenario("fails", expect="{output: bye}", more="    xfail: known\n"),
@@ -132,7 +137,7 @@ def test_skip_and_xfail_mean_what_they_mean_in_pytest(suite, pytester):
     assert [line["verdict"] for line in results(pytester)] == ["skipped", "skipped", "passed"]
 
 
-def test_tags_are_marks_and_names_are_ids(suite):
+def test_tags_are_marks_and_names_are_ids(suite: Any) -> None:
     two = (scenario("one", more="    tags: [smoke]\n"), scenario("two", more="    tags: [slow-path]\n"))
     suite(*two, options=["-m", "smoke"]).assert_outcomes(passed=1, deselected=1)
     suite(*two, options=["-m", "not slow-path", "--strict-markers"]).assert_outcomes(passed=1, deselected=1)
@@ -140,12 +145,14 @@ def test_tags_are_marks_and_names_are_ids(suite):
     suite(*two, options=["desk.scenario.yaml::one"]).assert_outcomes(passed=1)
 
 
-def test_stopping_at_the_first_failure_works(suite):
+def test_stopping_at_the_first_failure_works(suite: Any) -> None:
     bad = [scenario(f"s{n}", expect="{output: bye}") for n in range(3)]
     suite(*bad, options=["-x"]).assert_outcomes(failed=1)
 
 
-def test_a_broken_file_is_one_error_with_all_its_faults_and_the_others_run(suite, pytester):
+def test_a_broken_file_is_one_error_with_all_its_faults_and_the_others_run(
+    suite: Any, pytester: pytest.Pytester
+) -> None:
     (pytester.path / "bad.scenario.yaml").write_text(
         "harness: 1\nmanifest: x\nscenarios: [{nmae: a, inptu: b}]\n"
     )
@@ -155,7 +162,7 @@ def test_a_broken_file_is_one_error_with_all_its_faults_and_the_others_run(suite
     assert "Traceback" not in result.stdout.str()
 
 
-def test_results_have_a_line_each_and_a_summary(suite, pytester):
+def test_results_have_a_line_each_and_a_summary(suite: Any, pytester: pytest.Pytester) -> None:
     result = suite(scenario("a"), scenario("b", expect="{output: bye}"), options=["--harness-report=out"])
     assert [line["scenario"] for line in results(pytester, "out")] == ["a", "b"]
     summary = json.loads((pytester.path / "out/summary.json").read_text())
@@ -166,14 +173,16 @@ def test_results_have_a_line_each_and_a_summary(suite, pytester):
     )
 
 
-def test_workers_send_their_results_to_one_report(suite, pytester):
+def test_workers_send_their_results_to_one_report(suite: Any, pytester: pytest.Pytester) -> None:
     result = suite(*(scenario(f"s{n}") for n in range(6)), options=["-n", "2"])
     result.assert_outcomes(passed=6)
     assert sorted(line["scenario"] for line in results(pytester)) == [f"s{n}" for n in range(6)]
 
 
 @pytest.mark.parametrize("way", ["toml", "ini", "environment"])
-def test_settings_come_from_pyproject_ini_or_environment(suite, pytester, monkeypatch, way):
+def test_settings_come_from_pyproject_ini_or_environment(
+    suite: Any, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, way: Any
+) -> None:
     if way == "toml":
         pytester.makepyprojecttoml('[tool.harness]\nreport = "there"\n')
     elif way == "ini":
@@ -184,14 +193,14 @@ def test_settings_come_from_pyproject_ini_or_environment(suite, pytester, monkey
     assert len(results(pytester, "there")) == 1
 
 
-def test_an_unknown_setting_is_refused_with_a_suggestion(suite, pytester):
+def test_an_unknown_setting_is_refused_with_a_suggestion(suite: Any, pytester: pytest.Pytester) -> None:
     pytester.makepyprojecttoml('[tool.harness]\nreprot = "there"\n')
     result = suite(scenario())
     assert result.ret != 0
     assert "did you mean 'report'" in result.stdout.str() + result.stderr.str()
 
 
-def test_a_project_without_scenarios_gets_no_report(pytester):
+def test_a_project_without_scenarios_gets_no_report(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_nothing(): pass")
     pytester.runpytest().assert_outcomes(passed=1)
     assert not (pytester.path / "reports").exists()

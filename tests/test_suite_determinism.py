@@ -5,13 +5,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 SUITES = Path(__file__).parents[1] / "scenarios"
 
 
-def digests(folder, hash_seed, *, prefix=()):
+def digests(folder: Any, hash_seed: Any, *, prefix: Any = ()) -> Any:
     report = folder / f"report-{hash_seed}"
     command = [
         *prefix,
@@ -32,14 +33,14 @@ def digests(folder, hash_seed, *, prefix=()):
     return {line["id"]: {**line, "wall": 0} for line in lines}
 
 
-def test_every_field_but_the_wall_time_is_the_same_under_three_hash_seeds(tmp_path):
+def test_every_field_but_the_wall_time_is_the_same_under_three_hash_seeds(tmp_path: Path) -> None:
     first, *others = [digests(tmp_path, seed) for seed in (0, 1, 4242)]
     assert len(first) >= 263
     assert all(other == first for other in others)
     assert all(len(line["digest"]) == 64 for line in first.values() if line["status"] != "invalid")
 
 
-def test_the_suites_pass_with_the_network_cut(tmp_path):
+def test_the_suites_pass_with_the_network_cut(tmp_path: Path) -> None:
     prefix = ("unshare", "--map-root-user", "--net")
     if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("this machine does not let a process leave the network (unshare --net)")

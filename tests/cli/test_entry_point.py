@@ -1,12 +1,13 @@
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from harness import __version__
 
 
-def test_help_names_every_command_and_every_exit_code(harness):
+def test_help_names_every_command_and_every_exit_code(harness: Any) -> None:
     done = harness("--help")
     assert done.returncode == 0
     for command in ("run", "validate", "show", "schema", "init"):
@@ -15,7 +16,7 @@ def test_help_names_every_command_and_every_exit_code(harness):
         assert f"\n    {code}  " in done.stdout
 
 
-def test_help_imports_nothing_heavy():
+def test_help_imports_nothing_heavy() -> None:
     script = (
         "import sys, click.testing, harness.cli.main as it\n"
         "click.testing.CliRunner().invoke(it.cli, ['--help'])\n"
@@ -26,18 +27,18 @@ def test_help_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
-def test_version(harness):
+def test_version(harness: Any) -> None:
     assert harness("--version").stdout == f"harness {__version__}\n"
 
 
 @pytest.mark.parametrize("command", ["run", "validate", "show", "schema", "init"])
-def test_every_command_explains_itself(invoke, command):
+def test_every_command_explains_itself(invoke: Any, command: Any) -> None:
     result = invoke(command, "--help")
     assert result.exit_code == 0
     assert result.output.startswith(f"Usage: harness {command} ")
 
 
-def test_no_command_shows_the_help_and_is_an_argument_error(invoke):
+def test_no_command_shows_the_help_and_is_an_argument_error(invoke: Any) -> None:
     result = invoke()
     assert result.exit_code == 2
     assert "Commands:" in result.output
@@ -51,13 +52,15 @@ def test_no_command_shows_the_help_and_is_an_argument_error(invoke):
         (["show", "-f", "sgv", "x"], "svg"),
     ],
 )
-def test_a_misspelt_word_is_an_argument_error_with_the_right_one(invoke, args, suggestion):
+def test_a_misspelt_word_is_an_argument_error_with_the_right_one(
+    invoke: Any, args: Any, suggestion: Any
+) -> None:
     result = invoke(*args)
     assert result.exit_code == 2
     assert suggestion in result.stderr
 
 
-def test_a_defect_is_told_in_a_line_and_leaves_with_3(invoke, monkeypatch):
+def test_a_defect_is_told_in_a_line_and_leaves_with_3(invoke: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.cli.schema.schema_text", lambda: 1 // 0)
     result = invoke("schema")
     assert result.exit_code == 3
@@ -68,7 +71,9 @@ def test_a_defect_is_told_in_a_line_and_leaves_with_3(invoke, monkeypatch):
 
 
 @pytest.mark.parametrize("asked", ["option", "environment"])
-def test_the_traceback_of_a_defect_is_there_for_the_asking(invoke, monkeypatch, capfd, asked):
+def test_the_traceback_of_a_defect_is_there_for_the_asking(
+    invoke: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], asked: Any
+) -> None:
     monkeypatch.setattr("harness.cli.schema.schema_text", lambda: 1 // 0)
     if asked == "environment":
         monkeypatch.setenv("HARNESS_DEBUG", "1")
@@ -78,7 +83,7 @@ def test_the_traceback_of_a_defect_is_there_for_the_asking(invoke, monkeypatch, 
     assert "in schema" in result.stderr or "in command" in result.stderr
 
 
-def test_settings_that_are_wrong_are_told(invoke, suite, write):
+def test_settings_that_are_wrong_are_told(invoke: Any, suite: Any, write: Any) -> None:
     suite("{name: any}")
     write("pyproject.toml", "[tool.harness]\nreprot = 'x'\n")
     result = invoke("run", ".")

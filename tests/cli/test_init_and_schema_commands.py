@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -13,7 +14,7 @@ EXAMPLE = [
 ]
 
 
-def test_the_example_passes_as_it_is_written(harness, invoke):
+def test_the_example_passes_as_it_is_written(harness: Any, invoke: Any) -> None:
     written = invoke("init", "demo")
     assert written.exit_code == 0
     assert "harness run demo/scenarios" in written.stdout
@@ -23,12 +24,12 @@ def test_the_example_passes_as_it_is_written(harness, invoke):
     assert invoke("validate", "demo").stdout == "1 manifest, 1 scenario file: no problems\n"
 
 
-def test_the_example_goes_into_the_current_folder_by_default(invoke):
+def test_the_example_goes_into_the_current_folder_by_default(invoke: Any) -> None:
     assert invoke("init").exit_code == 0
     assert sorted(path.as_posix() for path in Path().rglob("*.*")) == EXAMPLE
 
 
-def test_the_example_fits_the_schema_beside_it(invoke):
+def test_the_example_fits_the_schema_beside_it(invoke: Any) -> None:
     invoke("init")
     schema = json.loads(Path("scenarios/scenario.schema.json").read_text(encoding="utf-8"))
     text = Path("scenarios/shop.scenario.yaml").read_text(encoding="utf-8")
@@ -37,7 +38,7 @@ def test_the_example_fits_the_schema_beside_it(invoke):
 
 
 @pytest.mark.parametrize("name", EXAMPLE)
-def test_nothing_is_overwritten(invoke, write, name):
+def test_nothing_is_overwritten(invoke: Any, write: Any, name: Any) -> None:
     write(name, "mine")
     result = invoke("init")
     assert result.exit_code == 2
@@ -46,19 +47,19 @@ def test_nothing_is_overwritten(invoke, write, name):
     assert Path(name).read_text() == "mine"
 
 
-def test_a_folder_that_cannot_be_made_is_told(invoke, write):
+def test_a_folder_that_cannot_be_made_is_told(invoke: Any, write: Any) -> None:
     write("taken", "")
     result = invoke("init", "taken")
     assert result.exit_code == 2
     assert "taken/agents/shop.yaml cannot be written" in result.stderr
 
 
-def test_the_schema_is_printed_or_written(invoke):
+def test_the_schema_is_printed_or_written(invoke: Any) -> None:
     printed = invoke("schema").stdout
     assert json.loads(printed)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert invoke("schema", "-o", "s.json").output == ""
     assert Path("s.json").read_text(encoding="utf-8") == printed
 
 
-def test_the_help_of_schema_says_how_editors_find_it(invoke):
+def test_the_help_of_schema_says_how_editors_find_it(invoke: Any) -> None:
     assert "# yaml-language-server: $schema=" in invoke("schema", "--help").output

@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,9 @@ def begun(installed: str) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 @pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_reports_and_writes_what_is_done_and_leaves_with_3(suite, begun, name):
+def test_an_interrupted_run_reports_and_writes_what_is_done_and_leaves_with_3(
+    suite: Any, begun: Any, name: Any
+) -> None:
     suite(*MANY)
     process = begun()
     process.send_signal(name)
@@ -44,7 +47,7 @@ def test_an_interrupted_run_reports_and_writes_what_is_done_and_leaves_with_3(su
 
 
 @pytest.mark.parametrize("args", [[], ["--json", "-"]], ids=["text", "json"])
-def test_a_reader_that_goes_away_ends_the_run_without_a_word(suite, begun, args):
+def test_a_reader_that_goes_away_ends_the_run_without_a_word(suite: Any, begun: Any, args: Any) -> None:
     suite(*MANY)
     process = begun(*args)
     assert process.stdout is not None
@@ -57,7 +60,9 @@ def test_a_reader_that_goes_away_ends_the_run_without_a_word(suite, begun, args)
     assert Path("reports/latest/summary.json").exists()
 
 
-def test_an_interrupt_before_anything_ran_is_told_in_a_word(invoke, monkeypatch):
+def test_an_interrupt_before_anything_ran_is_told_in_a_word(
+    invoke: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted() -> str:
         raise KeyboardInterrupt
 
@@ -96,7 +101,9 @@ def wait():
 """
 
 
-def test_a_scenario_whose_tool_waits_for_ever_is_left_after_a_moment(tmp_path, monkeypatch, installed):
+def test_a_scenario_whose_tool_waits_for_ever_is_left_after_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: Any
+) -> None:
     monkeypatch.chdir(tmp_path)
     for name, text in {"a.scenario.yaml": WAITS, "waits.yaml": FLOW, "waiting.py": TOOL}.items():
         Path(name).write_text(text)

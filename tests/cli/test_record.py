@@ -6,10 +6,10 @@ from threading import Event
 
 import pytest
 
-from harness.graph import clock
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
 from harness.settings import RecordMode, Settings
+from harness.time import clock
 from tests.recording.safety import PARROT, Model, Project, Terminal, parrots
 
 ASKING = """\

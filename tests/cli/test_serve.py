@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import urllib.request
+from typing import Any
 
 import pytest
 
@@ -10,11 +11,11 @@ STUBS = "{name: one, input: hi, llm: [{reply: Refund issued.}, later], mcp: {sho
 
 
 @pytest.fixture
-def served(suite, installed):
+def served(suite: Any, installed: Any) -> Any:
     """Starts `harness serve` with these arguments; gives the process and the first lines it prints."""
     started = []
 
-    def start(*args, lines=3):
+    def start(*args: Any, lines: Any = 3) -> Any:
         process = subprocess.Popen(
             [installed, "serve", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -27,7 +28,7 @@ def served(suite, installed):
         process.communicate()
 
 
-def ask(url):
+def ask(url: Any) -> Any:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     body = json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}).encode()
     headers = {"content-type": "application/json", "user-agent": "curl/8.1"}
@@ -37,7 +38,7 @@ def ask(url):
 
 
 @pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
-def test_it_prints_where_it_is_and_every_request_and_ends_well(suite, served, asked):
+def test_it_prints_where_it_is_and_every_request_and_ends_well(suite: Any, served: Any, asked: Any) -> None:
     suite(STUBS)
     process, (openai, anthropic, mcp) = served("a.scenario.yaml")
     url = openai.strip().removeprefix("OPENAI_BASE_URL=")
@@ -55,7 +56,7 @@ def test_it_prints_where_it_is_and_every_request_and_ends_well(suite, served, as
     assert out == "1 stub not used:\n  llm: reply: 'later' (a.scenario.yaml:4:59)\n"
 
 
-def test_nobody_needs_to_read_what_it_prints(suite, served):
+def test_nobody_needs_to_read_what_it_prints(suite: Any, served: Any) -> None:
     suite(STUBS)
     process, (openai, *_) = served("a.scenario.yaml")
     process.stdout.close()
@@ -63,7 +64,7 @@ def test_nobody_needs_to_read_what_it_prints(suite, served):
     assert [ask(url), ask(url)] == ["Refund issued.", "later"]
 
 
-def test_a_server_on_standard_input_can_be_interrupted(suite, installed):
+def test_a_server_on_standard_input_can_be_interrupted(suite: Any, installed: Any) -> None:
     suite("{name: one, mcp: {shop: {tools: [{name: find, stubs: [{return: x, times: 2}]}]}}}")
     with subprocess.Popen(
         [installed, "serve", "a.scenario.yaml", "--stdio", "shop"],
@@ -98,14 +99,14 @@ def test_a_server_on_standard_input_can_be_interrupted(suite, installed):
         (["a.scenario.yaml::two", "--port", "99999"], "99999"),
     ],
 )
-def test_what_cannot_be_served_is_an_argument_error(suite, invoke, args, told):
+def test_what_cannot_be_served_is_an_argument_error(suite: Any, invoke: Any, args: Any, told: Any) -> None:
     suite("{name: one}", "{name: two, mcp: {shop: {}}}")
     result = invoke("serve", *args)
     assert result.exit_code == 2
     assert told in result.stderr
 
 
-def test_without_the_extra_it_is_named(suite, invoke, monkeypatch):
+def test_without_the_extra_it_is_named(suite: Any, invoke: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "uvicorn", None)
     suite("{name: one}")
     result = invoke("serve", "a.scenario.yaml")

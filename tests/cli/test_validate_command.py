@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ FAULTS = {  # file: (line, what its message names)
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in INVALID.iterdir()))
-def test_the_fault_of_a_refused_manifest_is_found_in_its_line(invoke, name):
+def test_the_fault_of_a_refused_manifest_is_found_in_its_line(invoke: Any, name: Any) -> None:
     result = invoke("validate", str(INVALID / name), "--json")
     assert result.exit_code == 2
     line, word = FAULTS[name]
@@ -39,7 +40,7 @@ def test_the_fault_of_a_refused_manifest_is_found_in_its_line(invoke, name):
     assert word in first["message"]
 
 
-def test_a_problem_is_shown_with_its_line_a_caret_and_a_hint(invoke, write, counter):
+def test_a_problem_is_shown_with_its_line_a_caret_and_a_hint(invoke: Any, write: Any, counter: Any) -> None:
     write("counter.yaml", counter.replace("entry_point: add", "entry_point: ad"))
     result = invoke("validate", "counter.yaml")
     assert result.exit_code == 2
@@ -52,7 +53,7 @@ def test_a_problem_is_shown_with_its_line_a_caret_and_a_hint(invoke, write, coun
     )
 
 
-def test_all_problems_are_told_at_once_as_json(invoke, write, suite, counter):
+def test_all_problems_are_told_at_once_as_json(invoke: Any, write: Any, suite: Any, counter: Any) -> None:
     suite("{name: x, expct: {}}", "{name: x}")
     write("counter.yaml", counter.replace("entry_point: add", "entry_point: ad"))
     result = invoke("validate", "a.scenario.yaml", "counter.yaml", "--json")
@@ -65,13 +66,13 @@ def test_all_problems_are_told_at_once_as_json(invoke, write, suite, counter):
     assert list(listed[0]) == ["severity", "code", "message", "hint", "file", "line", "column"]
 
 
-def test_files_without_problems_are_an_empty_list(invoke, suite):
+def test_files_without_problems_are_an_empty_list(invoke: Any, suite: Any) -> None:
     suite("{name: any}")
     result = invoke("validate", "counter.yaml", "a.scenario.yaml", "--json")
     assert (result.exit_code, json.loads(result.stdout)) == (0, [])
 
 
-def test_warnings_are_told_and_allowed(invoke, write, counter):
+def test_warnings_are_told_and_allowed(invoke: Any, write: Any, counter: Any) -> None:
     write("counter.yaml", counter + "colour: red\n")
     result = invoke("validate", "counter.yaml")
     assert result.exit_code == 0
@@ -79,7 +80,7 @@ def test_warnings_are_told_and_allowed(invoke, write, counter):
     assert "    colour: red\n    ^~~~~~\n" in result.stdout
 
 
-def test_every_agent_is_validated_unless_one_is_asked_for(invoke, write, two_agents):
+def test_every_agent_is_validated_unless_one_is_asked_for(invoke: Any, write: Any, two_agents: Any) -> None:
     write("two.yaml", two_agents.replace("add, type", "sum, type", 1))
     both = json.loads(invoke("validate", "two.yaml", "--json").stdout)
     assert ["'counter'" in problem["message"] for problem in both] == [True]
@@ -89,12 +90,14 @@ def test_every_agent_is_validated_unless_one_is_asked_for(invoke, write, two_age
     assert "did you mean 'other'?" in unknown.stdout
 
 
-def test_a_problem_that_all_agents_share_is_told_once(invoke, write, two_agents):
+def test_a_problem_that_all_agents_share_is_told_once(invoke: Any, write: Any, two_agents: Any) -> None:
     write("two.yaml", two_agents + "colour: red\n")
     assert len(json.loads(invoke("validate", "two.yaml", "--json").stdout)) == 1
 
 
-def test_a_problem_is_told_once_of_a_scenario_and_its_manifest(invoke, write, suite, counter):
+def test_a_problem_is_told_once_of_a_scenario_and_its_manifest(
+    invoke: Any, write: Any, suite: Any, counter: Any
+) -> None:
     suite("{name: a}")
     write("counter.yaml", counter + "colour: red\n")
     result = invoke("validate", "a.scenario.yaml", "counter.yaml")
@@ -102,7 +105,9 @@ def test_a_problem_is_told_once_of_a_scenario_and_its_manifest(invoke, write, su
     assert "1 manifest, 1 scenario file: 1 warning\n" in result.stdout
 
 
-def test_variables_come_from_the_command_line_and_nowhere_else(invoke, write, monkeypatch, asking):
+def test_variables_come_from_the_command_line_and_nowhere_else(
+    invoke: Any, write: Any, monkeypatch: pytest.MonkeyPatch, asking: Any
+) -> None:
     write("asking.yaml", asking)
     monkeypatch.setenv("MODEL", "tiny")
     missing = invoke("validate", "asking.yaml")
@@ -113,14 +118,16 @@ def test_variables_come_from_the_command_line_and_nowhere_else(invoke, write, mo
     assert invoke("validate", "asking.yaml", "--env-passthrough", "MODEL").exit_code == 0
 
 
-def test_a_variable_is_a_name_and_a_value(invoke, write, asking):
+def test_a_variable_is_a_name_and_a_value(invoke: Any, write: Any, asking: Any) -> None:
     write("asking.yaml", asking)
     result = invoke("validate", "asking.yaml", "--env", "MODEL")
     assert result.exit_code == 2
     assert "'MODEL' is not NAME=value" in result.stderr
 
 
-def test_scenarios_in_the_same_call_give_variables_and_folders_of_modules(invoke, write, asking):
+def test_scenarios_in_the_same_call_give_variables_and_folders_of_modules(
+    invoke: Any, write: Any, asking: Any
+) -> None:
     write(
         "agents/asking.yaml",
         asking.replace("agents:", "tools: [{id: t, version: '1', import_path: own_tool.t}]\nagents:"),
@@ -137,7 +144,7 @@ def test_scenarios_in_the_same_call_give_variables_and_folders_of_modules(invoke
     assert "MODEL" in alone.stdout
 
 
-def test_a_folder_is_searched_for_what_a_dialect_knows(invoke, write, counter):
+def test_a_folder_is_searched_for_what_a_dialect_knows(invoke: Any, write: Any, counter: Any) -> None:
     write("deep/er/counter.yaml", counter)
     write("values.yaml", "a: 1\n")
     write("package.json", "{}")
@@ -146,7 +153,7 @@ def test_a_folder_is_searched_for_what_a_dialect_knows(invoke, write, counter):
     assert (result.exit_code, result.stdout) == (0, "1 manifest, 0 scenario files: no problems\n")
 
 
-def test_a_file_in_a_folder_that_cannot_be_read_is_a_warning(invoke, write, counter):
+def test_a_file_in_a_folder_that_cannot_be_read_is_a_warning(invoke: Any, write: Any, counter: Any) -> None:
     write("counter.yaml", counter + "agents: {}\n")
     result = invoke("validate", ".")
     assert result.exit_code == 0
@@ -154,14 +161,14 @@ def test_a_file_in_a_folder_that_cannot_be_read_is_a_warning(invoke, write, coun
     assert invoke("validate", "counter.yaml").exit_code == 2
 
 
-def test_a_file_named_explicitly_must_be_a_manifest(invoke, write):
+def test_a_file_named_explicitly_must_be_a_manifest(invoke: Any, write: Any) -> None:
     write("values.yaml", "a: 1\n")
     result = invoke("validate", "values.yaml")
     assert result.exit_code == 2
     assert "no known dialect" in result.stdout
 
 
-def test_a_scenario_whose_manifest_is_not_there_is_told(invoke, write, counter):
+def test_a_scenario_whose_manifest_is_not_there_is_told(invoke: Any, write: Any, counter: Any) -> None:
     write("counter.yaml", counter)
     write("a.scenario.yaml", "harness: 1\nmanifest: conter.yaml\nscenarios: [{name: any}]\n")
     result = invoke("validate", "a.scenario.yaml")
@@ -177,7 +184,9 @@ def test_a_scenario_whose_manifest_is_not_there_is_told(invoke, write, counter):
         (["counter.yaml", "--dialect", "shrma"], "did you mean 'sherma'?"),
     ],
 )
-def test_wrong_arguments_are_told_with_a_suggestion(invoke, write, tmp_path, args, told, counter):
+def test_wrong_arguments_are_told_with_a_suggestion(
+    invoke: Any, write: Any, tmp_path: Path, args: Any, told: Any, counter: Any
+) -> None:
     write("counter.yaml", counter)
     (tmp_path / "empty").mkdir()
     result = invoke("validate", *args)
@@ -185,12 +194,14 @@ def test_wrong_arguments_are_told_with_a_suggestion(invoke, write, tmp_path, arg
     assert told in result.output
 
 
-def test_the_installed_command_leaves_with_the_same_code(harness, write, counter):
+def test_the_installed_command_leaves_with_the_same_code(harness: Any, write: Any, counter: Any) -> None:
     write("counter.yaml", counter.replace("entry_point: add", "entry_point: ad"))
     assert harness("validate", "counter.yaml").returncode == 2
 
 
-def test_the_manifest_a_scenario_runs_is_checked_and_the_names_it_expects_there(invoke, write, asking):
+def test_the_manifest_a_scenario_runs_is_checked_and_the_names_it_expects_there(
+    invoke: Any, write: Any, asking: Any
+) -> None:
     write("asking.yaml", asking)
     scenario = (
         "harness: 1\nmanifest: asking.yaml\nenv: {MODEL: tiny}\nscenarios: [{name: a, expect: EXPECT}]\n"
@@ -217,7 +228,7 @@ scenarios:
 """
 
 
-def names_told(invoke, write, world, more=""):
+def names_told(invoke: Any, write: Any, world: Any, more: Any = "") -> Any:
     write("a.scenario.yaml", WORLDS.replace("WORLD", world) + more)
     result = invoke("validate", "a.scenario.yaml", "--json")
     assert result.exit_code == 0, result.output
@@ -239,19 +250,23 @@ def names_told(invoke, write, world, more=""):
         ("turns: [{input: hi, llm: {aks: [hello]}}]", "llm"),
     ],
 )
-def test_names_of_nodes_in_the_world_are_checked(invoke, write, asking, world, key):
+def test_names_of_nodes_in_the_world_are_checked(
+    invoke: Any, write: Any, asking: Any, world: Any, key: Any
+) -> None:
     write("asking.yaml", asking)
     found = ("unknown-name", f"{key} names 'aks'", "did you mean 'ask'?")
     assert set(names_told(invoke, write, world)) == {found}
 
 
 @pytest.mark.parametrize("name", ["ask", "as*", "outer/aks", "'[a]ks'", "judge"])
-def test_globs_paths_and_judges_are_no_unknown_names(invoke, write, asking, name):
+def test_globs_paths_and_judges_are_no_unknown_names(invoke: Any, write: Any, asking: Any, name: Any) -> None:
     write("asking.yaml", asking)
     assert names_told(invoke, write, f"llm: {{{name}: [hello]}}") == []
 
 
-def test_where_other_graphs_may_run_inside_nothing_is_said_of_names_in_the_world(invoke, write, asking):
+def test_where_other_graphs_may_run_inside_nothing_is_said_of_names_in_the_world(
+    invoke: Any, write: Any, asking: Any
+) -> None:
     write("inner.yaml", asking)
     calling = asking.replace(
         "agents:", "sub_agents: [{id: asking, version: '1', yaml_path: inner.yaml}]\nagents:"
@@ -262,7 +277,9 @@ def test_where_other_graphs_may_run_inside_nothing_is_said_of_names_in_the_world
     assert names_told(invoke, write, "llm: {ask: [hello]}") == []
 
 
-def test_a_world_that_scenarios_share_may_name_nodes_of_only_some_of_their_graphs(invoke, write, asking):
+def test_a_world_that_scenarios_share_may_name_nodes_of_only_some_of_their_graphs(
+    invoke: Any, write: Any, asking: Any
+) -> None:
     write("asking.yaml", asking)
     write("other.yaml", asking.replace("ask\n", "tell\n").replace("name: ask", "name: tell"))
     shared = (
@@ -274,7 +291,7 @@ def test_a_world_that_scenarios_share_may_name_nodes_of_only_some_of_their_graph
     assert [message for _, message, _ in told] == ["llm names 'tel'"]
 
 
-def test_long_names_are_cut_in_what_is_told_of_names(invoke, write, asking):
+def test_long_names_are_cut_in_what_is_told_of_names(invoke: Any, write: Any, asking: Any) -> None:
     node = "n" * 1000
     write("asking.yaml", asking.replace("ask\n", f"{node}\n").replace("name: ask", f"name: {node}"))
     (told,) = names_told(invoke, write, f"llm: {{x{node}: [hello]}}")

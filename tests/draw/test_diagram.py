@@ -2,6 +2,7 @@ import re
 import unicodedata
 import xml.etree.ElementTree as ET
 from itertools import combinations
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -47,7 +48,7 @@ graphs = st.tuples(
 values = st.lists(st.builds(DataEdge, names, st.text(max_size=40), names, st.text(max_size=40)), max_size=20)
 
 
-def test_the_text_lists_every_node_with_its_kind_and_its_ways():
+def test_the_text_lists_every_node_with_its_kind_and_its_ways() -> None:
     assert diagram.text(*TRIAGE) == (
         "(start)\n"
         "└─▶ classify\n"
@@ -67,26 +68,26 @@ def test_the_text_lists_every_node_with_its_kind_and_its_ways():
     )
 
 
-def test_the_text_shows_escape_sequences_instead_of_sending_them():
+def test_the_text_shows_escape_sequences_instead_of_sending_them() -> None:
     shown = diagram.text([("\x1b[31mred", "k")], [(START, "\x1b[31mred", "a\nb\u202e")])
     assert "\x1b" not in shown
     assert "\\x1b[31mred  [k]" in shown
     assert "└─ a b\\u202e ─▶ \\x1b[31mred" in shown
 
 
-def test_a_node_that_only_an_edge_names_is_called_undeclared():
+def test_a_node_that_only_an_edge_names_is_called_undeclared() -> None:
     assert "ghost  [undeclared]" in diagram.text([("a", "k")], [(START, "a", None), ("a", "ghost", None)])
 
 
-def test_the_first_of_two_nodes_with_one_name_counts():
+def test_the_first_of_two_nodes_with_one_name_counts() -> None:
     assert "a  [one]" in diagram.text([("a", "one"), ("a", "two")], [])
 
 
-def test_an_edge_given_twice_is_drawn_once():
+def test_an_edge_given_twice_is_drawn_once() -> None:
     assert diagram.mermaid([("a", "k")], [(START, "a", None)] * 2).count("-->") == 1
 
 
-def test_mermaid_has_a_line_for_each_node_and_edge_and_dots_the_ways_back():
+def test_mermaid_has_a_line_for_each_node_and_edge_and_dots_the_ways_back() -> None:
     assert diagram.mermaid(*TRIAGE) == (
         "flowchart TD\n"
         '    n0(["start"])\n'
@@ -119,11 +120,11 @@ def test_mermaid_has_a_line_for_each_node_and_edge_and_dots_the_ways_back():
         ("two\nlines", "two lines"),
     ],
 )
-def test_mermaid_labels_mean_nothing_to_mermaid(label, escaped):
+def test_mermaid_labels_mean_nothing_to_mermaid(label: Any, escaped: Any) -> None:
     assert f'n0 -->|"{escaped}"| n1' in diagram.mermaid([("a", "k")], [(START, "a", label)])
 
 
-def test_the_drawing_has_a_box_for_each_node_with_name_and_kind():
+def test_the_drawing_has_a_box_for_each_node_with_name_and_kind() -> None:
     root = ET.fromstring(diagram.svg(*TRIAGE))
     texts = [element.text for element in root.iter(f"{SVG}text")]
     for name, kind in TRIAGE[0][:3]:
@@ -134,7 +135,7 @@ def test_the_drawing_has_a_box_for_each_node_with_name_and_kind():
     assert [title.text for title in root.iter(f"{SVG}title")].count("start") == 1
 
 
-def test_a_label_that_is_too_long_is_cut_and_whole_in_the_tooltip():
+def test_a_label_that_is_too_long_is_cut_and_whole_in_the_tooltip() -> None:
     long = "size(state.messages) > 10 && state.attempts < 3"
     root = ET.fromstring(diagram.svg([("a", "k")], [(START, "a", long)]))
     shown = [text.text for text in root.iter(f"{SVG}text")]
@@ -143,7 +144,7 @@ def test_a_label_that_is_too_long_is_cut_and_whole_in_the_tooltip():
     assert long in [title.text for title in root.iter(f"{SVG}title")]
 
 
-def test_the_drawing_loads_nothing_and_runs_nothing():
+def test_the_drawing_loads_nothing_and_runs_nothing() -> None:
     evil = "<script>alert(1)</script>"
     drawn = diagram.svg([(evil, evil)], [(START, evil, evil)])
     assert "<script" not in drawn
@@ -151,31 +152,31 @@ def test_the_drawing_loads_nothing_and_runs_nothing():
     assert "url(" not in drawn
 
 
-def test_what_was_not_taken_is_dashed():
+def test_what_was_not_taken_is_dashed() -> None:
     nodes, edges = [("a", "k"), ("b", "k")], [(START, "a", None), ("a", END, None), ("a", "b", None)]
     everything = {START, END, "a", "b", *(edge[:2] for edge in edges)}
     assert "dasharray" not in diagram.svg(nodes, edges, taken=everything)
     assert diagram.svg(nodes, edges, taken=everything - {"b", ("a", "b")}).count("dasharray") == 2
 
 
-def _boxes(drawing):
+def _boxes(drawing: Any) -> Any:
     for rect in ET.fromstring(drawing).iter(f"{SVG}rect"):
         if rect.get("stroke") or rect.get("fill-opacity"):
             yield _corners(rect)
 
 
-def _corners(rect):
+def _corners(rect: Any) -> Any:
     x, y, width, height = (float(rect.get(key)) for key in ("x", "y", "width", "height"))
     return x, y, x + width, y + height
 
 
-def _lines(drawing):
+def _lines(drawing: Any) -> Any:
     for path in ET.fromstring(drawing).iter(f"{SVG}path"):
         numbers = [float(number) for number in re.findall(r"-?[\d.]+", path.get("d"))]
         yield min(numbers[::2]), min(numbers[1::2]), max(numbers[::2]), max(numbers[1::2])
 
 
-def _overlap(one, other):
+def _overlap(one: Any, other: Any) -> Any:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
@@ -194,13 +195,13 @@ plain_data = st.lists(
 
 
 @given(plain_edges, plain_data)
-def test_boxes_and_labels_never_overlap(edges, data):
+def test_boxes_and_labels_never_overlap(edges: Any, data: Any) -> None:
     boxes = list(_boxes(diagram.svg([], [(START, "node0", None), *edges], data=data)))
     assert not [pair for pair in combinations(boxes, 2) if _overlap(*pair)]
 
 
 @given(plain_edges, plain_data)
-def test_everything_is_inside_the_drawing(edges, data):
+def test_everything_is_inside_the_drawing(edges: Any, data: Any) -> None:
     drawing = diagram.svg([], edges, data=data)
     width, height = map(float, ET.fromstring(drawing).get("viewBox").split()[2:])
     for left, top, right, bottom in [*_boxes(drawing), *_lines(drawing)]:
@@ -210,7 +211,7 @@ def test_everything_is_inside_the_drawing(edges, data):
         assert bottom <= height
 
 
-def test_what_nothing_leads_to_stands_beside_the_rest():
+def test_what_nothing_leads_to_stands_beside_the_rest() -> None:
     edges = [(START, "a", None), *(("a", f"a wide name {i}", "a condition") for i in range(6))]
     alone = diagram.svg([], edges)
     with_isle = diagram.svg([], [*edges, ("isle", "other isle", None)])
@@ -219,12 +220,12 @@ def test_what_nothing_leads_to_stands_beside_the_rest():
 
 
 @given(graphs, values)
-def test_any_names_and_labels_give_well_formed_xml(graph, data):
+def test_any_names_and_labels_give_well_formed_xml(graph: Any, data: Any) -> None:
     ET.fromstring(diagram.svg(*graph, data=data))
 
 
 @given(graphs, values)
-def test_no_picture_has_a_character_a_terminal_acts_on(graph, data):
+def test_no_picture_has_a_character_a_terminal_acts_on(graph: Any, data: Any) -> None:
     for picture in (diagram.text, diagram.mermaid, diagram.svg):
         drawn = set(picture(*graph, data=data)) - {"\n"}
         assert not {
@@ -234,30 +235,30 @@ def test_no_picture_has_a_character_a_terminal_acts_on(graph, data):
 
 
 @given(graphs, values)
-def test_every_mermaid_line_has_balanced_quotes(graph, data):
+def test_every_mermaid_line_has_balanced_quotes(graph: Any, data: Any) -> None:
     for line in diagram.mermaid(*graph, data).splitlines():
         assert line.count('"') in (0, 2)
 
 
 @given(graphs, values)
-def test_the_same_graph_gives_the_same_pictures(graph, data):
+def test_the_same_graph_gives_the_same_pictures(graph: Any, data: Any) -> None:
     for picture in (diagram.text, diagram.mermaid, diagram.svg):
         assert picture(*graph, data=data) == picture(*graph, data=data)
 
 
-def test_sixty_nodes_and_a_chain_of_a_thousand_can_be_drawn():
+def test_sixty_nodes_and_a_chain_of_a_thousand_can_be_drawn() -> None:
     dense = [(f"n{i}", f"n{(i * 7 + j) % 60}", None) for i in range(60) for j in range(3)]
     chain = [(f"n{i}", f"n{i + 1}", None) for i in range(1000)]
     for edges in (dense, chain):
         ET.fromstring(diagram.svg([], [(START, "n0", None), *edges]))
 
 
-def test_a_graph_with_nothing_in_it_is_a_start():
+def test_a_graph_with_nothing_in_it_is_a_start() -> None:
     assert diagram.text([], []) == "(start)\n"
     assert len(list(ET.fromstring(diagram.svg([], [])).iter(f"{SVG}circle"))) == 1
 
 
-def test_the_text_lists_the_data_edges_below_the_rest():
+def test_the_text_lists_the_data_edges_below_the_rest() -> None:
     assert diagram.text(*CAPTION, VALUES) == diagram.text(*CAPTION) + (
         "\n"
         "data:\n"
@@ -268,21 +269,21 @@ def test_the_text_lists_the_data_edges_below_the_rest():
     )
 
 
-def test_the_text_says_that_there_are_no_data_edges_if_they_were_asked_for():
+def test_the_text_says_that_there_are_no_data_edges_if_they_were_asked_for() -> None:
     assert diagram.text(*CAPTION, []) == diagram.text(*CAPTION) + "\nno data edges\n"
 
 
-def test_the_text_aligns_the_arrows_of_wide_characters():
+def test_the_text_aligns_the_arrows_of_wide_characters() -> None:
     shown = diagram.text([], [], [DataEdge("画像", "x", "b", "x"), DataEdge("abcd", "x", "b", "x")])
     assert shown.endswith("data:\n  画像.x → b.x\n  abcd.x → b.x\n")
 
 
-def test_a_data_edge_given_twice_is_drawn_once():
+def test_a_data_edge_given_twice_is_drawn_once() -> None:
     assert diagram.text(*CAPTION, [*VALUES, *VALUES]) == diagram.text(*CAPTION, VALUES)
     assert diagram.mermaid(*CAPTION, [*VALUES, *VALUES]) == diagram.mermaid(*CAPTION, VALUES)
 
 
-def test_mermaid_joins_the_data_between_two_nodes_in_one_dotted_arrow():
+def test_mermaid_joins_the_data_between_two_nodes_in_one_dotted_arrow() -> None:
     assert diagram.mermaid(*CAPTION, VALUES) == diagram.mermaid(*CAPTION) + (
         '    n1 -.->|"crop<br/>size → length"| n2\n'
         '    n2 -.->|"label"| n3\n'
@@ -291,22 +292,22 @@ def test_mermaid_joins_the_data_between_two_nodes_in_one_dotted_arrow():
     )
 
 
-def test_names_of_outputs_and_inputs_mean_nothing_to_mermaid():
+def test_names_of_outputs_and_inputs_mean_nothing_to_mermaid() -> None:
     drawn = diagram.mermaid([], [], [DataEdge("a", '"|<br/>', "b", "$$x$$")])
     assert '-.->|"#34;#124;#60;br#47;#62; → #36;#8203;#36;x#36;#8203;#36;"|' in drawn
 
 
 @pytest.mark.parametrize("picture", [diagram.text, diagram.mermaid, diagram.svg])
-def test_a_node_that_only_data_names_is_called_undeclared(picture):
+def test_a_node_that_only_data_names_is_called_undeclared(picture: Any) -> None:
     assert "undeclared" in picture(*CAPTION, data=[DataEdge("ghost", "x", "write_label", "x")])
 
 
 @pytest.mark.parametrize("picture", [diagram.mermaid, diagram.svg])
-def test_a_picture_without_data_edges_is_the_same_whether_asked_for_them_or_not(picture):
+def test_a_picture_without_data_edges_is_the_same_whether_asked_for_them_or_not(picture: Any) -> None:
     assert picture(*TRIAGE, data=[]) == picture(*TRIAGE)
 
 
-def _strokes(drawing):
+def _strokes(drawing: Any) -> Any:
     """(title, colour, width, whether dashed) of each arrow."""
     for group in ET.fromstring(drawing).iter(f"{SVG}g"):
         line = group.find(f"{SVG}path")
@@ -316,7 +317,7 @@ def _strokes(drawing):
             yield title, line.get("stroke"), float(line.get("stroke-width")), dashed
 
 
-def test_the_drawing_tells_data_from_control():
+def test_the_drawing_tells_data_from_control() -> None:
     strokes = list(_strokes(diagram.svg(*CAPTION, data=VALUES)))
     control = [stroke for stroke in strokes if stroke[0] is None]
     data = [stroke for stroke in strokes if stroke[0] is not None]
@@ -328,12 +329,12 @@ def test_the_drawing_tells_data_from_control():
         assert width < wider
 
 
-def test_the_drawing_writes_a_line_for_each_value():
+def test_the_drawing_writes_a_line_for_each_value() -> None:
     texts = [text.text for text in ET.fromstring(diagram.svg(*CAPTION, data=VALUES)).iter(f"{SVG}text")]
     assert {"crop", "size → length", "label", "label → previous"} <= set(texts)
 
 
-def test_many_values_are_cut_and_whole_in_the_tooltip():
+def test_many_values_are_cut_and_whole_in_the_tooltip() -> None:
     many = [DataEdge("inputs", f"v{i}", "write_label", f"v{i}") for i in range(12)]
     root = ET.fromstring(diagram.svg(*CAPTION, data=many))
     texts = [text.text for text in root.iter(f"{SVG}text")]
@@ -343,7 +344,7 @@ def test_many_values_are_cut_and_whole_in_the_tooltip():
     assert ", ".join(f"v{i}" for i in range(12)) in [title.text for title in root.iter(f"{SVG}title")]
 
 
-def test_data_between_the_nodes_of_one_layer_goes_over_them():
+def test_data_between_the_nodes_of_one_layer_goes_over_them() -> None:
     edges = [(START, "a", None), ("a", "b", "x"), ("a", "c", "otherwise"), ("b", END, None), ("c", END, None)]
     root = ET.fromstring(diagram.svg([], edges, data=[DataEdge("b", "draft", "c", "draft")]))
     groups = {group.findtext(f"{SVG}title"): group for group in root.iter(f"{SVG}g")}
@@ -355,8 +356,8 @@ def test_data_between_the_nodes_of_one_layer_goes_over_them():
     assert max(numbers[1::2]) <= b[1] == c[1]
 
 
-def test_data_moves_no_node_to_another_layer():
-    def tops(data):
+def test_data_moves_no_node_to_another_layer() -> None:
+    def tops(data: Any) -> Any:
         drawing = ET.fromstring(diagram.svg(*TRIAGE, data=data))
         return [float(rect.get("y")) for rect in drawing.iter(f"{SVG}rect") if rect.get("stroke")]
 
@@ -365,8 +366,8 @@ def test_data_moves_no_node_to_another_layer():
     ) == tops([])
 
 
-def test_with_what_was_taken_data_between_nodes_not_visited_is_faint():
-    def colours(taken):
+def test_with_what_was_taken_data_between_nodes_not_visited_is_faint() -> None:
+    def colours(taken: Any) -> Any:
         drawn = diagram.svg(*CAPTION, taken=taken, data=VALUES[:1])
         return {title: colour for title, colour, *_ in _strokes(drawn)}
 

@@ -1,6 +1,7 @@
 """Small graphs, and what runs them in virtual time and a scripted world."""
 
 import asyncio
+from typing import Any
 
 from harness.engine.context import Simulation
 from harness.engine.conversation import Conversation
@@ -14,7 +15,7 @@ COUNT = Channel("n", initial=lambda: 0)
 ADDED = Channel("log", reducer=lambda old, new: old + new, initial=list)
 
 
-def graph(nodes, edges, channels=(), **more):
+def graph(nodes: Any, edges: Any, channels: Any = (), **more: Any) -> Any:
     return Graph(
         name="g",
         dialect="test",
@@ -25,29 +26,29 @@ def graph(nodes, edges, channels=(), **more):
     )
 
 
-def writes(**values):
-    async def run(state, ctx):
+def writes(**values: Any) -> Any:
+    async def run(state: Any, ctx: Any) -> Any:
         return Update({key: value(state) if callable(value) else value for key, value in values.items()})
 
     return run
 
 
-def asks(question):
-    async def run(state, ctx):
+def asks(question: Any) -> Any:
+    async def run(state: Any, ctx: Any) -> Any:
         return Update({"log": [await ctx.pause(question)]})
 
     return run
 
 
-def asks_tool(**keywords):
-    async def run(state, ctx):
+def asks_tool(**keywords: Any) -> Any:
+    async def run(state: Any, ctx: Any) -> Any:
         return Update({"n": await ctx.perform(ToolCall(name="t", args={}, **keywords))})
 
     return run
 
 
-def simulate(main, world=None, seed=0):
-    async def inside():
+def simulate(main: Any, world: Any = None, seed: Any = 0) -> Any:
+    async def inside() -> Any:
         simulation = Simulation(ScriptedWorld(world or WorldSpec()), seed)
         return await main(simulation)
 
@@ -55,8 +56,8 @@ def simulate(main, world=None, seed=0):
         return runner.run(inside())
 
 
-def send(built, value=None, world=None, seed=0):
-    async def main(simulation):
+def send(built: Any, value: Any = None, world: Any = None, seed: Any = 0) -> Any:
+    async def main(simulation: Any) -> Any:
         conversation = Conversation(built, simulation)
         return await conversation.send({} if value is None else value), simulation.trace
 

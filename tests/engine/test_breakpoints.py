@@ -1,5 +1,7 @@
 """Runs pause before and after nodes, where nobody is asked anything, and go on, with or without an edit."""
 
+from typing import Any
+
 import pytest
 from langgraph.errors import InvalidUpdateError
 
@@ -15,8 +17,8 @@ ANYBODY = WorldSpec(human=(Stub(times="any", answer={"reply": "yes"}),))
 class Talk:
     """A conversation: the endings of its turns, and what each turn did."""
 
-    def __init__(self, built, *turns, value=None, world=None):
-        async def main(simulation):
+    def __init__(self, built: Any, *turns: Any, value: Any = None, world: Any = None) -> None:
+        async def main(simulation: Any) -> None:
             conversation, events = Conversation(built, simulation), simulation.trace.events
             self.endings, self.turns, self.trace = [], [], simulation.trace
             for number, turn in enumerate([value or {}, *turns]):
@@ -27,45 +29,45 @@ class Talk:
         simulate(main, world)
 
     @property
-    def statuses(self):
+    def statuses(self) -> Any:
         return [ending.status for ending in self.endings]
 
     @property
-    def paths(self):
+    def paths(self) -> Any:
         return [observe.path(turn) for turn in self.turns]
 
     @property
-    def interrupts(self):
+    def interrupts(self) -> Any:
         return [observe.interrupts(turn) for turn in self.turns]
 
     @property
-    def logs(self):
+    def logs(self) -> Any:
         return [ending.state.get("log") for ending in self.endings]
 
     @property
-    def routes(self):
+    def routes(self) -> Any:
         return observe.routes(self.trace.events)
 
     @property
-    def last(self):
+    def last(self) -> Any:
         return self.endings[-1]
 
 
-def logs(names, **more):
+def logs(names: Any, **more: Any) -> Any:
     """Nodes that write their names into the log."""
     return {name: writes(log=[name], **more) for name in names}
 
 
-def chain(names="ab", **more):
+def chain(names: Any = "ab", **more: Any) -> Any:
     """Nodes one after the other."""
     return graph(logs(names), zip([START, *names], [*names, END], strict=True), [ADDED, COUNT], **more)
 
 
-def pauses(*, before="", after=""):
+def pauses(*, before: Any = "", after: Any = "") -> Any:
     return {"pause_before": frozenset(before), "pause_after": frozenset(after)}
 
 
-def test_a_run_pauses_before_a_node_which_starts_in_the_turn_that_goes_on():
+def test_a_run_pauses_before_a_node_which_starts_in_the_turn_that_goes_on() -> None:
     talk = Talk(chain(**pauses(before="b")), {})
     assert talk.statuses == ["interrupted", "completed"]
     assert talk.paths == [["a"], ["b"]]
@@ -74,29 +76,29 @@ def test_a_run_pauses_before_a_node_which_starts_in_the_turn_that_goes_on():
     assert talk.routes == [[START, "a"], ["a", "b"], ["b", END]]
 
 
-def test_a_run_pauses_after_a_node_which_ran_in_that_turn():
+def test_a_run_pauses_after_a_node_which_ran_in_that_turn() -> None:
     talk = Talk(chain(**pauses(after="a")), None)
     assert talk.statuses == ["interrupted", "completed"]
     assert talk.paths == [["a"], ["b"]]
     assert talk.interrupts == [["a"], []]
 
 
-def test_before_the_first_node_nothing_has_run():
+def test_before_the_first_node_nothing_has_run() -> None:
     talk = Talk(chain(**pauses(before="a")), {}, value={"log": ["in"]})
     assert talk.paths == [[], ["a", "b"]]
     assert talk.logs == [["in"], ["in", "a", "b"]]
 
 
-def test_after_one_node_and_before_the_next_is_one_pause():
+def test_after_one_node_and_before_the_next_is_one_pause() -> None:
     assert Talk(chain(**pauses(after="a", before="b")), {}).statuses == ["interrupted", "completed"]
 
 
-def test_there_is_no_pause_after_an_end():
+def test_there_is_no_pause_after_an_end() -> None:
     assert Talk(chain(**pauses(after="b"))).statuses == ["completed"]
 
 
-def test_a_loop_pauses_each_time_it_comes_by():
-    async def twice(state, run):
+def test_a_loop_pauses_each_time_it_comes_by() -> None:
+    async def twice(state: Any, run: Any) -> Any:
         return [edges[len(state["log"]) >= 4]]
 
     edges = [Edge("b", "a"), Edge("b", END)]
@@ -112,8 +114,8 @@ def test_a_loop_pauses_each_time_it_comes_by():
     assert talk.paths == [["a"], ["b", "a"], ["b"]]
 
 
-def test_every_turn_pauses():
-    async def main(simulation):
+def test_every_turn_pauses() -> None:
+    async def main(simulation: Any) -> Any:
         built = chain(may_pause=False, **pauses(before="b"))  # its nodes never pause
         conversation = Conversation(built, simulation, single=True)
         return [
@@ -128,8 +130,8 @@ def test_every_turn_pauses():
     assert simulate(main) == [*statuses, [*"abaa"], [*"abaab"]]  # a new input leaves a pause behind
 
 
-def test_a_new_input_forgets_what_ran_before():
-    async def main(simulation):
+def test_a_new_input_forgets_what_ran_before() -> None:
+    async def main(simulation: Any) -> Any:
         conversation = Conversation(chain(**pauses(before="a", after="b")), simulation)
         for turn in (conversation.send, conversation.resume, conversation.send):
             await turn({})
@@ -138,7 +140,7 @@ def test_a_new_input_forgets_what_ran_before():
     assert simulate(main) == ["a", "a"]
 
 
-def fork(**more):
+def fork(**more: Any) -> Any:
     """Two nodes side by side, and one that joins them."""
     edges = [(START, "a"), ("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]
     return graph(logs("abcd"), edges, [ADDED], **more)
@@ -153,17 +155,17 @@ def fork(**more):
         ({"before": "d"}, [["a", ["b", "c"]], ["d"]], ["d"]),
     ],
 )
-def test_nodes_side_by_side_pause_once_and_together(around, paths, interrupts):
+def test_nodes_side_by_side_pause_once_and_together(around: Any, paths: Any, interrupts: Any) -> None:
     talk = Talk(fork(**pauses(**around)), {})
     assert talk.statuses == ["interrupted", "completed"]
     assert (talk.paths, talk.interrupts) == (paths, [interrupts, []])
     assert talk.last.state["log"] == [*"abcd"]
 
 
-def mapping(**more):
+def mapping(**more: Any) -> Any:
     """Maps `work` over the items of the log, then counts."""
 
-    async def scatter(state, run):
+    async def scatter(state: Any, run: Any) -> Any:
         return [Dispatch(edge, {"n": item}) for item in state["log"] if item < 100]
 
     edge = Edge("a", "work")
@@ -183,20 +185,20 @@ def mapping(**more):
         ({"after": ["work"]}, [["a", ["work", "work"]], ["count"]], ["work"]),
     ],
 )
-def test_mapped_calls_pause_once_for_all(around, paths, interrupts):
+def test_mapped_calls_pause_once_for_all(around: Any, paths: Any, interrupts: Any) -> None:
     talk = Talk(mapping(**pauses(**around)), {}, value={"log": [1, 2]})
     assert talk.statuses == ["interrupted", "completed"]
     assert (talk.paths, talk.interrupts) == (paths, [interrupts, []])
     assert talk.last.state["log"] == [1, 2, 100, 200]
 
 
-def test_nobody_is_asked():
+def test_nobody_is_asked() -> None:
     talk = Talk(chain(**pauses(before="b")), world=ANYBODY)
     assert talk.statuses == ["interrupted"]
     assert observe.calls(talk.trace.events) == []
 
 
-def test_a_graph_may_have_both_kinds_of_pauses():
+def test_a_graph_may_have_both_kinds_of_pauses() -> None:
     built = graph({"a": asks("a?"), **logs("b")}, [(START, "a"), ("a", "b")], [ADDED], **pauses(after="a"))
     talk = Talk(built, "me", {})
     assert talk.statuses == ["interrupted", "interrupted", "completed"]
@@ -205,12 +207,12 @@ def test_a_graph_may_have_both_kinds_of_pauses():
     assert Talk(built, {}, world=ANYBODY).logs == [["yes"], ["yes", "b"]]
 
 
-def test_any_text_may_name_a_node():
+def test_any_text_may_name_a_node() -> None:
     built = chain(["a:b", "messages", "a|b"], **pauses(before=["a|b"], after=["a:b"]))
     assert Talk(built, {}, {}).interrupts == [["a:b"], ["a|b"], []]
 
 
-def test_what_is_not_paused_cannot_go_on():
+def test_what_is_not_paused_cannot_go_on() -> None:
     talk = Talk(chain(**pauses(before="b")), {}, {})
     assert (talk.last.status, talk.last.error.code) == ("failed", "not-interrupted")
 
@@ -218,34 +220,34 @@ def test_what_is_not_paused_cannot_go_on():
 # Edits
 
 
-def test_an_edit_is_merged_into_the_channels():
+def test_an_edit_is_merged_into_the_channels() -> None:
     talk = Talk(chain(**pauses(before="b")), {"log": ["edit"], "n": 5, "ghost": 1})
     assert talk.last.state == {"log": ["a", "edit", "b"], "n": 5}
     assert talk.paths == [["a"], ["b"]]
     assert talk.routes == [[START, "a"], ["a", "b"], ["b", END]]
 
 
-def test_an_edit_before_the_first_node_is_merged_too():
+def test_an_edit_before_the_first_node_is_merged_too() -> None:
     talk = Talk(chain(**pauses(before="a")), {"log": ["edit"]}, value={"log": ["in"]})
     assert talk.last.state["log"] == ["in", "edit", "a", "b"]
 
 
-def test_an_edit_of_an_open_state_is_the_whole_state():
+def test_an_edit_of_an_open_state_is_the_whole_state() -> None:
     nodes = {"a": writes(x=1), "b": writes(seen=dict)}
     built = graph(nodes, [(START, "a"), ("a", "b")], open_state=True, **pauses(before="b"))
     assert Talk(built, {"y": 2}).last.state == {"seen": {"y": 2}}
     assert Talk(built, {}).last.state == {"seen": {"x": 1}}
 
 
-def test_the_dialect_converts_an_edit():
-    async def edit(value, run):
+def test_the_dialect_converts_an_edit() -> None:
+    async def edit(value: Any, run: Any) -> Any:
         return {"log": [value["said"]]}
 
     built = chain(lifecycle=Lifecycle(edit=edit), **pauses(before="b"))
     assert Talk(built, {"said": "hi"}).last.state["log"] == ["a", "hi", "b"]
 
 
-def test_only_a_mapping_edits_and_the_run_still_waits_after_another_value():
+def test_only_a_mapping_edits_and_the_run_still_waits_after_another_value() -> None:
     talk = Talk(chain(**pauses(before="b")), "yes", {})
     assert talk.statuses == ["interrupted", "failed", "completed"]
     error = talk.endings[1].error
@@ -256,14 +258,14 @@ def test_only_a_mapping_edits_and_the_run_still_waits_after_another_value():
     )
 
 
-def switch(**more):
+def switch(**more: Any) -> Any:
     """`a` is followed by the node the label names: `b` unless an edit says otherwise."""
 
-    async def by_label(state, run):
+    async def by_label(state: Any, run: Any) -> Any:
         run.warn(f"asked with {state['label']}")
         return [edge for edge in edges if edge.condition == state["label"]]
 
-    async def labels(state, ctx):
+    async def labels(state: Any, ctx: Any) -> Any:
         return Update({"log": ["a"]}, routing_values={"label": "b"})
 
     edges = [Edge("a", "b", "b"), Edge("a", "c", "c")]
@@ -272,13 +274,13 @@ def switch(**more):
     return graph(nodes, [(START, "a"), *edges, ("b", "d"), ("c", "d")], routers={"a": by_label}, **more)
 
 
-def test_an_edit_asks_the_router_of_the_last_node_again():
+def test_an_edit_asks_the_router_of_the_last_node_again() -> None:
     talk = Talk(switch(), {"label": "c"})
     assert talk.paths == [["a"], ["c", "d"]]
     assert [observe.warnings(turn) for turn in talk.turns] == [["asked with b"], ["asked with c"]]
 
 
-def test_in_the_trace_the_new_route_takes_the_place_of_the_old_one():
+def test_in_the_trace_the_new_route_takes_the_place_of_the_old_one() -> None:
     talk = Talk(switch(), {"label": "c"})
     assert [observe.routes(turn) for turn in talk.turns] == [
         [[START, "a"], ["a", "b"]],
@@ -288,7 +290,7 @@ def test_in_the_trace_the_new_route_takes_the_place_of_the_old_one():
     assert observe.coverage(talk.trace.events)["branches"] == ["a -> c [c]"]
 
 
-def test_a_route_that_is_chosen_again_is_told_once():
+def test_a_route_that_is_chosen_again_is_told_once() -> None:
     talk = Talk(switch(), {"label": "b"})
     assert [observe.routes(turn) for turn in talk.turns] == [
         [[START, "a"], ["a", "b"]],
@@ -297,11 +299,11 @@ def test_a_route_that_is_chosen_again_is_told_once():
     assert talk.paths == [["a"], ["b", "d"]]
 
 
-def test_without_an_edit_no_router_is_asked():
+def test_without_an_edit_no_router_is_asked() -> None:
     assert observe.warnings(Talk(switch(), {}).turns[1]) == []
 
 
-def test_a_router_that_fails_on_an_edit_fails_the_turn_at_its_node_and_the_run_still_waits():
+def test_a_router_that_fails_on_an_edit_fails_the_turn_at_its_node_and_the_run_still_waits() -> None:
     talk = Talk(switch(), {"log": ["edit"]}, "yes", {})
     assert [(ending.status, ending.node, type(ending.error).__name__) for ending in talk.endings[1:3]] == [
         ("failed", "a", "KeyError"),
@@ -310,20 +312,20 @@ def test_a_router_that_fails_on_an_edit_fails_the_turn_at_its_node_and_the_run_s
     assert talk.logs == [["a"], ["a"], ["a"], ["a", "b", "d"]]
 
 
-def test_an_edit_may_lead_to_another_node_with_a_pause_which_it_passes():
+def test_an_edit_may_lead_to_another_node_with_a_pause_which_it_passes() -> None:
     talk = Talk(switch(pause_before=frozenset("c")), {"label": "c"})
     assert talk.statuses == ["interrupted", "completed"]
 
 
-def test_before_mapped_calls_what_was_edited_is_mapped():
+def test_before_mapped_calls_what_was_edited_is_mapped() -> None:
     talk = Talk(mapping(**pauses(before=["work"])), {"log": [3]}, value={"log": [1, 2]})
     assert talk.paths == [["a"], [["work"] * 3, "count"]]
     assert talk.last.state["log"] == [1, 2, 3, 100, 200, 300]
     assert talk.routes.count(["a", "work"]) == 3
 
 
-def test_an_edit_that_leaves_nothing_to_map_ends_the_run_with_the_edited_state():
-    async def scatter(state, run):
+def test_an_edit_that_leaves_nothing_to_map_ends_the_run_with_the_edited_state() -> None:
+    async def scatter(state: Any, run: Any) -> Any:
         return [Dispatch(edge, {}) for _ in range(state["n"])]
 
     edge = Edge("a", "work")
@@ -335,22 +337,22 @@ def test_an_edit_that_leaves_nothing_to_map_ends_the_run_with_the_edited_state()
     assert talk.routes == [[START, "a"], ["a", END]]
 
 
-def test_mapped_calls_are_not_the_last_node_so_that_an_edit_after_them_maps_again():
+def test_mapped_calls_are_not_the_last_node_so_that_an_edit_after_them_maps_again() -> None:
     talk = Talk(mapping(**pauses(before=["count"])), {"log": [3]}, {}, value={"log": [1, 2]})
     assert talk.statuses == ["interrupted", "interrupted", "completed"]
     assert talk.paths == [["a", ["work", "work"]], [["work"] * 3], ["count"]]
     assert talk.last.state["log"] == [1, 2, 100, 200, 3, 100, 200, 300]
 
 
-def test_after_nodes_that_ran_side_by_side_an_edit_is_ambiguous():
+def test_after_nodes_that_ran_side_by_side_an_edit_is_ambiguous() -> None:
     talk = Talk(fork(**pauses(before="d")), {"log": ["edit"]}, {})
     assert talk.statuses == ["interrupted", "failed", "completed"]
     assert "several ran side by side" in str(talk.endings[1].error)
     assert talk.last.state["log"] == [*"abcd"]
 
 
-def test_an_error_of_a_router_is_told_as_it_is():
-    async def refuses(state, run):
+def test_an_error_of_a_router_is_told_as_it_is() -> None:
+    async def refuses(state: Any, run: Any) -> Any:
         if state["n"]:
             raise InvalidUpdateError("not so")
         return [edge]
@@ -362,17 +364,17 @@ def test_an_error_of_a_router_is_told_as_it_is():
     assert str(Talk(built, {"n": 1}).last.error) == "not so"
 
 
-def test_equal_conversations_have_equal_digests():
+def test_equal_conversations_have_equal_digests() -> None:
     assert len({Talk(switch(), {"label": "c"}).trace.digest() for _ in range(3)}) == 1
 
 
 # Pauses inside
 
 
-def outer(inner, partial_update=None, **more):
+def outer(inner: Any, partial_update: Any = None, **more: Any) -> Any:
     """A graph with a node inside which another graph runs."""
 
-    async def run(state, ctx):
+    async def run(state: Any, ctx: Any) -> Any:
         ending = await ctx.run_inside(inner, {"log": state["log"]}, partial_update=partial_update)
         return Update({"log": [ending.state["log"]]})
 
@@ -380,7 +382,7 @@ def outer(inner, partial_update=None, **more):
     return graph(nodes, [(START, "first"), ("first", "inside"), ("inside", "last")], [ADDED], **more)
 
 
-def test_a_pause_inside_pauses_the_run_at_the_node_and_goes_on_inside():
+def test_a_pause_inside_pauses_the_run_at_the_node_and_goes_on_inside() -> None:
     talk = Talk(outer(chain(**pauses(before="b"))), {})
     assert talk.statuses == ["interrupted", "completed"]
     assert talk.interrupts == [["inside"], []]
@@ -389,29 +391,29 @@ def test_a_pause_inside_pauses_the_run_at_the_node_and_goes_on_inside():
     assert (started.count("a"), started.count("b")) == (1, 1)
 
 
-def test_the_node_is_listed_again_in_the_turn_that_goes_on():
+def test_the_node_is_listed_again_in_the_turn_that_goes_on() -> None:
     assert Talk(outer(chain(**pauses(before="b"))), {}).paths == [["first", "inside"], ["inside", "last"]]
 
 
-def test_several_pauses_inside_are_passed_one_after_the_other():
+def test_several_pauses_inside_are_passed_one_after_the_other() -> None:
     talk = Talk(outer(chain("abc", **pauses(before="a", after="b"))), {}, {})
     assert talk.statuses == ["interrupted", "interrupted", "completed"]
     assert talk.last.state["log"] == ["first", ["first", *"abc"], "last"]
 
 
-def test_an_edit_starts_the_graph_inside_again_and_it_pauses_again():
+def test_an_edit_starts_the_graph_inside_again_and_it_pauses_again() -> None:
     talk = Talk(outer(chain(**pauses(before="b"))), {"log": ["edit"]}, {})
     assert talk.statuses == ["interrupted", "interrupted", "completed"]
     assert talk.paths == [["first", "inside"], ["inside"], ["inside", "last"]]
     assert talk.last.state["log"] == ["first", "edit", ["first", "edit", "a", "b"], "last"]
 
 
-def test_what_the_node_left_is_gone_when_it_starts_again():
+def test_what_the_node_left_is_gone_when_it_starts_again() -> None:
     built = outer(chain(**pauses(before="b")), partial_update=lambda state: {"log": ["so far"]})
     assert Talk(built, {"log": ["edit"]}).logs == [["first", "so far"], ["first", "edit", "so far"]]
 
 
-def test_a_pause_goes_up_through_all_levels():
+def test_a_pause_goes_up_through_all_levels() -> None:
     built = outer(outer(chain(**pauses(before="b")), **pauses(after=["first"])))
     talk = Talk(built, {}, {})
     assert talk.statuses == ["interrupted", "interrupted", "completed"]
@@ -422,24 +424,24 @@ def test_a_pause_goes_up_through_all_levels():
     ]
 
 
-def test_after_its_last_node_a_graph_inside_pauses_once_for_what_follows_outside():
+def test_after_its_last_node_a_graph_inside_pauses_once_for_what_follows_outside() -> None:
     talk = Talk(outer(chain(**pauses(after="b"))), {})
     assert talk.statuses == ["interrupted", "completed"]
     assert talk.paths == [["first", "inside"], ["inside", "last"]]
     assert talk.last.state["log"] == ["first", ["first", "a", "b"], "last"]
 
 
-def test_the_node_itself_may_have_pauses_around_it():
+def test_the_node_itself_may_have_pauses_around_it() -> None:
     talk = Talk(outer(chain(**pauses(before="b")), **pauses(before=["inside"], after=["inside"])), {}, {}, {})
     assert talk.interrupts == [["inside"], ["inside"], ["inside"], []]
     assert talk.paths == [["first"], ["inside"], ["inside"], ["last"]]
 
 
-def two_inside(**more):
+def two_inside(**more: Any) -> Any:
     """Two nodes side by side with a graph inside that pauses."""
     inner = chain(**pauses(before="b"))
 
-    async def run(state, ctx):
+    async def run(state: Any, ctx: Any) -> Any:
         return Update({"log": (await ctx.run_inside(inner, {})).state["log"]})
 
     nodes = {**logs("zq"), "x": run, "y": run}
@@ -448,19 +450,19 @@ def two_inside(**more):
     )
 
 
-def test_graphs_inside_nodes_side_by_side_pause_and_go_on_together():
+def test_graphs_inside_nodes_side_by_side_pause_and_go_on_together() -> None:
     talk = Talk(two_inside(), {})
     assert talk.statuses == ["interrupted", "completed"]
     assert talk.paths == [[["x", "y", "z"]], [["x", "y"], "q"]]
     assert talk.last.state["log"] == [*"ababzq"]
 
 
-def test_one_level_up_they_still_go_on_together():
+def test_one_level_up_they_still_go_on_together() -> None:
     assert Talk(outer(two_inside()), {}).statuses == ["interrupted", "completed"]
 
 
-def test_a_question_beside_a_pause_inside_is_asked_and_the_pause_is_not():
-    async def run(state, ctx):
+def test_a_question_beside_a_pause_inside_is_asked_and_the_pause_is_not() -> None:
+    async def run(state: Any, ctx: Any) -> Any:
         return Update({"log": (await ctx.run_inside(chain(**pauses(before="b")), {})).state["log"]})
 
     built = graph({"x": run, "y": asks("y?")}, [(START, "x"), (START, "y")], [ADDED])
@@ -472,8 +474,8 @@ def test_a_question_beside_a_pause_inside_is_asked_and_the_pause_is_not():
     assert talk.last.state["log"] == ["a", "b", "yes"]
 
 
-def test_a_failure_after_a_pause_inside_fails_the_node():
-    async def breaks(state, ctx):
+def test_a_failure_after_a_pause_inside_fails_the_node() -> None:
+    async def breaks(state: Any, ctx: Any) -> None:
         raise LookupError("gone")
 
     inner = graph({**logs("a"), "b": breaks}, [(START, "a"), ("a", "b")], [ADDED], **pauses(before="b"))

@@ -2,6 +2,7 @@
 
 import contextlib
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from harness.world.spec import Entry, Stub, WorldSpec
 from tests.engine.graphs import ADDED, COUNT, asks, asks_tool, graph, send, simulate, writes
 
 
-def test_nodes_run_along_the_edges_and_updates_reach_the_channels():
+def test_nodes_run_along_the_edges_and_updates_reach_the_channels() -> None:
     built = graph(
         {"a": writes(n=1), "b": writes(n=lambda state: state["n"] + 10)},
         [(START, "a"), ("a", "b"), ("b", END)],
@@ -26,7 +27,7 @@ def test_nodes_run_along_the_edges_and_updates_reach_the_channels():
     assert observe.routes(trace.events) == [["__start__", "a"], ["a", "b"], ["b", "__end__"]]
 
 
-def test_parallel_nodes_share_a_superstep_and_a_join_runs_once():
+def test_parallel_nodes_share_a_superstep_and_a_join_runs_once() -> None:
     built = graph(
         {name: writes(log=[name]) for name in "abcd"},
         [(START, "a"), ("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")],
@@ -38,20 +39,20 @@ def test_parallel_nodes_share_a_superstep_and_a_join_runs_once():
     assert sorted(ending.state["log"]) == ["a", "b", "c", "d"]
 
 
-def test_two_writes_to_a_plain_field_in_one_superstep_fail_the_run():
+def test_two_writes_to_a_plain_field_in_one_superstep_fail_the_run() -> None:
     built = graph({"a": writes(n=1), "b": writes(n=2)}, [(START, "a"), (START, "b")], [COUNT])
     ending, _ = send(built)
     assert (ending.status, type(ending.error).__name__) == ("failed", "InvalidUpdateError")
 
 
-def test_fields_that_are_not_declared_are_dropped_and_absent_ones_stay_absent():
+def test_fields_that_are_not_declared_are_dropped_and_absent_ones_stay_absent() -> None:
     built = graph({"a": writes(ghost=1)}, [(START, "a")], [Channel("empty"), COUNT])
     ending, _ = send(built)
     assert dict(ending.state) == {"n": 0}
 
 
-def test_a_router_chooses_and_a_choice_of_nothing_ends():
-    async def by_n(state, run):
+def test_a_router_chooses_and_a_choice_of_nothing_ends() -> None:
+    async def by_n(state: Any, run: Any) -> Any:
         return [edge for edge in edges if edge.condition == str(state["n"])]
 
     edges = [Edge("a", "b", "1"), Edge("a", "c", "2")]
@@ -67,11 +68,11 @@ def test_a_router_chooses_and_a_choice_of_nothing_ends():
     assert ending.status == "completed"
 
 
-def test_what_is_aside_reaches_the_router_and_is_not_kept():
-    async def by_label(state, run):
+def test_what_is_aside_reaches_the_router_and_is_not_kept() -> None:
+    async def by_label(state: Any, run: Any) -> Any:
         return [edge for edge in edges if edge.condition == state["label"]]
 
-    async def labels(state, ctx):
+    async def labels(state: Any, ctx: Any) -> Any:
         return Update({"log": ["a"]}, routing_values={"label": "right"})
 
     edges = [Edge("a", "b", "left"), Edge("a", "c", "right")]
@@ -82,11 +83,11 @@ def test_what_is_aside_reaches_the_router_and_is_not_kept():
     assert ending.state == {"log": ["a", ["log"]]}
 
 
-def test_fan_out_gives_each_copy_a_state_of_its_own():
-    async def scatter(state, run):
+def test_fan_out_gives_each_copy_a_state_of_its_own() -> None:
+    async def scatter(state: Any, run: Any) -> Any:
         return [Dispatch(edge, {"n": item}) for item in (1, 2, 3)]
 
-    async def slow(state, ctx):
+    async def slow(state: Any, ctx: Any) -> Any:
         await ctx.sleep(state["n"])
         return Update({"log": [state["n"] * 10]})
 
@@ -98,7 +99,7 @@ def test_fan_out_gives_each_copy_a_state_of_its_own():
     assert observe.latency(trace.events, 0.0, 3.0)["nodes"]["work"] == 6.0
 
 
-def test_the_recursion_limit_counts_supersteps_and_keeps_the_state():
+def test_the_recursion_limit_counts_supersteps_and_keeps_the_state() -> None:
     built = graph(
         {"a": writes(n=lambda state: state["n"] + 1)}, [(START, "a"), ("a", "a")], [COUNT], recursion_limit=5
     )
@@ -108,14 +109,14 @@ def test_the_recursion_limit_counts_supersteps_and_keeps_the_state():
 
 
 @pytest.mark.parametrize("name", ["a:b", "a|b", "messages", "__start__", "__pregel_tasks", " ", "a/b"])
-def test_any_text_may_name_a_node(name):
-    async def scatter(state, run):
+def test_any_text_may_name_a_node(name: Any) -> None:
+    async def scatter(state: Any, run: Any) -> Any:
         return [Dispatch(edge, {"n": 2}), edge]
 
-    async def breaks(state, ctx):
+    async def breaks(state: Any, ctx: Any) -> None:
         raise LookupError(await ctx.pause("well?"))
 
-    async def fails_over(state, ctx):
+    async def fails_over(state: Any, ctx: Any) -> Any:
         return Update({}, goto=name)
 
     channels = [COUNT, ADDED, Channel("messages")]
@@ -140,14 +141,14 @@ def test_any_text_may_name_a_node(name):
     assert send(graph({name: asks_tool()}, [(START, name)], channels))[0].node == name
 
 
-def test_nodes_of_one_superstep_write_in_the_order_of_their_names():
+def test_nodes_of_one_superstep_write_in_the_order_of_their_names() -> None:
     names = ["b", "a:1", "c|", "a"]
     built = graph({name: writes(log=[name]) for name in names}, [(START, name) for name in names], [ADDED])
     assert send(built)[0].state["log"] == sorted(names)
 
 
-def test_an_error_names_its_node_and_keeps_the_state_before_it():
-    async def breaks(state, ctx):
+def test_an_error_names_its_node_and_keeps_the_state_before_it() -> None:
+    async def breaks(state: Any, ctx: Any) -> None:
         raise LookupError("gone")
 
     built = graph({"a": writes(n=7), "b": breaks}, [(START, "a"), ("a", "b")], [COUNT])
@@ -155,8 +156,8 @@ def test_an_error_names_its_node_and_keeps_the_state_before_it():
     assert (ending.node, str(ending.error), ending.state["n"]) == ("b", "gone", 7)
 
 
-def test_a_node_that_fails_over_takes_its_fallback_edge_and_no_other():
-    async def fails_over(state, ctx):
+def test_a_node_that_fails_over_takes_its_fallback_edge_and_no_other() -> None:
+    async def fails_over(state: Any, ctx: Any) -> Any:
         return Update({"n": 1}, goto="rescue")
 
     built = graph(
@@ -167,21 +168,21 @@ def test_a_node_that_fails_over_takes_its_fallback_edge_and_no_other():
     assert send(built)[0].state["log"] == ["rescue"]
 
 
-def test_a_swallowed_error_completes_with_the_state_reached():
-    async def breaks(state, ctx):
+def test_a_swallowed_error_completes_with_the_state_reached() -> None:
+    async def breaks(state: Any, ctx: Any) -> None:
         raise LookupError("gone")
 
-    async def swallow(error, run):
+    async def swallow(error: Any, run: Any) -> Any:
         return None
 
     built = graph({"a": breaks}, [(START, "a")], [COUNT], lifecycle=Lifecycle(rescue=swallow))
     assert send(built)[0].status == "completed"
 
 
-def test_a_pause_without_an_answer_interrupts_and_a_resume_goes_on():
+def test_a_pause_without_an_answer_interrupts_and_a_resume_goes_on() -> None:
     built = graph({"ask": asks("who?"), "b": writes(n=1)}, [(START, "ask"), ("ask", "b")], [COUNT, ADDED])
 
-    async def main(simulation):
+    async def main(simulation: Any) -> Any:
         conversation = Conversation(built, simulation)
         first = await conversation.send({})
         cut = len(simulation.trace.events)
@@ -197,13 +198,13 @@ def test_a_pause_without_an_answer_interrupts_and_a_resume_goes_on():
     assert (second.status, second.state["log"], observe.path(after)) == ("completed", ["me"], ["b"])
 
 
-def test_a_node_may_pause_again_and_again():
-    async def interviews(state, ctx):
+def test_a_node_may_pause_again_and_again() -> None:
+    async def interviews(state: Any, ctx: Any) -> Any:
         return Update({"log": [await ctx.pause(question) for question in ("a?", "b?", "c?")]})
 
     built = graph({"ask": interviews, "b": writes(n=1)}, [(START, "ask"), ("ask", "b")], [COUNT, ADDED])
 
-    async def main(simulation):
+    async def main(simulation: Any) -> Any:
         conversation = Conversation(built, simulation)
         await conversation.send({})
         endings = [await conversation.resume(answer) for answer in "ABC"]
@@ -215,7 +216,7 @@ def test_a_node_may_pause_again_and_again():
     assert observe.interrupts(trace.events) == ["a?", "b?", "c?"]
 
 
-def test_two_pauses_in_one_superstep_each_get_their_answer():
+def test_two_pauses_in_one_superstep_each_get_their_answer() -> None:
     built = graph({"a": asks("left?"), "b": asks("right?")}, [(START, "a"), (START, "b")], [ADDED])
     world = WorldSpec(
         human=(Stub(nodes=("b",), answer={"reply": "R"}), Stub(nodes=("a",), answer={"reply": "L"}))
@@ -226,10 +227,10 @@ def test_two_pauses_in_one_superstep_each_get_their_answer():
     assert observe.path(trace.events) == [["a", "b"]]
 
 
-def test_a_second_input_continues_the_thread():
+def test_a_second_input_continues_the_thread() -> None:
     built = graph({"a": writes(n=lambda state: state["n"] + 1)}, [(START, "a")], [COUNT])
 
-    async def main(simulation):
+    async def main(simulation: Any) -> Any:
         conversation = Conversation(built, simulation)
         await conversation.send({})
         return await conversation.send({})
@@ -237,7 +238,7 @@ def test_a_second_input_continues_the_thread():
     assert simulate(main).state["n"] == 2
 
 
-def test_effects_take_their_scripted_time_and_stand_in_calls():
+def test_effects_take_their_scripted_time_and_stand_in_calls() -> None:
     built = graph({"a": asks_tool()}, [(START, "a")], [COUNT])
     world = WorldSpec(tools={"t": Entry(stubs=(Stub(times="any", latency_s=1.5, answer={"return": 4}),))})
     ending, trace = send(built, world=world)
@@ -247,8 +248,8 @@ def test_effects_take_their_scripted_time_and_stand_in_calls():
     ]
 
 
-def test_an_unanswered_effect_ends_the_run_whoever_catches_it():
-    async def tolerant(state, ctx):
+def test_an_unanswered_effect_ends_the_run_whoever_catches_it() -> None:
+    async def tolerant(state: Any, ctx: Any) -> Any:
         with contextlib.suppress(Exception):
             await ctx.perform(ToolCall(name="t", args={}))
         return Update({"n": 1})
@@ -258,10 +259,10 @@ def test_an_unanswered_effect_ends_the_run_whoever_catches_it():
     assert isinstance(ending.error, UnscriptedCall)
 
 
-def test_a_nested_graph_shares_world_and_clock_but_not_the_path():
+def test_a_nested_graph_shares_world_and_clock_but_not_the_path() -> None:
     inner = graph({"deep": asks_tool()}, [(START, "deep")], [COUNT])
 
-    async def calls_inner(state, ctx):
+    async def calls_inner(state: Any, ctx: Any) -> Any:
         ending = await ctx.run_nested(inner, {})
         return Update({"n": ending.state["n"]})
 
@@ -277,8 +278,8 @@ def test_a_nested_graph_shares_world_and_clock_but_not_the_path():
     assert observe.latency(trace.events, 0.0, 2.0, inside=True)["nodes"] == {"outer": 2.0, "deep": 2.0}
 
 
-def test_graphs_that_nest_for_ever_are_stopped():
-    async def again(state, ctx):
+def test_graphs_that_nest_for_ever_are_stopped() -> None:
+    async def again(state: Any, ctx: Any) -> Any:
         await ctx.run_nested(loop, {})
         return Update()
 
@@ -288,15 +289,15 @@ def test_graphs_that_nest_for_ever_are_stopped():
     assert ending.error.code == "nesting"
 
 
-def test_an_input_may_say_how_it_stands_in_the_trace():
+def test_an_input_may_say_how_it_stands_in_the_trace() -> None:
     @dataclass(frozen=True)
     class Long:
         log: list[str]
 
-        def recorded(self):
+        def recorded(self) -> Any:
             return {"entries": len(self.log)}
 
-    async def accept(value, run):
+    async def accept(value: Any, run: Any) -> Any:
         return {"log": value.log}
 
     built = graph({"a": writes()}, [(START, "a")], [ADDED], lifecycle=Lifecycle(accept=accept))
@@ -305,12 +306,12 @@ def test_an_input_may_say_how_it_stands_in_the_trace():
     assert [event["value"] for event in trace.events if event["event"] == "input"] == [{"entries": 2}]
 
 
-def test_a_field_of_an_input_may_be_called_recorded():
+def test_a_field_of_an_input_may_be_called_recorded() -> None:
     @dataclass(frozen=True)
     class Song:
         recorded: bool
 
-    async def accept(value, run):
+    async def accept(value: Any, run: Any) -> Any:
         return {}
 
     _, trace = send(
@@ -319,14 +320,14 @@ def test_a_field_of_an_input_may_be_called_recorded():
     assert [event["value"] for event in trace.events if event["event"] == "input"] == [{"recorded": True}]
 
 
-def test_what_a_paused_node_leaves_shows_until_the_run_goes_on():
-    async def greets(state, ctx):
+def test_what_a_paused_node_leaves_shows_until_the_run_goes_on() -> None:
+    async def greets(state: Any, ctx: Any) -> Any:
         answer = await ctx.pause("name?", partial_update={"log": ["hello"], "ghost": 1})
         return Update({"log": ["hello", answer]})
 
     built = graph({"greet": greets, "b": writes(n=1)}, [(START, "greet"), ("greet", "b")], [COUNT, ADDED])
 
-    async def main(simulation):
+    async def main(simulation: Any) -> Any:
         conversation = Conversation(built, simulation)
         first = await conversation.send({"log": ["in"]})
         shown = conversation.state
@@ -339,9 +340,9 @@ def test_what_a_paused_node_leaves_shows_until_the_run_goes_on():
     assert [event["update"] for event in pauses] == [{"log": ["hello"]}]
 
 
-def test_what_several_paused_nodes_leave_is_applied_in_the_order_of_the_nodes():
-    def greets(delay):
-        async def run(state, ctx):
+def test_what_several_paused_nodes_leave_is_applied_in_the_order_of_the_nodes() -> None:
+    def greets(delay: Any) -> Any:
+        async def run(state: Any, ctx: Any) -> Any:
             await ctx.sleep(delay)
             return Update({"log": [await ctx.pause("?", partial_update={"log": [delay], "n": delay})]})
 
@@ -351,11 +352,11 @@ def test_what_several_paused_nodes_leave_is_applied_in_the_order_of_the_nodes():
     assert send(built)[0].state == {"n": 1, "log": [2, 1]}
 
 
-def test_a_run_that_fails_after_a_pause_shows_nothing_that_was_left():
-    async def greets(state, ctx):
+def test_a_run_that_fails_after_a_pause_shows_nothing_that_was_left() -> None:
+    async def greets(state: Any, ctx: Any) -> None:
         raise LookupError(await ctx.pause("name?", partial_update={"log": ["hello"]}))
 
-    async def main(simulation):
+    async def main(simulation: Any) -> Any:
         conversation = Conversation(graph({"greet": greets}, [(START, "greet")], [ADDED]), simulation)
         await conversation.send({})
         return await conversation.resume("me")
@@ -365,8 +366,8 @@ def test_a_run_that_fails_after_a_pause_shows_nothing_that_was_left():
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_digest_depends_on_nothing_but_graph_input_world_and_seed(seed):
-    async def named(state, ctx):
+def test_the_digest_depends_on_nothing_but_graph_input_world_and_seed(seed: Any) -> None:
+    async def named(state: Any, ctx: Any) -> Any:
         return Update({"log": [ctx.new_id("x")]})
 
     built = graph({"a": named, "b": named}, [(START, "a"), (START, "b")], [ADDED])
@@ -375,8 +376,8 @@ def test_the_digest_depends_on_nothing_but_graph_input_world_and_seed(seed):
     assert digests != {send(built, seed=seed + 10)[1].digest()}
 
 
-def test_coverage_names_what_was_taken_of_what_there_is():
-    async def left(state, run):
+def test_coverage_names_what_was_taken_of_what_there_is() -> None:
+    async def left(state: Any, run: Any) -> Any:
         return [edges[0]]
 
     edges = [Edge("a", "b", "x"), Edge("a", END, "default")]

@@ -1,6 +1,7 @@
 """Graphs that do not come to an end: how many steps they took, and where they went round."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -10,11 +11,11 @@ from harness.graph.model import START, Lifecycle, Update
 from tests.engine.graphs import ADDED, COUNT, asks, graph, send, simulate, writes
 
 
-def chain(*names):
+def chain(*names: Any) -> Any:
     return list(pairwise([START, *names]))
 
 
-def endless(edges, limit=25, **more):
+def endless(edges: Any, limit: Any = 25, **more: Any) -> Any:
     names = dict.fromkeys(target for _, target in edges)
     return graph({name: writes(log=[name]) for name in names}, edges, [ADDED], recursion_limit=limit, **more)
 
@@ -33,7 +34,7 @@ NUMBERS = [f"n{number}" for number in range(30)]
     ],
     ids=["one node", "a cycle", "nodes side by side", "no cycle", "a long cycle"],
 )
-def test_a_graph_that_takes_too_many_steps_is_told_where_it_went_round(edges, way):
+def test_a_graph_that_takes_too_many_steps_is_told_where_it_went_round(edges: Any, way: Any) -> None:
     ending, _ = send(endless(edges))
     assert (ending.status, ending.node) == ("failed", None)
     assert str(ending.error) == f"graph 'g' did not come to an end within 25 steps; it last {way}"
@@ -41,14 +42,14 @@ def test_a_graph_that_takes_too_many_steps_is_told_where_it_went_round(edges, wa
     assert ending.error.code == "too-many-steps"
 
 
-def test_the_error_is_still_known_by_its_name_and_as_a_recursion_error():
+def test_the_error_is_still_known_by_its_name_and_as_a_recursion_error() -> None:
     ending, _ = send(endless(chain("a", "a")))
     assert type(ending.error).__name__ == "GraphRecursionError"
     assert isinstance(ending.error, RecursionError)
 
 
-def test_the_limit_that_held_is_told():
-    async def tightens(value, run):
+def test_the_limit_that_held_is_told() -> None:
+    async def tightens(value: Any, run: Any) -> Any:
         run.recursion_limit = 4
         return {}
 
@@ -56,7 +57,7 @@ def test_the_limit_that_held_is_told():
     assert "within 4 steps" in str(ending.error)
 
 
-def test_only_the_steps_since_the_last_input_or_answer_are_told():
+def test_only_the_steps_since_the_last_input_or_answer_are_told() -> None:
     after = {name: writes(n=1) for name in NUMBERS}
     built = graph(
         {"before": writes(), "ask": asks("?"), **after},
@@ -65,7 +66,7 @@ def test_only_the_steps_since_the_last_input_or_answer_are_told():
         recursion_limit=5,
     )
 
-    async def main(simulation):
+    async def main(simulation: Any) -> Any:
         conversation = Conversation(built, simulation)
         await conversation.send({})
         return await conversation.resume("go on")
@@ -73,10 +74,10 @@ def test_only_the_steps_since_the_last_input_or_answer_are_told():
     assert "within 5 steps; it last went ask → n0 → n1" in str(simulate(main).error)
 
 
-def test_a_graph_inside_another_fails_the_node_it_runs_in():
+def test_a_graph_inside_another_fails_the_node_it_runs_in() -> None:
     inner = endless(chain("a", "b", "a"), limit=5)
 
-    async def runs(state, ctx):
+    async def runs(state: Any, ctx: Any) -> Any:
         await ctx.run_inside(inner, {})
         return Update()
 

@@ -1,5 +1,7 @@
 """A field of the state may have any name, those included that LangGraph keeps for itself."""
 
+from typing import Any
+
 import pytest
 
 from harness.engine.conversation import Conversation
@@ -14,11 +16,11 @@ KEPT = [
 
 
 @pytest.mark.parametrize("name", [*KEPT, "plain", "__root__", "a b"])
-def test_nodes_and_routers_see_a_field_by_its_name(name):
-    async def doubles(state, ctx):
+def test_nodes_and_routers_see_a_field_by_its_name(name: Any) -> None:
+    async def doubles(state: Any, ctx: Any) -> Any:
         return Update({name: state[name] * 2})
 
-    async def by_the_field(state, run):
+    async def by_the_field(state: Any, run: Any) -> Any:
         return [Edge("double", "end")] if state[name] == 6 else []
 
     nodes = {"double": doubles, "end": writes(seen=lambda state: state[name])}
@@ -30,12 +32,12 @@ def test_nodes_and_routers_see_a_field_by_its_name(name):
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_an_edit_and_a_second_input_set_a_field_by_its_name(name):
+def test_an_edit_and_a_second_input_set_a_field_by_its_name(name: Any) -> None:
     built = graph(
         {"a": writes(), "b": writes()}, [(START, "a"), ("a", "b")], [Channel(name)], pause_before={"b"}
     )
 
-    async def main(simulation):
+    async def main(simulation: Any) -> Any:
         conversation = Conversation(built, simulation)
         endings = [await conversation.send({name: 1}), await conversation.resume({name: 2})]
         return [*endings, await conversation.send({name: 3})]
@@ -43,8 +45,8 @@ def test_an_edit_and_a_second_input_set_a_field_by_its_name(name):
     assert [dict(ending.state) for ending in simulate(main)] == [{name: 1}, {name: 2}, {name: 3}]
 
 
-def test_a_mapped_call_sees_its_item_by_its_name():
-    async def maps(state, run):
+def test_a_mapped_call_sees_its_item_by_its_name() -> None:
+    async def maps(state: Any, run: Any) -> Any:
         return [Dispatch(Edge("a", "each"), {"__error__": item}) for item in (1, 2)]
 
     added = Channel("log", reducer=lambda old, new: old + new, initial=list)

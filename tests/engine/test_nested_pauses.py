@@ -1,6 +1,7 @@
 """Graphs that run inside a node and pause: the node pauses with them, and nothing happens twice."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -15,16 +16,16 @@ from tests.engine.graphs import ADDED, COUNT, asks, graph, send, simulate, write
 TOOL = WorldSpec(tools={"t": Entry(stubs=(Stub(times="any", latency_s=1, answer={"return": 7}),))})
 
 
-def calls_tool(state, ctx):
+def calls_tool(state: Any, ctx: Any) -> Any:
     return ctx.perform(ToolCall(name="t", args={}))
 
 
-async def works(state, ctx):
+async def works(state: Any, ctx: Any) -> Any:
     await calls_tool(state, ctx)
     return Update({"log": ["worked"]})
 
 
-def survey(*questions):
+def survey(*questions: Any) -> Any:
     """A graph that calls a tool, then asks one question after the other."""
     names = [f"ask{number}" for number, _ in enumerate(questions)]
     return graph(
@@ -34,27 +35,27 @@ def survey(*questions):
     )
 
 
-def runs(inner, **options):
+def runs(inner: Any, **options: Any) -> Any:
     """A node that hands on the log of a graph that runs inside it."""
 
-    async def run(state, ctx):
+    async def run(state: Any, ctx: Any) -> Any:
         ending = await ctx.run_inside(inner, {}, **options)
         return Update({"log": ending.state["log"]})
 
     return run
 
 
-def around(run, **more):
+def around(run: Any, **more: Any) -> Any:
     """A graph whose first node is `run`."""
     return graph(
         {"outer": run, "last": writes(n=1)}, [(START, "outer"), ("outer", "last")], [COUNT, ADDED], **more
     )
 
 
-def talk(built, *answers, world=TOOL):
+def talk(built: Any, *answers: Any, world: Any = TOOL) -> Any:
     """The endings of the first input and of a resume with each of the answers, and the trace."""
 
-    async def main(simulation):
+    async def main(simulation: Any) -> Any:
         conversation = Conversation(built, simulation)
         endings = [await conversation.send({})]
         for answer in answers:
@@ -64,20 +65,20 @@ def talk(built, *answers, world=TOOL):
     return simulate(main, world)
 
 
-def statuses(endings):
+def statuses(endings: Any) -> Any:
     return [ending.status for ending in endings]
 
 
-def tool_calls(trace):
+def tool_calls(trace: Any) -> Any:
     return [call["node"] for call in observe.calls(trace.events) if call["kind"] == "tool"]
 
 
-def answered_by(**replies):
+def answered_by(**replies: Any) -> Any:
     stubs = (Stub(nodes=(node,), answer={"reply": reply}) for node, reply in replies.items())
     return WorldSpec(tools=TOOL.tools, human=tuple(stubs))
 
 
-def test_the_node_pauses_with_the_nested_run_and_its_answer_reaches_it():
+def test_the_node_pauses_with_the_nested_run_and_its_answer_reaches_it() -> None:
     endings, trace = talk(around(runs(survey("who?"))), "me")
     assert statuses(endings) == ["interrupted", "completed"]
     assert endings[-1].state == {"n": 1, "log": ["worked", "me"]}
@@ -88,7 +89,7 @@ def test_the_node_pauses_with_the_nested_run_and_its_answer_reaches_it():
     assert inside[-5:] == ["resume", "node_resume", "node_end", "route", "end"]
 
 
-def test_pauses_in_sequence_each_get_their_answer():
+def test_pauses_in_sequence_each_get_their_answer() -> None:
     endings, trace = talk(around(runs(survey("a?", "b?", "c?"))), "A", "B", "C")
     assert statuses(endings) == ["interrupted"] * 3 + ["completed"]
     assert endings[-1].state["log"] == ["worked", "A", "B", "C"]
@@ -96,29 +97,29 @@ def test_pauses_in_sequence_each_get_their_answer():
     assert tool_calls(trace) == ["outer/work"]
 
 
-def test_pauses_of_one_nested_superstep_are_asked_one_after_the_other():
+def test_pauses_of_one_nested_superstep_are_asked_one_after_the_other() -> None:
     both = graph({"a": asks("a?"), "b": asks("b?")}, [(START, "a"), (START, "b")], [ADDED])
     endings, trace = talk(around(runs(both)), "A", "B")
     assert endings[-1].state["log"] == ["A", "B"]
     assert observe.interrupts(trace.events) == ["a?", "b?"]
 
 
-def maps(inner, *delays, side_by_side=gather):
+def maps(inner: Any, *delays: Any, side_by_side: Any = gather) -> Any:
     """A node that runs a graph once for each delay, side by side, after waiting so long."""
 
-    async def item(ctx, delay):
+    async def item(ctx: Any, delay: Any) -> Any:
         await ctx.sleep(delay)
         return await ctx.run_inside(inner, {}, key=str(delay))
 
-    async def run(state, ctx):
+    async def run(state: Any, ctx: Any) -> Any:
         endings = await side_by_side([item(ctx, delay) for delay in delays])
         return Update({"log": [ending.state["log"] for ending in endings]})
 
     return run
 
 
-def test_runs_side_by_side_pause_when_all_have_come_to_a_stop():
-    async def run(state, ctx):
+def test_runs_side_by_side_pause_when_all_have_come_to_a_stop() -> None:
+    async def run(state: Any, ctx: Any) -> Any:
         surveys = [survey("a?"), survey(), survey("c?", "d?")]
         endings = await gather(ctx.run_inside(inner, {}, key=str(at)) for at, inner in enumerate(surveys))
         return Update({"log": [ending.state["log"] for ending in endings]})
@@ -131,27 +132,27 @@ def test_runs_side_by_side_pause_when_all_have_come_to_a_stop():
 
 
 @pytest.mark.parametrize("side_by_side", [gather, lambda runs: asyncio.gather(*runs)])
-def test_a_map_asks_in_the_order_its_runs_were_started(side_by_side):
+def test_a_map_asks_in_the_order_its_runs_were_started(side_by_side: Any) -> None:
     built = around(maps(survey("who?"), 0.3, 0.1, 0.2, side_by_side=side_by_side))
     endings, trace = talk(built, "first", "second", "third")
     assert endings[-1].state["log"] == [["worked", "third"], ["worked", "first"], ["worked", "second"]]
     assert len(tool_calls(trace)) == 3
 
 
-def test_runs_that_wait_for_one_another_do_not_mix_up_their_answers():
-    async def chain(ctx, name, *questions):
+def test_runs_that_wait_for_one_another_do_not_mix_up_their_answers() -> None:
+    async def chain(ctx: Any, name: Any, *questions: Any) -> Any:
         found = []
         for question in questions:
             ending = await ctx.run_inside(survey(f"{name}{question}"), {}, key=name)
             found.append(ending.state["log"][-1])
         return "".join(found)
 
-    async def run(state, ctx):
+    async def run(state: Any, ctx: Any) -> Any:
         own = await ctx.pause("own?")
         pairs = await gather([chain(ctx, "a", 1, 2), chain(ctx, "b", 1, 2, 3)])
         return Update({"log": [own, *pairs, await ctx.pause("last?")]})
 
-    async def main(simulation):
+    async def main(simulation: Any) -> Any:
         conversation = Conversation(around(run), simulation)
         ending = await conversation.send({})
         while ending.status == "interrupted":
@@ -165,20 +166,20 @@ def test_runs_that_wait_for_one_another_do_not_mix_up_their_answers():
     assert len(tool_calls(trace)) == 5
 
 
-def tower(levels, top):
+def tower(levels: Any, top: Any) -> Any:
     """`top`, inside of so many graphs."""
     return top if not levels else around(runs(tower(levels - 1, top)))
 
 
 @pytest.mark.parametrize("levels", [40, 100])
-def test_graphs_may_be_nested_many_levels_deep(levels):
+def test_graphs_may_be_nested_many_levels_deep(levels: Any) -> None:
     endings, trace = talk(tower(levels, survey("a?", "b?")), "A", "B")
     assert statuses(endings) == ["interrupted", "interrupted", "completed"]
     assert endings[-1].state["log"] == ["worked", "A", "B"]
     assert tool_calls(trace) == ["outer/" * levels + "work"]
 
 
-def test_graphs_nested_deeper_than_that_are_refused():
+def test_graphs_nested_deeper_than_that_are_refused() -> None:
     ending, _ = send(tower(101, survey()), world=TOOL)
     assert ending.error.code == "nesting"
     assert (
@@ -187,23 +188,23 @@ def test_graphs_nested_deeper_than_that_are_refused():
     )
 
 
-def test_levels_of_graphs_inside_each_other_are_no_calls_of_agents():
-    async def calls(state, ctx):
+def test_levels_of_graphs_inside_each_other_are_no_calls_of_agents() -> None:
+    async def calls(state: Any, ctx: Any) -> Any:
         return Update({"log": (await ctx.run_nested(survey(), {})).state["log"]})
 
     ending, _ = send(tower(20, graph({"call": calls}, [(START, "call")], [ADDED])), world=TOOL)
     assert ending.state["log"] == ["worked"]
 
 
-def test_a_pause_goes_up_through_all_levels():
+def test_a_pause_goes_up_through_all_levels() -> None:
     endings, trace = talk(around(runs(around(runs(survey("a?", "b?"))))), "A", "B")
     assert endings[-1].state["log"] == ["worked", "A", "B"]
     assert observe.interrupts(trace.events) == ["a?", "b?"]
     assert tool_calls(trace) == ["outer/outer/work"]
 
 
-def test_the_same_graph_may_run_several_times_in_one_visit():
-    async def twice(state, ctx):
+def test_the_same_graph_may_run_several_times_in_one_visit() -> None:
+    async def twice(state: Any, ctx: Any) -> Any:
         inner = survey("who?")
         return Update({"log": [(await ctx.run_inside(inner, {})).state["log"][-1] for _ in range(2)]})
 
@@ -212,7 +213,7 @@ def test_the_same_graph_may_run_several_times_in_one_visit():
     assert len(tool_calls(trace)) == 2
 
 
-def test_the_people_of_the_world_are_asked_for_the_nested_node():
+def test_the_people_of_the_world_are_asked_for_the_nested_node() -> None:
     ending, trace = send(around(runs(survey("a?", "b?"))), world=answered_by(**{"outer/ask*": "yes"}))
     assert ending.status == "interrupted"  # the stub answers once
     ending, trace = send(around(runs(survey("a?", "b?"))), world=answered_by(ask0="A", ask1="B"))
@@ -222,13 +223,13 @@ def test_the_people_of_the_world_are_asked_for_the_nested_node():
     assert observe.interrupts(trace.events) == []
 
 
-def test_people_may_also_answer_for_the_node_around():
+def test_people_may_also_answer_for_the_node_around() -> None:
     ending, trace = send(around(runs(survey("a?"))), world=answered_by(outer="A"))
     assert ending.state["log"] == ["worked", "A"]
     assert tool_calls(trace) == ["outer/work"]
 
 
-def test_effects_may_be_told_as_those_of_the_node_around():
+def test_effects_may_be_told_as_those_of_the_node_around() -> None:
     inner = around(runs(survey("who?")))
     ending, trace = send(
         around(runs(inner, attribute_to_caller=True)), world=answered_by(**{"outer/ask0": "me"})
@@ -247,27 +248,27 @@ def test_effects_may_be_told_as_those_of_the_node_around():
     assert {event["graph"] for event in trace.events if event["event"] == "node_end"} == {"", "outer/"}
 
 
-def test_what_the_nested_run_reached_can_be_left_while_the_node_is_paused():
+def test_what_the_nested_run_reached_can_be_left_while_the_node_is_paused() -> None:
     leaves = runs(survey("who?"), partial_update=lambda state: {"log": ["so far", *state["log"]]})
     endings, _ = talk(around(leaves), "me")
     assert [ending.state["log"] for ending in endings] == [["so far", "worked"], ["worked", "me"]]
 
 
-def test_what_is_left_goes_up_through_all_levels():
-    def hands_on(inner):
+def test_what_is_left_goes_up_through_all_levels() -> None:
+    def hands_on(inner: Any) -> Any:
         return around(runs(inner, partial_update=lambda state: {"log": state["log"]}))
 
     endings, _ = talk(hands_on(hands_on(survey("a?", "b?"))), "A")
     assert [ending.state["log"] for ending in endings] == [["worked"], ["worked", "A"]]
 
 
-def test_a_failure_after_a_resume_fails_the_node_and_the_next_input_starts_anew():
-    async def breaks(state, ctx):
+def test_a_failure_after_a_resume_fails_the_node_and_the_next_input_starts_anew() -> None:
+    async def breaks(state: Any, ctx: Any) -> None:
         raise LookupError(await ctx.pause("who?"))
 
     inner = graph({"work": works, "break": breaks}, [(START, "work"), ("work", "break")], [ADDED])
 
-    async def main(simulation):
+    async def main(simulation: Any) -> Any:
         conversation = Conversation(around(runs(inner)), simulation)
         endings = [await conversation.send({}), await conversation.resume("me")]
         endings += [await conversation.send({}), await conversation.resume("you")]
@@ -282,8 +283,8 @@ def test_a_failure_after_a_resume_fails_the_node_and_the_next_input_starts_anew(
     assert len(tool_calls(trace)) == 2
 
 
-def test_a_new_input_leaves_a_pause_behind():
-    async def main(simulation):
+def test_a_new_input_leaves_a_pause_behind() -> None:
+    async def main(simulation: Any) -> Any:
         conversation = Conversation(around(runs(survey("who?"))), simulation)
         await conversation.send({})
         again = await conversation.send({})
@@ -294,20 +295,20 @@ def test_a_new_input_leaves_a_pause_behind():
     assert len(tool_calls(trace)) == 2
 
 
-def test_when_one_of_several_fails_the_others_are_stopped():
-    async def breaks(state, ctx):
+def test_when_one_of_several_fails_the_others_are_stopped() -> None:
+    async def breaks(state: Any, ctx: Any) -> None:
         await ctx.sleep(2)
         raise LookupError("gone")
 
     broken = graph({"break": breaks}, [(START, "break")], [ADDED])
 
-    async def slow(state, ctx):
+    async def slow(state: Any, ctx: Any) -> Any:
         await ctx.sleep(5)
         return Update({"log": [await calls_tool(state, ctx)]})
 
     late = graph({"slow": slow}, [(START, "slow")], [ADDED])
 
-    async def run(state, ctx):
+    async def run(state: Any, ctx: Any) -> Any:
         await gather(
             ctx.run_inside(inner, {}, key=str(at)) for at, inner in enumerate([survey("who?"), broken, late])
         )
@@ -319,9 +320,9 @@ def test_when_one_of_several_fails_the_others_are_stopped():
     assert trace.events[-1]["at"] == 2.0
 
 
-def test_answers_pass_the_lifecycle_of_both_graphs():
-    def marks(mark):
-        async def answer(value, run):
+def test_answers_pass_the_lifecycle_of_both_graphs() -> None:
+    def marks(mark: Any) -> Any:
+        async def answer(value: Any, run: Any) -> Any:
             return f"{value}{mark}"
 
         return Lifecycle(answer=answer)
@@ -331,14 +332,14 @@ def test_answers_pass_the_lifecycle_of_both_graphs():
     assert endings[-1].state["log"] == ["me-outer-inner"]
 
 
-def test_a_node_may_be_resumed_beside_others():
+def test_a_node_may_be_resumed_beside_others() -> None:
     built = graph(
         {"a": runs(survey("a?")), "b": asks("b?"), "c": runs(survey("c?", "d?"))},
         [(START, name) for name in "abc"],
         [ADDED],
     )
 
-    async def main(simulation):
+    async def main(simulation: Any) -> Any:
         conversation = Conversation(built, simulation)
         await conversation.send({})
         await conversation.resume("x", "y", "z")
@@ -350,14 +351,14 @@ def test_a_node_may_be_resumed_beside_others():
 
 
 @pytest.mark.parametrize("delays", [(0.1, 0.2, 0.3), (0.3, 0.2, 0.1), (0.1, 0.1, 0.1)])
-def test_equal_runs_have_equal_digests(delays):
+def test_equal_runs_have_equal_digests(delays: Any) -> None:
     built = around(maps(survey("a?", "b?"), *delays))
     digests = {talk(built, *"123456")[1].digest() for _ in range(3)}
     assert len(digests) == 1
 
 
-def test_a_nested_run_that_only_runs_is_interrupted_by_its_pause():
-    async def run(state, ctx):
+def test_a_nested_run_that_only_runs_is_interrupted_by_its_pause() -> None:
+    async def run(state: Any, ctx: Any) -> Any:
         return Update({"log": [(await ctx.run_nested(survey("who?"), {})).status]})
 
     assert talk(around(run))[0][0].state["log"] == ["interrupted"]

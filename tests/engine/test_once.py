@@ -1,5 +1,7 @@
 """What a visit does only once, though a pause has its node run again from the start."""
 
+from typing import Any
+
 import pytest
 
 from harness.engine.conversation import Conversation
@@ -14,19 +16,19 @@ ANSWERS = (Stub(answer={"return": number}) for number in range(1, 100))
 TOOL = WorldSpec(tools={"t": Entry(stubs=tuple(ANSWERS))})
 
 
-def calls_tool(ctx):
+def calls_tool(ctx: Any) -> Any:
     return lambda: ctx.perform(ToolCall(name="t", args={}))
 
 
-async def asks_twice(state, ctx):
+async def asks_twice(state: Any, ctx: Any) -> Any:
     made = await ctx.once("made", calls_tool(ctx))
     return Update({"log": [made, await ctx.pause("a?"), await ctx.pause("b?")]})
 
 
-def talk(built, *steps, world=TOOL):
+def talk(built: Any, *steps: Any, world: Any = TOOL) -> Any:
     """The endings of inputs (None) and answers, one after the other, and the trace."""
 
-    async def main(simulation):
+    async def main(simulation: Any) -> Any:
         conversation = Conversation(built, simulation)
         endings = [
             await (conversation.send({}) if step is None else conversation.resume(step)) for step in steps
@@ -36,18 +38,18 @@ def talk(built, *steps, world=TOOL):
     return simulate(main, world)
 
 
-def logs(endings):
+def logs(endings: Any) -> Any:
     return [ending.state["log"] for ending in endings if ending.status == "completed"]
 
 
-def test_what_was_made_once_is_there_when_the_node_runs_again():
+def test_what_was_made_once_is_there_when_the_node_runs_again() -> None:
     endings, trace = talk(graph({"a": asks_twice}, [(START, "a")], [ADDED]), None, "A", "B")
     assert logs(endings) == [[1, "A", "B"]]
     assert len(observe.calls(trace.events)) == 1
 
 
-def test_keys_tell_apart_what_is_made_also_side_by_side():
-    async def both(state, ctx):
+def test_keys_tell_apart_what_is_made_also_side_by_side() -> None:
+    async def both(state: Any, ctx: Any) -> Any:
         made = await gather(ctx.once(key, calls_tool(ctx)) for key in "xy")
         return Update({"log": [*made, await ctx.once("x", calls_tool(ctx)), await ctx.pause("a?")]})
 
@@ -56,14 +58,14 @@ def test_keys_tell_apart_what_is_made_also_side_by_side():
     assert len(observe.calls(trace.events)) == 2
 
 
-def test_none_is_kept_like_anything_else():
+def test_none_is_kept_like_anything_else() -> None:
     world = WorldSpec(tools={"t": Entry(stubs=(Stub(answer={"return": None}),))})
     endings, _ = talk(graph({"a": asks_twice}, [(START, "a")], [ADDED]), None, "A", "B", world=world)
     assert logs(endings) == [[None, "A", "B"]]
 
 
-def test_the_next_visit_makes_its_own():
-    async def again(state, run):
+def test_the_next_visit_makes_its_own() -> None:
+    async def again(state: Any, run: Any) -> Any:
         return [edge] if len(state["log"]) < 6 else []
 
     edge = Edge("a", "a", "again")
@@ -72,21 +74,21 @@ def test_the_next_visit_makes_its_own():
     assert logs(endings) == [[1, "A", "B", 2, "C", "D"]]
 
 
-def test_visits_side_by_side_each_make_their_own():
-    async def asks(state, ctx):
+def test_visits_side_by_side_each_make_their_own() -> None:
+    async def asks(state: Any, ctx: Any) -> Any:
         return Update({"log": [await ctx.once("made", calls_tool(ctx)), await ctx.pause("?")]})
 
     built = graph(dict.fromkeys("ab", asks), [(START, name) for name in "ab"], [ADDED])
     assert logs(talk(built, None, "A")[0]) == [[1, "A", 2, "A"]]
 
 
-def test_a_new_input_makes_it_anew():
+def test_a_new_input_makes_it_anew() -> None:
     built = graph({"a": asks_twice}, [(START, "a")], [ADDED])
     assert logs(talk(built, None, "A", None, "B", "C")[0]) == [[2, "B", "C"]]
 
 
-def test_after_a_failure_it_is_made_anew():
-    async def breaks_at_first(state, ctx):
+def test_after_a_failure_it_is_made_anew() -> None:
+    async def breaks_at_first(state: Any, ctx: Any) -> Any:
         made = await ctx.once("made", calls_tool(ctx))
         answer = await ctx.pause("a?")
         if answer == "break":
@@ -99,8 +101,8 @@ def test_after_a_failure_it_is_made_anew():
     assert logs(endings) == [[2, "go on"]]
 
 
-def test_what_fails_is_not_kept():
-    async def tries_again(state, ctx):
+def test_what_fails_is_not_kept() -> None:
+    async def tries_again(state: Any, ctx: Any) -> Any:
         with pytest.raises(ConnectionError):
             await ctx.once("made", calls_tool(ctx))
         return Update({"n": await ctx.once("made", calls_tool(ctx))})
@@ -116,8 +118,8 @@ INNER = graph({"ask": asks("?")}, [(START, "ask")], [ADDED])
 @pytest.mark.parametrize(
     "waits", [lambda ctx: ctx.pause("?"), lambda ctx: ctx.run_inside(INNER, {})], ids=["pause", "run_inside"]
 )
-def test_it_cannot_pause_itself(waits):
-    async def asks_once(state, ctx):
+def test_it_cannot_pause_itself(waits: Any) -> None:
+    async def asks_once(state: Any, ctx: Any) -> None:
         await ctx.once("asked", lambda: waits(ctx))
 
     ending, _ = send(graph({"a": asks_once}, [(START, "a")], [ADDED]))
@@ -125,8 +127,8 @@ def test_it_cannot_pause_itself(waits):
     assert "what is made once cannot pause" in str(ending.error)
 
 
-def test_a_graph_that_is_run_once_from_its_start_may():
-    async def runs_once(state, ctx):
+def test_a_graph_that_is_run_once_from_its_start_may() -> None:
+    async def runs_once(state: Any, ctx: Any) -> Any:
         ending = await ctx.once("ran", lambda: ctx.run_nested(INNER, {}))
         return Update({"log": [ending.status]})
 

@@ -1,5 +1,7 @@
 """A graph with an open state: one mapping of any keys, which a node or an input replaces as a whole."""
 
+from typing import Any
+
 import pytest
 
 from harness.engine.conversation import Conversation
@@ -8,20 +10,20 @@ from harness.graph.model import START, Dispatch, Edge, Update
 from tests.engine.graphs import graph, send, simulate, writes
 
 
-def open_graph(nodes, edges, **more):
+def open_graph(nodes: Any, edges: Any, **more: Any) -> Any:
     return graph(nodes, edges, open_state=True, **more)
 
 
-def adds(**values):
+def adds(**values: Any) -> Any:
     """A node that returns what it was given, and more."""
 
-    async def run(state, ctx):
+    async def run(state: Any, ctx: Any) -> Any:
         return Update({**state, **values})
 
     return run
 
 
-def test_what_a_node_returns_is_the_whole_new_state():
+def test_what_a_node_returns_is_the_whole_new_state() -> None:
     built = open_graph({"a": adds(x=1), "b": writes(seen=dict)}, [(START, "a"), ("a", "b")])
     ending, trace = send(built, {"any key": "kept"})
     assert ending.state == {"seen": {"any key": "kept", "x": 1}}
@@ -29,12 +31,12 @@ def test_what_a_node_returns_is_the_whole_new_state():
 
 
 @pytest.mark.parametrize("value", [{}, {"q": 1}])
-def test_the_input_is_the_state_a_run_starts_with(value):
+def test_the_input_is_the_state_a_run_starts_with(value: Any) -> None:
     assert send(open_graph({"a": writes(seen=dict)}, [(START, "a")]), value)[0].state == {"seen": value}
 
 
-def test_each_input_is_the_whole_state():
-    async def main(simulation):
+def test_each_input_is_the_whole_state() -> None:
+    async def main(simulation: Any) -> Any:
         conversation = Conversation(open_graph({"a": adds(x=1)}, [(START, "a")]), simulation)
         await conversation.send({"q": 1})
         return await conversation.send({"r": 2})
@@ -42,15 +44,15 @@ def test_each_input_is_the_whole_state():
     assert simulate(main).state == {"r": 2, "x": 1}
 
 
-def test_nothing_stands_beside_the_state():
-    async def leaves(state, ctx):
+def test_nothing_stands_beside_the_state() -> None:
+    async def leaves(state: Any, ctx: Any) -> Any:
         return Update({"x": 1}, routing_values={"y": 2})
 
     assert send(open_graph({"a": leaves}, [(START, "a")]))[0].state == {"x": 1}
 
 
-def test_a_router_sees_every_key():
-    async def by_label(state, run):
+def test_a_router_sees_every_key() -> None:
+    async def by_label(state: Any, run: Any) -> Any:
         return [edge for edge in edges if edge.condition == state["label"]]
 
     edges = [Edge("a", "b", "left"), Edge("a", "c", "right")]
@@ -60,7 +62,7 @@ def test_a_router_sees_every_key():
     assert observe.path(send(built)[1].events) == ["a", "c"]
 
 
-def test_nodes_of_one_superstep_cannot_both_write():
+def test_nodes_of_one_superstep_cannot_both_write() -> None:
     built = open_graph({"a": adds(x=1), "b": adds(y=2)}, [(START, "a"), (START, "b")])
     ending, trace = send(built, {"q": 1})
     assert (ending.status, type(ending.error).__name__) == ("failed", "InvalidUpdateError")
@@ -68,24 +70,24 @@ def test_nodes_of_one_superstep_cannot_both_write():
     assert observe.path(trace.events) == [["a", "b"]]
 
 
-def scatters(items):
-    async def scatter(state, run):
+def scatters(items: Any) -> Any:
+    async def scatter(state: Any, run: Any) -> Any:
         return [Dispatch(edge, {"item": item}) for item in items]
 
     edge = Edge("a", "work")
     return open_graph({"a": adds(), "work": adds()}, [(START, "a"), edge], routers={"a": scatter})
 
 
-def test_the_state_of_one_mapped_call_replaces_that_of_the_graph_and_two_collide():
+def test_the_state_of_one_mapped_call_replaces_that_of_the_graph_and_two_collide() -> None:
     assert send(scatters([1]), {"q": 1})[0].state == {"item": 1}
     assert send(scatters([1, 2]), {"q": 1})[0].status == "failed"
 
 
-def test_a_node_may_pause_and_leave_a_state():
-    async def leaves(state, ctx):
+def test_a_node_may_pause_and_leave_a_state() -> None:
+    async def leaves(state: Any, ctx: Any) -> Any:
         return Update({**state, "said": await ctx.pause("well?", partial_update={"draft": 1})})
 
-    async def main(simulation):
+    async def main(simulation: Any) -> Any:
         conversation = Conversation(open_graph({"a": leaves}, [(START, "a")]), simulation)
         return [await conversation.send({"q": 1}), await conversation.resume("yes")]
 
@@ -93,10 +95,10 @@ def test_a_node_may_pause_and_leave_a_state():
     assert (paused.state, ending.state) == ({"draft": 1}, {"q": 1, "said": "yes"})
 
 
-def test_graphs_nest_whatever_their_state():
+def test_graphs_nest_whatever_their_state() -> None:
     inner = open_graph({"a": adds(x=1)}, [(START, "a")])
 
-    async def runs(state, ctx):
+    async def runs(state: Any, ctx: Any) -> Any:
         return Update((await ctx.run_inside(inner, dict(state))).state)
 
     assert send(open_graph({"outer": runs}, [(START, "outer")]), {"q": 1})[0].state == {"q": 1, "x": 1}

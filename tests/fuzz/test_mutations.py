@@ -10,6 +10,7 @@ import shutil
 import signal
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,8 +26,8 @@ LOCATED = re.compile(r":\d+:\d+$")
 
 
 @contextmanager
-def at_most(seconds):
-    def stop(*_):
+def at_most(seconds: Any) -> Any:
+    def stop(*_: Any) -> None:
         raise AssertionError(f"hangs: still busy after {seconds} s")
 
     signal.signal(signal.SIGALRM, stop)
@@ -38,7 +39,7 @@ def at_most(seconds):
 
 
 @pytest.fixture(scope="module", params=["sherma", "agentspec", "yagra"])
-def suite(request, tmp_path_factory):
+def suite(request: Any, tmp_path_factory: Any) -> Any:
     folder = tmp_path_factory.mktemp(request.param)
     shutil.copytree(SCENARIOS / request.param, folder, dirs_exist_ok=True)
     for file in folder.rglob("*.*"):
@@ -46,11 +47,11 @@ def suite(request, tmp_path_factory):
     return folder
 
 
-def cases(chunk):
+def cases(chunk: Any) -> Any:
     return range(chunk, CASES, CHUNKS)
 
 
-def check_run(scenario, seed):
+def check_run(scenario: Any, seed: Any) -> None:
     """Run a scenario; a refusal must say where."""
     for outcome in run_scenario(scenario):
         error = outcome.observed.error
@@ -61,7 +62,7 @@ def check_run(scenario, seed):
             assert LOCATED.search(error["where"]), f"seed {seed}: {error}"
 
 
-def loaded(file, seed):
+def loaded(file: Any, seed: Any) -> Any:
     """The scenarios of a file, or none if it is refused; a refusal must say where."""
     try:
         return load_file(file).scenarios
@@ -72,7 +73,7 @@ def loaded(file, seed):
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_mutated_manifests_are_refused_with_a_place_or_run(suite, chunk):
+def test_mutated_manifests_are_refused_with_a_place_or_run(suite: Any, chunk: Any) -> None:
     scenarios = [s for file in sorted(suite.glob("[!_]*.scenario.yaml")) for s in load_file(file).scenarios]
     for seed in cases(chunk):
         draw = random.Random(seed)
@@ -88,7 +89,7 @@ def test_mutated_manifests_are_refused_with_a_place_or_run(suite, chunk):
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_mutated_scenario_files_are_refused_with_a_place_or_run(suite, chunk):
+def test_mutated_scenario_files_are_refused_with_a_place_or_run(suite: Any, chunk: Any) -> None:
     files = sorted(suite.glob("[!_]*.scenario.yaml"))
     for seed in cases(chunk):
         draw = random.Random(seed)

@@ -1,5 +1,7 @@
 """Conversations: the log behaves as LangGraph's add_messages, and appending leaves old views alone."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +22,7 @@ new_messages = st.builds(lambda id_, text: HumanMessage(text, id=id_), ids, st.t
 
 
 @given(st.lists(st.lists(new_messages, max_size=3), max_size=6))
-def test_the_log_grows_as_add_messages_says(batches):
+def test_the_log_grows_as_add_messages_says(batches: Any) -> None:
     log, reference = MessageLog(), []
     for batch in batches:
         log = append_messages(log, batch)
@@ -29,7 +31,7 @@ def test_the_log_grows_as_add_messages_says(batches):
 
 
 @given(st.lists(new_messages, max_size=4), st.lists(new_messages, max_size=4))
-def test_an_older_view_does_not_see_what_is_appended_to_it(first, second):
+def test_an_older_view_does_not_see_what_is_appended_to_it(first: Any, second: Any) -> None:
     old = MessageLog().merged(first)
     before = list(old)
     old.merged(second)
@@ -38,20 +40,20 @@ def test_an_older_view_does_not_see_what_is_appended_to_it(first, second):
     assert len(old) == len(before)
 
 
-def test_a_log_that_comes_into_an_empty_one_is_taken_as_it_is():
+def test_a_log_that_comes_into_an_empty_one_is_taken_as_it_is() -> None:
     log = MessageLog([HumanMessage("x", id="1")])
     assert append_messages(MessageLog(), log) is log
     longer = append_messages(log, [AIMessage("y", id="2")])
     assert ([m.id for m in log], [m.id for m in longer]) == (["1"], ["1", "2"])
 
 
-def test_removal_follows_add_messages():
+def test_removal_follows_add_messages() -> None:
     log = MessageLog([HumanMessage("x", id="1"), HumanMessage("y", id="2")])
     assert [m.id for m in log.merged([RemoveMessage(id="1")])] == ["2"]
     assert [m.id for m in log.merged([RemoveMessage(id="__remove_all__"), AIMessage("z", id="3")])] == ["3"]
 
 
-def test_a_log_reads_like_a_list():
+def test_a_log_reads_like_a_list() -> None:
     log = MessageLog(to_messages(["a", "b", "c"]))
     assert [m.content for m in log] == ["a", "b", "c"]
     assert log[-1].content == "c"
@@ -73,17 +75,17 @@ def test_a_log_reads_like_a_list():
         ({"role": "tool", "content": "x", "tool_call_id": "1"}, "tool"),
     ],
 )
-def test_messages_are_written_as_text_or_with_role_or_type(written, type_):
+def test_messages_are_written_as_text_or_with_role_or_type(written: Any, type_: Any) -> None:
     assert to_message(written).type == type_
 
 
 @pytest.mark.parametrize("written", [3, None, {}, {"role": "ghost", "content": "x"}, {"role": "ai"}, [1]])
-def test_anything_else_is_no_message(written):
+def test_anything_else_is_no_message(written: Any) -> None:
     with pytest.raises(ValueError, match="not a message"):
         to_message(written)
 
 
-def test_a_message_as_data_has_what_applies_to_it():
+def test_a_message_as_data_has_what_applies_to_it() -> None:
     call = {"name": "f", "args": {"x": 1}, "id": "c1", "type": "tool_call"}
     ai = AIMessage("hi", tool_calls=[call])
     assert message_json(ai) == {
@@ -97,6 +99,6 @@ def test_a_message_as_data_has_what_applies_to_it():
     assert "tool_calls" not in tool
 
 
-def test_the_views_of_a_request_say_role_as_well_as_type():
+def test_the_views_of_a_request_say_role_as_well_as_type() -> None:
     view = MessageViews([HumanMessage("x")])[0]
     assert (view["role"], view["type"]) == ("human", "human")

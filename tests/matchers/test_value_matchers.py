@@ -1,5 +1,7 @@
 """Value matchers of docs/scenario-format.md, one table row a case."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -154,13 +156,13 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize(("expected", "actual"), HELD)
-def test_it_matches(expected, actual):
+def test_it_matches(expected: Any, actual: Any) -> None:
     assert matches(expected, actual)
     assert leaf_score(expected, actual) == (1.0, [])
 
 
 @pytest.mark.parametrize(("expected", "actual"), NOT_HELD)
-def test_it_does_not_match(expected, actual):
+def test_it_does_not_match(expected: Any, actual: Any) -> None:
     assert not matches(expected, actual)
     score, mismatches = leaf_score(expected, actual)
     assert score < 1
@@ -168,14 +170,14 @@ def test_it_does_not_match(expected, actual):
 
 
 @pytest.mark.parametrize(("expected", "message"), MALFORMED)
-def test_a_malformed_matcher_is_told(expected, message):
+def test_a_malformed_matcher_is_told(expected: Any, message: Any) -> None:
     with pytest.raises(FormatError) as caught:
         matches(expected, "anything")
     assert message in str(caught.value)
 
 
-def test_every_matcher_is_tried_both_ways():
-    def names(cases):
+def test_every_matcher_is_tried_both_ways() -> None:
+    def names(cases: Any) -> Any:
         text = repr([expected for expected, _ in cases])
         return {name for name in MATCHERS if f"'{name}'" in text}
 
@@ -183,13 +185,13 @@ def test_every_matcher_is_tried_both_ways():
     assert names(NOT_HELD) | {"$any"} == set(MATCHERS)
 
 
-def test_malformed_matchers_are_found_without_a_value_to_test():
+def test_malformed_matchers_are_found_without_a_value_to_test() -> None:
     expected = {"a": [{"$regex": "("}, {"$gt": 1}], "b c": {"$foo": 1}, "d": {"$missing": "yes"}}
 
     assert [path for path, _ in malformed(expected)] == ["a[0]", '["b c"]', "d"]
 
 
-def test_a_malformed_matcher_is_told_where_its_key_is_absent_too():
+def test_a_malformed_matcher_is_told_where_its_key_is_absent_too() -> None:
     with pytest.raises(FormatError):
         matches({"a": {"$regex": "("}}, {})
 
@@ -209,11 +211,11 @@ def test_a_malformed_matcher_is_told_where_its_key_is_absent_too():
         ("a", "b", 0),
     ],
 )
-def test_the_score_is_the_share_of_leaves_that_match(expected, actual, score):
+def test_the_score_is_the_share_of_leaves_that_match(expected: Any, actual: Any, score: Any) -> None:
     assert leaf_score(expected, actual)[0] == pytest.approx(score)
 
 
-def test_a_mismatch_says_where_and_why():
+def test_a_mismatch_says_where_and_why() -> None:
     expected = {"messages": [{"content": "a"}, {"content": {"$contains": "refund"}}], "odd key": 1, "n": [1]}
     actual = {"messages": [{"content": "a"}, {"content": "no"}], "odd key": 2, "n": [1, 2]}
 
@@ -226,12 +228,12 @@ def test_a_mismatch_says_where_and_why():
     ]
 
 
-def test_a_schema_may_not_refer_to_the_network():
+def test_a_schema_may_not_refer_to_the_network() -> None:
     with pytest.raises(FormatError, match="Unresolvable"):
         matches({"$schema": {"$ref": "https://example.com/schema.json"}}, {})
 
 
-def test_a_value_that_breaks_a_schema_is_told_with_its_path():
+def test_a_value_that_breaks_a_schema_is_told_with_its_path() -> None:
     schema = {"properties": {"a": {"items": {"type": "integer"}}}}
 
     _, (mismatch,) = leaf_score({"$schema": schema}, {"a": [1, "x"]})
@@ -249,14 +251,14 @@ values = st.recursive(
 
 
 @given(values)
-def test_law_a_value_matches_itself(value):
+def test_law_a_value_matches_itself(value: Any) -> None:
     assert matches(value, value)
     assert matches({"$in": [value]}, value)
     assert not matches({"$not": value}, value)
 
 
 @given(values, values)
-def test_law_scores_are_shares_and_one_exactly_when_it_matches(expected, actual):
+def test_law_scores_are_shares_and_one_exactly_when_it_matches(expected: Any, actual: Any) -> None:
     score, mismatches = leaf_score(expected, actual)
 
     assert 0 <= score <= 1
@@ -265,13 +267,13 @@ def test_law_scores_are_shares_and_one_exactly_when_it_matches(expected, actual)
 
 
 @given(st.dictionaries(keys, values, max_size=4), st.dictionaries(keys, values, max_size=4))
-def test_law_the_order_of_keys_is_irrelevant(expected, actual):
-    def turned(mapping):
+def test_law_the_order_of_keys_is_irrelevant(expected: Any, actual: Any) -> None:
+    def turned(mapping: Any) -> Any:
         return dict(reversed(mapping.items()))
 
     assert leaf_score(expected, actual)[0] == leaf_score(turned(expected), turned(actual))[0]
 
 
 @given(st.dictionaries(keys, values, max_size=3), st.dictionaries(keys, values, max_size=3))
-def test_law_a_mapping_matches_every_mapping_that_contains_it(expected, more):
+def test_law_a_mapping_matches_every_mapping_that_contains_it(expected: Any, more: Any) -> None:
     assert matches(expected, {**more, **expected})

@@ -133,7 +133,7 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("reached", [over_stdio, over_http])
-def test_what_was_recorded_is_replayed_with_the_same_results_at_the_same_times(reached):
+def test_what_was_recorded_is_replayed_with_the_same_results_at_the_same_times(reached: Any) -> None:
     with reached() as endpoint:
         exchanges, recorded = recording(all_kinds, endpoint)
     tape, replayed = replaying(exchanges, all_kinds)
@@ -147,7 +147,7 @@ def test_what_was_recorded_is_replayed_with_the_same_results_at_the_same_times(r
     assert waited_until - failed_at >= 0.05
 
 
-def test_calls_side_by_side_cost_the_longest_of_them():
+def test_calls_side_by_side_cost_the_longest_of_them() -> None:
     async def use(session: MCPSession) -> list[Any]:
         began = now()
         waits = (session.call_tool("wait", {"seconds": seconds}) for seconds in (0.2, 0.21, 0.19))
@@ -162,7 +162,7 @@ def test_calls_side_by_side_cost_the_longest_of_them():
     assert replaying(exchanges, use)[1] == recorded
 
 
-def test_exchanges_stand_in_the_order_they_were_sent_in_each_with_all_that_came_before_its_answer():
+def test_exchanges_stand_in_the_order_they_were_sent_in_each_with_all_that_came_before_its_answer() -> None:
     async def use(session: MCPSession) -> Any:
         slow = asyncio.create_task(session.call_tool("wait", {"seconds": 0.1}))
         await asyncio.sleep(0)
@@ -187,7 +187,7 @@ def test_exchanges_stand_in_the_order_they_were_sent_in_each_with_all_that_came_
     assert {e.turn for e in exchanges} == {1}
 
 
-def test_ids_and_progress_tokens_are_those_of_the_request_that_is_answered():
+def test_ids_and_progress_tokens_are_those_of_the_request_that_is_answered() -> None:
     sent = {"id": 7, "method": "tools/call", "params": {"name": "report", "_meta": {"progressToken": "old"}}}
     progress = {"method": "notifications/progress", "params": {"progressToken": "old", "progress": 1}}
     exchange = Exchange(sent, [progress, {"id": 7, "result": {"content": []}}])
@@ -198,7 +198,7 @@ def test_ids_and_progress_tokens_are_those_of_the_request_that_is_answered():
     ]
 
 
-def test_what_the_server_asks_the_client_meanwhile_is_asked_and_answered_again():
+def test_what_the_server_asks_the_client_meanwhile_is_asked_and_answered_again() -> None:
     async def use(session: MCPSession) -> Any:
         return await session.call_tool("ask", {})
 
@@ -229,12 +229,12 @@ def report(**args: Any) -> Use:
 REPORT = report(place="Vardø", when="today or tomorrow", knots=2)
 
 
-def test_the_order_of_keys_and_the_spelling_of_numbers_do_not_matter(day):
+def test_the_order_of_keys_and_the_spelling_of_numbers_do_not_matter(day: Any) -> None:
     _, replayed = replaying(day, report(knots=2.0, when="today or tomorrow", place="Vardø"))
     assert replayed.structured == {"wind": 3}
 
 
-def test_a_version_of_the_protocol_that_the_client_does_not_speak_is_passed_over(day):
+def test_a_version_of_the_protocol_that_the_client_does_not_speak_is_passed_over(day: Any) -> None:
     received = day[0].received
     old = replace(
         day[0], received=[{**received[0], "result": received[0]["result"] | {"protocolVersion": "1999"}}]
@@ -243,7 +243,7 @@ def test_a_version_of_the_protocol_that_the_client_does_not_speak_is_passed_over
     assert replayed.structured == {"wind": 3}
 
 
-def test_a_listing_may_be_asked_for_more_often_than_it_was(day):
+def test_a_listing_may_be_asked_for_more_often_than_it_was(day: Any) -> None:
     async def use(session: MCPSession) -> bool:
         return await session.list_tools() == await session.list_tools()
 
@@ -259,7 +259,7 @@ def refused(exchanges: Sequence[Exchange], use: Use, **more: Any) -> str:
     return str(raised.value)
 
 
-def test_a_changed_argument_is_a_mismatch_that_names_the_tool_and_the_word(day):
+def test_a_changed_argument_is_a_mismatch_that_names_the_tool_and_the_word(day: Any) -> None:
     text = refused(day, report(place="Vardø", when="today or yesterday", knots=2))
     assert text == (
         "nothing recorded of MCP server 'harbour' answers tools/call of 'report' in turn 1\n"
@@ -269,7 +269,7 @@ def test_a_changed_argument_is_a_mismatch_that_names_the_tool_and_the_word(day):
     )
 
 
-def test_the_nearest_is_of_the_same_tool_and_says_where_it_stands(day):
+def test_the_nearest_is_of_the_same_tool_and_says_where_it_stands(day: Any) -> None:
     other = replace(
         day[-1], sent={**day[-1].sent, "params": {"name": "reports", "arguments": {"place": "Oslo"}}}
     )
@@ -277,7 +277,7 @@ def test_the_nearest_is_of_the_same_tool_and_says_where_it_stands(day):
     assert "nearest recorded: tools/call of 'report', line 12" in text
 
 
-def test_a_call_that_was_recorded_once_answers_once(day):
+def test_a_call_that_was_recorded_once_answers_once(day: Any) -> None:
     async def twice(session: MCPSession) -> None:
         await REPORT(session)
         await REPORT(session)
@@ -285,16 +285,16 @@ def test_a_call_that_was_recorded_once_answers_once(day):
     assert "it was recorded once, and is asked once more" in refused(day, twice)
 
 
-def test_what_was_recorded_in_another_turn_does_not_answer(day):
+def test_what_was_recorded_in_another_turn_does_not_answer(day: Any) -> None:
     assert "it was recorded in turn 1" in refused(day, REPORT, turn=2)
 
 
-def test_what_belongs_to_no_turn_answers_in_any(day):
+def test_what_belongs_to_no_turn_answers_in_any(day: Any) -> None:
     _, replayed = replaying([replace(e, turn=None) for e in day], REPORT, turn=5)
     assert replayed.structured == {"wind": 3}
 
 
-def test_a_mismatch_leaves_the_session_usable(day):
+def test_a_mismatch_leaves_the_session_usable(day: Any) -> None:
     async def use(session: MCPSession) -> Any:
         with pytest.raises(CassetteMismatch):
             await session.call_tool("fail", {})
@@ -303,26 +303,26 @@ def test_a_mismatch_leaves_the_session_usable(day):
     assert replaying(day, use)[1].structured == {"wind": 3}
 
 
-def test_a_request_of_a_kind_that_was_never_recorded_says_what_was(day):
+def test_a_request_of_a_kind_that_was_never_recorded_says_what_was(day: Any) -> None:
     unlisted = [e for e in day if e.sent["method"] != "tools/list"]
     text = refused(unlisted, lambda session: session.list_tools())
     assert "no tools/list was recorded, but initialize, tools/call" in text
 
 
-def test_a_server_of_which_nothing_was_recorded_is_missing():
+def test_a_server_of_which_nothing_was_recorded_is_missing() -> None:
     with pytest.raises(
         CassetteMissing, match=r"nothing was recorded of MCP server 'harbour'\n  record it again"
     ):
         replaying([], REPORT)
 
 
-def test_a_recording_that_is_no_json_rpc_is_broken(day):
+def test_a_recording_that_is_no_json_rpc_is_broken(day: Any) -> None:
     broken = replace(day[-1], received=[{"id": "x", "result": 3}])
     with pytest.raises(CassetteBroken, match="not JSON-RPC messages"):
         replaying([*day[:-1], broken], REPORT)
 
 
-def test_requests_that_were_not_made_again_are_listed(day):
+def test_requests_that_were_not_made_again_are_listed(day: Any) -> None:
     tape, _ = replaying(day, lambda session: session.list_tools())
     assert [e.sent["params"]["name"] for e in tape.unused()] == ["report"]
 
@@ -330,7 +330,7 @@ def test_requests_that_were_not_made_again_are_listed(day):
 # ------------------------------------------------------------ without an answer
 
 
-def test_a_request_that_was_given_up_is_given_up_at_the_same_time_again():
+def test_a_request_that_was_given_up_is_given_up_at_the_same_time_again() -> None:
     async def use(session: MCPSession) -> float:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2):
@@ -343,7 +343,7 @@ def test_a_request_that_was_given_up_is_given_up_at_the_same_time_again():
     assert replaying(exchanges, use)[1] == recorded
 
 
-def test_an_endpoint_s_time_limit_goes_by_the_virtual_clock(day):
+def test_an_endpoint_s_time_limit_goes_by_the_virtual_clock(day: Any) -> None:
     async def use(session: MCPSession) -> Any:
         return now(), await outcome(REPORT(session))
 
@@ -353,7 +353,7 @@ def test_an_endpoint_s_time_limit_goes_by_the_virtual_clock(day):
     assert ended - began == pytest.approx(3000)
 
 
-def test_a_server_that_dies_fails_the_call_and_the_later_ones_when_it_is_replayed_too():
+def test_a_server_that_dies_fails_the_call_and_the_later_ones_when_it_is_replayed_too() -> None:
     async def use(session: MCPSession) -> list[Any]:
         return [await outcome(session.call_tool(tool, {})) for tool in ("fail", "die", "fail")]
 
@@ -363,7 +363,7 @@ def test_a_server_that_dies_fails_the_call_and_the_later_ones_when_it_is_replaye
     assert replaying(exchanges, use)[1] == recorded
 
 
-def test_a_server_that_cannot_be_started_cannot_be_when_it_is_replayed():
+def test_a_server_that_cannot_be_started_cannot_be_when_it_is_replayed() -> None:
     async def use(_session: MCPSession) -> None:
         pytest.fail("it is not there")
 
@@ -383,7 +383,7 @@ def test_a_server_that_cannot_be_started_cannot_be_when_it_is_replayed():
 
 
 @pytest.mark.parametrize("transport", ["stdio", "sse", "streamable_http"])
-def test_giving_up_on_a_server_while_it_is_connected_to_leaves_nothing_behind(transport):
+def test_giving_up_on_a_server_while_it_is_connected_to_leaves_nothing_behind(transport: Any) -> None:
     async def main() -> int:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             url = f"http://127.0.0.1:{silent.getsockname()[1]}/mcp"
@@ -401,7 +401,7 @@ def test_giving_up_on_a_server_while_it_is_connected_to_leaves_nothing_behind(tr
 MUTUAL = MCPEndpoint("harbour", "streamable_http", url="https://127.0.0.1:1/mcp", client_certificate=True)
 
 
-def test_a_server_that_wants_a_client_certificate_is_not_recorded_but_replayed(day):
+def test_a_server_that_wants_a_client_certificate_is_not_recorded_but_replayed(day: Any) -> None:
     with pytest.raises(WorldError, match=r"'harbour' cannot be real: it wants a client certificate \(mTLS\)"):
         recording(REPORT, MUTUAL)
     assert replaying(day, REPORT, client_certificate=True)[1].structured == {"wind": 3}
@@ -425,7 +425,7 @@ def extending(
 
 
 @pytest.mark.parametrize("reached", [over_stdio, over_http])
-def test_new_requests_go_to_the_real_server_and_known_ones_do_not(day, reached):
+def test_new_requests_go_to_the_real_server_and_known_ones_do_not(day: Any, reached: Any) -> None:
     async def use(session: MCPSession) -> list[Any]:
         return [
             await outcome(session.list_tools()),
@@ -447,7 +447,7 @@ def test_new_requests_go_to_the_real_server_and_known_ones_do_not(day, reached):
     assert replaying(extended, use)[1] == gave
 
 
-def test_the_real_server_is_not_reached_while_all_is_known(day):
+def test_the_real_server_is_not_reached_while_all_is_known(day: Any) -> None:
     nowhere = MCPEndpoint("harbour", "stdio", command="/no/such/server")
     extended, gave = extending(day, REPORT, nowhere)
     assert gave.structured == {"wind": 3}
@@ -464,7 +464,7 @@ def test_the_real_server_is_not_reached_while_all_is_known(day):
 # ------------------------------------------------------------ in a world
 
 
-def test_http_that_is_mcp_s_own_can_be_told_from_other_http(monkeypatch):
+def test_http_that_is_mcp_s_own_can_be_told_from_other_http(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
 
     def noting(send: Any) -> Any:
@@ -496,7 +496,7 @@ class Taped:
 
 
 @pytest.mark.parametrize("said", [{}, {"harbour": MCPServer(real=True)}])
-def test_a_server_that_no_stub_stands_for_is_answered_from_beyond(day, said):
+def test_a_server_that_no_stub_stands_for_is_answered_from_beyond(day: Any, said: Any) -> None:
     async def main() -> tuple[list[str], Any]:
         servers = MCPServers(Taped(day))
         servers.put_in_front(said)
@@ -517,7 +517,7 @@ def test_a_server_that_no_stub_stands_for_is_answered_from_beyond(day, said):
     assert structured == {"wind": 3}
 
 
-def test_stubs_come_before_what_is_beyond(day):
+def test_stubs_come_before_what_is_beyond(day: Any) -> None:
     async def main() -> str:
         servers = MCPServers(Taped(day))
         stub = Stub(times="any", answer={"return": "calm"})

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -504,14 +505,16 @@ def replayed(recorded: Recorded, request: pytest.FixtureRequest) -> tuple[Done, 
     return done, {name: line["digest"] for name, line in results.items()}, recorded.project.folder / report
 
 
-def test_the_replay_is_the_same_without_the_secrets_and_with_others(recorded: Recorded, replayed) -> None:
+def test_the_replay_is_the_same_without_the_secrets_and_with_others(
+    recorded: Recorded, replayed: Any
+) -> None:
     done, digests, _ = replayed
     assert done.code == 0, done.all
     assert digests == recorded.digests
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_no_secret_is_written_or_printed_when_it_is_replayed(replayed, name: str) -> None:
+def test_no_secret_is_written_or_printed_when_it_is_replayed(replayed: Any, name: str) -> None:
     done, _, report = replayed
     for secret in (SECRETS[name], OTHERS.get(name, "")):
         assert not secret or (found_in(done.all, secret), files_with(report, secret)) == ([], {})

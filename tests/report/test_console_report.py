@@ -1,4 +1,5 @@
 import io
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -8,19 +9,19 @@ from harness.report.results import line
 from harness.report.summary import summarise
 
 
-def _console(**settings):
+def _console(**settings: Any) -> Any:
     return Console(file=io.StringIO(), width=80, markup=False, highlight=False, emoji=False, **settings)
 
 
-def _lines(console):
+def _lines(console: Any) -> Any:
     return [text.rstrip() for text in console.file.getvalue().splitlines()]
 
 
-def _summary(outcomes):
+def _summary(outcomes: Any) -> Any:
     return summarise(line(outcome) for outcome in outcomes)
 
 
-def _report(console, outcomes, total=None, coverage=False):
+def _report(console: Any, outcomes: Any, total: Any = None, coverage: Any = False) -> Any:
     reporter = RunReporter(console, coverage=coverage)
     reporter.start(len(outcomes) if total is None else total)
     for outcome in outcomes:
@@ -29,7 +30,7 @@ def _report(console, outcomes, total=None, coverage=False):
     return _lines(console)
 
 
-def test_the_summary_is_one_block_of_figures(outcome):
+def test_the_summary_is_one_block_of_figures(outcome: Any) -> None:
     usage = {"llm_calls": 1, "input_tokens": 1200, "output_tokens": 34, "cost": 0.5, "by_model": {}}
     shape = {"nodes": ["a", "b"], "edges": [["a", "b"]], "branches": []}
     coverage = {"nodes": ["a"], "edges": [], "branches": []}
@@ -57,11 +58,11 @@ def test_the_summary_is_one_block_of_figures(outcome):
     ]
 
 
-def test_without_warnings_the_summary_does_not_speak_of_them(outcome):
+def test_without_warnings_the_summary_does_not_speak_of_them(outcome: Any) -> None:
     assert not [text for text in _report(_console(), [outcome()]) if "warnings" in text]
 
 
-def test_long_names_of_nodes_are_cut_in_what_was_not_taken(outcome):
+def test_long_names_of_nodes_are_cut_in_what_was_not_taken(outcome: Any) -> None:
     node = "n" * 10_000
     shape = {"nodes": ["a", node], "edges": [["a", node]], "branches": []}
     shown = _report(_console(), [outcome(shape=shape)], coverage=True)
@@ -69,19 +70,21 @@ def test_long_names_of_nodes_are_cut_in_what_was_not_taken(outcome):
     assert f"{'n' * 59}…" in "".join(shown)
 
 
-def test_the_summary_fits_eighty_columns(outcome):
+def test_the_summary_fits_eighty_columns(outcome: Any) -> None:
     console = _console()
     print_summary(_summary([outcome(scenario="a long name " * 20, repeat=i) for i in range(2)]), console)
     assert max(map(len, console.file.getvalue().splitlines())) <= 80
 
 
-def test_a_run_of_nothing_has_a_summary():
+def test_a_run_of_nothing_has_a_summary() -> None:
     console = _console()
     print_summary(summarise([]), console)
     assert _lines(console)[1] == "0 passed   (0 runs of 0 scenarios)"
 
 
-def test_away_from_a_terminal_each_scenario_has_a_line_without_colours(outcome, failed_check):
+def test_away_from_a_terminal_each_scenario_has_a_line_without_colours(
+    outcome: Any, failed_check: Any
+) -> None:
     runs = [
         outcome(),
         outcome("failed", scenario="broken", checks=[failed_check("path"), failed_check("state")]),
@@ -94,26 +97,28 @@ def test_away_from_a_terminal_each_scenario_has_a_line_without_colours(outcome, 
     assert "\x1b" not in "\n".join(shown)
 
 
-def test_failures_are_told_before_the_summary(outcome, failed_check):
+def test_failures_are_told_before_the_summary(outcome: Any, failed_check: Any) -> None:
     shown = _report(_console(), [outcome("failed", checks=[failed_check("path", "expected b, was c")])])
     assert shown.index("    expected b, was c") < shown.index("0 passed · 1 failed   (1 run of 1 scenario)")
 
 
-def test_a_run_that_was_stopped_says_how_far_it_got(outcome):
+def test_a_run_that_was_stopped_says_how_far_it_got(outcome: Any) -> None:
     assert "stopped after 1 of 40 runs" in _report(_console(), [outcome()], total=40)
 
 
-def test_a_whole_run_does_not_say_it_was_stopped(outcome):
+def test_a_whole_run_does_not_say_it_was_stopped(outcome: Any) -> None:
     assert not [text for text in _report(_console(), [outcome()]) if "stopped" in text]
 
 
-def test_of_many_failures_only_the_first_are_told_whole(outcome):
+def test_of_many_failures_only_the_first_are_told_whole(outcome: Any) -> None:
     shown = _report(_console(), [outcome("failed", scenario=f"s{i}") for i in range(25)])
     assert len([text for text in shown if "rerun" in text]) == 20
     assert "… and 5 more that did not pass" in shown
 
 
-def test_on_a_terminal_there_is_a_bar_and_a_line_for_each_failure(outcome, failed_check, monkeypatch):
+def test_on_a_terminal_there_is_a_bar_and_a_line_for_each_failure(
+    outcome: Any, failed_check: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     console = _console(
         force_terminal=True, color_system="truecolor", legacy_windows=False, _environ={"TERM": "xterm"}
@@ -125,7 +130,7 @@ def test_on_a_terminal_there_is_a_bar_and_a_line_for_each_failure(outcome, faile
     assert "\x1b[32mpassed " not in shown
 
 
-def test_no_color_is_respected(outcome, monkeypatch):
+def test_no_color_is_respected(outcome: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     console = _console(force_terminal=True, legacy_windows=False)
     _report(console, [outcome("failed")])
@@ -133,12 +138,12 @@ def test_no_color_is_respected(outcome, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["[red]not markup[/red]", "[/]", ":smile:", "\x1b[31mred"])
-def test_names_are_never_markup(outcome, name):
+def test_names_are_never_markup(outcome: Any, name: Any) -> None:
     shown = "\n".join(_report(_console(), [outcome(scenario=name)], coverage=True))
     assert f"::{name}".replace("\x1b", "\\x1b") in shown
 
 
-def test_what_a_stream_cannot_encode_is_escaped(outcome):
+def test_what_a_stream_cannot_encode_is_escaped(outcome: Any) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     print_summary(_summary([outcome()]), open_console(stream))
     stream.flush()

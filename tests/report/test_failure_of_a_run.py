@@ -1,5 +1,8 @@
 """What a failed run tells: who waits for an answer, and which tool nobody gave."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from harness.report.failure import failure_text
@@ -39,7 +42,7 @@ $referenced_components:
 
 
 @pytest.fixture
-def told(tmp_path):
+def told(tmp_path: Path) -> Any:
     """What is told of the last run of a scenario."""
 
     def text(manifest: str, scenario: str) -> str:
@@ -56,28 +59,28 @@ def asking(*targets: str, more: str = "") -> str:
     return ASKING.replace("EDGES", edges + more)
 
 
-def test_a_run_that_waits_says_who_asks_what_and_how_to_answer(told):
+def test_a_run_that_waits_says_who_asks_what_and_how_to_answer(told: Any) -> None:
     assert (
         "expected completed, was interrupted: paused in ada, asking: {question: 'Agreed?'}\n"
         "      answer under `human: {ada: …}`, or in a turn with `resume`\n"
     ) in told(asking("ada"), "input: hi")
 
 
-def test_of_nodes_side_by_side_those_are_named_that_paused(told):
+def test_of_nodes_side_by_side_those_are_named_that_paused(told: Any) -> None:
     shown = told(asking("quick", "bob", "ada"), "input: hi")
     assert "paused in " in shown
     assert "`human: {ada: …, bob: …}`" in shown or "`human: {bob: …, ada: …}`" in shown
     assert "quick" not in shown.partition("paused in ")[2].partition("\n")[0]
 
 
-def test_of_a_conversation_the_pause_it_ended_with_is_told(told):
+def test_of_a_conversation_the_pause_it_ended_with_is_told(told: Any) -> None:
     loop = asking("ada", more=", {source: ada, target: bob}")
     shown = told(loop, "turns: [{input: hi, expect: {status: interrupted}}, {resume: 'yes'}]")
     assert "paused in bob, asking: Really?\n" in shown
     assert "paused in ada" not in shown
 
 
-def test_a_tool_that_is_real_but_has_no_function_is_told_how_to_get_one(told):
+def test_a_tool_that_is_real_but_has_no_function_is_told_how_to_get_one(told: Any) -> None:
     shown = told(TOOL, "tools: {lookup: real}")
     assert (
         "`lookup: real` names no function, and the manifest has none: write `lookup: package.module.function`"

@@ -1,4 +1,5 @@
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,11 +10,11 @@ from harness.report.results import line
 from harness.report.summary import summarise
 
 
-def _markdown(*outcomes):
+def _markdown(*outcomes: Any) -> Any:
     return markdown(summarise(line(outcome) for outcome in outcomes))
 
 
-def test_a_page_has_totals_suites_and_what_did_not_pass(outcome, failed_check):
+def test_a_page_has_totals_suites_and_what_did_not_pass(outcome: Any, failed_check: Any) -> None:
     usage = {"llm_calls": 1, "input_tokens": 1200, "output_tokens": 34, "cost": 0.5, "by_model": {}}
     failed = outcome(
         "failed",
@@ -44,34 +45,34 @@ def test_a_page_has_totals_suites_and_what_did_not_pass(outcome, failed_check):
     )
 
 
-def test_warnings_are_counted_when_there_are_any(outcome):
+def test_warnings_are_counted_when_there_are_any(outcome: Any) -> None:
     assert "- 2 warnings\n" in _markdown(outcome(warnings=["a"]), outcome(repeat=1, warnings=["a"]))
     assert "warning" not in _markdown(outcome())
 
 
-def test_an_error_is_told_by_its_message(outcome):
+def test_an_error_is_told_by_its_message(outcome: Any) -> None:
     page = _markdown(outcome("error", error={"type": "UnscriptedCall", "message": "nothing answers llm"}))
     assert "  - UnscriptedCall: nothing answers llm\n" in page
 
 
-def test_coverage_is_a_table_by_graph(outcome):
+def test_coverage_is_a_table_by_graph(outcome: Any) -> None:
     shape = {"nodes": ["a", "b"], "edges": [["a", "b"]], "branches": []}
     page = _markdown(outcome(shape=shape, coverage={"nodes": ["a"], "edges": [], "branches": []}))
     assert "| triage.yaml | 1 of 2 | 0 of 1 | 0 of 0 |" in page
 
 
-def test_flaky_scenarios_are_named(outcome):
+def test_flaky_scenarios_are_named(outcome: Any) -> None:
     page = _markdown(outcome(), outcome("failed", repeat=1))
     assert "Flaky: triage.scenario.yaml::a double charge (1 of 2 passed)" in page
 
 
-def test_only_so_many_failures_are_listed(outcome):
+def test_only_so_many_failures_are_listed(outcome: Any) -> None:
     page = _markdown(*(outcome("failed", scenario=f"s{i:02}") for i in range(30)))
     assert page.count("failed, score") == 25
     assert "- … and 5 more runs" in page
 
 
-def test_a_page_about_nothing_is_still_a_page():
+def test_a_page_about_nothing_is_still_a_page() -> None:
     assert "pass rate –" in _markdown()
 
 
@@ -87,12 +88,12 @@ def test_a_page_about_nothing_is_still_a_page():
         ("~~gone~~ $x$", r"\~\~gone\~\~ \$x\$"),
     ],
 )
-def test_text_of_scenarios_means_nothing_to_markdown(text, escaped):
+def test_text_of_scenarios_means_nothing_to_markdown(text: Any, escaped: Any) -> None:
     assert escape(text) == escaped
 
 
 @given(st.text())
-def test_any_text_stays_in_its_table_cell(text):
+def test_any_text_stays_in_its_table_cell(text: Any) -> None:
     shown = escape(text)
     assert "\n" not in shown
     assert not re.search(r"(?<!\\)(\\\\)*\|", shown)

@@ -2,6 +2,7 @@ import json
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,15 +20,15 @@ latency_penalty checks path state output error interrupts warnings latency wall 
 FIELDS = list(TABLE.split())
 
 
-def test_a_line_has_the_documented_fields_in_their_order(outcome):
+def test_a_line_has_the_documented_fields_in_their_order(outcome: Any) -> None:
     assert list(line(outcome()))[: len(FIELDS)] == FIELDS
 
 
-def test_beyond_those_a_line_has_the_reason_and_the_shape(outcome):
+def test_beyond_those_a_line_has_the_reason_and_the_shape(outcome: Any) -> None:
     assert list(line(outcome()))[len(FIELDS) :] == ["reason", "shape"]
 
 
-def test_a_line_says_what_ran_and_how_it_went(outcome):
+def test_a_line_says_what_ran_and_how_it_went(outcome: Any) -> None:
     made = line(
         outcome("failed", variant="terse", repeat=2, seed=7, status="interrupted", interrupts=["ok?"])
     )
@@ -38,7 +39,7 @@ def test_a_line_says_what_ran_and_how_it_went(outcome):
     assert made["interrupts"] == ["ok?"]
 
 
-def test_a_check_is_a_mapping_without_its_place(outcome):
+def test_a_check_is_a_mapping_without_its_place(outcome: Any) -> None:
     check = CheckResult("path", False, 0.5, 2.0, ["a"], ["b"], "not in order", Span("x.yaml", 1, 1))
     assert line(outcome(checks=[check]))["checks"] == [
         {
@@ -53,7 +54,7 @@ def test_a_check_is_a_mapping_without_its_place(outcome):
     ]
 
 
-def test_error_and_calls_always_have_all_their_keys(outcome):
+def test_error_and_calls_always_have_all_their_keys(outcome: Any) -> None:
     made = line(
         outcome(error={"message": "boom", "type": "ToolError"}, calls=[{"kind": "llm", "name": "gpt"}])
     )
@@ -62,7 +63,7 @@ def test_error_and_calls_always_have_all_their_keys(outcome):
     assert made["error"]["node"] is None
 
 
-def test_coverage_is_sorted_whatever_order_it_came_in(outcome):
+def test_coverage_is_sorted_whatever_order_it_came_in(outcome: Any) -> None:
     coverage = {"nodes": {"b", "a"}, "edges": [("b", "c"), ("a", "b")], "branches": []}
     assert line(outcome(coverage=coverage))["coverage"] == {
         "nodes": ["a", "b"],
@@ -86,21 +87,21 @@ def test_coverage_is_sorted_whatever_order_it_came_in(outcome):
         (True, "true"),
     ],
 )
-def test_every_value_becomes_strict_json(value, written):
+def test_every_value_becomes_strict_json(value: Any, written: Any) -> None:
     assert encode(as_json(value)) == written
 
 
-def test_objects_are_written_without_their_address():
+def test_objects_are_written_without_their_address() -> None:
     assert "0x" not in as_json(object())
 
 
-def test_a_value_that_contains_itself_is_cut_off():
+def test_a_value_that_contains_itself_is_cut_off() -> None:
     loop: list[object] = []
     loop.append(loop)
     assert "…" in encode(as_json(loop))
 
 
-def test_an_object_that_cannot_be_shown_is_named_by_its_type():
+def test_an_object_that_cannot_be_shown_is_named_by_its_type() -> None:
     class Broken:
         def __str__(self) -> str:
             raise RuntimeError
@@ -116,20 +117,20 @@ values = st.recursive(
 
 
 @given(values)
-def test_what_is_written_reads_back_the_same(value):
+def test_what_is_written_reads_back_the_same(value: Any) -> None:
     data = as_json(value)
     assert json.loads(encode(data).encode()) == data
     assert as_json(data) == data
 
 
-def test_lines_are_on_disk_as_soon_as_they_are_added(tmp_path, outcome):
+def test_lines_are_on_disk_as_soon_as_they_are_added(tmp_path: Path, outcome: Any) -> None:
     with ResultsWriter(tmp_path) as results:
         for seed in (1, 2):
             results.add(outcome(seed=seed))
             assert [read["seed"] for read in read_lines(results.path)] == list(range(1, seed + 1))
 
 
-def test_what_an_earlier_run_left_is_gone_when_the_next_one_starts(tmp_path, outcome):
+def test_what_an_earlier_run_left_is_gone_when_the_next_one_starts(tmp_path: Path, outcome: Any) -> None:
     with ResultsWriter(tmp_path) as results:
         results.add(outcome())
     (tmp_path / "notes.txt").write_text("mine")
@@ -138,7 +139,7 @@ def test_what_an_earlier_run_left_is_gone_when_the_next_one_starts(tmp_path, out
         assert not list(read_lines(tmp_path))
 
 
-def test_finishing_leaves_three_files_and_nothing_half_written(tmp_path, outcome):
+def test_finishing_leaves_three_files_and_nothing_half_written(tmp_path: Path, outcome: Any) -> None:
     with ResultsWriter(tmp_path / "reports" / "latest") as results:
         results.add(outcome())
         summary = results.finish()
@@ -148,7 +149,7 @@ def test_finishing_leaves_three_files_and_nothing_half_written(tmp_path, outcome
     assert summary["total"]["runs"] == 1
 
 
-def test_a_run_that_is_interrupted_is_summarised_as_far_as_it_got(tmp_path, outcome):
+def test_a_run_that_is_interrupted_is_summarised_as_far_as_it_got(tmp_path: Path, outcome: Any) -> None:
     def interrupted() -> None:
         with ResultsWriter(tmp_path) as results:
             results.add(outcome())
@@ -159,7 +160,7 @@ def test_a_run_that_is_interrupted_is_summarised_as_far_as_it_got(tmp_path, outc
     assert json.loads((tmp_path / "summary.json").read_text())["total"]["runs"] == 1
 
 
-def test_a_folder_that_cannot_be_made_is_an_error_of_the_setting(tmp_path):
+def test_a_folder_that_cannot_be_made_is_an_error_of_the_setting(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(FormatError, match="cannot write the report") as caught,
@@ -170,14 +171,14 @@ def test_a_folder_that_cannot_be_made_is_an_error_of_the_setting(tmp_path):
 
 
 @pytest.mark.parametrize("report", ["file", "file/inside/it"])
-def test_a_file_in_the_way_of_the_folder_is_named(tmp_path, report):
+def test_a_file_in_the_way_of_the_folder_is_named(tmp_path: Path, report: Any) -> None:
     (tmp_path / "file").write_text("")
     told = f"cannot write the report {tmp_path / report}: {tmp_path / 'file'} is a file, not a folder"
     with pytest.raises(FormatError, match=re.escape(told)), ResultsWriter(tmp_path / report):
         pass
 
 
-def test_a_last_line_that_was_cut_off_is_left_out_with_a_warning(tmp_path, outcome):
+def test_a_last_line_that_was_cut_off_is_left_out_with_a_warning(tmp_path: Path, outcome: Any) -> None:
     with ResultsWriter(tmp_path) as results:
         results.add(outcome(seed=1))
         results.add(outcome(seed=2))
@@ -186,7 +187,7 @@ def test_a_last_line_that_was_cut_off_is_left_out_with_a_warning(tmp_path, outco
         assert [read["seed"] for read in read_lines(results.path)] == [1]
 
 
-def test_a_line_cut_off_inside_a_character_is_left_out_too(tmp_path, outcome):
+def test_a_line_cut_off_inside_a_character_is_left_out_too(tmp_path: Path, outcome: Any) -> None:
     with ResultsWriter(tmp_path) as results:
         results.add(outcome(output="ü"))
     whole = results.path.read_bytes()
@@ -196,7 +197,7 @@ def test_a_line_cut_off_inside_a_character_is_left_out_too(tmp_path, outcome):
 
 
 @pytest.mark.parametrize("broken", ["{", "[1]", '{"format": "harness-results/9"}', "3"])
-def test_a_broken_line_before_the_last_is_an_error_with_its_place(tmp_path, broken):
+def test_a_broken_line_before_the_last_is_an_error_with_its_place(tmp_path: Path, broken: Any) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text(f"\n{broken}\n")
     with pytest.raises(FormatError, match=r"results.jsonl:2:1: not a line") as caught:
@@ -204,7 +205,7 @@ def test_a_broken_line_before_the_last_is_an_error_with_its_place(tmp_path, brok
     assert caught.value.code == "results-line"
 
 
-def test_results_that_are_not_there_are_an_error(tmp_path):
+def test_results_that_are_not_there_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="cannot read the results") as caught:
         list(read_lines(tmp_path / "nowhere"))
     assert caught.value.code == "results-missing"

@@ -1,5 +1,6 @@
 import json
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,11 +12,11 @@ from harness.scenario.outcome import Observed, Outcome
 from harness.scenario.score import pass_at_k, pass_hat_k, wilson
 
 
-def _summary(*outcomes):
+def _summary(*outcomes: Any) -> Any:
     return summarise(line(outcome) for outcome in outcomes)
 
 
-def test_verdicts_are_counted_and_errors_kept_apart_from_failures(outcome):
+def test_verdicts_are_counted_and_errors_kept_apart_from_failures(outcome: Any) -> None:
     verdicts = ["passed", "passed", "failed", "error", "skipped"]
     total = _summary(*(outcome(verdict, scenario=f"s{i}") for i, verdict in enumerate(verdicts)))["total"]
     assert {name: total[name] for name in ("runs", "passed", "failed", "errors", "skipped")} == {
@@ -27,40 +28,40 @@ def test_verdicts_are_counted_and_errors_kept_apart_from_failures(outcome):
     }
 
 
-def test_the_pass_rate_leaves_out_skipped_runs_and_has_a_wilson_interval(outcome):
+def test_the_pass_rate_leaves_out_skipped_runs_and_has_a_wilson_interval(outcome: Any) -> None:
     runs = [outcome(verdict, scenario=verdict) for verdict in ("passed", "failed", "error", "skipped")]
     total = _summary(*runs)["total"]
     assert total["pass_rate"] == pytest.approx(1 / 3)
     assert total["pass_rate_interval"] == list(wilson(1, 3))
 
 
-def test_fitness_is_the_weighted_mean_of_the_scores(outcome):
+def test_fitness_is_the_weighted_mean_of_the_scores(outcome: Any) -> None:
     heavy = outcome("failed", scenario="heavy", weight=3.0, score=0.5)
     light = outcome(scenario="light", weight=1.0, score=1.0)
     skipped = outcome("skipped", scenario="skipped", weight=9.0)
     assert _summary(heavy, light, skipped)["total"]["fitness"] == pytest.approx((3 * 0.5 + 1) / 4)
 
 
-def test_repeating_a_scenario_does_not_make_it_heavier(outcome):
+def test_repeating_a_scenario_does_not_make_it_heavier(outcome: Any) -> None:
     once = outcome(scenario="once", score=1.0)
     often = [outcome("failed", scenario="often", repeat=i, score=0.2 * i) for i in range(4)]
     assert _summary(once, *often)["total"]["fitness"] == pytest.approx((1 + 0.3) / 2)
 
 
-def test_latency_percentiles_are_of_virtual_seconds(outcome):
+def test_latency_percentiles_are_of_virtual_seconds(outcome: Any) -> None:
     runs = [outcome(scenario=str(i), latency={"total": float(i), "nodes": {}}) for i in range(101)]
     latency = _summary(*runs)["total"]["latency"]
     assert latency == {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "max": 100.0}
 
 
-def test_runs_that_never_ran_do_not_count_as_fast(outcome):
+def test_runs_that_never_ran_do_not_count_as_fast(outcome: Any) -> None:
     slow = outcome(latency={"total": 4.0, "nodes": {}})
     refused = outcome("passed", scenario="refused", status="invalid", latency={"total": 0.0, "nodes": {}})
     broken = outcome("error", scenario="broken", latency={"total": 0.0, "nodes": {}})
     assert _summary(slow, refused, broken)["total"]["latency"]["p50"] == 4.0
 
 
-def test_tokens_cost_and_wall_time_add_up(outcome):
+def test_tokens_cost_and_wall_time_add_up(outcome: Any) -> None:
     usage = {"llm_calls": 2, "input_tokens": 10, "output_tokens": 5, "cost": 0.1, "by_model": {}}
     total = _summary(*(outcome(scenario=str(i), usage=usage, wall=0.25) for i in range(3)))["total"]
     assert total["tokens"] == {"input": 30, "output": 15, "total": 45}
@@ -69,20 +70,20 @@ def test_tokens_cost_and_wall_time_add_up(outcome):
     assert total["wall"] == 0.75
 
 
-def test_warnings_are_counted(outcome):
+def test_warnings_are_counted(outcome: Any) -> None:
     summary = _summary(outcome(warnings=["a", "b"]), outcome(suite="other", warnings=["a"]), outcome())
     assert summary["total"]["warnings"] == 3
     assert summary["suites"]["other"]["warnings"] == 1
 
 
-def test_repeats_give_pass_at_k_and_pass_hat_k(outcome):
+def test_repeats_give_pass_at_k_and_pass_hat_k(outcome: Any) -> None:
     verdicts = ["passed", "failed", "passed"]
     total = _summary(*(outcome(verdict, repeat=i) for i, verdict in enumerate(verdicts)))["total"]
     assert total["pass_at_k"] == {str(k): pass_at_k(3, 2, k) for k in (1, 2, 3)}
     assert total["pass_hat_k"] == {str(k): pass_hat_k(3, 2, k) for k in (1, 2, 3)}
 
 
-def test_a_scenario_with_different_verdicts_over_its_repeats_is_flaky(outcome):
+def test_a_scenario_with_different_verdicts_over_its_repeats_is_flaky(outcome: Any) -> None:
     flaky = [outcome(verdict, repeat=i) for i, verdict in enumerate(["passed", "failed"])]
     steady = [outcome("failed", scenario="steady", repeat=i) for i in range(2)]
     assert _summary(*flaky, *steady)["total"]["flaky"] == [
@@ -90,14 +91,14 @@ def test_a_scenario_with_different_verdicts_over_its_repeats_is_flaky(outcome):
     ]
 
 
-def test_two_variants_of_a_scenario_are_not_flaky(outcome):
+def test_two_variants_of_a_scenario_are_not_flaky(outcome: Any) -> None:
     summary = _summary(outcome(variant="a"), outcome("failed", variant="b"))
     assert summary["total"]["flaky"] == []
     assert summary["total"]["scenarios"] == 2
     assert {name: group["passed"] for name, group in summary["variants"].items()} == {"a": 1, "b": 0}
 
 
-def test_there_is_a_group_for_each_suite_tag_dialect_and_variant(outcome):
+def test_there_is_a_group_for_each_suite_tag_dialect_and_variant(outcome: Any) -> None:
     summary = _summary(
         outcome(suite="one", tags=["slow", "triage"], dialect="loki"), outcome(suite="two", tags=["triage"])
     )
@@ -107,7 +108,7 @@ def test_there_is_a_group_for_each_suite_tag_dialect_and_variant(outcome):
     assert summary["variants"] == {}
 
 
-def test_what_did_not_pass_is_listed_with_the_checks_that_failed(outcome, failed_check):
+def test_what_did_not_pass_is_listed_with_the_checks_that_failed(outcome: Any, failed_check: Any) -> None:
     failed = outcome("failed", checks=[failed_check("path", "expected b, was c")], seed=3)
     error = outcome(
         "error", scenario="no stub", error={"type": "UnscriptedCall", "message": "nothing answers llm"}
@@ -125,7 +126,7 @@ SHAPE = {
 }
 
 
-def test_coverage_is_what_all_runs_of_a_manifest_took_together(outcome):
+def test_coverage_is_what_all_runs_of_a_manifest_took_together(outcome: Any) -> None:
     one = outcome(shape=SHAPE, coverage={"nodes": ["a", "b"], "edges": [["a", "b"]], "branches": ["a: x"]})
     other = outcome(shape=SHAPE, coverage={"nodes": ["a"], "edges": [], "branches": []}, scenario="other")
     assert _summary(one, other)["coverage"] == {
@@ -137,7 +138,7 @@ def test_coverage_is_what_all_runs_of_a_manifest_took_together(outcome):
     }
 
 
-def test_a_transition_nobody_foresaw_is_part_of_the_graph(outcome):
+def test_a_transition_nobody_foresaw_is_part_of_the_graph(outcome: Any) -> None:
     run = outcome(shape=SHAPE, coverage={"nodes": [], "edges": [["c", "a"]], "branches": []})
     assert _summary(run)["coverage"]["triage.yaml"]["edges"] == {
         "taken": 1,
@@ -146,27 +147,29 @@ def test_a_transition_nobody_foresaw_is_part_of_the_graph(outcome):
     }
 
 
-def test_the_agents_of_one_manifest_are_covered_apart(outcome):
+def test_the_agents_of_one_manifest_are_covered_apart(outcome: Any) -> None:
     runs = [outcome(agent=agent, shape=SHAPE, scenario=agent) for agent in ("x", "y")]
     assert list(_summary(*runs)["coverage"]) == ["triage.yaml#x", "triage.yaml#y"]
 
 
-def test_a_refused_manifest_has_no_coverage(outcome):
+def test_a_refused_manifest_has_no_coverage(outcome: Any) -> None:
     assert _summary(outcome(status="invalid"))["coverage"] == {}
 
 
-def test_the_slowest_scenarios_come_first(outcome):
+def test_the_slowest_scenarios_come_first(outcome: Any) -> None:
     runs = [outcome(scenario=str(i), latency={"total": float(i), "nodes": {}}) for i in range(9)]
     assert [entry["latency"] for entry in _summary(*runs)["slowest"]] == [8.0, 7.0, 6.0, 5.0, 4.0]
 
 
-def test_nothing_at_all_has_a_summary():
+def test_nothing_at_all_has_a_summary() -> None:
     total = summarise([])["total"]
     assert (total["runs"], total["pass_rate"], total["fitness"]) == (0, None, None)
     assert total["latency"]["p95"] is None
 
 
-def _outcome(suite, scenario, repeat, verdict, variant, tags, score, latency):
+def _outcome(
+    suite: Any, scenario: Any, repeat: Any, verdict: Any, variant: Any, tags: Any, score: Any, latency: Any
+) -> Any:
     observed = Observed(latency={"total": latency, "nodes": {}})
     observed.usage |= {"input_tokens": repeat * 7, "cost": latency / 3}
     made = Outcome(suite, scenario, "m.yaml", "sherma", "a", observed, verdict, score)
@@ -194,7 +197,7 @@ outcomes = st.lists(
 
 @settings(deadline=None, max_examples=50)  # the first example imports pandas
 @given(outcomes, st.randoms(use_true_random=False))
-def test_the_order_of_the_lines_makes_no_difference(made, chance: random.Random):
+def test_the_order_of_the_lines_makes_no_difference(made: Any, chance: random.Random) -> None:
     shuffled = list(made)
     chance.shuffle(shuffled)
     assert json.dumps(_summary(*shuffled)) == json.dumps(_summary(*made))
@@ -202,7 +205,7 @@ def test_the_order_of_the_lines_makes_no_difference(made, chance: random.Random)
 
 @settings(deadline=None, max_examples=50)  # the first example imports pandas
 @given(outcomes)
-def test_suites_add_up_to_the_total(made):
+def test_suites_add_up_to_the_total(made: Any) -> None:
     summary = _summary(*made)
     for figure in ("runs", "scenarios", "passed", "failed", "errors", "skipped", "llm_calls"):
         assert sum(group[figure] for group in summary["suites"].values()) == summary["total"][figure]
@@ -213,7 +216,7 @@ def test_suites_add_up_to_the_total(made):
 
 @settings(deadline=None, max_examples=50)  # the first example imports pandas
 @given(outcomes)
-def test_every_group_counts_each_run_once_and_stays_in_its_bounds(made):
+def test_every_group_counts_each_run_once_and_stays_in_its_bounds(made: Any) -> None:
     summary = _summary(*made)
     groups = [summary["total"]]
     for by in ("suites", "tags", "dialects", "variants"):

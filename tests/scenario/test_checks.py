@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from harness.scenario.outcome import Observed
 FORMAT = Path(__file__).parents[2] / "docs" / "scenario-format.md"
 
 
-def call(kind, name, node="agent", args=None, ok=True):
+def call(kind: Any, name: Any, node: Any = "agent", args: Any = None, ok: Any = True) -> Any:
     return {"kind": kind, "name": name, "node": node, "args": args or {}, "ok": ok, "latency": 0.0}
 
 
@@ -27,11 +28,11 @@ WEATHER = [
 ]
 
 
-def ran(*path, **more):
+def ran(*path: Any, **more: Any) -> Any:
     return Observed(path=list(path), **more)
 
 
-def checked(key, expected, observed, **options):
+def checked(key: Any, expected: Any, observed: Any, **options: Any) -> Any:
     """The one result of one key."""
     results = run_checks(Expectations({key: expected, **options}), observed, default_status=observed.status)
     (result,) = [one for one in results if one.name.partition("[")[0] == key]
@@ -150,7 +151,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("key", "expected", "observed", "score"), ROWS)
-def test_a_row_scores(key, expected, observed, score):
+def test_a_row_scores(key: Any, expected: Any, observed: Any, score: Any) -> None:
     result = checked(key, expected, observed)
 
     assert result.score == pytest.approx(score)
@@ -158,13 +159,13 @@ def test_a_row_scores(key, expected, observed, score):
     assert bool(result.message) == (not result.passed)
 
 
-def test_no_row_is_untried():
+def test_no_row_is_untried() -> None:
     assert {key for key, *_ in ROWS} == set(CHECKS)
     assert {key for key, *_, score in ROWS if score == 1} == set(CHECKS)
     assert {key for key, *_, score in ROWS if score < 1} == set(CHECKS)
 
 
-def test_the_checks_are_those_of_the_format():
+def test_the_checks_are_those_of_the_format() -> None:
     section = FORMAT.read_text().partition("## Expectations")[2].partition("### Value matchers")[0]
     rows = re.findall(r"^\| `(\w+)`(?:, `(\w+)`)? \|", section, flags=re.MULTILINE)
     named = {key for row in rows for key in row if key}
@@ -196,20 +197,20 @@ PARIS, LONDON, MODEL = (
         ("in_order", [], 1),
     ],
 )
-def test_calls_order(order, expected, score):
+def test_calls_order(order: Any, expected: Any, score: Any) -> None:
     result = checked("calls", expected, Observed(calls=WEATHER), calls_order=order)
 
     assert result.score == pytest.approx(score)
 
 
-def test_exact_calls_of_a_run_without_calls():
+def test_exact_calls_of_a_run_without_calls() -> None:
     assert checked("calls", [], Observed(), calls_order="exact").passed
 
 
 # --- gates, weights, names ---------------------------------------------------------------------------------
 
 
-def test_status_and_unused_are_checked_though_not_written():
+def test_status_and_unused_are_checked_though_not_written() -> None:
     results = run_checks(Expectations(), Observed())
 
     assert [(one.name, one.passed, one.weight) for one in results] == [
@@ -219,20 +220,20 @@ def test_status_and_unused_are_checked_though_not_written():
     assert all(isinstance(one, Gate) for one in results)
 
 
-def test_the_expected_status_has_a_default():
+def test_the_expected_status_has_a_default() -> None:
     (result, _) = run_checks(Expectations(), Observed(status="interrupted"), default_status="interrupted")
 
     assert (result.passed, result.expected) == (True, "interrupted")
 
 
-def test_leftover_stubs_may_be_allowed():
+def test_leftover_stubs_may_be_allowed() -> None:
     results = run_checks(Expectations(), Observed(unused=["a stub"]), allow_unused=True)
 
     assert [one.name for one in results] == ["status"]
 
 
 @pytest.mark.parametrize("weight", [0, 2])
-def test_a_gate_with_a_weight_is_an_ordinary_check(weight):
+def test_a_gate_with_a_weight_is_an_ordinary_check(weight: Any) -> None:
     expect = Expectations(weights={"status": weight})
 
     (status, unused) = run_checks(expect, Observed(status="failed"))
@@ -241,7 +242,7 @@ def test_a_gate_with_a_weight_is_an_ordinary_check(weight):
     assert isinstance(unused, Gate)
 
 
-def test_items_of_checks_are_checks_of_their_own():
+def test_items_of_checks_are_checks_of_their_own() -> None:
     span = Span("a.yaml", 3, 5)
     items = [{"that": "true", "name": "yes", "weight": 3}, {"that": "false"}]
     expect = Expectations(
@@ -257,7 +258,7 @@ def test_items_of_checks_are_checks_of_their_own():
     assert [one.span.line for one in results] == [3, 4]
 
 
-def test_each_judge_has_its_own_grade():
+def test_each_judge_has_its_own_grade() -> None:
     items = [{"rubric": "kind", "model": "m"}, {"rubric": "short", "model": "m"}]
 
     results = run_checks(
@@ -269,13 +270,13 @@ def test_each_judge_has_its_own_grade():
     assert results[3].actual == {"grade": 0.2, "reason": "long"}
 
 
-def test_a_total_latency_is_no_check():
+def test_a_total_latency_is_no_check() -> None:
     results = run_checks(Expectations({"latency": {"total": 1}}), Observed(latency={"total": 9, "nodes": {}}))
 
     assert [one.name for one in results] == ["status", "unused"]
 
 
-def test_results_come_in_the_order_of_the_table_however_they_are_written():
+def test_results_come_in_the_order_of_the_table_however_they_are_written() -> None:
     keys = ["state", "path", "output"]
 
     results = run_checks(Expectations(dict.fromkeys(keys)), Observed())
@@ -296,14 +297,14 @@ def test_results_come_in_the_order_of_the_table_however_they_are_written():
         ("pathh", ["a"], "there is no check pathh"),
     ],
 )
-def test_a_check_that_breaks_is_a_failed_check(key, expected, message):
+def test_a_check_that_breaks_is_a_failed_check(key: Any, expected: Any, message: Any) -> None:
     result = checked(key, expected, Observed(state={"a": "x"}))
 
     assert (result.passed, result.score) == (False, 0)
     assert result.message.startswith(message)
 
 
-def test_an_unknown_order_of_calls_is_a_failed_check():
+def test_an_unknown_order_of_calls_is_a_failed_check() -> None:
     assert checked("calls", [], Observed(), calls_order="strict").message.startswith("check broke: ")
 
 
@@ -385,11 +386,11 @@ def test_an_unknown_order_of_calls_is_a_failed_check():
         ),
     ],
 )  # fmt: skip
-def test_a_failed_check_says(key, expected, observed, message):
+def test_a_failed_check_says(key: Any, expected: Any, observed: Any, message: Any) -> None:
     assert checked(key, expected, observed).message == message
 
 
-def test_a_long_path_is_shown_around_its_first_difference():
+def test_a_long_path_is_shown_around_its_first_difference() -> None:
     expected = [f"n{i}" for i in range(40)]
 
     message = checked("path", expected, ran(*expected[:20], "x", *expected[21:])).message
@@ -400,7 +401,7 @@ def test_a_long_path_is_shown_around_its_first_difference():
     assert " → n28 → …" in message
 
 
-def test_actual_values_are_those_asked_for_and_cut():
+def test_actual_values_are_those_asked_for_and_cut() -> None:
     state = {"long": "x" * 9000, "list": list(range(900)), "other": 1}
 
     actual = checked("state", {"long": {"$len": 9000}, "list": {"$len": 900}}, Observed(state=state)).actual
@@ -427,12 +428,12 @@ wanted_calls = st.lists(
 )  # fmt: skip
 
 
-def multisets(path):
+def multisets(path: Any) -> Any:
     return [sorted(step) for step in path]
 
 
 @given(paths, paths)
-def test_law_the_path_scores_one_exactly_when_equal(expected, actual):
+def test_law_the_path_scores_one_exactly_when_equal(expected: Any, actual: Any) -> None:
     result = checked("path", expected, ran(*actual))
 
     assert 0 <= result.score <= 1
@@ -441,14 +442,14 @@ def test_law_the_path_scores_one_exactly_when_equal(expected, actual):
 
 
 @given(paths)
-def test_law_the_order_within_a_superstep_is_irrelevant(path):
+def test_law_the_order_within_a_superstep_is_irrelevant(path: Any) -> None:
     turned = [step[::-1] for step in path]
 
     assert checked("path", turned, ran(*path)).passed
 
 
 @given(wanted_calls, calls)
-def test_law_calls_in_any_order_are_found_at_least_as_often_as_in_order(wanted, made):
+def test_law_calls_in_any_order_are_found_at_least_as_often_as_in_order(wanted: Any, made: Any) -> None:
     scores = {
         order: checked("calls", wanted, Observed(calls=made), calls_order=order).score
         for order in ("in_order", "any", "exact")
@@ -460,7 +461,7 @@ def test_law_calls_in_any_order_are_found_at_least_as_often_as_in_order(wanted, 
 
 
 @given(calls, st.randoms(use_true_random=False))
-def test_law_calls_match_themselves_in_any_order(made, random):
+def test_law_calls_match_themselves_in_any_order(made: Any, random: Any) -> None:
     wanted = [{one["kind"]: one["name"], "args": one["args"]} for one in made]
     assert checked("calls", wanted, Observed(calls=made), calls_order="exact").passed
 

@@ -1,5 +1,7 @@
 """The exact texts of differences."""
 
+from typing import Any
+
 import pytest
 
 from harness.scenario.diff import readable_diff
@@ -43,11 +45,11 @@ GOLDEN = [
 
 
 @pytest.mark.parametrize(("expected", "actual", "text"), GOLDEN)
-def test_a_difference_reads(expected, actual, text):
+def test_a_difference_reads(expected: Any, actual: Any, text: Any) -> None:
     assert readable_diff(expected, actual) == text
 
 
-def test_many_differences_are_cut():
+def test_many_differences_are_cut() -> None:
     lines = readable_diff({f"k{i}": 0 for i in range(13)}, {}).splitlines()
 
     assert len(lines) == 11

@@ -41,7 +41,7 @@ def known(environment: dict[str, str], value: str, named: tuple[str, ...] = ()) 
         """
     ),
 )
-def test_variables_with_a_secret_name_are_known(name):
+def test_variables_with_a_secret_name_are_known(name: Any) -> None:
     assert Secrets({name: "q7Rt0-Lm2xP"}).text("is q7Rt0-Lm2xP here") == f"is <secret:{name}> here"
 
 
@@ -69,23 +69,23 @@ def test_variables_with_a_secret_name_are_known(name):
         ("HOME", "q7Rt0-Lm2xP"),
     ],
 )
-def test_others_are_not(name, value):
+def test_others_are_not(name: Any, value: Any) -> None:
     assert not known({name: value}, value)
 
 
-def test_a_path_that_exists_is_not_a_secret_and_one_that_does_not_may_be(tmp_path: Path):
+def test_a_path_that_exists_is_not_a_secret_and_one_that_does_not_may_be(tmp_path: Path) -> None:
     assert not known({"APP_SECRET": str(tmp_path)}, str(tmp_path))
     assert known({"APP_SECRET": "/bPxRfiCYEXAMPLEKEY"}, "/bPxRfiCYEXAMPLEKEY")
 
 
-def test_named_variables_are_known_whatever_they_hold():
+def test_named_variables_are_known_whatever_they_hold() -> None:
     assert known({"ACME_SITE": "abc"}, "abc", named=("ACME_*",))
     assert known({"ACME_SITE": "true"}, "true", named=("X", "ACME_SITE"))
     assert not known({"ACME_SITE": "ab"}, "ab", named=("ACME_*",))
     assert not known({"OTHER": "abcdef"}, "abcdef", named=("ACME_*",))
 
 
-def test_white_space_around_a_value_is_not_a_part_of_it():
+def test_white_space_around_a_value_is_not_a_part_of_it() -> None:
     assert Secrets({"APP_TOKEN": " q7Rt0-Lm2xP\n"}).text("q7Rt0-Lm2xP") == "<secret:APP_TOKEN>"
 
 
@@ -104,16 +104,16 @@ def test_white_space_around_a_value_is_not_a_part_of_it():
         ("APP_AUTHORIZATION", "Bearer Zq81kdjEwp", "Zq81kdjEwp"),
     ],
 )
-def test_the_secret_part_of_a_value_is_known_too(name, value, part):
+def test_the_secret_part_of_a_value_is_known_too(name: Any, value: Any, part: Any) -> None:
     assert Secrets({name: value}).text(f"({part})") == f"(<secret:{name}>)"
 
 
-def test_the_public_part_of_a_url_is_not():
+def test_the_public_part_of_a_url_is_not() -> None:
     secrets = Secrets({"DATABASE_URL": "postgres://application:S3cretPw12@db.example/application"})
     assert secrets.text("application at db.example") == "application at db.example"
 
 
-def test_the_same_value_under_two_names_goes_by_the_first():
+def test_the_same_value_under_two_names_goes_by_the_first() -> None:
     one = {"B_TOKEN": "q7Rt0-Lm2xP", "A_TOKEN": "q7Rt0-Lm2xP", "A_URL": "https://u:q7Rt0-Lm2xP@a.example"}
     assert Secrets(one).text("q7Rt0-Lm2xP") == "<secret:A_TOKEN>"
     assert Secrets(dict(reversed(one.items()))).text("q7Rt0-Lm2xP") == "<secret:A_TOKEN>"
@@ -138,12 +138,12 @@ def test_the_same_value_under_two_names_goes_by_the_first():
         b64encode(KEY.encode()).decode().rstrip("="),
     ],
 )
-def test_a_value_is_replaced_in_all_its_forms(form):
+def test_a_value_is_replaced_in_all_its_forms(form: Any) -> None:
     assert SECRETS.text(f"<{form}>") == f"<{OPENAI}>"
 
 
 @pytest.mark.parametrize("user", ["u", "us", "use"])
-def test_a_value_is_replaced_inside_longer_base64_whatever_its_length(user):
+def test_a_value_is_replaced_inside_longer_base64_whatever_its_length(user: Any) -> None:
     texts = [
         Secrets({"APP_TOKEN": value}).text(b64encode(f"{user}:{value}".encode()).decode())
         for value in ("Zq81kdjEwp", "Zq81kdjEwpX", "Zq81kdjEwpXY")
@@ -152,13 +152,13 @@ def test_a_value_is_replaced_inside_longer_base64_whatever_its_length(user):
     assert texts[0] == texts[1] == texts[2]
 
 
-def test_the_longest_value_wins_and_overlapping_ones_leave_nothing():
+def test_the_longest_value_wins_and_overlapping_ones_leave_nothing() -> None:
     secrets = Secrets({"A_TOKEN": "abcdef12", "B_TOKEN": "abcdef123456", "C_TOKEN": "3456wxyz"})
     assert secrets.text("abcdef12, abcdef123456") == "<secret:A_TOKEN>, <secret:B_TOKEN>"
     assert secrets.text("[abcdef123456wxyz]") == "[<secret:B_TOKEN>]"
 
 
-def test_placeholders_are_left_alone_but_hide_nothing():
+def test_placeholders_are_left_alone_but_hide_nothing() -> None:
     secrets = Secrets({"A_PASSWORD": "hunter-22"}, named=["A_*"])
     assert secrets.text("<secret:A_PASSWORD>") == "<secret:A_PASSWORD>"
     assert secrets.text("<secret:hunter-22>") == "<secret:<secret:A_PASSWORD>>"
@@ -167,7 +167,7 @@ def test_placeholders_are_left_alone_but_hide_nothing():
 
 
 @pytest.mark.parametrize("run", ["\\", "%", "%25", "<secret:", '"', "\\u00", '\\"', "{", "A"])
-def test_a_long_run_of_escapes_is_no_trouble(run):
+def test_a_long_run_of_escapes_is_no_trouble(run: Any) -> None:
     secrets = Secrets({"A_PASSWORD": '!"/\\é %§', "B_TOKEN": "q7/Rt"}, named=["*"])
     text = run * 50_000
     for scrubbed in (secrets.text(text), secrets.data("{" + text)[1:], secrets.url(text)):
@@ -187,7 +187,7 @@ def test_a_long_run_of_escapes_is_no_trouble(run):
         """
     ),
 )
-def test_secret_fields_are_replaced_whatever_they_hold(name):
+def test_secret_fields_are_replaced_whatever_they_hold(name: Any) -> None:
     assert NOTHING.data({name: "any"}) == {name: f"<secret:{name}>"}
     assert NOTHING.data({name: "<secret:OTHER>"}) == {name: f"<secret:{name}>"}
 
@@ -202,11 +202,11 @@ def test_secret_fields_are_replaced_whatever_they_hold(name):
         """
     ),
 )
-def test_fields_that_only_sound_like_it_are_not(name):
+def test_fields_that_only_sound_like_it_are_not(name: Any) -> None:
     assert NOTHING.data({name: "any"}) == {name: "any"}
 
 
-def test_the_tokens_and_the_signed_thoughts_of_a_model_are_no_secrets():
+def test_the_tokens_and_the_signed_thoughts_of_a_model_are_no_secrets() -> None:
     said = [
         {"token": "Hello", "logprob": -0.1, "bytes": None},
         {"type": "thinking", "thinking": "hm", "signature": "EqQBCkgIARABGAIiQ"},
@@ -217,14 +217,14 @@ def test_the_tokens_and_the_signed_thoughts_of_a_model_are_no_secrets():
     assert json.loads(Secrets({}).body(json.dumps(said).encode(), "application/json")) == said
 
 
-def test_keys_strings_and_numbers_are_replaced_by_value():
+def test_keys_strings_and_numbers_are_replaced_by_value() -> None:
     secrets = Secrets({"PIN": "12345678", "API_TOKEN": "q7Rt0-Lm2xP"}, named=["PIN"])
     assert secrets.data({"q7Rt0-Lm2xP": ["a q7Rt0-Lm2xP", 12345678, 1234567, (1.5,)]}) == {
         "<secret:API_TOKEN>": ["a <secret:API_TOKEN>", "<secret:PIN>", 1234567, [1.5]]
     }
 
 
-def test_json_in_a_string_is_looked_into_and_keeps_its_form():
+def test_json_in_a_string_is_looked_into_and_keeps_its_form() -> None:
     arguments = (
         '{ "user":"é\\u00e9", "password" : "hunter22",\n "n": 1.0e3, "more": "{\\"api_key\\":\\"x\\"}" }'
     )
@@ -234,7 +234,7 @@ def test_json_in_a_string_is_looked_into_and_keeps_its_form():
     ).replace('\\"x\\"', '\\"<secret:api_key>\\"')
 
 
-def test_data_of_any_depth_is_scrubbed():
+def test_data_of_any_depth_is_scrubbed() -> None:
     deep: Any = "q7Rt0-Lm2xP"
     for _ in range(100_000):
         deep = [deep]
@@ -244,7 +244,7 @@ def test_data_of_any_depth_is_scrubbed():
     assert scrubbed == "<secret:API_TOKEN>"
 
 
-def test_a_url_in_a_string_loses_its_login_but_not_its_words():
+def test_a_url_in_a_string_loses_its_login_but_not_its_words() -> None:
     assert NOTHING.data(["https://me:pw@a.example/?key=chocolate&access_token=abc"]) == [
         "https://%3Csecret%3Auserinfo%3E@a.example/?key=chocolate&access_token=%3Csecret%3Aaccess_token%3E"
     ]
@@ -263,7 +263,7 @@ def test_a_url_in_a_string_loses_its_login_but_not_its_words():
         """
     ),
 )
-def test_secret_headers_are_replaced(name):
+def test_secret_headers_are_replaced(name: Any) -> None:
     assert Secrets({}).header(name, "any") == f"<secret:{name.lower()}>"
 
 
@@ -271,11 +271,11 @@ def test_secret_headers_are_replaced(name):
     "name",
     ["content-type", "x-ratelimit-remaining-tokens", "idempotency-key", "authority", "keep-alive", "key"],
 )
-def test_other_headers_are_text(name):
+def test_other_headers_are_text(name: Any) -> None:
     assert SECRETS.header(name, f"any {KEY}") == f"any {OPENAI}"
 
 
-def test_a_header_with_a_url_is_a_url():
+def test_a_header_with_a_url_is_a_url() -> None:
     assert (
         SECRETS.header("Location", "https://a.example/?sig=abc")
         == "https://a.example/?sig=%3Csecret%3Asig%3E"
@@ -294,14 +294,14 @@ def test_a_header_with_a_url_is_a_url():
         """
     ),
 )
-def test_secret_parameters_are_replaced_and_the_url_can_be_split(name):
+def test_secret_parameters_are_replaced_and_the_url_can_be_split(name: Any) -> None:
     url = Secrets({}).url(f"https://a.example:8080/x?n=1&{name}=any%20one&page_token=2#top")
     assert urlsplit(url)[:3] == ("https", "a.example:8080", "/x")
     assert parse_qs(urlsplit(url).query) == {"n": ["1"], name: [f"<secret:{name}>"], "page_token": ["2"]}
     assert urlsplit(url).fragment == "top"
 
 
-def test_a_login_is_replaced_and_a_user_alone_is_not():
+def test_a_login_is_replaced_and_a_user_alone_is_not() -> None:
     url = Secrets({}).url("https://me:pw@a.example/x")
     assert url == "https://%3Csecret%3Auserinfo%3E@a.example/x"
     assert urlsplit(url).hostname == "a.example"
@@ -309,14 +309,14 @@ def test_a_login_is_replaced_and_a_user_alone_is_not():
     assert Secrets({}).url("https://ghp12345678@a.example") == "https://%3Csecret%3Auserinfo%3E@a.example"
 
 
-def test_a_known_value_in_a_path_leaves_a_url():
+def test_a_known_value_in_a_path_leaves_a_url() -> None:
     secrets = Secrets({"HOOK_WEBHOOK_URL": "https://hooks.example/services/T00/Xq81kdjE"})
     assert secrets.url("https://hooks.example/services/T00/Xq81kdjE") == (
         "https://hooks.example/%3Csecret%3AHOOK_WEBHOOK_URL%3E"
     )
 
 
-def test_urls_in_urls_are_looked_into_to_any_depth_that_people_write():
+def test_urls_in_urls_are_looked_into_to_any_depth_that_people_write() -> None:
     inner = "https://a.example/?access_token=abc"
     assert "abc" not in NOTHING.url(f"https://a.example/?u=https://b.example/?u={quote(inner, safe='')}")
     deep = "https://a.example/?u=" * 5_000
@@ -338,11 +338,11 @@ def test_urls_in_urls_are_looked_into_to_any_depth_that_people_write():
         "https://a:",
     ],
 )
-def test_what_is_hardly_a_url_stays_as_it_is(url):
+def test_what_is_hardly_a_url_stays_as_it_is(url: Any) -> None:
     assert SECRETS.url(url) == url
 
 
-def test_placeholders_are_the_same_however_a_client_encodes_them():
+def test_placeholders_are_the_same_however_a_client_encodes_them() -> None:
     written = ["<secret:A>", "%3Csecret:A%3E", "%3csecret%3aA%3e"]
     assert {NOTHING.url(f"https://a.example/{text}") for text in written} == {
         "https://a.example/%3Csecret%3AA%3E"
@@ -357,7 +357,7 @@ def test_placeholders_are_the_same_however_a_client_encodes_them():
 @pytest.mark.parametrize(
     "written", ['{"b":"%s","a":1.0}', '{\n  "b": "%s",\r\n\t"a": 1e5 , "é": "\\u00e9\\/"}', '["%s"]', '"%s"']
 )
-def test_a_json_body_keeps_its_form(written):
+def test_a_json_body_keeps_its_form(written: Any) -> None:
     body = (written % f"x {KEY} y").encode()
     assert SECRETS.body(body, "application/json") == (written % f"x {OPENAI} y").encode()
     assert NOTHING.body(body, "application/json") == body
@@ -366,7 +366,7 @@ def test_a_json_body_keeps_its_form(written):
 @pytest.mark.parametrize(
     "content_type", ["application/json", "application/vnd.api+json; charset=utf-8", "", "text/plain"]
 )
-def test_fields_of_json_are_replaced_even_when_it_is_cut_off(content_type):
+def test_fields_of_json_are_replaced_even_when_it_is_cut_off(content_type: Any) -> None:
     secrets = Secrets({})
     assert (
         secrets.body(b'{"a": {"password":"x y"}, "n": [1', content_type)
@@ -375,7 +375,7 @@ def test_fields_of_json_are_replaced_even_when_it_is_cut_off(content_type):
     assert secrets.body(b'[{"api_key": "half of i', content_type) == b'[{"api_key": "<secret:api_key>'
 
 
-def test_a_number_that_is_a_secret_becomes_a_string():
+def test_a_number_that_is_a_secret_becomes_a_string() -> None:
     secrets = Secrets({"PIN": "12345678"}, named=["PIN"])
     assert secrets.body(b'{"code": 12345678}', "application/json") == b'{"code": "<secret:PIN>"}'
     arguments = json.dumps({"arguments": '{"code": 12345678}'}).encode()
@@ -384,7 +384,7 @@ def test_a_number_that_is_a_secret_becomes_a_string():
     }
 
 
-def test_a_form_has_its_fields_replaced():
+def test_a_form_has_its_fields_replaced() -> None:
     form = f"grant_type=password&username=me&password=x%20y&note={quote(KEY, safe='')}&empty=&password="
     assert SECRETS.body(form.encode(), "application/x-www-form-urlencoded; charset=utf-8") == (
         b"grant_type=password&username=me&password=%3Csecret%3Apassword%3E"
@@ -392,12 +392,12 @@ def test_a_form_has_its_fields_replaced():
     )
 
 
-def test_json_in_a_form_is_looked_into():
+def test_json_in_a_form_is_looked_into() -> None:
     body = Secrets({}).body(b"payload=%7B%22token%22%3A%22abc%22%7D", "application/x-www-form-urlencoded")
     assert parse_qs(body.decode()) == {"payload": ['{"token":"<secret:token>"}']}
 
 
-def test_bytes_that_are_no_text_are_searched_and_otherwise_kept():
+def test_bytes_that_are_no_text_are_searched_and_otherwise_kept() -> None:
     body = b"\xff\x00\xc3" + KEY.encode() + b"\xe2\x82" + b64encode(KEY.encode()) + b"\x80"
     assert (
         SECRETS.body(body, "image/png")
@@ -446,13 +446,13 @@ def response(text: str, index: int = 0) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("event", [chat, arguments, block, partial, response])
-def test_a_secret_over_several_events_goes_to_the_first(event):
+def test_a_secret_over_several_events_goes_to_the_first(event: Any) -> None:
     texts = ["The key", " is " + KEY[:3], KEY[3:9], KEY[9:] + ", ", "yes"]
     assert streamed(*map(event, texts)) == [*map(event, ["The key", f" is {OPENAI}", "", ", ", "yes"])]
 
 
 @pytest.mark.parametrize("event", [chat, arguments, block, partial, response])
-def test_texts_that_come_side_by_side_are_kept_apart(event):
+def test_texts_that_come_side_by_side_are_kept_apart(event: Any) -> None:
     one, two, rest = event(KEY[:9], 0), event(KEY[:5], 1), event(KEY[9:], 0)
     assert streamed(one, two, rest, event(KEY[5:], 1)) == [
         event(OPENAI, 0),
@@ -463,7 +463,7 @@ def test_texts_that_come_side_by_side_are_kept_apart(event):
 
 
 @pytest.mark.parametrize("event", [arguments, partial])
-def test_a_secret_that_ends_in_a_quote_leaves_json(event):
+def test_a_secret_that_ends_in_a_quote_leaves_json(event: Any) -> None:
     secrets = Secrets({"APP_TOKEN": 'Zq81kdjEwp"'})
     assert streamed(event("Zq81kdjEwp"), event('" yes'), secrets=secrets) == [
         event("<secret:APP_TOKEN>"),
@@ -472,19 +472,19 @@ def test_a_secret_that_ends_in_a_quote_leaves_json(event):
 
 
 @pytest.mark.parametrize("event", [arguments, partial])
-def test_fields_of_arguments_that_come_in_parts_are_replaced(event):
+def test_fields_of_arguments_that_come_in_parts_are_replaced(event: Any) -> None:
     parts = ['{"us', 'er": "me", "pass', 'word": "hun', "ter", '22", "n"', ": 1}"]
     scrubbed = ['{"us', 'er": "me", "pass', 'word": "<secret:password>', "", '", "n"', ": 1}"]
     assert streamed(*map(event, parts), secrets=Secrets({})) == [*map(event, scrubbed)]
 
 
-def test_a_text_that_comes_token_by_token_is_no_secret():
+def test_a_text_that_comes_token_by_token_is_no_secret() -> None:
     tokens = [{"token": "Hel"}, {"token": "lo "}, {"token": "password1"}]
     assert streamed(*tokens, secrets=Secrets({})) == tokens
     assert streamed({"token": "Hello"}, secrets=Secrets({})) == [{"token": "<secret:token>"}]
 
 
-def test_the_rest_of_a_stream_stays_byte_for_byte():
+def test_the_rest_of_a_stream_stays_byte_for_byte() -> None:
     head, tail = KEY[:6], json.dumps(KEY[6:])[1:-1]
     stream = (
         "\ufeff: hello\r\n\r\nevent: x\r\nid: 1\r\nretry:5\r\n"
@@ -498,14 +498,14 @@ def test_the_rest_of_a_stream_stays_byte_for_byte():
     assert SECRETS.body(body, "text/event-stream; charset=utf-8").decode() == stream % (OPENAI, "")
 
 
-def test_events_that_are_no_json_are_one_text():
+def test_events_that_are_no_json_are_one_text() -> None:
     body = f"data: a {KEY[:7]}\n\ndata: {KEY[7:]} b\n\n: {KEY}\nid: {KEY}\n\n"
     assert SECRETS.body(body.encode(), "text/event-stream").decode() == (
         f"data: a {OPENAI}\n\ndata:  b\n\n: {OPENAI}\nid: {OPENAI}\n\n"
     )
 
 
-def test_lines_of_json_are_a_stream_too():
+def test_lines_of_json_are_a_stream_too() -> None:
     lines = "".join(json.dumps({"message": {"content": text}}) + "\n" for text in (KEY[:7], KEY[7:] + "!"))
     assert SECRETS.body(lines.encode(), "application/x-ndjson").decode() == (
         f'{{"message": {{"content": "{OPENAI}"}}}}\n{{"message": {{"content": "!"}}}}\n'
@@ -532,7 +532,7 @@ FOUND = "tok-q7Rt0Lm2xP"
         lambda secrets: secrets.learn("access_token", FOUND),
     ],
 )
-def test_what_was_found_once_is_replaced_everywhere_afterwards(find):
+def test_what_was_found_once_is_replaced_everywhere_afterwards(find: Any) -> None:
     secrets = Secrets({})
     assert secrets.text(f"use {FOUND}") == f"use {FOUND}"
     find(secrets)
@@ -540,7 +540,7 @@ def test_what_was_found_once_is_replaced_everywhere_afterwards(find):
     assert not found_in(secrets.text(b64encode(f"me:{FOUND}".encode()).decode()), FOUND)
 
 
-def test_and_before_it_in_the_same_piece():
+def test_and_before_it_in_the_same_piece() -> None:
     assert Secrets({}).data([f"use {FOUND}", {"api_key": FOUND}]) == [
         "use <secret:api_key>",
         {"api_key": "<secret:api_key>"},
@@ -562,7 +562,7 @@ def test_and_before_it_in_the_same_piece():
         ("set-cookie", f"session={FOUND}; Path=/; HttpOnly", FOUND),
     ],
 )
-def test_what_is_learned_of_a_header_is_the_secret_alone(name, value, learned):
+def test_what_is_learned_of_a_header_is_the_secret_alone(name: Any, value: Any, learned: Any) -> None:
     secrets = Secrets({})
     secrets.header(name, value)
     assert secrets.text(f"({learned})") == f"(<secret:{name}>)"
@@ -587,13 +587,13 @@ def test_what_is_learned_of_a_header_is_the_secret_alone(name, value, learned):
         ("cookie", "theme=chocolate"),
     ],
 )
-def test_words_that_others_say_too_are_not_learned(name, value):
+def test_words_that_others_say_too_are_not_learned(name: Any, value: Any) -> None:
     secrets = Secrets({})
     secrets.learn(name, value)
     assert secrets.text(f"a {value} b") == f"a {value} b"
 
 
-def test_a_variable_keeps_its_name_when_its_value_is_found():
+def test_a_variable_keeps_its_name_when_its_value_is_found() -> None:
     assert Secrets({"OPENAI_API_KEY": FOUND}).headers(
         [("authorization", f"Bearer {FOUND}"), ("x", FOUND)]
     ) == [
@@ -618,13 +618,13 @@ def request(key: str, secrets: Secrets) -> tuple[object, ...]:
     )
 
 
-def test_a_request_is_the_same_with_another_value_of_the_variable():
+def test_a_request_is_the_same_with_another_value_of_the_variable() -> None:
     keys = ["sk-1234567890abcd", "other/key+of~é5", "short1"]
     first, *others = [request(key, Secrets({"OPENAI_API_KEY": key})) for key in keys]
     assert others == [first, first]
 
 
-def test_a_request_is_the_same_when_it_carries_what_a_recorded_response_gave():
+def test_a_request_is_the_same_when_it_carries_what_a_recorded_response_gave() -> None:
     recorded, replayed = Secrets({}), Secrets({})
     login = recorded.data({"access_token": FOUND})
     given = replayed.data(login)["access_token"]
@@ -639,14 +639,14 @@ def test_a_request_is_the_same_when_it_carries_what_a_recorded_response_gave():
     assert asked[0] == asked[1]
 
 
-def test_no_secret_shows_in_the_repr():
+def test_no_secret_shows_in_the_repr() -> None:
     assert not found_in(repr(SECRETS) + repr(vars(SECRETS)), KEY)
 
 
 # The helper of other tests
 
 
-def test_the_search_for_planted_secrets_finds_every_encoding(tmp_path: Path):
+def test_the_search_for_planted_secrets_finds_every_encoding(tmp_path: Path) -> None:
     secret = "p/w+1 é?~xyz"
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "raw.txt").write_text(f"a {secret}", encoding="utf-8")

@@ -39,7 +39,7 @@ def scrubbed(value: Any) -> Any:
         ("clientSecret", 12345.0),
     ],
 )
-def test_a_number_under_a_secret_name_is_a_secret(name, number):
+def test_a_number_under_a_secret_name_is_a_secret(name: Any, number: Any) -> None:
     assert scrubbed({name: number}) == {name: f"<secret:{name}>"}
 
 
@@ -58,16 +58,16 @@ def test_a_number_under_a_secret_name_is_a_secret(name, number):
         ("auth", 1),
     ],
 )
-def test_a_number_that_counts_or_measures_is_not(name, number):
+def test_a_number_that_counts_or_measures_is_not(name: Any, number: Any) -> None:
     assert scrubbed({name: number}) == {name: number}
 
 
 @pytest.mark.parametrize("value", [None, True, False, "", [], {}, [None, True, ""]])
-def test_what_says_nothing_stays(value):
+def test_what_says_nothing_stays(value: Any) -> None:
     assert scrubbed({"password": value}) == {"password": value}
 
 
-def test_a_number_that_was_found_is_known_from_then_on():
+def test_a_number_that_was_found_is_known_from_then_on() -> None:
     secrets = Secrets({})
     assert secrets.data(["is 12345678", {"password": 12345678}]) == [
         "is <secret:password>",
@@ -80,7 +80,7 @@ def test_a_number_that_was_found_is_known_from_then_on():
 # Below
 
 
-def test_all_strings_and_numbers_below_a_secret_name_are_secrets():
+def test_all_strings_and_numbers_below_a_secret_name_are_secrets() -> None:
     assert scrubbed(
         {
             "api_keys": ["a", "b"],
@@ -104,7 +104,7 @@ def test_all_strings_and_numbers_below_a_secret_name_are_secrets():
     }
 
 
-def test_but_not_how_long_they_hold_or_what_a_token_counts():
+def test_but_not_how_long_they_hold_or_what_a_token_counts() -> None:
     assert scrubbed({"credentials": {"expires_in": 3600, "port": 80}, "authorization": {"amount": 5}}) == {
         "credentials": {"expires_in": 3600, "port": 80},
         "authorization": {"amount": 5},
@@ -121,7 +121,7 @@ def test_but_not_how_long_they_hold_or_what_a_token_counts():
         {"top_logprobs": [{"password": -0.25, "secret": -3}]},
     ],
 )
-def test_what_a_model_says_and_what_only_sounds_like_it_stays(told):
+def test_what_a_model_says_and_what_only_sounds_like_it_stays(told: Any) -> None:
     assert scrubbed(told) == told
 
 
@@ -137,12 +137,12 @@ def test_what_a_model_says_and_what_only_sounds_like_it_stays(told):
         {"type": "object", "properties": {"user": {"type": "string"}}, "required": ["user"]},
     ],
 )
-def test_the_schema_of_a_secret_field_is_no_secret(schema):
+def test_the_schema_of_a_secret_field_is_no_secret(schema: Any) -> None:
     told = {"inputSchema": {"properties": {"password": schema}, "required": ["password", "user"]}}
     assert scrubbed(told) == told
 
 
-def test_its_default_and_its_examples_are():
+def test_its_default_and_its_examples_are() -> None:
     told = {"api_key": {"type": "string", "default": "abc", "examples": ["d", "e"], "title": "Key"}}
     assert scrubbed(told) == {
         "api_key": {
@@ -154,13 +154,13 @@ def test_its_default_and_its_examples_are():
     }
 
 
-def test_what_only_begins_like_a_schema_is_a_secret():
+def test_what_only_begins_like_a_schema_is_a_secret() -> None:
     told = scrubbed({"credentials": {"type": "string", "value": "abc"}, "secret": {"type": "hmac"}})
     assert told["credentials"]["value"] == "<secret:credentials>"
     assert told["secret"] == {"type": "<secret:secret>"}
 
 
-def test_what_stands_below_is_looked_for_elsewhere_when_it_looks_random():
+def test_what_stands_below_is_looked_for_elsewhere_when_it_looks_random() -> None:
     secrets = Secrets({})
     secrets.data({"cookies": {"sid": "tok-q7Rt0Lm2xP", "theme": "chocolate"}, "api_keys": ["zq81-kdjEwp"]})
     assert secrets.text("tok-q7Rt0Lm2xP, chocolate, zq81-kdjEwp") == (
@@ -168,7 +168,7 @@ def test_what_stands_below_is_looked_for_elsewhere_when_it_looks_random():
     )
 
 
-def test_json_that_is_cut_off_has_them_too():
+def test_json_that_is_cut_off_has_them_too() -> None:
     body = b'{"credentials": {"user": "me", "keys": ["half of i'
     assert Secrets({}).body(body, "application/json") == (
         b'{"credentials": {"user": "<secret:credentials>", "keys": ["<secret:credentials>'
@@ -178,7 +178,7 @@ def test_json_that_is_cut_off_has_them_too():
 # Names beside values
 
 
-def test_pairs_of_a_header_and_its_value():
+def test_pairs_of_a_header_and_its_value() -> None:
     assert scrubbed(
         {"headers": [["Authorization", "Bearer abc"], ["accept", "*/*"], ["set-cookie", ["a=b"]]]}
     ) == {
@@ -190,7 +190,7 @@ def test_pairs_of_a_header_and_its_value():
     }
 
 
-def test_a_list_of_two_names_is_no_pair():
+def test_a_list_of_two_names_is_no_pair() -> None:
     told = {"required": ["password", "user"], "rows": [["password", "user", "n"], ["a", "b"]]}
     assert scrubbed(told) == told
 
@@ -198,14 +198,14 @@ def test_a_list_of_two_names_is_no_pair():
 @pytest.mark.parametrize(
     ("name", "value"), [("name", "value"), ("key", "value"), ("Name", "Value"), ("header", "values")]
 )
-def test_objects_that_name_a_header_and_its_value(name, value):
+def test_objects_that_name_a_header_and_its_value(name: Any, value: Any) -> None:
     assert scrubbed([{name: "X-Api-Key", value: "abc"}, {value: "x", name: "accept"}]) == [
         {name: "X-Api-Key", value: "<secret:X-Api-Key>"},
         {value: "x", name: "accept"},
     ]
 
 
-def test_auth_is_a_secret_in_json_unless_it_says_how():
+def test_auth_is_a_secret_in_json_unless_it_says_how() -> None:
     assert scrubbed({"auth": "abc"}) == {"auth": "<secret:auth>"}
     assert scrubbed({"auth": ["me", "abc"]}) == {"auth": ["<secret:auth>", "<secret:auth>"]}
     assert scrubbed([{"auth": how} for how in ("oauth2", "none", "Bearer")]) == [
@@ -216,5 +216,5 @@ def test_auth_is_a_secret_in_json_unless_it_says_how():
 
 
 @pytest.mark.parametrize("secret", [{"pin": "4711"}, {"pins": "4711"}, {"pin": "A board"}])
-def test_a_pin_is_of_digits(secret):
+def test_a_pin_is_of_digits(secret: Any) -> None:
     assert (scrubbed(secret) != secret) == (secret == {"pin": "4711"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -29,7 +30,7 @@ from tests.recording.safety import parrots
         ("AWS_SECRET_ACCESS_KEY", "x"),
     ],
 )
-def test_a_variable_with_a_secret_name_is_never_written(name, value):
+def test_a_variable_with_a_secret_name_is_never_written(name: Any, value: Any) -> None:
     for environment in ({}, {name: value}, {"OTHER_PASSWORD": value}):
         assert Secrets(environment).variable(name, value) == f"<secret:{name}>"
 
@@ -52,15 +53,15 @@ def test_a_variable_with_a_secret_name_is_never_written(name, value):
         ("CITY", "Oslo"),
     ],
 )
-def test_others_are_written(name, value):
+def test_others_are_written(name: Any, value: Any) -> None:
     assert Secrets({}).variable(name, value) == value
 
 
-def test_variables_that_settings_name_are_not():
+def test_variables_that_settings_name_are_not() -> None:
     assert Secrets({}, named=["ACME_*"]).variable("ACME_SITE", "ab") == "<secret:ACME_SITE>"
 
 
-def test_what_is_secret_in_another_variable_is_replaced():
+def test_what_is_secret_in_another_variable_is_replaced() -> None:
     secrets = Secrets({"API_TOKEN": "q7Rt0-Lm2xP"})
     assert secrets.variable("NOTE", "is q7Rt0-Lm2xP") == "is <secret:API_TOKEN>"
     assert secrets.variable("DATABASE_URL", "pg://me:pw@db.example/x") == (
@@ -72,7 +73,7 @@ def test_what_is_secret_in_another_variable_is_replaced():
     assert secrets.variable("SETTINGS", '{"password": "x"}') == '{"password": "<secret:password>"}'
 
 
-def test_a_cassette_keeps_no_variable_with_a_secret_name(tmp_path: Path):
+def test_a_cassette_keeps_no_variable_with_a_secret_name(tmp_path: Path) -> None:
     passed = {"DB_PASSWORD": "ab12x", "ACME_PIN_TOKEN": "secret", "CITY": "Oslo"}
     with parrots(tmp_path) as project:
         project.parrot("one")
@@ -90,13 +91,13 @@ def test_a_cassette_keeps_no_variable_with_a_secret_name(tmp_path: Path):
 # Without all that may be secret
 
 
-def test_a_bare_url_has_neither_login_nor_query_nor_fragment():
+def test_a_bare_url_has_neither_login_nor_query_nor_fragment() -> None:
     assert bare_url("https://me:pw@a.example:80/x?key=a secret#frag") == "https://a.example:80/x"
     assert bare_url("https://[a/x?key=secret") == "https://[a/x"
     assert bare_url("/x?key=secret") == "/x"
 
 
-def test_urls_in_text_are_made_bare():
+def test_urls_in_text_are_made_bare() -> None:
     said = "cannot reach 'https://me:pw@a.example/x?key=abc', nor http://b.example/#abc."
     assert bare_urls(said) == "cannot reach 'https://a.example/x', nor http://b.example/."
 
@@ -104,7 +105,7 @@ def test_urls_in_text_are_made_bare():
 # What it costs
 
 
-def test_the_same_environment_is_read_once():
+def test_the_same_environment_is_read_once() -> None:
     environment = {f"PLACE_{number}": f"/opt/place-{number}/bin" for number in range(52)}
     environment |= {f"SERVICE_{number}_API_KEY": f"sk-{number}-Zx81kqLw9yT" for number in range(8)}
     Secrets(environment)
@@ -115,7 +116,7 @@ def test_the_same_environment_is_read_once():
     assert secrets.text("sk-7-Zx81kqLw9yT") == "<secret:SERVICE_7_API_KEY>"
 
 
-def test_what_one_learns_another_does_not_know():
+def test_what_one_learns_another_does_not_know() -> None:
     one, other = Secrets({"A_TOKEN": "q7Rt0-Lm2xP"}), Secrets({"A_TOKEN": "q7Rt0-Lm2xP"})
     one.learn("password", "tok-q7Rt0Lm2xP")
     assert other.text("tok-q7Rt0Lm2xP") == "tok-q7Rt0Lm2xP"

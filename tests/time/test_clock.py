@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,33 +12,33 @@ from hypothesis import strategies as st
 from harness.time.clock import Deadlock, VirtualTimeLoop, in_real_time, real_wait
 
 
-def run(main):
+def run(main: Any) -> Any:
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(main())
 
 
-def now():
+def now() -> Any:
     return asyncio.get_running_loop().time()
 
 
-def test_a_day_of_sleep_passes_at_once():
-    async def main():
+def test_a_day_of_sleep_passes_at_once() -> None:
+    async def main() -> Any:
         await asyncio.sleep(86400 * 30)
         return now()
 
     assert run(main) == 86400 * 30
 
 
-def test_parallel_sleeps_cost_the_longest_of_them():
-    async def main():
+def test_parallel_sleeps_cost_the_longest_of_them() -> None:
+    async def main() -> Any:
         await asyncio.gather(*(asyncio.sleep(seconds) for seconds in (1, 5, 3)))
         return now()
 
     assert run(main) == 5
 
 
-def test_a_timeout_fires_exactly_when_it_should():
-    async def main():
+def test_a_timeout_fires_exactly_when_it_should() -> None:
+    async def main() -> Any:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(2.5):
                 await asyncio.sleep(100)
@@ -46,8 +47,8 @@ def test_a_timeout_fires_exactly_when_it_should():
     assert run(main) == 2.5
 
 
-def test_tenths_of_seconds_add_up_without_rounding_errors():
-    async def main():
+def test_tenths_of_seconds_add_up_without_rounding_errors() -> None:
+    async def main() -> Any:
         for _ in range(10):
             await asyncio.sleep(0.1)
         return now()
@@ -56,14 +57,14 @@ def test_tenths_of_seconds_add_up_without_rounding_errors():
 
 
 @given(st.lists(st.floats(min_value=0, max_value=1e6), max_size=8))
-def test_time_never_goes_back_and_ends_at_the_longest_sleep(delays):
+def test_time_never_goes_back_and_ends_at_the_longest_sleep(delays: Any) -> None:
     seen = []
 
-    async def sleeper(delay):
+    async def sleeper(delay: Any) -> None:
         await asyncio.sleep(delay)
         seen.append(now())
 
-    async def main():
+    async def main() -> None:
         await asyncio.gather(*(sleeper(delay) for delay in delays))
 
     run(main)
@@ -71,8 +72,8 @@ def test_time_never_goes_back_and_ends_at_the_longest_sleep(delays):
     assert (seen or [0.0])[-1] == pytest.approx(max(delays, default=0.0), abs=1e-8)
 
 
-def test_the_clock_stands_still_while_a_worker_thread_works():
-    async def main():
+def test_the_clock_stands_still_while_a_worker_thread_works() -> None:
+    async def main() -> Any:
         release = threading.Event()
         ticker = asyncio.create_task(asyncio.sleep(1000))
         waiting = asyncio.get_running_loop().run_in_executor(None, release.wait)
@@ -90,13 +91,13 @@ def test_the_clock_stands_still_while_a_worker_thread_works():
 class LateResults(Executor):
     """Runs in threads; each result comes only when somebody says so, or after a tenth of a second."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.hurry = threading.Event()
 
-    def submit(self, fn, /, *args, **kwargs):
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
         future = Future()
 
-        def work():
+        def work() -> None:
             value = fn(*args, **kwargs)
             self.hurry.wait(0.1)
             future.set_result(value)
@@ -105,8 +106,8 @@ class LateResults(Executor):
         return future
 
 
-def test_the_clock_stands_still_until_the_result_of_a_thread_is_here():
-    async def main():
+def test_the_clock_stands_still_until_the_result_of_a_thread_is_here() -> None:
+    async def main() -> Any:
         threads = LateResults()
         ticker = asyncio.get_running_loop().call_later(1000, threads.hurry.set)
         value = await asyncio.get_running_loop().run_in_executor(threads, lambda: "done")
@@ -116,10 +117,12 @@ def test_the_clock_stands_still_until_the_result_of_a_thread_is_here():
     assert run(main) == ("done", 0.0)
 
 
-def test_a_call_that_is_cancelled_before_its_thread_begins_does_not_hold_the_clock(monkeypatch):
+def test_a_call_that_is_cancelled_before_its_thread_begins_does_not_hold_the_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("harness.time.clock.OUTSIDE_LIMIT_S", 0.1)
 
-    async def main():
+    async def main() -> Any:
         loop, release = asyncio.get_running_loop(), threading.Event()
         with ThreadPoolExecutor(max_workers=1) as threads:
             first = loop.run_in_executor(threads, release.wait)
@@ -135,11 +138,11 @@ def test_a_call_that_is_cancelled_before_its_thread_begins_does_not_hold_the_clo
     assert run(main) == 1000.0
 
 
-def test_a_call_that_is_cancelled_while_its_thread_works_holds_the_clock_until_that_is_done():
-    async def main():
+def test_a_call_that_is_cancelled_while_its_thread_works_holds_the_clock_until_that_is_done() -> None:
+    async def main() -> Any:
         loop, begun, release = asyncio.get_running_loop(), threading.Event(), threading.Event()
 
-        def work():
+        def work() -> None:
             begun.set()
             release.wait()
 
@@ -157,8 +160,8 @@ def test_a_call_that_is_cancelled_while_its_thread_works_holds_the_clock_until_t
     assert run(main) == (0.0, 1000.0)
 
 
-def test_a_subprocess_under_real_wait_costs_no_virtual_time():
-    async def main():
+def test_a_subprocess_under_real_wait_costs_no_virtual_time() -> None:
+    async def main() -> Any:
         with real_wait():
             process = await asyncio.create_subprocess_exec("true")
             await process.wait()
@@ -167,8 +170,8 @@ def test_a_subprocess_under_real_wait_costs_no_virtual_time():
     assert run(main) == 0.0
 
 
-def test_in_real_time_the_clock_runs_as_real_clocks_do():
-    async def main():
+def test_in_real_time_the_clock_runs_as_real_clocks_do() -> None:
+    async def main() -> Any:
         with in_real_time():
             await asyncio.sleep(0.01)
         return now()
@@ -176,18 +179,18 @@ def test_in_real_time_the_clock_runs_as_real_clocks_do():
     assert 0.01 <= run(main) < 5
 
 
-def test_waiting_for_what_can_never_happen_is_a_deadlock(monkeypatch):
+def test_waiting_for_what_can_never_happen_is_a_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.time.clock.DEADLOCK_AFTER_S", 0.01)
 
-    async def main():
+    async def main() -> None:
         await asyncio.get_running_loop().create_future()
 
     with pytest.raises(Deadlock, match="never happen"):
         run(main)
 
 
-def test_the_helpers_do_nothing_on_an_ordinary_loop():
-    async def main():
+def test_the_helpers_do_nothing_on_an_ordinary_loop() -> None:
+    async def main() -> Any:
         with real_wait(), in_real_time():
             return "fine"
 

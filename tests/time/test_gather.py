@@ -1,6 +1,7 @@
 """Awaitables side by side: all results in order, or the first error and nothing left running."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -8,18 +9,18 @@ from harness.time.gather import gather
 from tests.engine.graphs import simulate
 
 
-def test_results_come_in_the_order_of_the_awaitables():
-    async def main(simulation):
+def test_results_come_in_the_order_of_the_awaitables() -> None:
+    async def main(simulation: Any) -> Any:
         found = await gather(asyncio.sleep(delay, delay) for delay in (3, 1, 2))
         return found, simulation.now
 
     assert simulate(main) == ([3, 1, 2], 3.0)
 
 
-def test_when_one_fails_the_others_are_stopped_and_waited_for():
+def test_when_one_fails_the_others_are_stopped_and_waited_for() -> None:
     stopped = []
 
-    async def slow(name):
+    async def slow(name: Any) -> None:
         try:
             await asyncio.sleep(10)
         except asyncio.CancelledError:
@@ -27,11 +28,11 @@ def test_when_one_fails_the_others_are_stopped_and_waited_for():
             stopped.append(name)
             raise
 
-    async def fails():
+    async def fails() -> None:
         await asyncio.sleep(2)
         raise LookupError("gone")
 
-    async def main(simulation):
+    async def main(simulation: Any) -> Any:
         with pytest.raises(LookupError, match="gone"):
             await gather([slow("a"), fails(), slow("b")])
         return stopped, simulation.now

@@ -35,7 +35,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def using(answer: Callable[[str, dict[str, Any]], Awaitable[MCPResult]], *tools: MCPTool):
+def using(answer: Callable[[str, dict[str, Any]], Awaitable[MCPResult]], *tools: MCPTool) -> Any:
     """What `use(session)` gives with a fake of `tools` that answers with `answer`."""
 
     def with_session(use: Callable[[MCPSession], Awaitable[T]]) -> T:
@@ -75,11 +75,11 @@ async def never(name: str, args: dict[str, Any]) -> MCPResult:
 # listing and calling
 
 
-def test_tools_are_listed_in_order_as_they_were_declared():
+def test_tools_are_listed_in_order_as_they_were_declared() -> None:
     assert using(never)(lambda session: session.list_tools()) == [REPORT, ANY]
 
 
-def test_a_server_without_tools_lists_none():
+def test_a_server_without_tools_lists_none() -> None:
     async def main() -> list[MCPTool]:
         async with fake_session("empty", [], never) as session:
             return await session.list_tools()
@@ -87,12 +87,12 @@ def test_a_server_without_tools_lists_none():
     assert run(main) == []
 
 
-def test_an_input_schema_is_an_object_schema_even_if_it_does_not_say_so():
+def test_an_input_schema_is_an_object_schema_even_if_it_does_not_say_so() -> None:
     tools = using(never, MCPTool("t", "", {"properties": {"a": {}}}))(lambda session: session.list_tools())
     assert tools[0].input_schema == {"type": "object", "properties": {"a": {}}}
 
 
-def test_a_call_gives_the_answer_its_name_and_arguments():
+def test_a_call_gives_the_answer_its_name_and_arguments() -> None:
     async def answer(name: str, args: dict[str, Any]) -> MCPResult:
         return text_result(f"{name} {args}")
 
@@ -100,14 +100,14 @@ def test_a_call_gives_the_answer_its_name_and_arguments():
     assert result == MCPResult([{"type": "text", "text": "report {'place': 'Vardø'}"}])
 
 
-def test_a_null_argument_arrives_as_null():
+def test_a_null_argument_arrives_as_null() -> None:
     async def answer(name: str, args: dict[str, Any]) -> MCPResult:
         return text_result(repr(args))
 
     assert call(answer, at=None, list=[None]).content[0]["text"] == "{'at': None, 'list': [None]}"
 
 
-def test_a_call_needs_no_listing_first_and_may_be_repeated():
+def test_a_call_needs_no_listing_first_and_may_be_repeated() -> None:
     async def twice(session: MCPSession) -> list[MCPResult]:
         return [await session.call_tool("anything", {}), await session.call_tool("anything", {})]
 
@@ -120,28 +120,30 @@ def test_a_call_needs_no_listing_first_and_may_be_repeated():
 @pytest.mark.parametrize(
     ("args", "reason"), [({}, "'place' is a required property"), ({"place": 3}, "3 is not of type 'string'")]
 )
-def test_arguments_that_break_the_input_schema_are_a_tool_error_and_ask_no_answer(args, reason):
+def test_arguments_that_break_the_input_schema_are_a_tool_error_and_ask_no_answer(
+    args: Any, reason: Any
+) -> None:
     assert call(never, "report", **args) == error_result(f"Input validation error: {reason}")
 
 
-def test_a_schema_reference_to_another_place_is_a_tool_error_not_a_download():
+def test_a_schema_reference_to_another_place_is_a_tool_error_not_a_download() -> None:
     schema = {"type": "object", "properties": {"a": {"$ref": "https://schemas.example/a.json"}}}
     result = using(never, MCPTool("t", "", schema))(lambda session: session.call_tool("t", {"a": 1}))
     assert result.is_error
 
 
-def test_an_unknown_tool_is_a_protocol_error():
+def test_an_unknown_tool_is_a_protocol_error() -> None:
     with pytest.raises(MCPFailure, match="Unknown tool: forecast") as raised:
         call(never, "forecast")
     assert raised.value.code == -32602
 
 
-def test_a_tool_whose_schema_is_no_json_schema_stops_the_server_from_starting():
+def test_a_tool_whose_schema_is_no_json_schema_stops_the_server_from_starting() -> None:
     with pytest.raises(WorldError, match="tool 'broken'"):
         using(never, MCPTool("broken", "", {"type": 5}))(lambda session: session.list_tools())
 
 
-def test_structured_content_that_breaks_the_output_schema_is_refused_by_the_client():
+def test_structured_content_that_breaks_the_output_schema_is_refused_by_the_client() -> None:
     tool = MCPTool(
         "t",
         output_schema={"type": "object", "properties": {"speed": {"type": "integer"}}, "required": ["speed"]},
@@ -154,23 +156,23 @@ def test_structured_content_that_breaks_the_output_schema_is_refused_by_the_clie
 # results
 
 
-def test_text_is_one_text_block():
+def test_text_is_one_text_block() -> None:
     assert call(always(text_result("calm"))) == MCPResult([{"type": "text", "text": "calm"}], None, False)
 
 
-def test_an_error_result_keeps_its_text_and_says_so():
+def test_an_error_result_keeps_its_text_and_says_so() -> None:
     assert call(always(error_result("no signal"))) == MCPResult(
         [{"type": "text", "text": "no signal"}], None, True
     )
 
 
-def test_a_mapping_is_structured_content_with_its_compact_json_as_text():
+def test_a_mapping_is_structured_content_with_its_compact_json_as_text() -> None:
     result = call(always(structured_result({"wind": [1, None], "place": "Vardø"})))
     assert result.structured == {"wind": [1, None], "place": "Vardø"}
     assert result.content == [{"type": "text", "text": '{"wind":[1,null],"place":"Vardø"}'}]
 
 
-def test_a_value_that_is_no_mapping_is_wrapped_because_structured_content_is_an_object():
+def test_a_value_that_is_no_mapping_is_wrapped_because_structured_content_is_an_object() -> None:
     result = call(always(structured_result([1, 2])))
     assert result.structured == {"result": [1, 2]}
     assert result.content == [{"type": "text", "text": "[1,2]"}]
@@ -185,11 +187,11 @@ JSON = st.recursive(
 
 @settings(max_examples=40, deadline=None)
 @given(st.dictionaries(st.text(max_size=8), JSON, max_size=4))
-def test_any_json_object_arrives_as_it_was_sent(value):
+def test_any_json_object_arrives_as_it_was_sent(value: Any) -> None:
     assert call(always(structured_result(value))).structured == value
 
 
-def test_content_blocks_arrive_as_they_were_written():
+def test_content_blocks_arrive_as_they_were_written() -> None:
     blocks = [
         {"type": "text", "text": "see chart"},
         {"type": "image", "data": "aGk=", "mimeType": "image/png"},
@@ -206,7 +208,7 @@ def test_content_blocks_arrive_as_they_were_written():
         ({"type": "image", "data": "aGk="}, "mimeType: Field required"),
     ],
 )
-def test_a_block_the_protocol_does_not_know_is_an_error_of_the_world(block, reason):
+def test_a_block_the_protocol_does_not_know_is_an_error_of_the_world(block: Any, reason: Any) -> None:
     with pytest.raises(WorldError, match=reason):
         content_result([block])
 
@@ -217,27 +219,27 @@ def test_a_block_the_protocol_does_not_know_is_an_error_of_the_world(block, reas
 @pytest.mark.parametrize(
     "error", [UnscriptedCall("report({})", None), WorldError("no"), ExpressionError("bad", source="1 +")]
 )
-def test_an_error_of_the_harness_reaches_the_caller_as_the_same_object(error):
+def test_an_error_of_the_harness_reaches_the_caller_as_the_same_object(error: Any) -> None:
     with pytest.raises(type(error)) as raised:
         call(raising(error))
     assert raised.value is error
 
 
-def test_any_other_exception_is_a_tool_error_with_its_text():
+def test_any_other_exception_is_a_tool_error_with_its_text() -> None:
     assert call(raising(RuntimeError("the mast broke"))) == error_result("the mast broke")
 
 
-def test_an_exception_without_text_gives_its_name():
+def test_an_exception_without_text_gives_its_name() -> None:
     assert call(raising(TimeoutError())) == error_result("TimeoutError")
 
 
-def test_an_mcp_failure_arrives_as_a_protocol_error_with_its_code():
+def test_an_mcp_failure_arrives_as_a_protocol_error_with_its_code() -> None:
     with pytest.raises(MCPFailure, match="server is busy") as raised:
         call(raising(MCPFailure("server is busy", -32000)))
     assert raised.value.code == -32000
 
 
-def test_a_session_goes_on_after_an_error_of_the_harness():
+def test_a_session_goes_on_after_an_error_of_the_harness() -> None:
     async def answer(name: str, args: dict[str, Any]) -> MCPResult:
         if args.get("fail"):
             raise WorldError("no")
@@ -251,7 +253,7 @@ def test_a_session_goes_on_after_an_error_of_the_harness():
     assert using(answer)(use) == text_result("calm")
 
 
-def test_an_exception_in_the_block_comes_out_unchanged():
+def test_an_exception_in_the_block_comes_out_unchanged() -> None:
     error = UnscriptedCall("elsewhere", None)
 
     async def use(session: MCPSession) -> None:
@@ -272,7 +274,7 @@ async def slow_echo(name: str, args: dict[str, Any]) -> MCPResult:
     return text_result(f"after {args['after']}")
 
 
-def test_concurrent_calls_are_kept_apart_and_cost_the_longest_of_them():
+def test_concurrent_calls_are_kept_apart_and_cost_the_longest_of_them() -> None:
     async def use(session: MCPSession) -> tuple[list[Any], float]:
         calls = [session.call_tool("anything", {"after": n, "fail": n % 2 == 1}) for n in (4, 3, 2, 1)]
         return await asyncio.gather(*calls, return_exceptions=True), now()
@@ -283,7 +285,7 @@ def test_concurrent_calls_are_kept_apart_and_cost_the_longest_of_them():
     assert elapsed == 4
 
 
-def test_an_answer_runs_in_the_context_of_its_call():
+def test_an_answer_runs_in_the_context_of_its_call() -> None:
     node = contextvars.ContextVar[str]("node")
 
     async def answer(name: str, args: dict[str, Any]) -> MCPResult:
@@ -299,7 +301,7 @@ def test_an_answer_runs_in_the_context_of_its_call():
     assert using(answer)(use) == [text_result("plan"), text_result("check")]
 
 
-def test_opening_listing_calling_and_closing_take_no_virtual_time():
+def test_opening_listing_calling_and_closing_take_no_virtual_time() -> None:
     async def main() -> float:
         async with fake_session("weather", [ANY], always(text_result("calm"))) as session:
             await session.list_tools()
@@ -309,7 +311,7 @@ def test_opening_listing_calling_and_closing_take_no_virtual_time():
     assert run(main) == 0
 
 
-def test_a_session_may_be_closed_by_another_task_than_the_one_that_opened_it():
+def test_a_session_may_be_closed_by_another_task_than_the_one_that_opened_it() -> None:
     async def main() -> int:
         opening = fake_session("weather", [ANY], never)
         session = await asyncio.create_task(opening.__aenter__())
@@ -320,7 +322,7 @@ def test_a_session_may_be_closed_by_another_task_than_the_one_that_opened_it():
     assert run(main) == 1
 
 
-def test_sessions_may_be_closed_in_the_order_they_were_opened():
+def test_sessions_may_be_closed_in_the_order_they_were_opened() -> None:
     async def main() -> int:
         first, second = fake_session("a", [], never), fake_session("b", [], never)
         await first.__aenter__()
@@ -335,7 +337,7 @@ def test_sessions_may_be_closed_in_the_order_they_were_opened():
 # the end
 
 
-def test_closing_leaves_no_tasks():
+def test_closing_leaves_no_tasks() -> None:
     async def main() -> int:
         async with fake_session("weather", [ANY], always(text_result("calm"))) as session:
             await session.call_tool("anything", {})
@@ -344,7 +346,7 @@ def test_closing_leaves_no_tasks():
     assert run(main) == 1
 
 
-def test_a_call_that_times_out_cancels_its_answer_and_leaves_the_session_usable():
+def test_a_call_that_times_out_cancels_its_answer_and_leaves_the_session_usable() -> None:
     cancelled_at: list[float] = []
 
     async def answer(name: str, args: dict[str, Any]) -> MCPResult:
@@ -368,7 +370,7 @@ def test_a_call_that_times_out_cancels_its_answer_and_leaves_the_session_usable(
     assert cancelled_at == [2]
 
 
-def test_a_run_timeout_during_a_call_closes_everything_at_once():
+def test_a_run_timeout_during_a_call_closes_everything_at_once() -> None:
     async def main() -> tuple[float, int]:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(30), fake_session("weather", [ANY], slow_echo) as session:
@@ -378,7 +380,7 @@ def test_a_run_timeout_during_a_call_closes_everything_at_once():
     assert run(main) == (30, 1)
 
 
-def test_a_call_still_waiting_when_the_session_closes_fails_at_once():
+def test_a_call_still_waiting_when_the_session_closes_fails_at_once() -> None:
     async def main() -> tuple[Any, float, int]:
         async with fake_session("weather", [ANY], slow_echo) as session:
             waiting = asyncio.create_task(session.call_tool("anything", {"after": 1000}))
@@ -391,7 +393,7 @@ def test_a_call_still_waiting_when_the_session_closes_fails_at_once():
     assert (elapsed, tasks) == (1, 1)
 
 
-def test_a_call_after_the_end_fails():
+def test_a_call_after_the_end_fails() -> None:
     async def main() -> None:
         async with fake_session("weather", [ANY], never) as session:
             pass
@@ -401,7 +403,7 @@ def test_a_call_after_the_end_fails():
         run(main)
 
 
-def test_nothing_is_logged_or_warned(caplog):
+def test_nothing_is_logged_or_warned(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         call(always(structured_result([1])))

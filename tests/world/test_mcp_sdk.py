@@ -168,7 +168,7 @@ async def used(connect: Callable[[], Any], use: Callable[[MCPSession], Awaitable
 
 
 @every_transport
-def test_a_session_lists_and_calls_over_every_transport(connect):
+def test_a_session_lists_and_calls_over_every_transport(connect: Any) -> None:
     async def main() -> None:
         async with connect() as session:
             assert await session.list_tools() == TOOLS
@@ -181,7 +181,7 @@ def test_a_session_lists_and_calls_over_every_transport(connect):
 
 
 @every_transport
-def test_errors_look_the_same_over_every_transport(connect):
+def test_errors_look_the_same_over_every_transport(connect: Any) -> None:
     async def main() -> None:
         async with connect() as session:
             broken = await session.call_tool("fail", {})
@@ -197,7 +197,7 @@ def test_errors_look_the_same_over_every_transport(connect):
 
 
 @every_transport
-def test_concurrent_calls_each_get_their_own_answer(connect):
+def test_concurrent_calls_each_get_their_own_answer(connect: Any) -> None:
     async def main() -> list[str]:
         async with connect() as session:
             places = ["Vardø", "Oslo", "Bergen"]
@@ -208,7 +208,7 @@ def test_concurrent_calls_each_get_their_own_answer(connect):
 
 
 @every_transport
-def test_closing_leaves_no_tasks_over_any_transport(connect):
+def test_closing_leaves_no_tasks_over_any_transport(connect: Any) -> None:
     async def main() -> list[str]:
         await used(connect, lambda session: session.list_tools())
         return sorted(task.get_coro().__qualname__.rpartition(".")[2] for task in asyncio.all_tasks())
@@ -220,12 +220,12 @@ def test_closing_leaves_no_tasks_over_any_transport(connect):
 # what is particular to one
 
 
-def test_a_child_process_gets_the_environment_of_its_manifest():
+def test_a_child_process_gets_the_environment_of_its_manifest() -> None:
     result = asyncio.run(used(over_stdio, lambda session: session.call_tool("report", {"place": "Oslo"})))
     assert result.content[0]["text"] == "Oslo: calm, winter"
 
 
-def test_a_child_process_that_dies_fails_the_call_and_the_later_ones():
+def test_a_child_process_that_dies_fails_the_call_and_the_later_ones() -> None:
     async def main() -> None:
         async with over_stdio() as session:
             for tool in ("die", "fail"):
@@ -236,7 +236,7 @@ def test_a_child_process_that_dies_fails_the_call_and_the_later_ones():
 
 
 @pytest.mark.parametrize("connect", [over_http, over_sse])
-def test_headers_of_the_manifest_are_sent_with_every_request(connect):
+def test_headers_of_the_manifest_are_sent_with_every_request(connect: Any) -> None:
     seen: Seen = []
     asyncio.run(used(lambda: connect(seen), lambda session: session.list_tools()))
     assert len(seen) > 2
@@ -244,7 +244,7 @@ def test_headers_of_the_manifest_are_sent_with_every_request(connect):
 
 
 @pytest.mark.parametrize("connect", [over_http, over_sse])
-def test_an_answer_that_takes_too_long_fails_the_call_and_not_the_session(connect):
+def test_an_answer_that_takes_too_long_fails_the_call_and_not_the_session(connect: Any) -> None:
     async def main() -> Any:
         async with connect([], read_timeout_s=1.0) as session:
             with pytest.raises(MCPFailure, match="did not answer within 1 s"):
@@ -268,7 +268,7 @@ def unused_port() -> int:
     ],
     ids=["stdio", "http", "sse"],
 )
-def test_a_server_that_cannot_be_reached_says_where_and_why(endpoint, where):
+def test_a_server_that_cannot_be_reached_says_where_and_why(endpoint: Any, where: Any) -> None:
     async def main() -> int:
         with pytest.raises(MCPFailure, match=f"cannot connect to {where}.*: .+"):
             await used(lambda: connect(endpoint()), lambda session: session.list_tools())
@@ -284,7 +284,7 @@ async def turned_away(scope: Any, receive: Any, send: Any) -> None:
 
 @pytest.mark.parametrize("endpoint", [http_endpoint, sse_endpoint])
 @pytest.mark.parametrize("answers", [True, False], ids=["refused", "unreachable"])
-def test_errors_name_a_url_without_user_password_and_query(endpoint, answers):
+def test_errors_name_a_url_without_user_password_and_query(endpoint: Any, answers: Any) -> None:
     async def main() -> str:
         async with http_server(turned_away) as address:
             host = address.partition("//")[2] if answers else f"127.0.0.1:{unused_port()}"
@@ -301,7 +301,7 @@ def test_errors_name_a_url_without_user_password_and_query(endpoint, answers):
     assert "amy" not in told
 
 
-def test_giving_up_while_connecting_leaves_nothing_behind():
+def test_giving_up_while_connecting_leaves_nothing_behind() -> None:
     async def main() -> int:
         silent = connect(stdio_endpoint(sys.executable, args=["-c", "import sys; sys.stdin.read()"]))
         with pytest.raises(TimeoutError):
@@ -339,12 +339,12 @@ def paged_server() -> Any:
     return server
 
 
-def test_all_pages_of_tools_are_listed():
+def test_all_pages_of_tools_are_listed() -> None:
     tools = asyncio.run(used(lambda: connect_memory(paged_server()), lambda session: session.list_tools()))
     assert [tool.name for tool in tools] == ["t0", "t1", "t2"]
 
 
-def test_importing_the_adapter_does_not_import_the_sdk():
+def test_importing_the_adapter_does_not_import_the_sdk() -> None:
     heavy = ["mcp", "anyio", "jsonschema", "pydantic"]
     imports = "import sys, harness.world.mcp.fake, harness.recording.mcp.recorder"
     code = f"{imports}; print([m for m in {heavy} if m in sys.modules])"

@@ -77,7 +77,7 @@ def noting_starts(log: Path) -> str:
 # ------------------------------------------------------------ on first use
 
 
-def test_a_call_connects_to_a_server_that_nobody_asked_before_from_any_task():
+def test_a_call_connects_to_a_server_that_nobody_asked_before_from_any_task() -> None:
     async def main() -> tuple[list[str], int]:
         world = scripted(tool("report", "calm"), tool("depth", "12"))
         answers = await asyncio.gather(ask(world, "report"), ask(world, "depth"))
@@ -87,7 +87,7 @@ def test_a_call_connects_to_a_server_that_nobody_asked_before_from_any_task():
     assert run(main) == (["calm", "12"], 1)
 
 
-def test_a_session_outlives_the_task_that_opened_it():
+def test_a_session_outlives_the_task_that_opened_it() -> None:
     async def main() -> list[str]:
         world = scripted(tool("report", "calm"))
         opener = asyncio.create_task(ask(world))
@@ -99,7 +99,7 @@ def test_a_session_outlives_the_task_that_opened_it():
     assert run(main) == ["calm", "calm"]
 
 
-def test_two_tasks_that_ask_at_once_get_one_real_server_at_no_virtual_time(tmp_path):
+def test_two_tasks_that_ask_at_once_get_one_real_server_at_no_virtual_time(tmp_path: Path) -> None:
     log = tmp_path / "starts"
 
     async def main() -> tuple[Any, float]:
@@ -116,7 +116,7 @@ def test_two_tasks_that_ask_at_once_get_one_real_server_at_no_virtual_time(tmp_p
     assert log.read_text() == "x"
 
 
-def test_a_tool_that_only_a_later_turn_answers_stands_beside_those_that_were_there():
+def test_a_tool_that_only_a_later_turn_answers_stands_beside_those_that_were_there() -> None:
     async def main() -> list[str]:
         world = scripted(tool("report", "calm"))
         world.put_in_front(WorldSpec(mcp={"weather": MCPServer(tools=(tool("depth", "12"),))}))
@@ -130,7 +130,7 @@ def test_a_tool_that_only_a_later_turn_answers_stands_beside_those_that_were_the
 # ------------------------------------------------------------ when it cannot be opened
 
 
-def test_a_server_that_failed_to_start_is_tried_again_when_it_is_asked_again(tmp_path):
+def test_a_server_that_failed_to_start_is_tried_again_when_it_is_asked_again(tmp_path: Path) -> None:
     endpoint = weather_server(noting_starts(tmp_path / "starts") + "starts or sys.exit(1)", cwd=str(tmp_path))
 
     async def main() -> str:
@@ -172,7 +172,7 @@ def telling(fifo: Path) -> str:
     return f"open({str(fifo)!r}, 'w').close();"
 
 
-def test_who_asks_beside_one_that_gives_up_is_answered_all_the_same(started):
+def test_who_asks_beside_one_that_gives_up_is_answered_all_the_same(started: Any) -> None:
     async def main() -> list[type]:
         world, endpoint = really(), weather_server(telling(started))
         gives_up, stays = (asyncio.create_task(ask(world, "folder", endpoint)) for _ in range(2))
@@ -188,7 +188,7 @@ def test_who_asks_beside_one_that_gives_up_is_answered_all_the_same(started):
 DEAF = "import time; time.sleep(1000)"  # a server that neither answers nor ends when it is hung up on
 
 
-def test_a_real_server_that_says_nothing_in_its_time_is_given_up_and_ended():
+def test_a_real_server_that_says_nothing_in_its_time_is_given_up_and_ended() -> None:
     async def main() -> int:
         world = really()
         with pytest.raises(MCPFailure, match=r"cannot connect to .*did not answer within 0\.1 s"):
@@ -199,7 +199,7 @@ def test_a_real_server_that_says_nothing_in_its_time_is_given_up_and_ended():
     assert run(main) == 1
 
 
-def test_giving_up_on_a_real_server_while_it_is_opened_ends_it(started):
+def test_giving_up_on_a_real_server_while_it_is_opened_ends_it(started: Any) -> None:
     async def main() -> int:
         asking = asyncio.create_task(ask(really(), endpoint=child(telling(started) + DEAF)))
         with gives_up_at(started, asking), pytest.raises(asyncio.CancelledError):
@@ -215,12 +215,12 @@ MUTUAL = MCPEndpoint("weather", "streamable_http", url="https://127.0.0.1:1/mcp"
 @pytest.mark.parametrize(
     "asked", [lambda world: ask(world, endpoint=MUTUAL), lambda world: world.mcp_tools(MUTUAL)]
 )
-def test_a_real_server_that_wants_a_client_certificate_is_not_connected_to_without(asked):
+def test_a_real_server_that_wants_a_client_certificate_is_not_connected_to_without(asked: Any) -> None:
     with pytest.raises(WorldError, match=r"'weather' cannot be real: it wants a client certificate \(mTLS\)"):
         run(lambda: asked(really()))
 
 
-def test_a_scripted_server_wants_no_client_certificate():
+def test_a_scripted_server_wants_no_client_certificate() -> None:
     async def main() -> str:
         world = scripted(tool("report", "calm"))
         try:
@@ -231,7 +231,7 @@ def test_a_scripted_server_wants_no_client_certificate():
     assert run(main) == "calm"
 
 
-def test_a_scripted_server_that_cannot_be_reached_fails_every_call():
+def test_a_scripted_server_that_cannot_be_reached_fails_every_call() -> None:
     async def main() -> str:
         with pytest.raises(ConnectionError) as raised:
             await ask(scripted(tool("report", "calm"), error=ErrorAnswer("connection", "host is down")))
@@ -240,7 +240,7 @@ def test_a_scripted_server_that_cannot_be_reached_fails_every_call():
     assert run(main) == "host is down"
 
 
-def test_nothing_is_opened_after_the_end():
+def test_nothing_is_opened_after_the_end() -> None:
     async def main() -> int:
         world = scripted(tool("report", "calm"))
         await world.close()
@@ -254,7 +254,7 @@ def test_nothing_is_opened_after_the_end():
 # ------------------------------------------------------------ nobody answers
 
 
-def test_a_call_of_a_server_the_scenario_does_not_know_is_unscripted_and_says_what_to_add():
+def test_a_call_of_a_server_the_scenario_does_not_know_is_unscripted_and_says_what_to_add() -> None:
     async def main() -> None:
         call = MCPCall(name="report", endpoint=replace(WEATHER, id="wether"), hint="or give it a stub")
         await scripted().answer(call, {})
@@ -274,7 +274,7 @@ def test_a_call_of_a_server_the_scenario_does_not_know_is_unscripted_and_says_wh
         ([], "it has no tools"),
     ],
 )
-def test_a_tool_the_server_does_not_have_is_the_server_s_own_error(tools, hint):
+def test_a_tool_the_server_does_not_have_is_the_server_s_own_error(tools: Any, hint: Any) -> None:
     async def main() -> str:
         world = scripted(*tools)
         with pytest.raises(MCPFailure) as raised:

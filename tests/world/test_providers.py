@@ -11,10 +11,10 @@ import openai
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from harness.dialects.kit.ai_message import to_ai_message
 from harness.errors import ExtraMissing, KeyMissing, ProviderError, UnscriptedCall
 from harness.graph.effects import LLMCall, LLMReply, ToolSpec
 from harness.graph.messages import MessageLog
-from harness.graph.reply import to_ai_message
 from harness.world.failures import MalformedAnswerError
 from harness.world.providers import Access, Providers, is_down
 from tests.world.loopback import Asked, Loopback, Said, loopback, refusing_url, silent_url

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
@@ -26,31 +27,31 @@ from harness.world.scripted import ScriptedWorld
 from harness.world.spec import Entry, ErrorAnswer, Fault, MCPServer, Stub, WorldSpec
 
 
-def llm(node="n", model="gpt-4o", **more):
+def llm(node: Any = "n", model: Any = "gpt-4o", **more: Any) -> Any:
     return LLMCall(node=node, name=model, messages=(SystemMessage("be kind"), HumanMessage("hello")), **more)
 
 
-def ask(world, effect, state=None):
+def ask(world: Any, effect: Any, state: Any = None) -> Any:
     return asyncio.run(world.answer(effect, state or {}))
 
 
-def answers(spec, *effects, state=None):
+def answers(spec: Any, *effects: Any, state: Any = None) -> Any:
     world = ScriptedWorld(spec)
     return [ask(world, effect, state).value for effect in effects]
 
 
-def replies(*stubs):
+def replies(*stubs: Any) -> Any:
     return WorldSpec(llm=tuple(stubs))
 
 
-def reply(text, **matchers):
+def reply(text: Any, **matchers: Any) -> Any:
     return Stub(answer={"reply": text}, **matchers)
 
 
 # ------------------------------------------------------------ which stub
 
 
-def test_the_first_stub_with_uses_left_answers():
+def test_the_first_stub_with_uses_left_answers() -> None:
     found = answers(replies(reply("a", times=2), reply("b")), llm(), llm(), llm())
     assert [answer.text for answer in found] == ["a", "a", "b"]
 
@@ -73,20 +74,20 @@ def test_the_first_stub_with_uses_left_answers():
         ({"when": 'size(request.tools) == 1 && request.tools[0].name == "t"'}, True),
     ],
 )
-def test_a_stub_answers_when_all_its_matchers_hold(matchers, holds):
+def test_a_stub_answers_when_all_its_matchers_hold(matchers: Any, holds: Any) -> None:
     world = ScriptedWorld(replies(reply("x", **matchers)))
     effect = llm(tools=(ToolSpec("t", "", {}),))
     assert world.has_answers([effect], {"n": 3}) is holds
 
 
-def test_a_node_matcher_without_a_slash_looks_at_the_last_part():
+def test_a_node_matcher_without_a_slash_looks_at_the_last_part() -> None:
     world = ScriptedWorld(replies(reply("x", nodes=("inner",)), reply("y", nodes=("outer/inner",))))
     assert ask(world, llm(node="outer/inner")).value.text == "x"
     assert ask(world, llm(node="outer/inner")).value.text == "y"
     assert not world.has_answers([llm(node="inner")], {})
 
 
-def test_args_match_as_subsets_with_value_matchers():
+def test_args_match_as_subsets_with_value_matchers() -> None:
     stubs = (
         Stub(times="any", args={"n": {"$gt": 3}}, answer={"return": "big"}),
         Stub(answer={"return": "small"}),
@@ -101,17 +102,17 @@ class Watched:
 
     times = 0
 
-    def __init__(self, number):
+    def __init__(self, number: Any) -> None:
         self.number = number
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> Any:
         Watched.times += 1
         return self.number == other
 
     __hash__ = None
 
 
-def test_a_stub_that_does_not_fit_is_compared_once_and_one_that_is_used_up_no_more():
+def test_a_stub_that_does_not_fit_is_compared_once_and_one_that_is_used_up_no_more() -> None:
     stubs = [Stub(args={"n": Watched(n)}, answer={"return": n}) for n in range(10)]
     calls = [ToolCall(name="t", args={"n": n}) for n in reversed(range(10))]
     Watched.times = 0
@@ -134,17 +135,17 @@ def test_a_stub_that_does_not_fit_is_compared_once_and_one_that_is_used_up_no_mo
         ([1, "x"], [1, "y"], False),
     ],
 )
-def test_an_argument_is_compared_as_values_are(wanted, given, holds):
+def test_an_argument_is_compared_as_values_are(wanted: Any, given: Any, holds: Any) -> None:
     spec = WorldSpec(tools={"t": Entry(stubs=(Stub(args={"x": wanted}, answer={"return": 1}),))})
     assert ScriptedWorld(spec).has_answers([ToolCall(name="t", args={"x": given})], {}) is holds
 
 
-def test_the_args_may_be_one_matcher():
+def test_the_args_may_be_one_matcher() -> None:
     spec = WorldSpec(tools={"t": Entry(stubs=(Stub(args={"$contains": "a"}, answer={"return": 1}),))})
     assert ScriptedWorld(spec).has_answers([ToolCall(name="t", args={"a": 1, "$contains": "b"})], {})
 
 
-def test_a_stub_that_was_used_up_may_be_asked_about_again_after_a_turn_added_others():
+def test_a_stub_that_was_used_up_may_be_asked_about_again_after_a_turn_added_others() -> None:
     world = ScriptedWorld(replies(reply("once"), reply("late")))
     assert ask(world, llm()).value.text == "once"
     world.put_in_front(replies(reply("early", times=2)))
@@ -153,7 +154,7 @@ def test_a_stub_that_was_used_up_may_be_asked_about_again_after_a_turn_added_oth
     assert [ask(world, llm()).value.text for _ in range(3)] == ["early", "early", "late"]
 
 
-def test_a_turn_s_stubs_stand_in_front():
+def test_a_turn_s_stubs_stand_in_front() -> None:
     world = ScriptedWorld(replies(reply("late")))
     world.put_in_front(replies(reply("early")))
     assert [ask(world, llm()).value.text for _ in range(2)] == ["early", "late"]
@@ -170,7 +171,7 @@ every_named_kind = pytest.mark.parametrize(("key", "effect"), NAMED.items(), ids
 
 
 @every_named_kind
-def test_an_effect_is_known_by_its_alias_where_its_name_is_not(key, effect):
+def test_an_effect_is_known_by_its_alias_where_its_name_is_not(key: Any, effect: Any) -> None:
     by_alias = Entry(stubs=(Stub(times="any", answer={"return": "by alias"}),))
     by_name = Entry(stubs=(Stub(times="any", answer={"return": "by name"}),))
     asked = effect(name="n", alias="a")
@@ -185,7 +186,9 @@ def test_an_effect_is_known_by_its_alias_where_its_name_is_not(key, effect):
 @pytest.mark.parametrize(
     "entry", [Entry(real=True), Entry(real="pkg.fn"), Entry(stubs=(Stub(args={"n": 1}),))]
 )
-def test_a_name_is_answered_for_when_it_has_an_entry_under_name_or_alias(key, effect, entry):
+def test_a_name_is_answered_for_when_it_has_an_entry_under_name_or_alias(
+    key: Any, effect: Any, entry: Any
+) -> None:
     world = ScriptedWorld(WorldSpec(**{key: {"a": entry}}))
     assert world.answers_for(effect(name="a"))
     assert world.answers_for(effect(name="n", alias="a"))
@@ -193,21 +196,21 @@ def test_a_name_is_answered_for_when_it_has_an_entry_under_name_or_alias(key, ef
 
 
 @pytest.mark.parametrize("effect", [llm(), HTTPCall(name="u"), HumanCall(name="n")], ids=lambda e: e.kind)
-def test_a_list_of_stubs_answers_for_its_kind_even_when_it_is_used_up(effect):
+def test_a_list_of_stubs_answers_for_its_kind_even_when_it_is_used_up(effect: Any) -> None:
     assert not ScriptedWorld(WorldSpec()).answers_for(effect)
     world = ScriptedWorld(WorldSpec(**{effect.kind: (Stub(answer={"reply": "x"}),)}))
     ask(world, effect)
     assert world.answers_for(effect)
 
 
-def test_an_mcp_tool_is_answered_for_when_its_server_is_there():
+def test_an_mcp_tool_is_answered_for_when_its_server_is_there() -> None:
     world = ScriptedWorld(WorldSpec(mcp={"weather": MCPServer()}))
     for server, expected in {"weather": True, "charts": False}.items():
         call = MCPCall(name="report", endpoint=MCPEndpoint(server, "stdio"))
         assert world.answers_for(call) is expected
 
 
-def test_asking_whether_anything_is_said_uses_nothing_up():
+def test_asking_whether_anything_is_said_uses_nothing_up() -> None:
     world = ScriptedWorld(replies(reply("a")))
     assert world.answers_for(llm())
     assert ask(world, llm()).value.text == "a"
@@ -225,11 +228,11 @@ def test_asking_whether_anything_is_said_uses_nothing_up():
         ({"tool_calls": [{"name": "t", "args": {}}]}, ""),
     ],
 )
-def test_what_a_model_says(answer, text):
+def test_what_a_model_says(answer: Any, text: Any) -> None:
     assert answers(replies(Stub(answer=answer)), llm())[0].text == text
 
 
-def test_an_http_answer_has_status_body_and_headers():
+def test_an_http_answer_has_status_body_and_headers() -> None:
     stub = Stub(method="post", url="https://*/x", answer={"json": {"ok": True}, "headers": {"X-A": 1}})
     call = HTTPCall(name="https://a.example/x", args={"method": "POST"})
     (found,) = answers(WorldSpec(http=(stub,)), call)
@@ -241,13 +244,13 @@ def test_an_http_answer_has_status_body_and_headers():
     )
 
 
-def test_people_answer_by_node():
+def test_people_answer_by_node() -> None:
     spec = WorldSpec(human=(Stub(nodes=("b",), answer={"reply": {"ok": True}}),))
     assert answers(spec, HumanCall(node="b", name="b")) == [{"ok": True}]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_error_kind_has_a_class_and_a_text(kind):
+def test_every_error_kind_has_a_class_and_a_text(kind: Any) -> None:
     error = to_exception(ErrorAnswer(kind))
     assert isinstance(error, KINDS[kind][0])
     assert str(error) == KINDS[kind][1]
@@ -255,7 +258,7 @@ def test_every_error_kind_has_a_class_and_a_text(kind):
 
 
 @pytest.mark.parametrize("name", ["ValueError", "KeyError", "OSError", "TimeoutError", "UnicodeDecodeError"])
-def test_an_exception_has_the_built_in_type_and_exactly_the_message(name):
+def test_an_exception_has_the_built_in_type_and_exactly_the_message(name: Any) -> None:
     error = to_exception(ErrorAnswer("exception", "as written", name))
     assert (type(error).__name__, str(error)) == (name, "as written")
 
@@ -263,31 +266,31 @@ def test_an_exception_has_the_built_in_type_and_exactly_the_message(name):
 # ------------------------------------------------------------ the real thing
 
 
-def doubled(n):
+def doubled(n: Any) -> Any:
     return n * 2
 
 
-def test_a_dotted_path_stands_in_for_a_tool():
+def test_a_dotted_path_stands_in_for_a_tool() -> None:
     spec = WorldSpec(tools={"t": Entry(real=f"{__name__}.doubled")})
     assert answers(spec, ToolCall(name="t", args={"n": 4})) == [8]
 
 
-async def really():
+async def really() -> Any:
     return "really"
 
 
-def test_local_agents_run_for_real_unless_stubbed_and_tools_only_when_told():
+def test_local_agents_run_for_real_unless_stubbed_and_tools_only_when_told() -> None:
     assert answers(WorldSpec(), AgentCall(name="a", real=really)) == ["really"]
     assert answers(WorldSpec(tools={"t": Entry(real=True)}), ToolCall(name="t", real=really)) == ["really"]
     with pytest.raises(UnscriptedCall):
         answers(WorldSpec(), ToolCall(name="t", real=really))
 
 
-async def exits():
+async def exits() -> None:
     raise SystemExit(3)
 
 
-def test_a_tool_that_exits_fails_and_does_not_end_the_harness():
+def test_a_tool_that_exits_fails_and_does_not_end_the_harness() -> None:
     world = ScriptedWorld(WorldSpec(tools={"t": Entry(real=True)}))
     assert "sys.exit(3)" in str(ask(world, ToolCall(name="t", real=exits)).error)
 
@@ -295,7 +298,7 @@ def test_a_tool_that_exits_fails_and_does_not_end_the_harness():
 # ------------------------------------------------------------ nobody answers
 
 
-def test_an_unscripted_call_shows_the_request_and_why_the_nearest_stub_did_not_match():
+def test_an_unscripted_call_shows_the_request_and_why_the_nearest_stub_did_not_match() -> None:
     world = ScriptedWorld(
         replies(reply("far", nodes=("x",), model="y"), reply("near", when='request.prompt == "bye"'))
     )
@@ -307,13 +310,13 @@ def test_an_unscripted_call_shows_the_request_and_why_the_nearest_stub_did_not_m
     assert 'request.prompt == "bye" is False' in text
 
 
-def test_an_unscripted_tool_suggests_the_name_that_was_meant():
+def test_an_unscripted_tool_suggests_the_name_that_was_meant() -> None:
     world = ScriptedWorld(WorldSpec(tools={"weather": Entry(stubs=())}))
     with pytest.raises(UnscriptedCall, match="did you mean 'weather'"):
         ask(world, ToolCall(name="wether"))
 
 
-def test_left_over_stubs_are_told_unless_they_may_be_used_any_number_of_times():
+def test_left_over_stubs_are_told_unless_they_may_be_used_any_number_of_times() -> None:
     world = ScriptedWorld(replies(reply("a"), reply("b", times=3), reply("c", times="any")))
     ask(world, llm())
     ask(world, llm())
@@ -325,7 +328,7 @@ def test_left_over_stubs_are_told_unless_they_may_be_used_any_number_of_times():
 # ------------------------------------------------------------ faults
 
 
-def struck(fault, count=6, seed=0, **effect):
+def struck(fault: Any, count: Any = 6, seed: Any = 0, **effect: Any) -> Any:
     spec = WorldSpec(llm=(reply("hello", times="any"),), faults=(fault,))
     world = ScriptedWorld(spec, seed=seed)
     return [ask(world, llm(**effect)) for _ in range(count)]
@@ -334,13 +337,13 @@ def struck(fault, count=6, seed=0, **effect):
 OVERLOAD = ErrorAnswer("server_error")
 
 
-def test_the_nth_and_every_nth_effect_are_hit():
+def test_the_nth_and_every_nth_effect_are_hit() -> None:
     assert [bool(a.error) for a in struck(Fault("llm", nth=2, error=OVERLOAD))] == [False, True] + [False] * 4
     assert [bool(a.error) for a in struck(Fault("llm", every=3, error=OVERLOAD))] == [False, False, True] * 2
 
 
-def test_a_rate_is_drawn_from_the_seed():
-    def hits(seed):
+def test_a_rate_is_drawn_from_the_seed() -> None:
+    def hits(seed: Any) -> Any:
         return [bool(a.error) for a in struck(Fault("llm", rate=0.5, error=OVERLOAD), 40, seed)]
 
     assert hits(1) == hits(1)
@@ -348,12 +351,12 @@ def test_a_rate_is_drawn_from_the_seed():
     assert 5 < sum(hits(1)) < 35
 
 
-def test_latency_is_added_and_text_is_cut():
+def test_latency_is_added_and_text_is_cut() -> None:
     slow, cut = struck(Fault("llm", nth=1, latency_s=2.5))[0], struck(Fault("llm", nth=1, truncate=3))[0]
     assert (slow.latency_s, cut.value.text) == (2.5, "hel")
 
 
-def test_faults_look_at_kind_node_and_name():
+def test_faults_look_at_kind_node_and_name() -> None:
     assert not any(a.error for a in struck(Fault("tool", nth=1, error=OVERLOAD)))
     assert not any(a.error for a in struck(Fault("llm", node="other", nth=1, error=OVERLOAD)))
     assert any(a.error for a in struck(Fault("llm", node="n", name="gpt*", nth=1, error=OVERLOAD)))
@@ -362,7 +365,7 @@ def test_faults_look_at_kind_node_and_name():
 # ------------------------------------------------------------ the network
 
 
-def test_the_network_is_closed_during_a_scenario_and_open_after_it():
+def test_the_network_is_closed_during_a_scenario_and_open_after_it() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = server.getsockname()
         with closed_network(), pytest.raises(NetworkClosed, match="closed during a scenario"):
@@ -370,6 +373,6 @@ def test_the_network_is_closed_during_a_scenario_and_open_after_it():
         socket.create_connection(address).close()
 
 
-def test_names_are_not_looked_up_either():
+def test_names_are_not_looked_up_either() -> None:
     with closed_network(), pytest.raises(OSError, match="closed"):
         socket.getaddrinfo("localhost", 80)

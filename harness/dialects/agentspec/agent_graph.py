@@ -24,13 +24,13 @@ from harness.dialects.agentspec.naming import free_name
 from harness.dialects.agentspec.placeholders import render
 from harness.dialects.agentspec.structured import from_reply, json_object, schema_of
 from harness.dialects.agentspec.tools import Tool
+from harness.dialects.kit.ai_message import to_ai_message
 from harness.engine.context import NodeContext, RunContext
+from harness.engine.tool_messages import answered, bad_arguments, reported, unknown_tool
 from harness.errors import HarnessError
 from harness.graph.effects import AgentCall, LLMReply
 from harness.graph.messages import MessageLog, append_messages, message_text
 from harness.graph.model import END, START, Channel, Dispatch, Edge, Graph, Lifecycle, Node, State, Update
-from harness.graph.reply import to_ai_message
-from harness.graph.tool_messages import answered, bad_arguments, reported, unknown_tool
 from harness.matchers.json_schema import schema_errors
 from harness.time.gather import gather
 

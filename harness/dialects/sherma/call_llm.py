@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
+from harness.dialects.kit.ai_message import to_ai_message
 from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma.section import Ref
 from harness.dialects.sherma.skills import Loaded
@@ -15,7 +16,6 @@ from harness.dialects.sherma.visit import Result, Visit
 from harness.expressions.cel import compile as compile_cel
 from harness.graph.effects import LLMCall
 from harness.graph.messages import MessageLog, to_messages
-from harness.graph.reply import to_ai_message
 
 
 async def call_llm(visit: Visit) -> Result:

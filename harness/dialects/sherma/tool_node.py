@@ -20,7 +20,7 @@ from harness.dialects.sherma.tools import (
     distinct,
 )
 from harness.dialects.sherma.visit import Result, Visit
-from harness.graph.tool_messages import answered, bad_arguments, reported, unknown_tool
+from harness.engine.tool_messages import answered, bad_arguments, reported, unknown_tool
 from harness.time.gather import gather
 
 

@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from datetime import date
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -77,7 +78,7 @@ NODE = {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#"}, NULL]
         (None, NULL, None),
     ],
 )
-def test_a_value_becomes_one_of_the_type(value, schema, result):
+def test_a_value_becomes_one_of_the_type(value: Any, schema: Any, result: Any) -> None:
     found = cast_as(value, type_of(schema))
 
     assert found == result
@@ -113,7 +114,7 @@ def test_a_value_becomes_one_of_the_type(value, schema, result):
         ),
     ],
 )
-def test_a_value_that_cannot(value, schema, message):
+def test_a_value_that_cannot(value: Any, schema: Any, message: Any) -> None:
     with pytest.raises(CastError) as caught:
         cast_as(value, type_of(schema))
 
@@ -121,7 +122,7 @@ def test_a_value_that_cannot(value, schema, message):
     assert caught.value.code == "cast"
 
 
-def test_a_value_is_left_as_it_was_and_a_default_too():
+def test_a_value_is_left_as_it_was_and_a_default_too() -> None:
     value, schema = (
         {"a": [1.5]},
         {"type": "object", "properties": {"b": {"default": []}}, "additionalProperties": STRINGS},
@@ -158,11 +159,11 @@ def test_a_value_is_left_as_it_was_and_a_default_too():
         (object(), {}, True),
     ],
 )
-def test_fits_when_it_is_of_the_type_already(value, schema, does):
+def test_fits_when_it_is_of_the_type_already(value: Any, schema: Any, does: Any) -> None:
     assert fits(value, type_of(schema)) is does
 
 
-def test_text_of_values():
+def test_text_of_values() -> None:
     assert [as_text(value) for value in ("a", 1, True, None, [{"a": 0.5}])] == [
         "a",
         "1",
@@ -181,7 +182,7 @@ lists_of_types = st.lists(
 )
 
 
-def containers(inner):
+def containers(inner: Any) -> Any:
     properties = st.dictionaries(names, inner | st.just({**STRING, "default": 1}), max_size=2)
     others = inner | st.booleans()
     return (
@@ -213,7 +214,7 @@ json = st.recursive(
 
 
 @st.composite
-def of_type(draw, schema):
+def of_type(draw: Any, schema: Any) -> Any:
     """A value of the type, built along the schema."""
     if "anyOf" in schema:
         return draw(of_type(draw(st.sampled_from(schema["anyOf"]))))
@@ -229,13 +230,13 @@ def of_type(draw, schema):
 
 
 @st.composite
-def schema_with_value(draw):
+def schema_with_value(draw: Any) -> Any:
     schema = draw(schemas)
     return schema, draw(of_type(schema))
 
 
 @given(schemas)
-def test_law_a_type_goes_into_itself(schema):
+def test_law_a_type_goes_into_itself(schema: Any) -> None:
     assert castable(type_of(schema), type_of(deepcopy(schema)))
     assert same_type(type_of(schema), type_of(deepcopy(schema)))
     assert castable(type_of(schema), type_of(STRING))
@@ -243,14 +244,14 @@ def test_law_a_type_goes_into_itself(schema):
 
 
 @given(schemas, schemas)
-def test_law_the_same_types_go_into_each_other(a, b):
+def test_law_the_same_types_go_into_each_other(a: Any, b: Any) -> None:
     if same_type(type_of(a), type_of(b)):
         assert castable(type_of(a), type_of(b))
         assert castable(type_of(b), type_of(a))
 
 
 @given(schema_with_value(), schemas)
-def test_law_what_fits_a_type_can_be_cast_to_those_it_goes_into(source_and_value, target):
+def test_law_what_fits_a_type_can_be_cast_to_those_it_goes_into(source_and_value: Any, target: Any) -> None:
     source, value = source_and_value
     assume(fits(value, type_of(source)))
     if castable(type_of(source), type_of(target)):
@@ -258,7 +259,7 @@ def test_law_what_fits_a_type_can_be_cast_to_those_it_goes_into(source_and_value
 
 
 @given(schemas, json)
-def test_law_casting_twice_is_casting_once(schema, value):
+def test_law_casting_twice_is_casting_once(schema: Any, value: Any) -> None:
     before = deepcopy(value)
     try:
         once = cast_as(value, type_of(schema))
@@ -272,13 +273,13 @@ def test_law_casting_twice_is_casting_once(schema, value):
 
 
 @given(schemas, json)
-def test_law_a_value_that_fits_stays_equal(schema, value):
+def test_law_a_value_that_fits_stays_equal(schema: Any, value: Any) -> None:
     if fits(value, type_of(schema)):
         assert cast_as(value, type_of(schema)) == value
 
 
 @given(json, json)
-def test_law_no_schema_breaks_the_rules(schema, value):
+def test_law_no_schema_breaks_the_rules(schema: Any, value: Any) -> None:
     schema = schema if isinstance(schema, dict) else {"anyOf": schema, "title": schema, "default": value}
     renamed = {"a": "type", "b": "properties", "c": "items"}
     schema = {renamed.get(key, key): held for key, held in schema.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -126,12 +127,12 @@ NULLABLE = {
 }
 
 
-def required_of(component_type):
+def required_of(component_type: Any) -> Any:
     """What a component of this type must have."""
     return {"name": "it", **TYPES[component_type][0]}
 
 
-def optional_of(component_type):
+def optional_of(component_type: Any) -> Any:
     """What a component of this type may have, of its own and in common with others."""
     found = {"id": "x", "description": "x", "metadata": {"x": 1}, **TYPES[component_type][1]}
     if not component_type.endswith(WITHOUT_IO):
@@ -141,7 +142,7 @@ def optional_of(component_type):
     return found
 
 
-def may_be_null(component_type, field):
+def may_be_null(component_type: Any, field: Any) -> Any:
     known = {
         "headers": component_type.endswith("Transport"),
         "session_parameters": True,
@@ -152,10 +153,10 @@ def may_be_null(component_type, field):
 
 
 @pytest.fixture
-def faults(loader):
+def faults(loader: Any) -> Any:
     """What is wrong with one component, read by itself."""
 
-    def faults_(component_type, fields):
+    def faults_(component_type: Any, fields: Any) -> Any:
         parts = {"component_type": component_type, **fields}
         unused = {
             **AGENT,
@@ -172,14 +173,14 @@ def faults(loader):
 
 
 @pytest.mark.parametrize("component_type", TYPES)
-def test_a_type_has_these_fields(faults, component_type):
+def test_a_type_has_these_fields(faults: Any, component_type: Any) -> None:
     required = required_of(component_type)
     assert faults(component_type, required) == []
     assert faults(component_type, required | optional_of(component_type)) == []
 
 
 @pytest.mark.parametrize("component_type", TYPES)
-def test_it_has_no_others(faults, component_type):
+def test_it_has_no_others(faults: Any, component_type: Any) -> None:
     every = {key for required, optional in TYPES.values() for key in required | optional} | {
         "inputs",
         "branches",
@@ -192,7 +193,7 @@ def test_it_has_no_others(faults, component_type):
 
 
 @pytest.mark.parametrize("component_type", TYPES)
-def test_it_cannot_do_without_some(faults, component_type):
+def test_it_cannot_do_without_some(faults: Any, component_type: Any) -> None:
     required = required_of(component_type)
     for key in required:
         [(code, message)] = faults(
@@ -203,7 +204,7 @@ def test_it_cannot_do_without_some(faults, component_type):
 
 
 @pytest.mark.parametrize("component_type", TYPES)
-def test_only_some_fields_may_be_null(faults, component_type):
+def test_only_some_fields_may_be_null(faults: Any, component_type: Any) -> None:
     required = required_of(component_type)
     for key in required.keys() | optional_of(component_type).keys():
         found = faults(component_type, required | {key: None})
@@ -318,12 +319,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("component_type", "fields", "code", "message"), WRONG.values(), ids=WRONG)
-def test_what_a_field_cannot_be(faults, component_type, fields, code, message):
+def test_what_a_field_cannot_be(
+    faults: Any, component_type: Any, fields: Any, code: Any, message: Any
+) -> None:
     expected = [] if code is None else [(code, message)]
     assert faults(component_type, required_of(component_type) | fields) == expected
 
 
-def test_every_fault_is_told_of_with_its_place(loader):
+def test_every_fault_is_told_of_with_its_place(loader: Any) -> None:
     text = """\
 agentspec_version: 25.4.1
 component_type: Agent
@@ -367,6 +370,8 @@ tools:
         ("HttpTool", "known: ServerTool, ClientTool, RemoteTool, MCPTool"),
     ],
 )
-def test_a_type_that_is_unknown_is_told_of_with_a_near_one_or_those_of_its_kind(loader, component_type, hint):
+def test_a_type_that_is_unknown_is_told_of_with_a_near_one_or_those_of_its_kind(
+    loader: Any, component_type: Any, hint: Any
+) -> None:
     text = f"agentspec_version: 25.4.1\ncomponent_type: {component_type}\nname: x\n"
     assert loader.problem(text).hint == hint

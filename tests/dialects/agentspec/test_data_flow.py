@@ -3,16 +3,17 @@
 import gc
 import json
 from itertools import pairwise
+from typing import Any
 
 from harness.dialects.agentspec.data_flow import Connection
 from harness.graph.model import DataEdge
 
 
-def ref(name):
+def ref(name: Any) -> Any:
     return {"$component_ref": name}
 
 
-def flow(count, **fields):
+def flow(count: Any, **fields: Any) -> Any:
     """A flow of `count` nodes that each take a topic and a mood and give a mood."""
     names = ["start", *(f"n{number}" for number in range(count)), "end"]
     topic, mood = {"title": "topic", "type": "string"}, {"title": "mood", "type": "string", "default": "calm"}
@@ -48,7 +49,7 @@ def flow(count, **fields):
     return json.dumps(document)
 
 
-def test_by_name_every_output_goes_to_every_input_of_its_name(loader):
+def test_by_name_every_output_goes_to_every_input_of_its_name(loader: Any) -> None:
     assert loader.graph(flow(2)).data_edges() == (
         DataEdge("start", "topic", "n0", "topic"),
         DataEdge("start", "topic", "n1", "topic"),
@@ -61,7 +62,7 @@ def test_by_name_every_output_goes_to_every_input_of_its_name(loader):
     )
 
 
-def test_written_ones_are_those(loader):
+def test_written_ones_are_those(loader: Any) -> None:
     edge = {
         "component_type": "DataFlowEdge",
         "name": "d",
@@ -74,12 +75,12 @@ def test_written_ones_are_those(loader):
     assert graph.data_edges() == (DataEdge("start", "topic", "n0", "mood"),)
 
 
-def alive():
+def alive() -> Any:
     """How many data edges there are in memory, in either form."""
     return sum(isinstance(item, (Connection, DataEdge)) for item in gc.get_objects())
 
 
-def test_a_big_flow_is_loaded_without_making_its_data_edges(loader):
+def test_a_big_flow_is_loaded_without_making_its_data_edges(loader: Any) -> None:
     before = alive()
     graph = loader.graph(flow(40))
     assert alive() == before

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -36,7 +37,7 @@ system_prompt: Help.
 TABLE = "$referenced_components:\n"
 
 
-def agent(**fields):
+def agent(**fields: Any) -> Any:
     """An agent with other fields, each as YAML."""
     written = {
         "component_type": "Agent",
@@ -48,26 +49,26 @@ def agent(**fields):
     return VERSION + "".join(f"{key}: {value}\n" for key, value in written.items())
 
 
-def entry(key, text):
+def entry(key: Any, text: Any) -> Any:
     return f"  {key}: {text}\n"
 
 
-def tool(name="tool", id_=""):
+def tool(name: Any = "tool", id_: Any = "") -> Any:
     return f"{{component_type: ServerTool, name: {name}{id_ and ', id: ' + id_}}}"
 
 
-def ref(key):
+def ref(key: Any) -> Any:
     return f"{{$component_ref: {key}}}"
 
 
-def codes(problems):
+def codes(problems: Any) -> Any:
     return [problem.code for problem in problems]
 
 
 # ------------------------------------------------------------------ form and version
 
 
-def test_json_and_yaml_say_the_same(loader):
+def test_json_and_yaml_say_the_same(loader: Any) -> None:
     from_yaml = loader.configuration(VERSION + AGENT).root
     from_json = loader.configuration(json.dumps(yaml.safe_load(VERSION + AGENT)), json=True).root
     assert from_yaml.model_dump(exclude={"llm_config"}) == from_json.model_dump(exclude={"llm_config"})
@@ -75,18 +76,18 @@ def test_json_and_yaml_say_the_same(loader):
 
 
 @pytest.mark.parametrize("version", ["25.4.1", "25.4.2", "'25.4.1'"])
-def test_a_version_that_is_known(loader, version):
+def test_a_version_that_is_known(loader: Any, version: Any) -> None:
     assert loader.graph(f"agentspec_version: {version}\n{AGENT}").warnings == ()
 
 
-def test_an_old_version_is_read_as_the_first(loader):
+def test_an_old_version_is_read_as_the_first(loader: Any) -> None:
     [warning] = loader.graph("agentspec_version: 25.4.0\n" + AGENT).warnings
     assert (warning.code, warning.severity) == ("old-version", "warning")
     assert warning.message == "agentspec_version 25.4.0 is read as 25.4.1"
     assert loader.place(warning) == "25.4.0"
 
 
-def test_without_a_version_the_newest_is_assumed(loader):
+def test_without_a_version_the_newest_is_assumed(loader: Any) -> None:
     [warning] = loader.graph(AGENT).warnings
     assert (warning.code, warning.severity) == ("no-version", "warning")
     assert warning.message == "no agentspec_version: 25.4.2 is assumed"
@@ -102,40 +103,40 @@ def test_without_a_version_the_newest_is_assumed(loader):
         ("[25.4.1]", "wrong-type", "agentspec_version: expected text, found a list"),
     ],
 )
-def test_a_version_that_is_not(loader, version, code, message):
+def test_a_version_that_is_not(loader: Any, version: Any, code: Any, message: Any) -> None:
     problem = loader.problem(f"agentspec_version: {version}\n{AGENT}")
     assert (problem.code, problem.message) == (code, message)
     assert loader.place(problem) == version
 
 
-def test_a_version_belongs_to_the_top(loader):
+def test_a_version_belongs_to_the_top(loader: Any) -> None:
     text = agent(tools="[{component_type: ServerTool, name: t, agentspec_version: 25.4.1}]")
     problem = loader.problem(text)
     assert problem.message == "'t': unknown key 'agentspec_version' in a ServerTool"
 
 
 @pytest.mark.parametrize("version", ["agentspec_version: 25.4.2\n", ""])
-def test_later_fields_may_say_what_25_4_1_does(loader, version):
+def test_later_fields_may_say_what_25_4_1_does(loader: Any, version: Any) -> None:
     later = "{component_type: ServerTool, name: t, requires_confirmation: false}"
     text = version + AGENT + f"human_in_the_loop: true\ntoolboxes: []\ntools: [{later}]\n"
     loader.configuration(text)
 
 
-def test_later_fields_cannot_say_more(loader):
+def test_later_fields_cannot_say_more(loader: Any) -> None:
     later = "{component_type: ServerTool, name: t, requires_confirmation: true}"
     problem = loader.problem(agent(tools=f"[{later}]").replace("25.4.1", "25.4.2"))
     assert (problem.code, loader.place(problem)) == ("unsupported", "true")
     assert problem.message == "'requires_confirmation' other than false is not supported"
 
 
-def test_25_4_1_has_no_later_fields(loader):
+def test_25_4_1_has_no_later_fields(loader: Any) -> None:
     assert loader.problem(agent(toolboxes="[]")).code == "unknown-key"
 
 
 @pytest.mark.parametrize(
     ("text", "found"), [("[1]", "a list"), ("hello", "text 'hello'"), ("5", "the number 5")]
 )
-def test_a_document_is_a_mapping(loader, text, found):
+def test_a_document_is_a_mapping(loader: Any, text: Any, found: Any) -> None:
     problem = loader.problem(text)
     assert (problem.code, problem.message) == ("wrong-type", f"a configuration is a mapping, found {found}")
 
@@ -143,19 +144,19 @@ def test_a_document_is_a_mapping(loader, text, found):
 # ------------------------------------------------------------------ references
 
 
-def test_a_component_is_one_wherever_it_is_referred_to(loader):
+def test_a_component_is_one_wherever_it_is_referred_to(loader: Any) -> None:
     root = loader.configuration(agent(tools=f"[{ref('a')}, {ref('a')}]") + TABLE + entry("a", tool())).root
     assert root.tools[0] is root.tools[1]
 
 
-def test_references_may_stand_before_and_after_what_they_refer_to(loader):
+def test_references_may_stand_before_and_after_what_they_refer_to(loader: Any) -> None:
     tables = TABLE + entry("first", ref("second")) + entry("second", tool())
     after = loader.configuration(agent(tools=f"[{ref('first')}]") + tables).root
     before = loader.configuration(tables + agent(tools=f"[{ref('first')}]")).root
     assert [item.name for item in after.tools] == [item.name for item in before.tools] == ["tool"]
 
 
-def test_a_reference_goes_by_the_key_and_not_by_the_id(loader):
+def test_a_reference_goes_by_the_key_and_not_by_the_id(loader: Any) -> None:
     text = agent(tools=f"[{ref('key')}]") + TABLE + entry("key", tool(id_="other"))
     assert loader.configuration(text).root.tools[0].id == "other"
     problem = loader.problem(text.replace("ref: key", "ref: other"))
@@ -165,18 +166,18 @@ def test_a_reference_goes_by_the_key_and_not_by_the_id(loader):
     )
 
 
-def test_tables_stand_at_any_depth_and_are_seen_everywhere(loader):
+def test_tables_stand_at_any_depth_and_are_seen_everywhere(loader: Any) -> None:
     inner = f"{{component_type: ServerTool, name: tool, $referenced_components: {{inner: {tool('deep')}}}}}"
     text = agent(tools=f"[{ref('outer')}, {ref('inner')}]") + TABLE + entry("outer", inner)
     assert [item.name for item in loader.configuration(text).root.tools] == ["tool", "deep"]
 
 
-def test_a_reference_may_bring_a_table(loader):
+def test_a_reference_may_bring_a_table(loader: Any) -> None:
     brought = f"{{$component_ref: far, $referenced_components: {{far: {tool('far')}}}}}"
     assert loader.configuration(agent(tools=f"[{brought}]")).root.tools[0].name == "far"
 
 
-def test_a_key_in_two_tables(loader):
+def test_a_key_in_two_tables(loader: Any) -> None:
     inner = f"{{component_type: ServerTool, name: t, $referenced_components: {{key: {tool('inner')}}}}}"
     text = agent(tools=f"[{ref('key')}, {inner}]") + TABLE + entry("key", tool("outer"))
     problem = loader.problem(text)
@@ -184,7 +185,7 @@ def test_a_key_in_two_tables(loader):
     assert problem.message.startswith("'key' is in two tables of components; first at ")
 
 
-def test_a_table_is_a_mapping(loader):
+def test_a_table_is_a_mapping(loader: Any) -> None:
     problem = loader.problem(agent() + "$referenced_components: [1]\n")
     assert problem.message == "$referenced_components: expected a mapping, found a list"
 
@@ -199,14 +200,14 @@ def test_a_table_is_a_mapping(loader):
         ("llm_config", MODEL, lambda it: it.llm_config.name, "model"),
     ],
 )
-def test_any_value_may_be_referred_to(loader, field, value, read, expected):
+def test_any_value_may_be_referred_to(loader: Any, field: Any, value: Any, read: Any, expected: Any) -> None:
     table = TABLE + entry("value", value)
     assert read(loader.configuration(agent(**{field: ref("value")}) + table).root) == expected
     chain = table + entry("link", ref("value"))
     assert read(loader.configuration(agent(**{field: ref("link")}) + chain).root) == expected
 
 
-def test_values_inside_values_may_be_referred_to(loader):
+def test_values_inside_values_may_be_referred_to(loader: Any) -> None:
     remote = (
         "{component_type: RemoteTool, name: t, http_method: GET, url: {$component_ref: url},"
         " data: {a: [{b: {$component_ref: leaf}}]}, inputs: [{$component_ref: city}]}"
@@ -222,7 +223,7 @@ def test_values_inside_values_may_be_referred_to(loader):
     )
 
 
-def test_a_value_of_the_wrong_type_is_told_of_where_it_is_used(loader):
+def test_a_value_of_the_wrong_type_is_told_of_where_it_is_used(loader: Any) -> None:
     problem = loader.problem(agent(system_prompt=ref("value")) + TABLE + entry("value", "5"))
     assert problem.message == "'guide': system_prompt: expected text, found the number 5"
     assert loader.place(problem) == ref("value")
@@ -307,7 +308,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("fields", "table", "expected"), REFUSED.values(), ids=REFUSED)
-def test_a_reference(loader, fields, table, expected):
+def test_a_reference(loader: Any, fields: Any, table: Any, expected: Any) -> None:
     text = agent(**fields) + "$referenced_components: {}\n"
     if table:
         text = agent(**fields) + TABLE + "".join(entry(key, value) for key, value in table.items())
@@ -320,7 +321,7 @@ OTHER_DOCUMENT = (
 )
 
 
-def test_a_reference_of_nothing_is_told_of_with_the_nearest_key(loader):
+def test_a_reference_of_nothing_is_told_of_with_the_nearest_key(loader: Any) -> None:
     near = agent(tools=f"[{ref('tol')}]") + TABLE + entry("tool", tool())
     assert loader.problem(near).hint == f"did you mean 'tool'? Otherwise {OTHER_DOCUMENT}"
     assert loader.problem(near, "$referenced_components: {}").hint == "did you mean 'tool'?"
@@ -358,7 +359,7 @@ def test_a_reference_of_nothing_is_told_of_with_the_nearest_key(loader):
         ("tools", "5", "tools: expected a list of components, found the number 5", ""),
     ],
 )
-def test_a_key_in_place_of_a_reference(loader, field, value, message, hint):
+def test_a_key_in_place_of_a_reference(loader: Any, field: Any, value: Any, message: Any, hint: Any) -> None:
     text = agent(**{field: value}) + TABLE + entry("hammer", tool())
     text += entry("model", MODEL.replace("small", "other"))
     problem = loader.problem(text)
@@ -366,10 +367,10 @@ def test_a_key_in_place_of_a_reference(loader, field, value, message, hint):
     assert loader.place(problem) == value.strip("[]")
 
 
-def nested(levels, end):
+def nested(levels: Any, end: Any) -> Any:
     """A component in an agent node in a flow in an agent node …, each referred to from the one around it."""
 
-    def part(at):
+    def part(at: Any) -> Any:
         inner = ref(f"k{at + 1}")
         if at % 2:
             return f"{{component_type: AgentNode, name: n, agent: {inner}}}"
@@ -380,18 +381,18 @@ def nested(levels, end):
     return "$component_ref: k0\n" + VERSION + TABLE + "".join(parts) + entry(f"k{levels}", end)
 
 
-def test_references_inside_each_other(loader):
+def test_references_inside_each_other(loader: Any) -> None:
     found = loader.problems(nested(39, "{component_type: EndNode, name: e}"))
     assert "too-deep" not in codes(found)
 
 
-def test_references_that_nest_too_deep(loader):
+def test_references_that_nest_too_deep(loader: Any) -> None:
     problem = loader.problem(nested(1000, "{component_type: EndNode, name: e}"))
     assert (problem.code, loader.place(problem)) == ("too-deep", "k40")
     assert problem.message == "'k40' is nested too deep: at most 40 references may be inside each other"
 
 
-def test_what_stands_deep_inside_what_is_referred_to(loader):
+def test_what_stands_deep_inside_what_is_referred_to(loader: Any) -> None:
     """Where the documents themselves are as deep as documents can be, less is too much."""
     links = [entry(f"k{at}", "[" * 90 + ref(f"k{at + 1}") + "]" * 90) for at in range(30)]
     problem = loader.problem(agent(description=ref("k0")) + TABLE + "".join(links) + entry("k30", "x"))
@@ -399,7 +400,7 @@ def test_what_stands_deep_inside_what_is_referred_to(loader):
     assert problem.message == "nested more than 100 levels deep, references written out"
 
 
-def test_a_circle_is_told_of_however_long_it_is(loader):
+def test_a_circle_is_told_of_however_long_it_is(loader: Any) -> None:
     problem = loader.problem(
         nested(1000, "{component_type: AgentNode, name: n, agent: {$component_ref: k0}}")
     )
@@ -407,7 +408,7 @@ def test_a_circle_is_told_of_however_long_it_is(loader):
     assert problem.message == "components contain each other: k40 → k41 → k42 → … → k39 → k40"
 
 
-def test_a_list_of_components_that_contains_itself(loader):
+def test_a_list_of_components_that_contains_itself(loader: Any) -> None:
     flow = (
         "[{component_type: FlowNode, name: n, subflow: {component_type: Flow, name: f,"
         " start_node: {component_type: StartNode, name: s}, nodes: {$component_ref: a},"
@@ -422,7 +423,7 @@ def test_a_list_of_components_that_contains_itself(loader):
     )
 
 
-def test_a_list_of_components_is_one_wherever_it_is_referred_to(loader):
+def test_a_list_of_components_is_one_wherever_it_is_referred_to(loader: Any) -> None:
     two = f"{{component_type: Agent, name: two, system_prompt: x, llm_config: {ref('m')}, tools: {ref('tools')}}}"
     table = TABLE + entry("m", MODEL) + entry("tools", f"[{tool()}]") + entry("two", two)
     one = loader.configuration(agent(llm_config=ref("m"), tools=ref("tools")) + table)
@@ -432,17 +433,17 @@ def test_a_list_of_components_is_one_wherever_it_is_referred_to(loader):
 # ------------------------------------------------------------------ how large values are, references written out
 
 
-def bomb(levels, leaf="x", each="[%s]"):
+def bomb(levels: Any, leaf: Any = "x", each: Any = "[%s]") -> Any:
     """Values of ten references each to the next: `b0` has ten to the power of `levels` leaves."""
     tens = [each % ", ".join([ref(f"b{at + 1}")] * 10) for at in range(levels)]
     return "".join(entry(f"b{at}", value) for at, value in enumerate([*tens, leaf]))
 
 
-def remote(data):
+def remote(data: Any) -> Any:
     return f"[{{component_type: RemoteTool, name: t, http_method: GET, url: u, data: {data}}}]"
 
 
-def test_a_value_that_is_too_large_once_references_are_written_out(loader):
+def test_a_value_that_is_too_large_once_references_are_written_out(loader: Any) -> None:
     problem = loader.problem(agent(tools=remote("{a: {$component_ref: b0}}")) + TABLE + bomb(9))
     assert (problem.code, problem.message) == (
         "too-many-nodes",
@@ -451,14 +452,14 @@ def test_a_value_that_is_too_large_once_references_are_written_out(loader):
     loader.configuration(agent(tools=remote("{a: {$component_ref: b0}}")) + TABLE + bomb(4))
 
 
-def test_a_component_that_is_too_large_once_references_are_written_out(loader):
+def test_a_component_that_is_too_large_once_references_are_written_out(loader: Any) -> None:
     data = "{" + ", ".join(f"k{at}: {ref('b0')}" for at in range(10)) + "}"
     problem = loader.problem(agent(tools=remote(data)) + TABLE + bomb(4))
     assert (problem.code, loader.place(problem)) == ("too-many-nodes", "data")
     assert problem.message == "'t': more than 100,000 values in a component, references written out"
 
 
-def test_a_property_that_is_too_large_once_references_are_written_out(loader):
+def test_a_property_that_is_too_large_once_references_are_written_out(loader: Any) -> None:
     outputs, each = "[{title: x, anyOf: [{$component_ref: b0}]}]", "{anyOf: [%s]}"
     problem = loader.problem(agent(outputs=outputs) + TABLE + bomb(4, "{type: string}", each))
     assert (problem.code, loader.place(problem)) == ("too-many-nodes", outputs[1:-1])
@@ -468,14 +469,14 @@ def test_a_property_that_is_too_large_once_references_are_written_out(loader):
     loader.configuration(agent(outputs=outputs) + TABLE + bomb(2, "{type: string}", each))
 
 
-def test_a_property_that_is_too_large_once_aliases_are_written_out(loader):
+def test_a_property_that_is_too_large_once_aliases_are_written_out(loader: Any) -> None:
     levels = "".join(f"l{at}: &l{at} [{', '.join([f'*l{at - 1}'] * 10)}]\n    " for at in range(1, 5))
     metadata = "\n    l0: &l0 {type: string}\n    " + levels
     problem = loader.problem(agent(metadata=metadata, outputs="[{title: x, anyOf: *l4}]"))
     assert problem.code == "too-many-nodes"
 
 
-def test_lists_of_components_in_each_other_are_read_once(loader):
+def test_lists_of_components_in_each_other_are_read_once(loader: Any) -> None:
     """Each level has ten flows, which all refer to the list of nodes of the next."""
     node = (
         "{component_type: FlowNode, name: n, subflow: {component_type: Flow, name: f,"
@@ -489,7 +490,7 @@ def test_lists_of_components_in_each_other_are_read_once(loader):
 
 
 @pytest.mark.parametrize("where", ["inline", "in a table", "unused"])
-def test_an_id_belongs_to_one_component(loader, where):
+def test_an_id_belongs_to_one_component(loader: Any, where: Any) -> None:
     other = tool(id_="small")
     text = agent(tools="[]" if where == "unused" else f"[{other if where == 'inline' else ref('key')}]")
     text += "" if where == "inline" else TABLE + entry("key", other)
@@ -498,12 +499,12 @@ def test_an_id_belongs_to_one_component(loader, where):
     assert problem.message.startswith("a second component with the id 'small'; the first is at ")
 
 
-def test_components_without_an_id_are_different_components(loader):
+def test_components_without_an_id_are_different_components(loader: Any) -> None:
     root = loader.configuration(agent(tools=f"[{tool()}, {tool()}]")).root
     assert root.tools[0] is not root.tools[1]
 
 
-def test_metadata_means_nothing(loader):
+def test_metadata_means_nothing(loader: Any) -> None:
     metadata = f"{{$referenced_components: {{tool: 1}}, a: [{ref('nowhere')}], component_type: X}}"
     text = agent(metadata=metadata, tools=f"[{ref('tool')}]") + TABLE + entry("tool", tool())
     root = loader.configuration(text).root
@@ -514,7 +515,7 @@ def test_metadata_means_nothing(loader):
 # ------------------------------------------------------------------ written again
 
 
-def test_keys_of_components_without_an_id_are_free(loader):
+def test_keys_of_components_without_an_id_are_free(loader: Any) -> None:
     tools = f"[{', '.join(map(ref, 'aabcc'))}]"
     table = TABLE + entry("a", tool()) + entry("b", tool(id_="tool-1")) + entry("c", tool())
     text = agent(tools=tools) + table
@@ -527,7 +528,7 @@ def test_keys_of_components_without_an_id_are_free(loader):
 # ------------------------------------------------------------------ what nothing refers to
 
 
-def test_faults_of_what_nothing_refers_to_are_warnings(loader):
+def test_faults_of_what_nothing_refers_to_are_warnings(loader: Any) -> None:
     text = agent() + TABLE + entry("old", "{component_type: ServerTool}") + entry("plain", "[1, {a: 2}]")
     [warning] = loader.graph(text).warnings
     assert (warning.code, warning.severity) == ("missing-key", "warning")
@@ -535,7 +536,7 @@ def test_faults_of_what_nothing_refers_to_are_warnings(loader):
     assert loader.place(warning) == "{component_type: ServerTool}"
 
 
-def test_rules_do_not_bind_what_nothing_refers_to(loader):
+def test_rules_do_not_bind_what_nothing_refers_to(loader: Any) -> None:
     bad = "{component_type: OutputMessageNode, name: n, message: x, inputs: [{title: a}]}"
     assert loader.graph(agent() + TABLE + entry("bad", bad)).warnings == ()
 
@@ -547,7 +548,7 @@ MAIN = agent(system_prompt=ref("prompt"), tools=f"[{ref('tool')}]")
 PARTS = TABLE + entry("prompt", "Help.") + entry("tool", tool())
 
 
-def test_parts_come_from_documents_behind_the_main_one(loader):
+def test_parts_come_from_documents_behind_the_main_one(loader: Any) -> None:
     root = loader.configuration(MAIN, PARTS).root
     assert (root.system_prompt, root.tools[0].name) == ("Help.", "tool")
     two = loader.configuration(
@@ -556,20 +557,20 @@ def test_parts_come_from_documents_behind_the_main_one(loader):
     assert (two.system_prompt, two.tools[0].name) == ("Go.", "other")
 
 
-def test_parts_may_refer_to_each_other_and_to_the_main_document(loader):
+def test_parts_may_refer_to_each_other_and_to_the_main_document(loader: Any) -> None:
     main = agent(tools=f"[{ref('tool')}]") + TABLE + entry("url", "http://x")
     remote = "{component_type: RemoteTool, name: t, http_method: GET, url: {$component_ref: url}}"
     parts = VERSION + TABLE + entry("tool", ref("remote")) + entry("remote", remote)
     assert loader.configuration(main, parts).root.tools[0].url == "http://x"
 
 
-def test_a_part_that_is_in_no_document(loader):
+def test_a_part_that_is_in_no_document(loader: Any) -> None:
     problem = loader.problem(MAIN, TABLE + entry("prompt", "Help."))
     assert (problem.code, loader.place(problem)) == ("unknown-reference", "tool")
     assert codes(loader.problems(MAIN)) == ["unknown-reference", "unknown-reference"]
 
 
-def test_a_part_of_another_kind(loader):
+def test_a_part_of_another_kind(loader: Any) -> None:
     problem = loader.problem(
         MAIN, TABLE + entry("prompt", "Help.") + entry("tool", MODEL.replace("small", "s"))
     )
@@ -577,13 +578,13 @@ def test_a_part_of_another_kind(loader):
     assert loader.place(problem) == ref("tool")
 
 
-def test_a_part_that_is_there_twice(loader):
+def test_a_part_that_is_there_twice(loader: Any) -> None:
     problem = loader.problem(MAIN, PARTS, TABLE + entry("tool", tool()))
     assert problem.code == "duplicate-reference"
     assert problem.span.file.endswith("document_2.yaml")
 
 
-def test_parts_that_are_not_used_are_not_looked_at(loader):
+def test_parts_that_are_not_used_are_not_looked_at(loader: Any) -> None:
     assert loader.graph(MAIN, PARTS + entry("other", "{component_type: Nonsense}")).warnings == ()
 
 
@@ -623,13 +624,13 @@ def test_parts_that_are_not_used_are_not_looked_at(loader):
         ),
     ],
 )
-def test_what_a_document_of_parts_is(loader, parts, code, message):
+def test_what_a_document_of_parts_is(loader: Any, parts: Any, code: Any, message: Any) -> None:
     problem = loader.problem(MAIN, parts)
     assert (problem.code, problem.message) == (code, message)
     assert problem.span.file.endswith("document_1.yaml")
 
 
-def test_a_document_of_parts_is_none_to_run(loader):
+def test_a_document_of_parts_is_none_to_run(loader: Any) -> None:
     problem = loader.problem(VERSION + PARTS)
     assert (problem.code, problem.message) == (
         "no-component",
@@ -663,13 +664,13 @@ def test_a_document_of_parts_is_none_to_run(loader):
         ),
     ],
 )
-def test_what_has_no_component_at_the_top(loader, text, code, message, hint):
+def test_what_has_no_component_at_the_top(loader: Any, text: Any, code: Any, message: Any, hint: Any) -> None:
     problem = loader.problem(text)
     assert (problem.code, problem.message, problem.hint) == (code, message, hint)
 
 
 @pytest.mark.parametrize("key", ["agent_spec_version", "agentSpecVersion", "agentspec-version"])
-def test_a_version_that_is_misspelt(loader, key):
+def test_a_version_that_is_misspelt(loader: Any, key: Any) -> None:
     problem = loader.problem(f"{key}: 25.4.1\n{AGENT}")
     assert (problem.code, problem.message) == ("unknown-key", f"unknown key '{key}' at the top")
     assert (loader.place(problem), problem.hint) == (key, "did you mean 'agentspec_version'?")
@@ -701,33 +702,33 @@ control_flow_connections:
 
 
 @pytest.mark.parametrize(("wanted", "name"), [(None, "outer"), ("outer", "outer"), ("outer_id", "outer")])
-def test_the_component_at_the_top_is_run(loader, wanted, name):
+def test_the_component_at_the_top_is_run(loader: Any, wanted: Any, name: Any) -> None:
     assert loader.graph(OUTER, agent=wanted).name == name
 
 
 @pytest.mark.parametrize("wanted", ["inner", "inner_id", "key"])
-def test_another_is_run_by_its_name_id_or_key(loader, wanted):
+def test_another_is_run_by_its_name_id_or_key(loader: Any, wanted: Any) -> None:
     assert loader.graph(OUTER, agent=wanted).name == "inner"
 
 
-def test_what_nothing_refers_to_can_be_run(loader):
+def test_what_nothing_refers_to_can_be_run(loader: Any) -> None:
     spare = INNER.replace("inner", "spare")
     assert loader.graph(OUTER + entry("spare_key", spare), agent="spare").name == "spare"
 
 
-def test_an_agent_that_is_not_there(loader):
+def test_an_agent_that_is_not_there(loader: Any) -> None:
     problem = loader.problem(OUTER, agent="iner")
     assert (problem.code, problem.hint) == ("unknown-agent", "did you mean 'inner'?")
     assert problem.message == "no agent or flow 'iner' in the configuration"
 
 
 @pytest.mark.parametrize("wanted", ["inner", "inner_id", "key"])
-def test_an_agent_that_cannot_be_read(loader, wanted):
+def test_an_agent_that_cannot_be_read(loader: Any, wanted: Any) -> None:
     problem = loader.problem(OUTER.replace("system_prompt: Inside.", "system_prompt: 5"), agent=wanted)
     assert problem.message == "'inner': system_prompt: expected text, found the number 5"
 
 
-def test_an_unused_agent_that_cannot_be_read(loader):
+def test_an_unused_agent_that_cannot_be_read(loader: Any) -> None:
     problem = loader.problem(
         OUTER + entry("spare", "{component_type: Agent, name: spare, system_prompt: x}"), agent="spare"
     )
@@ -735,13 +736,13 @@ def test_an_unused_agent_that_cannot_be_read(loader):
     assert problem.severity == "error"
 
 
-def test_a_reference_at_the_top(loader):
+def test_a_reference_at_the_top(loader: Any) -> None:
     text = "$component_ref: key\n" + VERSION + TABLE + entry("key", INNER) + entry("model", MODEL)
     assert loader.graph(text).name == "inner"
     assert loader.problem(text.replace("ref: key", "ref: kei")).code == "unknown-reference"
 
 
-def test_a_tool_at_the_top_cannot_be_run(loader):
+def test_a_tool_at_the_top_cannot_be_run(loader: Any) -> None:
     problem = loader.problem(VERSION + "component_type: ServerTool\nname: hammer\n")
     assert problem.code == "not-runnable"
     assert (
@@ -762,7 +763,7 @@ def test_a_tool_at_the_top_cannot_be_run(loader):
         ("manifest_version: 1\nagents: {}", False),
     ],
 )
-def test_which_documents_are_configurations(text, expected):
+def test_which_documents_are_configurations(text: Any, expected: Any) -> None:
     assert detect(parse(text, file="x.yaml")) is expected
 
 
@@ -776,7 +777,7 @@ def test_which_documents_are_configurations(text, expected):
         ("[1]", []),
     ],
 )
-def test_the_agents_of_a_document(text, names):
+def test_the_agents_of_a_document(text: Any, names: Any) -> None:
     assert agents(parse(text, file="x.yaml")) == names
 
 
@@ -835,34 +836,34 @@ class Repeats(ComponentPlugin):
     version = "1.0"
     components: ClassVar = {"RepeatNode": RepeatNode}
 
-    async def run(self, node, inputs, ctx):
+    async def run(self, node: Any, inputs: Any, ctx: Any) -> Any:
         return NodeResult({"text": inputs["text"] * node.times})
 
 
-def test_a_component_of_a_plugin_that_is_not_here(loader):
+def test_a_component_of_a_plugin_that_is_not_here(loader: Any) -> None:
     problem = loader.problem(REPEATING)
     assert (problem.code, loader.place(problem)) == ("unknown-plugin", "RepeatNode")
     assert problem.message == "RepeatNode is a component of the plugin 'repeats', which is not here"
 
 
 @pytest.mark.parametrize("hook", [Repeats, Repeats()], ids=["class", "object"])
-def test_a_plugin_brings_a_type_of_node(loader, hook):
+def test_a_plugin_brings_a_type_of_node(loader: Any, hook: Any) -> None:
     assert "repeat" in {node.name for node in loader.graph(REPEATING, hooks=(hook,)).nodes}
 
 
-def test_the_fields_of_a_plugin_are_checked(loader):
+def test_the_fields_of_a_plugin_are_checked(loader: Any) -> None:
     problem = loader.problem(REPEATING.replace("times: 2", "times: two"), hooks=(Repeats,))
     assert problem.message == "'repeat': times: expected a whole number, found text 'two'"
     problem = loader.problem(REPEATING.replace("times: 2", "times: 2\n    more: 1"), hooks=(Repeats,))
     assert problem.message.startswith("'repeat': unknown key 'more'")
 
 
-def test_the_fields_of_a_plugin_may_be_referred_to(loader):
+def test_the_fields_of_a_plugin_may_be_referred_to(loader: Any) -> None:
     text = REPEATING.replace("times: 2", "times: {$component_ref: two}") + entry("two", "2")
     loader.graph(text, hooks=(Repeats,))
 
 
-def test_two_plugins_for_one_type(loader):
+def test_two_plugins_for_one_type(loader: Any) -> None:
     problem = loader.problem(REPEATING, hooks=(Repeats(), Repeats()))
     assert (problem.code, problem.message) == (
         "plugin",
@@ -870,7 +871,7 @@ def test_two_plugins_for_one_type(loader):
     )
 
 
-def test_a_component_of_a_plugin_is_of_the_type_the_plugin_gives_it(loader):
+def test_a_component_of_a_plugin_is_of_the_type_the_plugin_gives_it(loader: Any) -> None:
     class Renamed(Repeats):
         components: ClassVar = {"acme.Repeat": RepeatNode}
 
@@ -893,7 +894,7 @@ class Faulty:
 
     result: object
 
-    def __call__(self, component_type, document):
+    def __call__(self, component_type: Any, document: Any) -> Any:
         if isinstance(self.result, Exception):
             raise self.result
         return self.result
@@ -908,7 +909,7 @@ class Faulty:
         ({}, "the plugin 'repeats', for RepeatNode: expected a component, found an empty mapping"),
     ],
 )
-def test_a_plugin_that_makes_no_component(loader, result, message):
+def test_a_plugin_that_makes_no_component(loader: Any, result: Any, message: Any) -> None:
     class Broken(Repeats):
         deserialize = staticmethod(Faulty(result))
 
@@ -917,7 +918,7 @@ def test_a_plugin_that_makes_no_component(loader, result, message):
     assert problem.message == f"'repeat': {message}"
 
 
-def test_a_plugin_that_refuses_a_component_need_not_say_where(loader):
+def test_a_plugin_that_refuses_a_component_need_not_say_where(loader: Any) -> None:
     class Refusing(Repeats):
         deserialize = staticmethod(Faulty(ManifestError(Problem("bad-value", "too few"))))
 
@@ -926,7 +927,7 @@ def test_a_plugin_that_refuses_a_component_need_not_say_where(loader):
     assert loader.place(problem) == "RepeatNode"
 
 
-def test_an_agent_of_a_plugin_is_one_that_can_be_run(loader):
+def test_an_agent_of_a_plugin_is_one_that_can_be_run(loader: Any) -> None:
     class Oracle(AgenticComponent):
         pass
 
@@ -985,7 +986,7 @@ def plain(): ...
         ("Modelless", "'faulty.Modelless' needs 'components': expected a mapping"),
     ],
 )
-def test_what_is_no_plugin(loader, name, message):
+def test_what_is_no_plugin(loader: Any, name: Any, message: Any) -> None:
     (loader.folder / "faulty.py").write_text(NO_PLUGINS)
     named_at = Span("a.scenario.yaml", 3, 1)
     problem = loader.problem(
@@ -995,7 +996,7 @@ def test_what_is_no_plugin(loader, name, message):
     assert problem.message.startswith(f"`hooks`: {message}")
 
 
-def test_a_plugin_that_is_not_there(loader):
+def test_a_plugin_that_is_not_there(loader: Any) -> None:
     named_at = Span("a.scenario.yaml", 3, 1)
     problem = loader.problem(
         REPEATING, hooks=("repeats.Repeats",), folders=(loader.folder,), named_at=named_at
@@ -1007,10 +1008,10 @@ def test_a_plugin_that_is_not_there(loader):
 
 
 @pytest.fixture
-def install(tmp_path, monkeypatch):
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Puts a package with an entry point for a plugin where Python looks for packages."""
 
-    def install_(package, text, entry_point):
+    def install_(package: Any, text: Any, entry_point: Any) -> None:
         site = tmp_path / "site"
         info = site / f"{package}-1.0.dist-info"
         info.mkdir(parents=True)
@@ -1024,7 +1025,7 @@ def install(tmp_path, monkeypatch):
     installed.cache_clear()
 
 
-def test_an_installed_plugin(loader, install):
+def test_an_installed_plugin(loader: Any, install: Any) -> None:
     install("installed_repeats", PLUGIN, "installed_repeats:Repeats")
     assert "repeat" in {node.name for node in loader.graph(REPEATING).nodes}
 
@@ -1038,7 +1039,9 @@ def test_an_installed_plugin(loader, install):
         ("", "X", "AttributeError: module 'broken_plugin' has no attribute 'X'"),
     ],
 )
-def test_an_installed_plugin_that_cannot_be_used(loader, install, monkeypatch, text, attribute, why):
+def test_an_installed_plugin_that_cannot_be_used(
+    loader: Any, install: Any, monkeypatch: pytest.MonkeyPatch, text: Any, attribute: Any, why: Any
+) -> None:
     monkeypatch.delitem(sys.modules, "broken_plugin", raising=False)
     install("broken_plugin", text, f"broken_plugin:{attribute}")
     message = f"the installed plugin 'broken_plugin' (broken_plugin:{attribute}) cannot be used: {why}"
@@ -1048,7 +1051,7 @@ def test_an_installed_plugin_that_cannot_be_used(loader, install, monkeypatch, t
     assert (problem.code, problem.hint) == ("unknown-plugin", message)
 
 
-def test_a_scenario_names_a_plugin_that_runs_its_nodes(loader, tmp_path):
+def test_a_scenario_names_a_plugin_that_runs_its_nodes(loader: Any, tmp_path: Path) -> None:
     (tmp_path / "repeating.py").write_text(PLUGIN)
     (tmp_path / "echo.yaml").write_text(REPEATING)
     (tmp_path / "echo.scenario.yaml").write_text(

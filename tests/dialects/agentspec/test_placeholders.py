@@ -1,5 +1,7 @@
 """Placeholders: "Specifying inputs through placeholders"."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +21,7 @@ from harness.dialects.agentspec.placeholders import names, render
         (None, []),
     ],
 )
-def test_names_in_the_order_they_come_up(value, found):
+def test_names_in_the_order_they_come_up(value: Any, found: Any) -> None:
     assert names(value) == found
 
 
@@ -33,17 +35,17 @@ def test_names_in_the_order_they_come_up(value, found):
         (7, 7),
     ],
 )
-def test_values_take_the_place_of_their_names(template, rendered):
+def test_values_take_the_place_of_their_names(template: Any, rendered: Any) -> None:
     assert render(template, {"name": "Ada", "count": 6, "on": True, "list": ["x"]}) == rendered
 
 
-def test_what_a_value_brings_in_is_text():
+def test_what_a_value_brings_in_is_text() -> None:
     values = {"a": "{{b}}", "b": r"\1 {{a}}"}
 
     assert render("{{a}} {{b}}", values) == r"{{b}} \1 {{a}}"
 
 
-def test_a_template_is_left_as_it_was():
+def test_a_template_is_left_as_it_was() -> None:
     template = {"x": ["{{a}}"]}
 
     render(template, {"a": 1})
@@ -60,12 +62,12 @@ templates = st.recursive(
 
 
 @given(templates)
-def test_law_without_values_a_template_is_itself(template):
+def test_law_without_values_a_template_is_itself(template: Any) -> None:
     assert render(template, {}) == template
 
 
 @given(templates)
-def test_law_when_every_name_has_a_value_none_is_left(template):
+def test_law_when_every_name_has_a_value_none_is_left(template: Any) -> None:
     rendered = render(template, dict.fromkeys(names(template), "-"))
 
     assert names(rendered) == []

@@ -5,26 +5,28 @@ spec: "Validation of specified inputs/outputs", "Flow", "Relationships / Edges",
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 
-def node(key, component_type, rest=""):
+def node(key: Any, component_type: Any, rest: Any = "") -> Any:
     return f"  {key}: {{component_type: {component_type}, name: {key}{rest and ', ' + rest}}}\n"
 
 
-def control(source, target, branch=""):
+def control(source: Any, target: Any, branch: Any = "") -> Any:
     ends = f"from_node: {{$component_ref: {source}}}, to_node: {{$component_ref: {target}}}"
     by = f", from_branch: {branch}" if branch else ""
     return f"  - {{component_type: ControlFlowEdge, name: {source}_to_{target}, {ends}{by}}}\n"
 
 
-def data(source, output, target, title):
+def data(source: Any, output: Any, target: Any, title: Any) -> Any:
     start = f"source_node: {{$component_ref: {source}}}, source_output: {output}"
     end = f"destination_node: {{$component_ref: {target}}}, destination_input: {title}"
     return f"  - {{component_type: DataFlowEdge, name: {source}.{output}, {start}, {end}}}\n"
 
 
-def listed(key):
+def listed(key: Any) -> Any:
     return f"  - {{$component_ref: {key}}}\n"
 
 
@@ -77,7 +79,7 @@ FLOW = "".join(
 )
 
 
-def changed(changes):
+def changed(changes: Any) -> Any:
     """The sound flow with texts in it replaced."""
     text = FLOW
     for old, new in changes:
@@ -86,15 +88,15 @@ def changed(changes):
     return text
 
 
-def after(old, new):
+def after(old: Any, new: Any) -> Any:
     return (old, old + new)
 
 
-def without(old):
+def without(old: Any) -> Any:
     return (old, "")
 
 
-def with_new(key, component_type, rest, *edges):
+def with_new(key: Any, component_type: Any, rest: Any, *edges: Any) -> Any:
     """One more node in the table, and edges behind the keys of their lists."""
     return [after(TABLE, node(key, component_type, rest)), *(after(place, edge) for place, edge in edges)]
 
@@ -282,14 +284,14 @@ DATA = {
 @pytest.mark.parametrize(
     ("changes", "code", "message", "place"), [*CONTROL.values(), *DATA.values()], ids=[*CONTROL, *DATA]
 )
-def test_a_rule_of_flows(loader, changes, code, message, place):
+def test_a_rule_of_flows(loader: Any, changes: Any, code: Any, message: Any, place: Any) -> None:
     problem = loader.problem(changed(changes))
     assert problem.code == code
     assert problem.message.endswith(message)
     assert loader.place(problem).startswith(place)
 
 
-def test_the_start_node_is_a_start_node(loader):
+def test_the_start_node_is_a_start_node(loader: Any) -> None:
     text = changed([("start_node: {$component_ref: begin}", "start_node: {$component_ref: write}")])
     problem = next(item for item in loader.problems(text) if "start_node" in item.message)
     assert problem.code == "start-node"
@@ -342,7 +344,7 @@ ACCEPTED = {
 
 
 @pytest.mark.parametrize("changes", ACCEPTED.values(), ids=ACCEPTED)
-def test_what_flows_may_do(loader, changes):
+def test_what_flows_may_do(loader: Any, changes: Any) -> None:
     assert loader.graph(changed(changes)).warnings == ()
 
 
@@ -393,7 +395,7 @@ WARNED = {
 
 
 @pytest.mark.parametrize(("changes", "code", "place"), WARNED.values(), ids=WARNED)
-def test_what_is_worth_a_warning(loader, changes, code, place):
+def test_what_is_worth_a_warning(loader: Any, changes: Any, code: Any, place: Any) -> None:
     [warning] = loader.graph(changed(changes)).warnings
     assert (warning.code, warning.severity) == (code, "warning")
     assert loader.place(warning).startswith(place)
@@ -402,7 +404,7 @@ def test_what_is_worth_a_warning(loader, changes, code, place):
 # ------------------------------------------------------------------ inputs and outputs of a component
 
 
-def flow_of(component):
+def flow_of(component: Any) -> Any:
     """A flow of one node, to which values flow by name."""
     return "".join(
         [
@@ -442,11 +444,11 @@ def flow_of(component):
     )
 
 
-def llm(rest):
+def llm(rest: Any) -> Any:
     return f"component_type: LlmNode, llm_config: {MODEL}, {rest}"
 
 
-def api(rest):
+def api(rest: Any) -> Any:
     return f"component_type: ApiNode, url: 'http://x/{{{{a}}}}', http_method: GET, {rest}"
 
 
@@ -552,7 +554,7 @@ LISTS = {
 
 
 @pytest.mark.parametrize(("component", "expected"), LISTS.values(), ids=LISTS)
-def test_lists_are_those_its_configuration_leads_to(loader, component, expected):
+def test_lists_are_those_its_configuration_leads_to(loader: Any, component: Any, expected: Any) -> None:
     problem = loader.problem(flow_of(component))
     code, message, place = expected
     assert (problem.code, problem.message) == (code, message)
@@ -583,11 +585,11 @@ SPECIALISED = {
 
 
 @pytest.mark.parametrize("component", SPECIALISED.values(), ids=SPECIALISED)
-def test_lists_may_say_more(loader, component):
+def test_lists_may_say_more(loader: Any, component: Any) -> None:
     assert loader.graph(flow_of(component)).warnings == ()
 
 
-def test_the_input_of_a_branching_node_has_any_name(loader):
+def test_the_input_of_a_branching_node_has_any_name(loader: Any) -> None:
     text = changed(
         [
             (BRANCHES, BRANCHES + ", inputs: [{title: mood, type: string}]"),
@@ -613,13 +615,13 @@ def test_the_input_of_a_branching_node_has_any_name(loader):
         ),
     ],
 )
-def test_start_and_end_nodes_give_what_they_take(loader, change, place):
+def test_start_and_end_nodes_give_what_they_take(loader: Any, change: Any, place: Any) -> None:
     problem = next(item for item in loader.problems(changed([change])) if item.code == "unequal-lists")
     assert "its inputs and its outputs must be the same" in problem.message
     assert loader.place(problem) == place
 
 
-def test_values_flow_by_name_where_there_is_no_list_of_data_edges(loader):
+def test_values_flow_by_name_where_there_is_no_list_of_data_edges(loader: Any) -> None:
     text = changed([(FLOW[FLOW.index(VALUES) : FLOW.index(TABLE)], "")])
     codes = {(problem.code, problem.message.split(" has")[0]) for problem in loader.graph(text).warnings}
     assert codes == {
@@ -631,7 +633,7 @@ def test_values_flow_by_name_where_there_is_no_list_of_data_edges(loader):
     }
 
 
-def test_an_empty_list_of_data_edges_is_no_data_flow(loader):
+def test_an_empty_list_of_data_edges_is_no_data_flow(loader: Any) -> None:
     text = changed([(FLOW[FLOW.index(VALUES) : FLOW.index(TABLE)], "data_flow_connections: []\n")])
     assert ("no-source", "topic") in {
         (item.code, item.message.split("'")[3]) for item in loader.graph(text).warnings
@@ -690,13 +692,15 @@ NO_SOURCE = {
 
 
 @pytest.mark.parametrize(("changes", "place", "hint"), NO_SOURCE.values(), ids=NO_SOURCE)
-def test_an_input_without_a_source_is_told_of_where_it_is_asked_for(loader, changes, place, hint):
+def test_an_input_without_a_source_is_told_of_where_it_is_asked_for(
+    loader: Any, changes: Any, place: Any, hint: Any
+) -> None:
     [warning] = loader.graph(changed(changes)).warnings
     assert (warning.code, warning.hint) == ("no-source", hint)
     assert loader.place(warning).startswith(place)
 
 
-def test_hints_do_not_depend_on_the_order_of_hashes(loader):
+def test_hints_do_not_depend_on_the_order_of_hashes(loader: Any) -> None:
     """Of names that are not near, the hint lists all, in the order they are written in."""
     branches = "{a: east, b: south, c: west, d: north}"
     text = flow_of(f"component_type: BranchingNode, mapping: {branches}, branches: [zzz]")
@@ -708,7 +712,7 @@ def test_hints_do_not_depend_on_the_order_of_hashes(loader):
     assert hint == "known: east, south, west, north, text"
 
 
-def test_rules_hold_in_flows_inside(loader):
+def test_rules_hold_in_flows_inside(loader: Any) -> None:
     text = flow_of(FLOW_NODE).replace(
         control("in", "out"), control("in", "out") + "  " + control("in", "out", "away")
     )
@@ -716,7 +720,7 @@ def test_rules_hold_in_flows_inside(loader):
     assert (problem.code, loader.place(problem)) == ("unknown-branch", "away")
 
 
-def test_all_problems_are_told_in_the_order_of_the_file(loader):
+def test_all_problems_are_told_in_the_order_of_the_file(loader: Any) -> None:
     text = changed(
         [
             ("from_branch: good", "from_branch: god"),

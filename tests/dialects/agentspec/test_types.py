@@ -1,6 +1,7 @@
 """Properties and their types: "Input and output properties", "Type compatibility rules"."""
 
 from copy import deepcopy
+from typing import Any
 
 import pytest
 
@@ -13,15 +14,15 @@ NULL, BOOLEAN, INTEGER, NUMBER, STRING = (
 ANYTHING = {}
 
 
-def array(items):
+def array(items: Any) -> Any:
     return {"type": "array", "items": items}
 
 
-def any_of(*alternatives):
+def any_of(*alternatives: Any) -> Any:
     return {"anyOf": list(alternatives)}
 
 
-def thing(others=None, **properties):
+def thing(others: Any = None, **properties: Any) -> Any:
     schema = {"type": "object", "properties": properties}
     return schema if others is None else {**schema, "additionalProperties": others}
 
@@ -95,12 +96,12 @@ NOT_CASTABLE = [
 
 
 @pytest.mark.parametrize(("source", "target"), CASTABLE)
-def test_can_be_given_where_the_other_is_expected(source, target):
+def test_can_be_given_where_the_other_is_expected(source: Any, target: Any) -> None:
     assert castable(type_of(source), type_of(target))
 
 
 @pytest.mark.parametrize(("source", "target"), NOT_CASTABLE)
-def test_cannot_be_given_where_the_other_is_expected(source, target):
+def test_cannot_be_given_where_the_other_is_expected(source: Any, target: Any) -> None:
     assert not castable(type_of(source), type_of(target))
 
 
@@ -129,7 +130,7 @@ def test_cannot_be_given_where_the_other_is_expected(source, target):
         (NODE, NODE),
     ],
 )
-def test_same_types_however_they_are_written(a, b):
+def test_same_types_however_they_are_written(a: Any, b: Any) -> None:
     assert same_type(type_of(a), type_of(b))
     assert same_type(type_of(b), type_of(a))
     assert castable(type_of(a), type_of(b))
@@ -148,7 +149,7 @@ def test_same_types_however_they_are_written(a, b):
         (thing(STRING), thing()),
     ],
 )
-def test_different_types(a, b):
+def test_different_types(a: Any, b: Any) -> None:
     assert not same_type(type_of(a), type_of(b))
     assert not same_type(type_of(b), type_of(a))
 
@@ -171,11 +172,11 @@ def test_different_types(a, b):
         (ANYTHING, ANYTHING, False),
     ],
 )
-def test_a_list_of_the_inner_type(source, inner, is_one):
+def test_a_list_of_the_inner_type(source: Any, inner: Any, is_one: Any) -> None:
     assert is_list_of(type_of(source), type_of(inner)) is is_one
 
 
-def test_references_inside_references_come_to_an_end():
+def test_references_inside_references_come_to_an_end() -> None:
     levels = {f"d{n}": thing(**{key: {"$ref": f"#/$defs/d{n + 1}"} for key in "abcdefgh"}) for n in range(50)}
     doubling = {"$ref": "#/$defs/d0", "$defs": levels}
     chain = {"$ref": "#/$defs/0", "$defs": {str(n): {"$ref": f"#/$defs/{n + 1}"} for n in range(5000)}}
@@ -184,7 +185,7 @@ def test_references_inside_references_come_to_an_end():
     assert same_type(type_of(chain), type_of(ANYTHING))
 
 
-def test_a_schema_may_be_nested_deeper_than_python_calls():
+def test_a_schema_may_be_nested_deeper_than_python_calls() -> None:
     nested = STRING
     for _ in range(5000):
         nested = array(nested)
@@ -192,7 +193,7 @@ def test_a_schema_may_be_nested_deeper_than_python_calls():
     assert castable(type_of(nested), type_of(nested))
 
 
-def test_schemas_are_not_changed():
+def test_schemas_are_not_changed() -> None:
     schema = {"type": "string", "anyOf": [NULL, {"allOf": [NODE, thing(a=NULL)]}], "$defs": {}}
     before = deepcopy(schema)
 
@@ -205,7 +206,7 @@ def test_schemas_are_not_changed():
 # ---------------------------------------------------------------- properties
 
 
-def test_a_property_has_a_title_and_a_default_of_its_own():
+def test_a_property_has_a_title_and_a_default_of_its_own() -> None:
     price = Property({"title": "prices", "type": "array", "items": NUMBER, "default": [1]})
     price.default.append(2)
 
@@ -226,7 +227,7 @@ def test_a_property_has_a_title_and_a_default_of_its_own():
         (ANYTHING, "anything"),
     ],
 )
-def test_a_type_in_words(schema, text):
+def test_a_type_in_words(schema: Any, text: Any) -> None:
     assert Property({**schema, "title": "x"}).type_text == text
 
 
@@ -249,7 +250,7 @@ def test_a_type_in_words(schema, text):
         {"title": "x", "default": {"what": ["ever"]}},
     ],
 )
-def test_a_property_that_is_fine(schema):
+def test_a_property_that_is_fine(schema: Any) -> None:
     assert list(mistakes(schema)) == []
 
 
@@ -314,7 +315,7 @@ def test_a_property_that_is_fine(schema):
         ),
     ],
 )
-def test_what_is_wrong_with_a_property(schema, code, at, message, hint):
+def test_what_is_wrong_with_a_property(schema: Any, code: Any, at: Any, message: Any, hint: Any) -> None:
     (mistake,) = mistakes(schema)
 
     assert (mistake.code, mistake.at) == (code, at)

@@ -4,6 +4,8 @@ spec: "Using a declarative agent", base_path.
 """
 
 import textwrap
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,10 +74,10 @@ scenarios:
 
 
 @pytest.fixture
-def answer(tmp_path):
+def answer(tmp_path: Path) -> Any:
     """Run the caller with a helper made with these arguments; gives the outcome."""
 
-    def run(arguments):
+    def run(arguments: Any) -> Any:
         (tmp_path / "far" / "texts").mkdir(parents=True)
         (tmp_path / "far" / "texts" / "greeting.md").write_text("Be kind.")
         (tmp_path / "far" / "helper.yaml").write_text(HELPER)
@@ -99,17 +101,17 @@ def answer(tmp_path):
         "config=load_declarative_config(yaml_content=FILE.read_text()), base_path=HERE",
     ],
 )
-def test_the_manifest_comes_from_a_path_a_text_or_a_configuration(answer, arguments):
+def test_the_manifest_comes_from_a_path_a_text_or_a_configuration(answer: Any, arguments: Any) -> None:
     outcome = answer(arguments)
     assert outcome.passed, outcome.observed.error
     assert outcome.observed.output == "hello"
 
 
-def test_hooks_given_to_the_agent_run_in_it(answer):
+def test_hooks_given_to_the_agent_run_in_it(answer: Any) -> None:
     assert answer("yaml_path=FILE, hooks=[Shout()]").observed.output == "HELLO"
 
 
-def test_a_relative_path_without_a_base_path_is_refused(answer):
+def test_a_relative_path_without_a_base_path_is_refused(answer: Any) -> None:
     error = answer("yaml_content=FILE.read_text()").observed.error
     assert error["code"] == "no-base-path"
     assert "texts/greeting.md" in error["message"]

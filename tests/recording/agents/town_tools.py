@@ -1,5 +1,7 @@
 """Tools and handlers of the agents here."""
 
+from typing import Any
+
 from langchain_core.tools import tool
 
 SKY = {"Lisbon": "sunny", "Bergen": "rain"}
@@ -11,13 +13,13 @@ def forecast(city: str) -> str:
     return f"{city}: {SKY.get(city, 'unknown')}"
 
 
-def join(state, params):
+def join(state: Any, params: Any) -> Any:
     return {"text": "|".join(state["output"])}
 
 
-def nothing(state, params):
+def nothing(state: Any, params: Any) -> Any:
     return {}
 
 
-def guess(state, params):
+def guess(state: Any, params: Any) -> Any:
     return {"output": f"Clouds, I suppose ({state['__error__']})."}

@@ -10,12 +10,13 @@ import signal
 import sys
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from harness.recording.folder import CassetteFolder
 from harness.recording.interactions import Exchange, Interaction, Request, Response, Take
 
 
-def take(text, mcp=False):
+def take(text: Any, mcp: Any = False) -> Any:
     http = (Interaction(Request("POST", "https://a.example/", {}, text.encode()), Response(200)),)
     return Take(http, {"w": (Exchange({"method": text}),)} if mcp else {})
 
@@ -25,11 +26,11 @@ NEW = {1: take("new"), 2: take("both", mcp=True), 4: take("new", mcp=True)}
 STEPS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.scandir")
 
 
-def save_and_die(folder, step):
+def save_and_die(folder: Any, step: Any) -> None:
     """Save, and be killed before whatever comes after so many operations on files."""
     seen = 0
 
-    def hook(event, _):
+    def hook(event: Any, _: Any) -> None:
         nonlocal seen
         if event in STEPS:
             seen += 1
@@ -41,7 +42,7 @@ def save_and_die(folder, step):
     os._exit(0)
 
 
-def loaded(folder):
+def loaded(folder: Any) -> Any:
     """`old`, `new`, or what else is there."""
     takes = {number: folder.load(number) for number in folder.takes()}
     said = {number: (take.http[0].request.body, sorted(take.mcp)) for number, take in takes.items()}
@@ -53,7 +54,7 @@ def loaded(folder):
     return repr(said)
 
 
-def main(root):
+def main(root: Any) -> None:
     for step in count():
         folder = CassetteFolder(root, f"step-{step}")
         folder.save(OLD)

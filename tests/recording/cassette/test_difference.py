@@ -3,6 +3,7 @@
 import copy
 import random
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,22 +23,22 @@ CHAT = {
 }
 
 
-def chat(**changes):
+def chat(**changes: Any) -> Any:
     return copy.deepcopy(CHAT) | changes
 
 
-def test_equal_values_have_no_differences():
+def test_equal_values_have_no_differences() -> None:
     assert differences(CHAT, chat()) == []
     assert differences({"a": 1}, {"a": 1.0}) == []
 
 
-def test_a_changed_word_is_marked_and_the_message_named():
+def test_a_changed_word_is_marked_and_the_message_named() -> None:
     asked = chat()
     asked["messages"][0]["content"] = "You are a terse assistant."
     assert differences(CHAT, asked) == ['messages[0] (system): "You are a [-helpful-]{+terse+} assistant."']
 
 
-def test_other_values_show_both():
+def test_other_values_show_both() -> None:
     assert differences(CHAT, chat(temperature=0.7, model=None)) == [
         'model: [-"gpt"-]{+null+}',
         "temperature: [-0.5-]{+0.7+}",
@@ -46,7 +47,7 @@ def test_other_values_show_both():
     assert differences({"a": [1, 2]}, {"a": {}}) == ["a: [-[1, 2]-]{+{}+}"]
 
 
-def test_keys_that_only_one_has():
+def test_keys_that_only_one_has() -> None:
     asked = chat(seed=7)
     del asked["temperature"]
     assert differences(CHAT, asked) == [
@@ -55,7 +56,7 @@ def test_keys_that_only_one_has():
     ]
 
 
-def test_a_message_put_in_or_left_out_is_one_difference():
+def test_a_message_put_in_or_left_out_is_one_difference() -> None:
     asked = chat()
     asked["messages"].insert(1, {"role": "user", "content": "Hello"})
     assert differences(CHAT, asked) == [
@@ -66,7 +67,7 @@ def test_a_message_put_in_or_left_out_is_one_difference():
     ]
 
 
-def test_a_message_put_in_beside_a_changed_one_is_told_apart_from_it():
+def test_a_message_put_in_beside_a_changed_one_is_told_apart_from_it() -> None:
     asked = chat()
     asked["messages"][1]["content"] = "What is the weather in Rome?"
     asked["messages"].insert(1, {"role": "user", "content": "Hello"})
@@ -76,7 +77,7 @@ def test_a_message_put_in_beside_a_changed_one_is_told_apart_from_it():
     ]
 
 
-def test_paths_lead_into_messages_tools_and_odd_keys():
+def test_paths_lead_into_messages_tools_and_odd_keys() -> None:
     one = {
         "messages": [
             {
@@ -98,52 +99,52 @@ def test_paths_lead_into_messages_tools_and_odd_keys():
     ]
 
 
-def test_a_changed_role_is_a_difference_of_its_own():
+def test_a_changed_role_is_a_difference_of_its_own() -> None:
     assert differences([{"role": "user"}], [{"role": "system"}]) == ['[0].role: "[-user-]{+system+}"']
 
 
-def test_values_without_a_path_and_with_one_given():
+def test_values_without_a_path_and_with_one_given() -> None:
     assert differences("a", "b") == ['"[-a-]{+b+}"']
     assert differences("a", "b", path="body") == ['body: "[-a-]{+b+}"']
 
 
-def test_long_texts_show_what_changed_and_a_little_around_it():
+def test_long_texts_show_what_changed_and_a_little_around_it() -> None:
     before, after = "first words of it " * 50, " and the last of them" * 50
     [said] = differences({"x": before + "Paris" + after}, {"x": before + "Rome" + after})
     assert "[-Paris-]{+Rome+}" in said
     assert len(said) < 120
 
 
-def test_the_last_letter_of_a_long_word_is_shown():
+def test_the_last_letter_of_a_long_word_is_shown() -> None:
     [said] = differences("x" * 500 + "1", "x" * 500 + "2")
     assert "x1-]" in said
     assert "x2+}" in said
     assert len(said) < 200
 
 
-def test_texts_that_have_little_in_common_are_not_marked_word_by_word():
+def test_texts_that_have_little_in_common_are_not_marked_word_by_word() -> None:
     assert words("how are you my friend", "what is it") == "[-how are you my friend-]{+what is it+}"
 
 
-def test_line_breaks_and_spaces_that_changed_can_be_seen():
+def test_line_breaks_and_spaces_that_changed_can_be_seen() -> None:
     assert words("a\nb", "a b") == r"a[-\n-]{+ +}b"
     assert words("a\xa0b", "a b") == r"a[-\xa0-]{+ +}b"
     assert words("a\tb\r\n", "a\tb\n") == r"a\tb[-\r\n-]{+\n+}"
 
 
-def test_a_list_of_numbers_is_one_difference():
+def test_a_list_of_numbers_is_one_difference() -> None:
     [said] = differences({"input": [0.5] * 3000}, {"input": [0.5] * 2999})
     assert "… 3000 items" in said
     assert "… 2999 items" in said
 
 
-def test_no_more_than_asked_for():
+def test_no_more_than_asked_for() -> None:
     one, other = ({str(n): value for n in range(500)} for value in (1, 2))
     assert len(differences(one, other)) == 100
     assert len(differences(one, other, limit=3)) == distance(one, other, limit=3) == 3
 
 
-def noise(seed, count):
+def noise(seed: Any, count: Any) -> Any:
     draw = random.Random(seed)
     return [" ".join(draw.choice("ab") for _ in range(200)) for _ in range(count)]
 
@@ -159,14 +160,14 @@ def noise(seed, count):
     ],
     ids=["text", "list", "messages", "word", "items"],
 )  # fmt: skip
-def test_huge_values_are_compared_in_bounded_time(one, other):
+def test_huge_values_are_compared_in_bounded_time(one: Any, other: Any) -> None:
     began = time.process_time()
     assert differences(one, other, limit=5)
     assert time.process_time() - began < 5
 
 
-def test_deep_values_are_compared():
-    def deep(levels, inside):
+def test_deep_values_are_compared() -> None:
+    def deep(levels: Any, inside: Any) -> Any:
         return inside if not levels else [deep(levels - 1, inside)]
 
     assert differences(deep(150, 1), deep(150, 1)) == []
@@ -181,7 +182,9 @@ JSON = st.recursive(
 
 
 @given(JSON, JSON)
-def test_there_are_differences_exactly_where_values_differ_and_they_can_be_printed(one, other):
+def test_there_are_differences_exactly_where_values_differ_and_they_can_be_printed(
+    one: Any, other: Any
+) -> None:
     assert differences(one, copy.deepcopy(one)) == []
     for said in differences(one, other):
         assert said == printable(said)
@@ -189,7 +192,7 @@ def test_there_are_differences_exactly_where_values_differ_and_they_can_be_print
     assert bool(differences(one, other)) == (canonical(one) != canonical(other))
 
 
-def canonical(value):
+def canonical(value: Any) -> Any:
     """JSON's own equality: true is no number."""
     if isinstance(value, dict):
         return {key: canonical(item) for key, item in value.items()}

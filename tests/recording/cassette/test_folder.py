@@ -9,6 +9,7 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import vcr
@@ -35,7 +36,7 @@ CHAT = "https://api.openai.com/v1/chat/completions"
 PROMPT = {"model": "gpt", "messages": [{"role": "user", "content": "Wie heiß? 😀\nSag"}], "n": 1}
 
 
-def interaction(text="hello", *, turn=1, duration=0.5, **more):
+def interaction(text: Any = "hello", *, turn: Any = 1, duration: Any = 0.5, **more: Any) -> Any:
     body = json.dumps(PROMPT | {"user": text}).encode()
     response = Response(
         200, "OK", (("content-type", "application/json"),), json.dumps({"said": text}).encode()
@@ -63,10 +64,10 @@ TAKE = Take(
 )
 
 
-def told(take):
+def told(take: Any) -> Any:
     """The take without what depends on where it stands in its files."""
 
-    def body(data):
+    def body(data: Any) -> Any:
         try:
             return json.loads(data)
         except ValueError:
@@ -79,7 +80,7 @@ def told(take):
     return http, mcp, take.human, take.about
 
 
-def files(folder):
+def files(folder: Any) -> Any:
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
@@ -87,7 +88,7 @@ def files(folder):
 
 
 @pytest.mark.parametrize("name", ["weather", "weather/rain", "a b", "Wetter-für_2", "take", "take-x", "a.b"])
-def test_names(tmp_path, name):
+def test_names(tmp_path: Path, name: Any) -> None:
     folder = CassetteFolder(tmp_path, name)
     assert folder.save({1: TAKE})
     assert (tmp_path / name / "http.yaml").is_file()
@@ -118,7 +119,7 @@ def test_names(tmp_path, name):
         ("x" * 201, "longer than 200"),
     ],
 )
-def test_names_that_no_cassette_can_have(tmp_path, name, why):
+def test_names_that_no_cassette_can_have(tmp_path: Path, name: Any, why: Any) -> None:
     with pytest.raises(ValueError) as refused:
         CassetteFolder(tmp_path, name)
     assert "cannot be the name of a cassette" in str(refused.value)
@@ -126,7 +127,7 @@ def test_names_that_no_cassette_can_have(tmp_path, name, why):
     assert str(refused.value).isprintable()
 
 
-def test_a_link_does_not_lead_out_of_the_root(tmp_path):
+def test_a_link_does_not_lead_out_of_the_root(tmp_path: Path) -> None:
     root, outside = tmp_path / "cassettes", tmp_path / "outside"
     CassetteFolder(outside, "a").save({1: TAKE, 2: TAKE})
     root.mkdir()
@@ -147,7 +148,7 @@ def test_a_link_does_not_lead_out_of_the_root(tmp_path):
     assert files(outside) == before
 
 
-def test_a_link_planted_where_a_file_is_written_is_not_followed(tmp_path):
+def test_a_link_planted_where_a_file_is_written_is_not_followed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("mine")
     folder = tmp_path / "cassettes/a"
@@ -161,7 +162,7 @@ def test_a_link_planted_where_a_file_is_written_is_not_followed(tmp_path):
 # ---------------------------------------------------------------- saved and loaded
 
 
-def test_what_is_saved_is_loaded(tmp_path):
+def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
     assert (folder.exists(), folder.takes(), folder.load()) == (False, [], None)
     other = Take((interaction("three"),))
@@ -172,14 +173,14 @@ def test_what_is_saved_is_loaded(tmp_path):
     assert folder.load(2) is None
 
 
-def test_a_take_in_which_nothing_was_asked_is_recorded_too(tmp_path):
+def test_a_take_in_which_nothing_was_asked_is_recorded_too(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
     assert folder.save({1: Take(about=ABOUT)})
     assert sorted(files(tmp_path)) == ["a/meta.yaml"]
     assert folder.load() == Take(about=ABOUT)
 
 
-def test_the_same_again_touches_nothing(tmp_path):
+def test_the_same_again_touches_nothing(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
     folder.save({1: TAKE, 2: TAKE})
     before = {p: (p.stat().st_ino, p.stat().st_mtime_ns) for p in tmp_path.rglob("*")}
@@ -187,7 +188,7 @@ def test_the_same_again_touches_nothing(tmp_path):
     assert {p: (p.stat().st_ino, p.stat().st_mtime_ns) for p in tmp_path.rglob("*")} == before
 
 
-def test_durations_and_dates_are_in_meta_yaml_alone(tmp_path):
+def test_durations_and_dates_are_in_meta_yaml_alone(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
     folder.save({1: Take((interaction("one"),), {"w": (EXCHANGE,)}, (), ABOUT)})
     before = files(tmp_path)
@@ -215,7 +216,7 @@ def test_durations_and_dates_are_in_meta_yaml_alone(tmp_path):
     assert {name for name in after if after[name] != before[name]} == {"a/meta.yaml"}
 
 
-def test_files_and_takes_that_are_no_longer_needed_go_and_others_stay(tmp_path):
+def test_files_and_takes_that_are_no_longer_needed_go_and_others_stay(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
     folder.save({1: TAKE, 2: TAKE, 3: TAKE})
     (tmp_path / "a/README.md").write_text("mine")
@@ -229,7 +230,7 @@ def test_files_and_takes_that_are_no_longer_needed_go_and_others_stay(tmp_path):
     assert CassetteFolder(tmp_path, "a/b").exists()
 
 
-def test_the_names_of_all_cassettes(tmp_path):
+def test_the_names_of_all_cassettes(tmp_path: Path) -> None:
     assert cassette_names(tmp_path / "nowhere") == []
     for name, takes in [("b", {1: TAKE, 2: TAKE}), ("a/c", {2: TAKE}), ("a", {1: Take()})]:
         CassetteFolder(tmp_path, name).save(takes)
@@ -241,7 +242,7 @@ def test_the_names_of_all_cassettes(tmp_path):
     assert cassette_names(tmp_path) == ["a", "a/c", "b"]
 
 
-def test_a_cassette_is_removed_and_what_is_not_its_own_stays(tmp_path):
+def test_a_cassette_is_removed_and_what_is_not_its_own_stays(tmp_path: Path) -> None:
     for name in ("a/b", "a/c", "d"):
         CassetteFolder(tmp_path, name).save({1: TAKE, 2: TAKE})
     (tmp_path / "d/README.md").write_text("mine")
@@ -254,14 +255,14 @@ def test_a_cassette_is_removed_and_what_is_not_its_own_stays(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["d"]
 
 
-def test_takes_are_counted_from_1(tmp_path):
+def test_takes_are_counted_from_1(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
     for use in (lambda: folder.load(0), lambda: folder.save({0: TAKE})):
         with pytest.raises(ValueError, match="counted from 1"):
             use()
 
 
-def test_what_is_in_the_way_is_said(tmp_path):
+def test_what_is_in_the_way_is_said(tmp_path: Path) -> None:
     (tmp_path / "a/http.yaml").mkdir(parents=True)
     (tmp_path / "b").write_text("a file")
     with pytest.raises(CassetteError, match=r"http\.yaml is in the way"):
@@ -276,7 +277,7 @@ def test_what_is_in_the_way_is_said(tmp_path):
     assert CassetteFolder(tmp_path, "b").load() is None
 
 
-def test_json_that_is_too_deep_is_not_written(tmp_path):
+def test_json_that_is_too_deep_is_not_written(tmp_path: Path) -> None:
     deep = {}
     for _ in range(300):
         deep = {"a": deep}
@@ -287,12 +288,12 @@ def test_json_that_is_too_deep_is_not_written(tmp_path):
 # ---------------------------------------------------------------- the files
 
 
-def saved(tmp_path, take):
+def saved(tmp_path: Path, take: Any) -> Any:
     CassetteFolder(tmp_path, "a").save({1: take})
     return {name: data.decode() for name, data in files(tmp_path / "a").items()}
 
 
-def test_http_yaml_is_made_to_be_reviewed(tmp_path):
+def test_http_yaml_is_made_to_be_reviewed(tmp_path: Path) -> None:
     assert saved(tmp_path, Take((interaction("one"),)))["http.yaml"] == (
         """\
 interactions:
@@ -329,7 +330,7 @@ version: 1
     )
 
 
-def test_mcp_yaml_and_meta_yaml(tmp_path):
+def test_mcp_yaml_and_meta_yaml(tmp_path: Path) -> None:
     written = saved(tmp_path, TAKE)
     assert yaml.safe_load(written["mcp.yaml"]) == {
         "servers": {"weather": [{"sent": EXCHANGE.sent, "received": list(EXCHANGE.received)}]},
@@ -368,7 +369,7 @@ def test_mcp_yaml_and_meta_yaml(tmp_path):
         (b"", ['""']),
     ],
 )
-def test_bodies_are_kept_as_they_came(tmp_path, body, lines):
+def test_bodies_are_kept_as_they_came(tmp_path: Path, body: Any, lines: Any) -> None:
     one = Interaction(Request("GET", CHAT), Response(200, "", (), body))
     text = saved(tmp_path, Take((one,)))["http.yaml"]
     first, *rest = lines
@@ -388,23 +389,23 @@ def test_bodies_are_kept_as_they_came(tmp_path, body, lines):
         b"[" + b"9" * 5000 + b"]",
     ],
 )
-def test_a_request_body_that_json_cannot_say_again_is_kept_as_it_is(tmp_path, body):
+def test_a_request_body_that_json_cannot_say_again_is_kept_as_it_is(tmp_path: Path, body: Any) -> None:
     saved(tmp_path, Take((Interaction(Request("POST", CHAT, {}, body), Response(200)),)))
     assert CassetteFolder(tmp_path, "a").load().http[0].request.body == body
 
 
-def test_half_a_surrogate_pair_in_json_is_kept_as_its_escape(tmp_path):
+def test_half_a_surrogate_pair_in_json_is_kept_as_its_escape(tmp_path: Path) -> None:
     body = b'{"a": "\\ud83d \\u2028 \\u0085"}'
     text = saved(tmp_path, Take((Interaction(Request("POST", CHAT, {}, body), Response(200)),)))["http.yaml"]
     assert '"a": "\\ud83d \\u2028 \\u0085"\n' in text
 
 
-def test_half_a_surrogate_pair_in_mcp_which_no_file_can_have_is_replaced(tmp_path):
+def test_half_a_surrogate_pair_in_mcp_which_no_file_can_have_is_replaced(tmp_path: Path) -> None:
     saved(tmp_path, Take((), {"w": (Exchange({"method": "a\ud83d\nb"}),)}))
     assert CassetteFolder(tmp_path, "a").load().mcp["w"][0].sent == {"method": "a\ufffd\nb"}
 
 
-def test_headers_of_the_transport_are_not_kept():
+def test_headers_of_the_transport_are_not_kept() -> None:
     request = {
         "User-Agent": "x",
         "Host": "a",
@@ -430,7 +431,7 @@ def test_headers_of_the_transport_are_not_kept():
 
 
 @pytest.mark.parametrize("client", ["httpx", "httpx2"])
-def test_http_yaml_is_a_cassette_of_vcrpy(tmp_path, client):
+def test_http_yaml_is_a_cassette_of_vcrpy(tmp_path: Path, client: Any) -> None:
     module = pytest.importorskip(client)
     binary = Interaction(
         Request("GET", "https://a.example/x?b=1"),
@@ -454,13 +455,13 @@ def test_http_yaml_is_a_cassette_of_vcrpy(tmp_path, client):
         assert tape.all_played
 
 
-def write(folder, **contents):
+def write(folder: Any, **contents: Any) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in contents.items():
         (folder / f"{name}.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
 
 
-def of_vcr(response, request="body: null"):
+def of_vcr(response: Any, request: Any = "body: null") -> Any:
     return f"""\
 interactions:
 - request:
@@ -487,7 +488,7 @@ version: 1
         ("body: {string: null}", b""),
     ],
 )
-def test_a_cassette_of_vcrpy_alone_is_read(tmp_path, body, content):
+def test_a_cassette_of_vcrpy_alone_is_read(tmp_path: Path, body: Any, content: Any) -> None:
     status = (
         "    status: {code: 200, message: OK}\n    headers: {Content-Type: [text/plain], Date: [now]}\n    "
     )
@@ -504,8 +505,8 @@ def test_a_cassette_of_vcrpy_alone_is_read(tmp_path, body, content):
     )
 
 
-def test_a_compressed_body_is_read_without_its_compression(tmp_path):
-    def loaded(encoding, body):
+def test_a_compressed_body_is_read_without_its_compression(tmp_path: Path) -> None:
+    def loaded(encoding: Any, body: Any) -> Any:
         head = f"    status: {{code: 200, message: null}}\n    headers: {{content-encoding: [{encoding}]}}\n"
         text = yaml.safe_dump(body).removesuffix("...\n").replace("\n", "\n        ")
         write(tmp_path / "a", http=of_vcr(f"{head}    body:\n      string: {text}".rstrip()))
@@ -519,7 +520,7 @@ def test_a_compressed_body_is_read_without_its_compression(tmp_path):
         loaded("gzip", gzip.compress(b"\0" * 101 * 1024 * 1024))
 
 
-def test_a_cassette_that_vcrpy_wrote_is_read(tmp_path):
+def test_a_cassette_that_vcrpy_wrote_is_read(tmp_path: Path) -> None:
     from vcr.request import Request as Asked
     from vcr.serialize import serialize
     from vcr.serializers import yamlserializer
@@ -536,7 +537,7 @@ def test_a_cassette_that_vcrpy_wrote_is_read(tmp_path):
     assert one.response == Response(200, "OK", (("x", "1"), ("x", "2")), b"\xff" * 99)
 
 
-def test_interactions_and_messages_know_their_lines(tmp_path):
+def test_interactions_and_messages_know_their_lines(tmp_path: Path) -> None:
     written = saved(tmp_path, TAKE)
     take = CassetteFolder(tmp_path, "a").load()
     lines = written["http.yaml"].splitlines()
@@ -545,7 +546,7 @@ def test_interactions_and_messages_know_their_lines(tmp_path):
     assert written["mcp.yaml"].splitlines()[take.mcp["weather"][0].line - 1] == "  - sent:"
 
 
-def test_a_large_cassette_loads_fast(tmp_path):
+def test_a_large_cassette_loads_fast(tmp_path: Path) -> None:
     text = "x" * 20_000
     folder = CassetteFolder(tmp_path, "a")
     folder.save({1: Take(tuple(interaction(f"{number} {text}") for number in range(50)))})
@@ -614,7 +615,9 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("meta", META + "versions: {a: [1]}", "versions.a must be text"),
     ],
 )  # fmt: skip
-def test_what_is_no_cassette_is_refused_with_its_place(tmp_path, name, text, why):
+def test_what_is_no_cassette_is_refused_with_its_place(
+    tmp_path: Path, name: Any, text: Any, why: Any
+) -> None:
     write(tmp_path / "a", **{name: text})
     began = time.process_time()
     with pytest.raises(CassetteBroken) as refused:
@@ -625,7 +628,7 @@ def test_what_is_no_cassette_is_refused_with_its_place(tmp_path, name, text, why
     assert str(refused.value).isprintable()
 
 
-def test_files_that_do_not_fit_together_are_refused(tmp_path):
+def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     saved(tmp_path, TAKE)
     folder = tmp_path / "a"
     write(folder, mcp="servers: {weather: []}\nversion: 1")
@@ -638,7 +641,7 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path):
         CassetteFolder(tmp_path, "a").load()
 
 
-def test_what_is_no_file_is_refused(tmp_path):
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     for name in ("a", "b", "c", "d"):
         (tmp_path / name).mkdir()
     (tmp_path / "a/http.yaml").mkdir()
@@ -659,7 +662,7 @@ def test_what_is_no_file_is_refused(tmp_path):
 # ---------------------------------------------------------------- interrupted changes
 
 
-def test_killed_at_any_step_a_save_leaves_the_old_cassette_or_the_new_one(tmp_path):
+def test_killed_at_any_step_a_save_leaves_the_old_cassette_or_the_new_one(tmp_path: Path) -> None:
     script = Path(__file__).with_name("killed_while_saving.py")
     done = subprocess.run(
         [sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=True, timeout=300
@@ -674,7 +677,7 @@ def test_killed_at_any_step_a_save_leaves_the_old_cassette_or_the_new_one(tmp_pa
     assert {outcome["again"] for outcome in outcomes} == {"new"}
 
 
-def test_what_an_interrupted_save_left_is_ignored_and_goes_with_the_next(tmp_path):
+def test_what_an_interrupted_save_left_is_ignored_and_goes_with_the_next(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
     folder.save({1: TAKE, 2: TAKE})
     for name in ("http.yaml.new", "take-2/mcp.yaml.new", "cassette.journal.new"):
@@ -698,7 +701,7 @@ def test_what_an_interrupted_save_left_is_ignored_and_goes_with_the_next(tmp_pat
         '{"put": [1], "remove": []}',
     ],
 )
-def test_a_journal_that_is_none_is_refused_and_nothing_is_touched(tmp_path, plan):
+def test_a_journal_that_is_none_is_refused_and_nothing_is_touched(tmp_path: Path, plan: Any) -> None:
     folder = CassetteFolder(tmp_path, "a")
     folder.save({1: TAKE})
     (tmp_path / "a/README.md").write_text("mine")
@@ -714,7 +717,7 @@ def test_a_journal_that_is_none_is_refused_and_nothing_is_touched(tmp_path, plan
 
 
 @pytest.fixture
-def temp(tmp_path, monkeypatch):
+def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A folder for temporary files of its own."""
     folder = tmp_path / "temp"
     folder.mkdir()
@@ -733,7 +736,7 @@ with CassetteFolder(Path(sys.argv[1]), "a").recording():
 """
 
 
-def test_a_cassette_is_recorded_by_one_process_at_a_time(tmp_path, temp):
+def test_a_cassette_is_recorded_by_one_process_at_a_time(tmp_path: Path, temp: Any) -> None:
     root = tmp_path / "cassettes"
     folder = CassetteFolder(root, "a")
     command = [sys.executable, "-c", HOLD, str(root)]
@@ -756,7 +759,9 @@ def test_a_cassette_is_recorded_by_one_process_at_a_time(tmp_path, temp):
     assert sorted(files(root)) == ["a/http.yaml", "a/mcp.yaml", "a/meta.yaml"]
 
 
-def test_a_cassette_can_be_read_where_no_lock_can_be_had(tmp_path, monkeypatch):
+def test_a_cassette_can_be_read_where_no_lock_can_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     CassetteFolder(tmp_path, "a").save({1: TAKE})
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     assert told(CassetteFolder(tmp_path, "a").load()) == told(TAKE)

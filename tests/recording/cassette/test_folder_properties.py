@@ -4,6 +4,7 @@ import json
 import random
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 import yaml
@@ -72,15 +73,15 @@ TAKES = st.builds(
 )
 
 
-def told(take):
+def told(take: Any) -> Any:
     """The take without its lines. Request bodies count as a matcher sees them: JSON is written over several lines."""
     matcher = Matcher()
 
-    def http(one):
+    def http(one: Any) -> Any:
         rest = (one.request.method, one.request.url, one.request.headers, one.response, one.turn)
         return (*rest, matcher.key(one.request), one.duration_s, one.chunks_s, one.failure)
 
-    def mcp(one):
+    def mcp(one: Any) -> Any:
         return (one.sent, one.received, one.turn, one.duration_s)
 
     servers = {name: [mcp(one) for one in exchanges] for name, exchanges in take.mcp.items()}
@@ -89,7 +90,7 @@ def told(take):
 
 @settings(max_examples=100)
 @given(st.dictionaries(st.integers(1, 4), TAKES, max_size=2))
-def test_every_cassette_comes_back_as_it_was_and_is_written_once(takes):
+def test_every_cassette_comes_back_as_it_was_and_is_written_once(takes: Any) -> None:
     with TemporaryDirectory() as root:
         folder = CassetteFolder(Path(root), "a")
         assert folder.save(takes) is bool(takes)
@@ -104,7 +105,7 @@ def test_every_cassette_comes_back_as_it_was_and_is_written_once(takes):
 @pytest.mark.skipif(not hasattr(yaml, "CSafeLoader"), reason="PyYAML without libyaml")
 @settings(max_examples=100)
 @given(TAKES)
-def test_every_yaml_loader_reads_the_same(take):
+def test_every_yaml_loader_reads_the_same(take: Any) -> None:
     with TemporaryDirectory() as root:
         CassetteFolder(Path(root), "a").save({1: take})
         for path in Path(root).rglob("*.yaml"):
@@ -127,7 +128,7 @@ WHOLE = Take(
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_files_with_mistakes_in_them_are_read_or_refused(tmp_path, seed):
+def test_files_with_mistakes_in_them_are_read_or_refused(tmp_path: Path, seed: Any) -> None:
     draw = random.Random(seed)
     folder = CassetteFolder(tmp_path, "a")
     folder.save({1: WHOLE})
@@ -151,7 +152,7 @@ def test_files_with_mistakes_in_them_are_read_or_refused(tmp_path, seed):
     | TEXTS.map(str.encode)
     | st.text("a:-[]{}&*!|>'\"\n #,", max_size=60).map(str.encode)
 )
-def test_any_bytes_are_read_or_refused(data):
+def test_any_bytes_are_read_or_refused(data: Any) -> None:
     with TemporaryDirectory() as root:
         for name in ("http", "mcp", "meta"):
             path = Path(root, name, f"{name}.yaml")

@@ -1,6 +1,7 @@
 """Which requests are the same: what of a request counts, and what does not."""
 
 import json
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -11,17 +12,17 @@ from harness.recording.matching import Matcher
 CHAT = "https://api.openai.com/v1/chat/completions"
 
 
-def post(body=b"", url=CHAT, method="POST", headers=None):
+def post(body: Any = b"", url: Any = CHAT, method: Any = "POST", headers: Any = None) -> Any:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     return Request(method, url, headers or {}, data)
 
 
-def said(content):
+def said(content: Any) -> Any:
     """A request of a conversation with a model."""
     return post({"messages": content})
 
 
-def same(one, other, ignore=()):
+def same(one: Any, other: Any, ignore: Any = ()) -> Any:
     matcher = Matcher(ignore)
     return matcher.key(one) == matcher.key(other)
 
@@ -29,7 +30,7 @@ def same(one, other, ignore=()):
 # ---------------------------------------------------------------- URL, method, headers
 
 
-def test_a_header_never_matters():
+def test_a_header_never_matters() -> None:
     one = post({"a": 1}, headers={"authorization": "one", "content-type": "application/json"})
     assert same(one, post({"a": 1}, headers={"x-other": "1"}))
 
@@ -42,7 +43,7 @@ def test_a_header_never_matters():
         "https://me:secret@api.openai.com/v1/chat/completions#top",
     ],
 )
-def test_scheme_port_user_and_case_of_the_host_do_not_matter(url):
+def test_scheme_port_user_and_case_of_the_host_do_not_matter(url: Any) -> None:
     assert same(post(), post(url=url))
 
 
@@ -56,22 +57,22 @@ def test_scheme_port_user_and_case_of_the_host_do_not_matter(url):
         post(b"x"),
     ],
 )
-def test_method_host_path_query_and_body_matter(other):
+def test_method_host_path_query_and_body_matter(other: Any) -> None:
     assert not same(post(), other)
 
 
-def test_the_order_of_a_query_does_not_matter_but_its_values_do():
+def test_the_order_of_a_query_does_not_matter_but_its_values_do() -> None:
     assert same(post(url=CHAT + "?a=1&b=%20&a=2"), post(url=CHAT + "?a=2&b=+&a=1"))
     assert not same(post(url=CHAT + "?a=1&a=1"), post(url=CHAT + "?a=1"))
     assert not same(post(url=CHAT + "?a="), post(url=CHAT))
 
 
-def test_a_url_without_path_is_that_of_the_root_and_an_impossible_one_is_itself():
+def test_a_url_without_path_is_that_of_the_root_and_an_impossible_one_is_itself() -> None:
     assert same(post(url="https://a.example"), post(url="https://a.example/"))
     assert not same(post(url="https://[a"), post(url="https://[b"))
 
 
-def test_the_canonical_form_is_plain_data():
+def test_the_canonical_form_is_plain_data() -> None:
     request = post({"b": 1.0, "a": [True, None]}, url="https://A.example:1/x?z=1&a=2", method="post")
     assert Matcher().canonical(request) == {
         "method": "POST",
@@ -94,7 +95,7 @@ def test_the_canonical_form_is_plain_data():
         (b"[1, 2]", b"[1.0,\n2]"),
     ],
 )
-def test_the_spelling_of_json_does_not_matter(one, other):
+def test_the_spelling_of_json_does_not_matter(one: Any, other: Any) -> None:
     assert same(post(one), post(other))
 
 
@@ -113,18 +114,18 @@ def test_the_spelling_of_json_does_not_matter(one, other):
         (b"{}", b""),
     ],
 )
-def test_other_values_are_other_requests(one, other):
+def test_other_values_are_other_requests(one: Any, other: Any) -> None:
     assert not same(post(one), post(other))
 
 
-def test_a_form_is_a_mapping():
+def test_a_form_is_a_mapping() -> None:
     one, other = urlencode([("a", "x y"), ("b", "é")]).encode(), b"b=%C3%A9&a=x%20y"
     assert same(post(one), post(other))
     assert not same(post(b"a=1&a=2"), post(b"a=2&a=1"))
     assert Matcher().canonical(post(one))["body"] == {"a": "x y", "b": "é"}
 
 
-def multipart(boundary, content="hello", name="file"):
+def multipart(boundary: Any, content: Any = "hello", name: Any = "file") -> Any:
     lines = [
         f"--{boundary}",
         f'Content-Disposition: form-data; name="{name}"; filename="a.txt"',
@@ -136,7 +137,7 @@ def multipart(boundary, content="hello", name="file"):
     return "\r\n".join(lines).encode()
 
 
-def test_the_boundary_of_a_multipart_body_does_not_matter_but_its_parts_do():
+def test_the_boundary_of_a_multipart_body_does_not_matter_but_its_parts_do() -> None:
     assert same(post(multipart("aaa")), post(multipart("b-b")))
     assert not same(post(multipart("aaa")), post(multipart("aaa", "bye")))
     assert not same(post(multipart("aaa")), post(multipart("aaa", name="other")))
@@ -146,7 +147,7 @@ def test_the_boundary_of_a_multipart_body_does_not_matter_but_its_parts_do():
     "body",
     [b"[" * 100_000, b'{"a": 1e999}', b'{"a": NaN}', b"[" + b"9" * 5000 + b"]", b'["\\ud800"]', b"=&="],
 )
-def test_odd_bodies_have_keys_too(body):
+def test_odd_bodies_have_keys_too(body: Any) -> None:
     assert same(post(body), post(body))
     assert not same(post(body), post(body + b"x"))
 
@@ -156,7 +157,7 @@ def test_odd_bodies_have_keys_too(body):
 UUIDS = ["6f9619ff-8b86-d011-b42d-00cf4fc964ff", "123e4567-e89b-12d3-a456-426614174000"]
 
 
-def conversation(first="call_1", second="call_2", answers=None):
+def conversation(first: Any = "call_1", second: Any = "call_2", answers: Any = None) -> Any:
     answered = answers or (first, second)
     calls = [{"id": id, "type": "function", "function": {"name": "f"}} for id in (first, second)]
     return {
@@ -167,7 +168,7 @@ def conversation(first="call_1", second="call_2", answers=None):
     }
 
 
-def test_the_ids_of_tool_calls_do_not_matter_but_which_reply_belongs_to_which_does():
+def test_the_ids_of_tool_calls_do_not_matter_but_which_reply_belongs_to_which_does() -> None:
     assert same(post(conversation()), post(conversation("call_x", "call_y")))
     assert not same(post(conversation()), post(conversation(answers=("call_2", "call_1"))))
     assert not same(post(conversation()), post(conversation("a", "a")))
@@ -176,18 +177,18 @@ def test_the_ids_of_tool_calls_do_not_matter_but_which_reply_belongs_to_which_do
 @pytest.mark.parametrize(
     "key", ["tool_call_id", "call_id", "tool_use_id", "request_id", "trace_id", "message_id", "messageId"]
 )
-def test_what_stands_under_the_key_of_an_id_does_not_matter(key):
+def test_what_stands_under_the_key_of_an_id_does_not_matter(key: Any) -> None:
     assert same(said({key: "one", "x": [{key: "two"}]}), said({"x": [{key: "b"}], key: "a"}))
     assert not same(said({key: "one"}), said({key: None}))
 
 
-def test_the_numbering_of_ids_does_not_depend_on_the_order_of_keys():
+def test_the_numbering_of_ids_does_not_depend_on_the_order_of_keys() -> None:
     one = {"a": {"call_id": "x"}, "b": {"call_id": "y"}, "c": {"call_id": "x"}}
     other = {"c": {"call_id": "1"}, "b": {"call_id": "2"}, "a": {"call_id": "1"}}
     assert same(said(one), said(other))
 
 
-def test_a_uuid_inside_a_text_does_not_matter_but_where_it_comes_again_does():
+def test_a_uuid_inside_a_text_does_not_matter_but_where_it_comes_again_does() -> None:
     first, second = UUIDS
     text = "run {} of {}"
     assert same(said(text.format(first, first)), said(text.format(second, second.upper())))
@@ -195,7 +196,7 @@ def test_a_uuid_inside_a_text_does_not_matter_but_where_it_comes_again_does():
     assert not same(said(f"run {first}"), said(f"walk {first}"))
 
 
-def test_outside_of_conversations_an_id_is_what_is_asked_for():
+def test_outside_of_conversations_an_id_is_what_is_asked_for() -> None:
     first, second = UUIDS
     assert not same(post({"customer": first}), post({"customer": second}))
     assert not same(post({"id": "u1", "role": "admin"}), post({"id": "u2", "role": "admin"}))
@@ -203,14 +204,14 @@ def test_outside_of_conversations_an_id_is_what_is_asked_for():
     assert same(post({"customer": first, "request_id": "a"}), post({"customer": first, "request_id": "b"}))
 
 
-def test_an_id_of_json_rpc_does_not_matter():
+def test_an_id_of_json_rpc_does_not_matter() -> None:
     assert same(post({"jsonrpc": "2.0", "id": 1}), post({"jsonrpc": "2.0", "id": 7}))
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [(42, 43), ("A17", "A18"), ("customer-20260001", "customer-20260002")]
 )
-def test_what_is_asked_for_by_its_id_does_matter(one, other):
+def test_what_is_asked_for_by_its_id_does_matter(one: Any, other: Any) -> None:
     assert not same(post({"id": one}), post({"id": other}))
     tool = {"type": "tool_use", "id": "toolu_1", "input": {"id": one}}
     assert not same(post(tool), post(tool | {"input": {"id": other}}))
@@ -225,11 +226,11 @@ def test_what_is_asked_for_by_its_id_does_matter(one, other):
         ({"id": UUIDS[0]}, {"id": UUIDS[1]}),
     ],
 )
-def test_the_id_of_a_piece_of_conversation_does_not_matter(one, other):
+def test_the_id_of_a_piece_of_conversation_does_not_matter(one: Any, other: Any) -> None:
     assert same(said([one]), said([other]))
 
 
-def test_a_schema_with_a_property_called_id_is_data():
+def test_a_schema_with_a_property_called_id_is_data() -> None:
     assert not same(
         post({"properties": {"id": {"type": "string"}}}), post({"properties": {"id": {"type": "integer"}}})
     )
@@ -261,12 +262,12 @@ def test_a_schema_with_a_property_called_id_is_data():
         ("body.a", post(b"a=1&b=2"), post(b"a=2&b=2")),
     ],
 )
-def test_what_is_ignored_does_not_matter(ignore, one, other):
+def test_what_is_ignored_does_not_matter(ignore: Any, one: Any, other: Any) -> None:
     assert not same(one, other)
     assert same(one, other, [ignore])
 
 
-def test_what_is_not_ignored_still_matters():
+def test_what_is_not_ignored_still_matters() -> None:
     messages = [{"name": "a", "content": "x"}]
     other = [{"name": "a", "content": "y"}]
     assert not same(
@@ -275,7 +276,7 @@ def test_what_is_not_ignored_still_matters():
     assert not same(post({"m": [1, 2]}), post({"m": [2]}), ["body.m.0"])
 
 
-def test_what_is_ignored_is_not_in_the_canonical_form():
+def test_what_is_ignored_is_not_in_the_canonical_form() -> None:
     canonical = Matcher(["host", "body.a"]).canonical(post({"a": 1, "b": 2}))
     assert (canonical["host"], canonical["body"]) == (None, {"b": 2})
 
@@ -292,7 +293,7 @@ def test_what_is_ignored_is_not_in_the_canonical_form():
         ("bodymetadata", "known"),
     ],
 )
-def test_what_cannot_be_ignored_is_refused(text, hint):
+def test_what_cannot_be_ignored_is_refused(text: Any, hint: Any) -> None:
     with pytest.raises(ValueError) as refused:
         Matcher([text])
     assert f"'{text}' is not a part of a request" in str(refused.value)

@@ -1,5 +1,7 @@
 """Placeholders of secrets in a recording match what stands in their place."""
 
+from typing import Any
+
 import pytest
 
 from harness.recording.wildcards import revealed
@@ -14,7 +16,7 @@ from harness.recording.wildcards import revealed
         ("<secret:A>/<secret:B>", "x/y", {"A": "x", "B": "y"}),
     ],
 )
-def test_a_placeholder_matches_what_stands_in_its_place(recorded, asked, secrets):
+def test_a_placeholder_matches_what_stands_in_its_place(recorded: Any, asked: Any, secrets: Any) -> None:
     assert revealed(recorded, asked) == secrets
 
 
@@ -29,9 +31,9 @@ def test_a_placeholder_matches_what_stands_in_its_place(recorded, asked, secrets
         ({"a": "<secret:A>", "b": 1}, {"a": "x", "b": 2}),
     ],
 )
-def test_all_else_must_be_equal(recorded, asked):
+def test_all_else_must_be_equal(recorded: Any, asked: Any) -> None:
     assert revealed(recorded, asked) is None
 
 
-def test_where_there_is_no_placeholder_nothing_is_revealed():
+def test_where_there_is_no_placeholder_nothing_is_revealed() -> None:
     assert revealed({"a": "x"}, {"a": "x"}) is None
