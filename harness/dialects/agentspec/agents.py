@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from harness.dialects.agentspec import placeholders
 from harness.dialects.agentspec.component import A, ComponentWithIO, text_properties
@@ -14,16 +14,12 @@ from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.tools import Tool
 
 
-class AgenticComponent(ComponentWithIO):
+class AgenticComponent(ComponentWithIO, title="an agent or a flow"):
     """spec: "Agentic Components": a flow, an agent, a remote agent."""
 
-    model_config = ConfigDict(title="an agent or a flow")
 
-
-class Agent(AgenticComponent):
+class Agent(AgenticComponent, title="an Agent"):
     """spec: "Agent". Its goal is to fill its outputs, talking to the user where it must."""
-
-    model_config = ConfigDict(title="an Agent")
 
     llm_config: Annotated[LlmConfig, A(LlmConfig)]
     system_prompt: str
@@ -34,25 +30,19 @@ class Agent(AgenticComponent):
         return text_properties(placeholders.names(self.system_prompt))
 
 
-class RemoteAgent(AgenticComponent):
+class RemoteAgent(AgenticComponent, title="a remote agent"):
     """spec: "RemoteAgent": its logic runs elsewhere."""
 
-    model_config = ConfigDict(title="a remote agent")
 
-
-class OciAgent(RemoteAgent):
+class OciAgent(RemoteAgent, title="an OciAgent"):
     """spec: "OciAgent"."""
-
-    model_config = ConfigDict(title="an OciAgent")
 
     agent_endpoint_id: str
     client_config: Annotated[OciClientConfig, A(OciClientConfig)]
 
 
-class OpenAiAgent(RemoteAgent):
+class OpenAiAgent(RemoteAgent, title="an OpenAiAgent"):
     """An agent that is defined at OpenAI (schema: OpenAiAgent)."""
-
-    model_config = ConfigDict(title="an OpenAiAgent")
 
     llm_config: Annotated[OpenAiConfig, A(OpenAiConfig)]
     remote_agent_id: str | None = None

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache, cached_property
 from typing import Annotated, Any, Final, get_args
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, PlainValidator, PrivateAttr, field_validator
+from pydantic import BaseModel, GetCoreSchemaHandler, PlainValidator, PrivateAttr, field_validator
 from pydantic_core import core_schema
 
 from harness.dialects.agentspec.properties import Property, mistakes
@@ -20,13 +20,11 @@ from harness.source.document import Document
 from harness.source.models import Mistake, describe, mistaken
 
 
-class Component(BaseModel):
+class Component(BaseModel, extra="forbid", strict=True, title="a component"):
     """spec: "Base Component". Two components are the same only if they are one object.
 
     A component without an `id` has the empty one, which nothing refers to.
     """
-
-    model_config = ConfigDict(extra="forbid", strict=True, title="a component")
 
     id: str = ""
     name: str

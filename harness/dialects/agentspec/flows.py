@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, field_validator
+from pydantic import field_validator
 
 from harness.dialects.agentspec import placeholders
 from harness.dialects.agentspec.agents import AgenticComponent
@@ -22,10 +22,8 @@ COLLECTED: Final = "collected_"
 _RESPONSE: Final = {"title": "response"}
 
 
-class Node(ComponentWithIO):
+class Node(ComponentWithIO, title="a node"):
     """spec: "Node". `branches` is as written; without it, or null, it is inferred."""
-
-    model_config = ConfigDict(title="a node")
 
     branches: list[str] | None = None
 
@@ -42,10 +40,8 @@ class Node(ComponentWithIO):
 # ------------------------------------------------------------------ edges
 
 
-class ControlFlowEdge(Component):
+class ControlFlowEdge(Component, title="a ControlFlowEdge"):
     """spec: "Control edges". `from_branch` null is the branch `next`."""
-
-    model_config = ConfigDict(title="a ControlFlowEdge")
 
     from_node: Annotated[Node, A(Node)]
     from_branch: str | None = None
@@ -57,10 +53,8 @@ class ControlFlowEdge(Component):
         return NEXT if self.from_branch is None else self.from_branch
 
 
-class DataFlowEdge(Component):
+class DataFlowEdge(Component, title="a DataFlowEdge"):
     """spec: "Data relationships"."""
-
-    model_config = ConfigDict(title="a DataFlowEdge")
 
     source_node: Annotated[Node, A(Node)]
     source_output: str
@@ -71,10 +65,8 @@ class DataFlowEdge(Component):
 # ------------------------------------------------------------------ nodes with their inputs, outputs and branches
 
 
-class StartNode(Node):
+class StartNode(Node, title="a StartNode"):
     """spec: StartNode. Inputs and outputs are the same list, and need be written only once."""
-
-    model_config = ConfigDict(title="a StartNode")
 
     def inferred_inputs(self) -> Sequence[Property]:
         return self.inputs or self.outputs or ()
@@ -83,10 +75,8 @@ class StartNode(Node):
         return self.outputs or self.inputs or ()
 
 
-class EndNode(Node):
+class EndNode(Node, title="an EndNode"):
     """spec: EndNode. `branch_name` is how the flow is left; the node itself has no branch."""
-
-    model_config = ConfigDict(title="an EndNode")
 
     branch_name: str = NEXT
 
@@ -105,10 +95,8 @@ class EndNode(Node):
         return ()
 
 
-class LlmNode(Node):
+class LlmNode(Node, title="an LlmNode"):
     """spec: LlmNode. One output is the generated text; other outputs ask for structured generation (25.4.2)."""
-
-    model_config = ConfigDict(title="an LlmNode")
 
     llm_config: Annotated[LlmConfig, A(LlmConfig)]
     prompt_template: str
@@ -120,10 +108,8 @@ class LlmNode(Node):
         return self.outputs or text_properties(["generated_text"])
 
 
-class ApiNode(Node, RemoteCall):
+class ApiNode(Node, RemoteCall, title="an ApiNode"):
     """spec: ApiNode. Outputs are what is declared, since no API specification is fetched."""
-
-    model_config = ConfigDict(title="an ApiNode")
 
     @property
     def gives_all(self) -> bool:
@@ -137,10 +123,8 @@ class ApiNode(Node, RemoteCall):
         return [Property(_RESPONSE)] if self.outputs is None else self.outputs
 
 
-class AgentNode(Node):
+class AgentNode(Node, title="an AgentNode"):
     """spec: AgentNode. Inputs and outputs are "the ones defined by the Agent"."""
-
-    model_config = ConfigDict(title="an AgentNode")
 
     agent: Annotated[AgenticComponent, A(AgenticComponent)]
 
@@ -151,10 +135,8 @@ class AgentNode(Node):
         return list(self.agent.gives.values())
 
 
-class ToolNode(Node):
+class ToolNode(Node, title="a ToolNode"):
     """spec: ToolNode. Inputs and outputs are "inferred from the definition of the tool to execute"."""
-
-    model_config = ConfigDict(title="a ToolNode")
 
     tool: Annotated[Tool, A(Tool)]
 
@@ -165,10 +147,8 @@ class ToolNode(Node):
         return list(self.tool.gives.values())
 
 
-class BranchingNode(Node):
+class BranchingNode(Node, title="a BranchingNode"):
     """spec: BranchingNode. Its one input, of any name, is looked up in the mapping; no match is `default`."""
-
-    model_config = ConfigDict(title="a BranchingNode")
 
     mapping: dict[str, str]
 
@@ -182,10 +162,8 @@ class BranchingNode(Node):
         return [*self.mapping.values(), DEFAULT]
 
 
-class InputMessageNode(Node):
+class InputMessageNode(Node, title="an InputMessageNode"):
     """spec: InputMessageNode. Its one output, of any name, is what the user says."""
-
-    model_config = ConfigDict(title="an InputMessageNode")
 
     message: str | None = None
 
@@ -196,10 +174,8 @@ class InputMessageNode(Node):
         return text_properties([self.outputs[0].title if self.outputs else "user_input"])
 
 
-class OutputMessageNode(Node):
+class OutputMessageNode(Node, title="an OutputMessageNode"):
     """spec: OutputMessageNode."""
-
-    model_config = ConfigDict(title="an OutputMessageNode")
 
     message: str
 
@@ -213,10 +189,8 @@ class OutputMessageNode(Node):
 # ------------------------------------------------------------------ flows, and the nodes that run them
 
 
-class Flow(AgenticComponent):
+class Flow(AgenticComponent, title="a Flow"):
     """spec: "Flow". Without `data_flow_connections`, values flow by name."""
-
-    model_config = ConfigDict(title="a Flow")
 
     start_node: Annotated[Node, A(Node)]
     nodes: list[Annotated[Node, A(Node)]]
@@ -242,10 +216,8 @@ class Flow(AgenticComponent):
         return [item for title, item in first.gives.items() if all(title in end.gives for end in others)]
 
 
-class FlowNode(Node):
+class FlowNode(Node, title="a FlowNode"):
     """spec: FlowNode. One branch for each branch name of the inner EndNodes."""
-
-    model_config = ConfigDict(title="a FlowNode")
 
     subflow: Annotated[Flow, A(Flow)]
 
@@ -259,10 +231,8 @@ class FlowNode(Node):
         return sorted({end.branch_name for end in self.subflow.ends}) or (NEXT,)
 
 
-class MapNode(Node):
+class MapNode(Node, title="a MapNode"):
     """spec: MapNode. Reducers say how an output is collected; without any, every output is appended."""
-
-    model_config = ConfigDict(title="a MapNode")
 
     subflow: Annotated[Flow, A(Flow)]
     reducers: dict[str, Literal["append", "sum", "average", "max", "min"]] | None = None

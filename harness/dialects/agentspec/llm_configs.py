@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from harness.dialects.agentspec.component import A, Component
 
 
-class LlmGenerationConfig(BaseModel):
+class LlmGenerationConfig(BaseModel, extra="allow", strict=True, title="generation parameters"):
     """spec: `default_generation_parameters`. Any name may stand here."""
-
-    model_config = ConfigDict(extra="allow", strict=True, title="generation parameters")
 
     max_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
 
 
-class LlmConfig(Component):
+class LlmConfig(Component, title="an LLM configuration"):
     """spec: "LLM". `provider_name` is what calls of the model say; null parameters are no parameters."""
-
-    model_config = ConfigDict(title="an LLM configuration")
 
     provider_name: ClassVar[str] = ""
 
@@ -41,10 +37,8 @@ class LlmConfig(Component):
         return None
 
 
-class OpenAiCompatibleConfig(LlmConfig):
+class OpenAiCompatibleConfig(LlmConfig, title="an OpenAiCompatibleConfig"):
     """spec: "OpenAI Compatible LLMs"."""
-
-    model_config = ConfigDict(title="an OpenAiCompatibleConfig")
 
     provider_name: ClassVar[str] = "openai_compatible"
 
@@ -55,26 +49,20 @@ class OpenAiCompatibleConfig(LlmConfig):
         return self.url
 
 
-class VllmConfig(OpenAiCompatibleConfig):
+class VllmConfig(OpenAiCompatibleConfig, title="a VllmConfig"):
     """spec: "vLLM"."""
-
-    model_config = ConfigDict(title="a VllmConfig")
 
     provider_name: ClassVar[str] = "vllm"
 
 
-class OllamaConfig(OpenAiCompatibleConfig):
+class OllamaConfig(OpenAiCompatibleConfig, title="an OllamaConfig"):
     """spec: "Ollama"."""
-
-    model_config = ConfigDict(title="an OllamaConfig")
 
     provider_name: ClassVar[str] = "ollama"
 
 
-class OpenAiConfig(LlmConfig):
+class OpenAiConfig(LlmConfig, title="an OpenAiConfig"):
     """spec: "OpenAI"."""
-
-    model_config = ConfigDict(title="an OpenAiConfig")
 
     provider_name: ClassVar[str] = "openai"
 
@@ -82,54 +70,42 @@ class OpenAiConfig(LlmConfig):
 # ------------------------------------------------------------------ OCI
 
 
-class OciClientConfig(Component):
+class OciClientConfig(Component, title="an OCI client configuration"):
     """spec: "OCI Client Configuration"."""
-
-    model_config = ConfigDict(title="an OCI client configuration")
 
     service_endpoint: str
 
 
-class OciClientConfigWithSecurityToken(OciClientConfig):
+class OciClientConfigWithSecurityToken(OciClientConfig, title="an OciClientConfigWithSecurityToken"):
     """spec: "OciClientConfigWithSecurityToken"."""
-
-    model_config = ConfigDict(title="an OciClientConfigWithSecurityToken")
 
     auth_profile: str
     auth_file_location: str
     auth_type: Literal["SECURITY_TOKEN"] = "SECURITY_TOKEN"
 
 
-class OciClientConfigWithApiKey(OciClientConfig):
+class OciClientConfigWithApiKey(OciClientConfig, title="an OciClientConfigWithApiKey"):
     """spec: "OciClientConfigWithApiKey"."""
-
-    model_config = ConfigDict(title="an OciClientConfigWithApiKey")
 
     auth_profile: str
     auth_file_location: str
     auth_type: Literal["API_KEY"] = "API_KEY"
 
 
-class OciClientConfigWithInstancePrincipal(OciClientConfig):
+class OciClientConfigWithInstancePrincipal(OciClientConfig, title="an OciClientConfigWithInstancePrincipal"):
     """spec: "OciClientConfigWithInstancePrincipal"."""
-
-    model_config = ConfigDict(title="an OciClientConfigWithInstancePrincipal")
 
     auth_type: Literal["INSTANCE_PRINCIPAL"] = "INSTANCE_PRINCIPAL"
 
 
-class OciClientConfigWithResourcePrincipal(OciClientConfig):
+class OciClientConfigWithResourcePrincipal(OciClientConfig, title="an OciClientConfigWithResourcePrincipal"):
     """spec: "OciClientConfigWithResourcePrincipal"."""
-
-    model_config = ConfigDict(title="an OciClientConfigWithResourcePrincipal")
 
     auth_type: Literal["RESOURCE_PRINCIPAL"] = "RESOURCE_PRINCIPAL"
 
 
-class OciGenAiConfig(LlmConfig):
+class OciGenAiConfig(LlmConfig, title="an OciGenAiConfig"):
     """spec: "OCI GenAI". Without `provider`, it follows from the model."""
-
-    model_config = ConfigDict(title="an OciGenAiConfig")
 
     provider_name: ClassVar[str] = "oci"
 

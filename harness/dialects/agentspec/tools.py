@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from harness.dialects.agentspec import placeholders
 from harness.dialects.agentspec.component import A, ComponentWithIO, text_properties
@@ -13,22 +13,16 @@ from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.transports import ClientTransport
 
 
-class Tool(ComponentWithIO):
+class Tool(ComponentWithIO, title="a tool"):
     """spec: "Tools". Models know it by its name."""
 
-    model_config = ConfigDict(title="a tool")
 
-
-class ServerTool(Tool):
+class ServerTool(Tool, title="a ServerTool"):
     """Runs where the agent runs: a scenario's `tools` say how."""
 
-    model_config = ConfigDict(title="a ServerTool")
 
-
-class ClientTool(Tool):
+class ClientTool(Tool, title="a ClientTool"):
     """Is run by the client, who "must execute the tool and provide the results back"."""
-
-    model_config = ConfigDict(title="a ClientTool")
 
 
 class RemoteCall(ComponentWithIO):
@@ -54,15 +48,11 @@ class RemoteCall(ComponentWithIO):
         return text_properties(placeholders.names(templates))
 
 
-class RemoteTool(Tool, RemoteCall):
+class RemoteTool(Tool, RemoteCall, title="a RemoteTool"):
     """Runs elsewhere, "triggered by an RPC or REST call"."""
 
-    model_config = ConfigDict(title="a RemoteTool")
 
-
-class MCPTool(Tool):
+class MCPTool(Tool, title="an MCPTool"):
     """spec: "MCP Tools". The server knows it by its name."""
-
-    model_config = ConfigDict(title="an MCPTool")
 
     client_transport: Annotated[ClientTransport, A(ClientTransport)]

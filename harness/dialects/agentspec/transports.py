@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from harness.dialects.agentspec.component import Component
 
 
-class SessionParameters(BaseModel):
+class SessionParameters(BaseModel, extra="allow", strict=True, title="session parameters"):
     """spec: `session_parameters`. Any name may stand here; times are in seconds."""
-
-    model_config = ConfigDict(extra="allow", strict=True, title="session parameters")
 
     read_timeout_seconds: float = 60
 
 
-class ClientTransport(Component):
+class ClientTransport(Component, title="a transport"):
     """spec: "MCP Client transport". `protocol` is what the harness calls it."""
-
-    model_config = ConfigDict(title="a transport")
 
     protocol: ClassVar[str] = ""
 
@@ -32,10 +28,8 @@ class ClientTransport(Component):
         return {} if given is None else given
 
 
-class StdioTransport(ClientTransport):
+class StdioTransport(ClientTransport, title="a StdioTransport"):
     """spec: "Stdio Transport"."""
-
-    model_config = ConfigDict(title="a StdioTransport")
 
     protocol: ClassVar[str] = "stdio"
 
@@ -45,45 +39,35 @@ class StdioTransport(ClientTransport):
     cwd: str | None = None
 
 
-class RemoteTransport(ClientTransport):
+class RemoteTransport(ClientTransport, title="a remote transport"):
     """spec: "Remote MCP transports"."""
-
-    model_config = ConfigDict(title="a remote transport")
 
     url: str
     headers: dict[str, str] | None = None
 
 
-class SSETransport(RemoteTransport):
+class SSETransport(RemoteTransport, title="an SSETransport"):
     """spec: "SSE Transport"."""
-
-    model_config = ConfigDict(title="an SSETransport")
 
     protocol: ClassVar[str] = "sse"
 
 
-class StreamableHTTPTransport(RemoteTransport):
+class StreamableHTTPTransport(RemoteTransport, title="a StreamableHTTPTransport"):
     """spec: "Streamable HTTP Transport"."""
-
-    model_config = ConfigDict(title="a StreamableHTTPTransport")
 
     protocol: ClassVar[str] = "streamable_http"
 
 
-class SSEmTLSTransport(SSETransport):
+class SSEmTLSTransport(SSETransport, title="an SSEmTLSTransport"):
     """spec: "SSE Transport with mTLS". The files are in PEM format."""
-
-    model_config = ConfigDict(title="an SSEmTLSTransport")
 
     key_file: str
     cert_file: str
     ca_file: str
 
 
-class StreamableHTTPmTLSTransport(StreamableHTTPTransport):
+class StreamableHTTPmTLSTransport(StreamableHTTPTransport, title="a StreamableHTTPmTLSTransport"):
     """spec: "Streamable HTTP Transport with mTLS". The files are in PEM format."""
-
-    model_config = ConfigDict(title="a StreamableHTTPmTLSTransport")
 
     key_file: str
     cert_file: str

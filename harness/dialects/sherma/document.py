@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from harness.dialects.sherma.graph_document import Graph
 from harness.dialects.sherma.section import Ref, Section
@@ -20,10 +20,8 @@ MANIFEST_VERSION: Final = 1
 FIELD_TYPES: Final = ("str", "int", "float", "bool", "list", "dict")
 
 
-class Prompt(Section):
+class Prompt(Section, title="a prompt"):
     """spec: `prompts`. Exactly one of `instructions` and `instructions_path`."""
-
-    model_config = ConfigDict(title="a prompt")
 
     id: str
     version: str = "*"
@@ -44,10 +42,8 @@ class Prompt(Section):
         return self
 
 
-class LLM(Section):
+class LLM(Section, title="an llm"):
     """spec: `llms`. `provider` is openai, or (in the reference runtime) anthropic."""
-
-    model_config = ConfigDict(title="an llm")
 
     id: str
     version: str = "*"
@@ -55,20 +51,16 @@ class LLM(Section):
     model_name: str
 
 
-class Tool(Section):
+class Tool(Section, title="a tool"):
     """spec: `tools`. `import_path` names a LangChain tool, or a function that is made into one."""
-
-    model_config = ConfigDict(title="a tool")
 
     id: str
     version: str = "*"
     import_path: str
 
 
-class Skill(Section):
+class Skill(Section, title="a skill"):
     """spec: `skills`. The card is a file beside the manifest, or remote."""
-
-    model_config = ConfigDict(title="a skill")
 
     id: str
     version: str = "*"
@@ -83,18 +75,14 @@ class Skill(Section):
         return self
 
 
-class Hook(Section):
+class Hook(Section, title="a hook"):
     """spec: `hooks`. A class, or an object, by import path."""
-
-    model_config = ConfigDict(title="a hook")
 
     import_path: str
 
 
-class SubAgent(Section):
+class SubAgent(Section, title="a sub-agent"):
     """spec: `sub_agents`. At most one source; none: the agent is expected in a registry."""
-
-    model_config = ConfigDict(title="a sub-agent")
 
     id: str
     version: str
@@ -111,10 +99,8 @@ class SubAgent(Section):
         return self
 
 
-class MCPServer(Section):
+class MCPServer(Section, title="an MCP server"):
     """spec: `mcp_servers`. HTTP transports need a `url`, stdio a `command`."""
-
-    model_config = ConfigDict(title="an MCP server")
 
     id: str
     version: str = "*"
@@ -138,21 +124,17 @@ class MCPServer(Section):
         return self
 
 
-class Checkpointer(Section):
+class Checkpointer(Section, title="a checkpointer"):
     """spec: `checkpointer`. State is kept in memory, declared or not."""
-
-    model_config = ConfigDict(title="a checkpointer")
 
     type: Literal["memory"] = "memory"
 
 
-class StateField(Section):
+class StateField(Section, title="a state field"):
     """spec: `state.fields`. A field without `default` is absent until something writes it.
 
     Types are told to people: no value is checked against them.
     """
-
-    model_config = ConfigDict(title="a state field")
 
     name: str
     type: str = "str"
@@ -164,26 +146,20 @@ class StateField(Section):
         return "default" in self.model_fields_set
 
 
-class State(Section):
+class State(Section, title="a state"):
     """spec: `state`."""
-
-    model_config = ConfigDict(title="a state")
 
     fields_: list[StateField] = Field(default_factory=list, alias="fields")
 
 
-class LangGraphConfig(Section):
+class LangGraphConfig(Section, title="a langgraph_config"):
     """Settings of the runtime. Not in the document; the reference runtime has it."""
-
-    model_config = ConfigDict(title="a langgraph_config")
 
     recursion_limit: int | None = Field(default=None, ge=1)
 
 
-class Agent(Section):
+class Agent(Section, title="an agent"):
     """spec: `agents`. The schemas are JSON Schema; they hold at the agent's boundary."""
-
-    model_config = ConfigDict(title="an agent")
 
     state: State
     input_schema: dict[str, Any] | None = None
@@ -197,10 +173,8 @@ class Agent(Section):
         return any(field.name == "messages" for field in self.state.fields_)
 
 
-class Manifest(Section):
+class Manifest(Section, title="a manifest"):
     """A whole manifest. `data` is not in the document; the reference runtime offers it to CEL."""
-
-    model_config = ConfigDict(title="a manifest")
 
     manifest_version: int
     prompts: list[Prompt] = Field(default_factory=list)

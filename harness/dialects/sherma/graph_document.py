@@ -4,36 +4,30 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from harness.dialects.sherma.section import Ref, Section
 from harness.graph.model import START
 from harness.source.models import Mistake, mistaken
 
 
-class PromptItem(Section):
+class PromptItem(Section, title="a prompt item"):
     """spec: `call_llm`, prompt. `content` is CEL: text, or, for the role `messages`, messages."""
-
-    model_config = ConfigDict(title="a prompt item")
 
     role: Literal["system", "human", "ai", "messages"]
     content: str
 
 
-class ResponseFormat(Section):
+class ResponseFormat(Section, title="a response format"):
     """A structured answer: `schema` is JSON Schema. Not in the document; the reference runtime has it."""
-
-    model_config = ConfigDict(title="a response format")
 
     name: str
     description: str = ""
     schema_: dict[str, Any] = Field(alias="schema")
 
 
-class CallLLM(Section):
+class CallLLM(Section, title="the args of a call_llm node"):
     """spec: `call_llm`."""
-
-    model_config = ConfigDict(title="the args of a call_llm node")
 
     llm: Ref | None = None
     prompt: list[PromptItem]
@@ -56,67 +50,51 @@ class CallLLM(Section):
         return bool(self.tools or self.flags)
 
 
-class ToolNode(Section):
+class ToolNode(Section, title="the args of a tool_node node"):
     """spec: `tool_node`. Without `tools` it serves every registered tool."""
-
-    model_config = ConfigDict(title="the args of a tool_node node")
 
     tools: list[Ref] | None = None
 
 
-class CallAgent(Section):
+class CallAgent(Section, title="the args of a call_agent node"):
     """spec: `call_agent`. `input` is CEL; its value is sent as text."""
-
-    model_config = ConfigDict(title="the args of a call_agent node")
 
     agent: Ref
     input: str
 
 
-class DataTransform(Section):
+class DataTransform(Section, title="the args of a data_transform node"):
     """spec: `data_transform`. `expression` is CEL that gives a map of updates."""
-
-    model_config = ConfigDict(title="the args of a data_transform node")
 
     expression: str
 
 
-class SetState(Section):
+class SetState(Section, title="the args of a set_state node"):
     """spec: `set_state`. Each value is CEL."""
-
-    model_config = ConfigDict(title="the args of a set_state node")
 
     values: dict[str, str]
 
 
-class Interrupt(Section):
+class Interrupt(Section, title="the args of an interrupt node"):
     """spec: `interrupt`. `value` is CEL and required."""
-
-    model_config = ConfigDict(title="the args of an interrupt node")
 
     value: str
 
 
-class LoadSkills(Section):
+class LoadSkills(Section, title="the args of a load_skills node"):
     """spec: `load_skills`. `skill_ids` is CEL that gives a list of `{id, version?}`."""
-
-    model_config = ConfigDict(title="the args of a load_skills node")
 
     skill_ids: str
 
 
-class Custom(Section):
+class Custom(Section, title="the args of a custom node"):
     """spec: `custom`. `metadata` is for hooks."""
-
-    model_config = ConfigDict(title="the args of a custom node")
 
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
-class Retry(Section):
+class Retry(Section, title="a retry policy"):
     """spec: `on_error`, retry. `max_attempts` counts the first; delays are in seconds."""
-
-    model_config = ConfigDict(title="a retry policy")
 
     max_attempts: int = 3
     strategy: Literal["fixed", "exponential"] = "exponential"
@@ -129,10 +107,8 @@ class Retry(Section):
         return min(self.delay * growth, self.max_delay)
 
 
-class OnError(Section):
+class OnError(Section, title="an on_error block"):
     """spec: `on_error`."""
-
-    model_config = ConfigDict(title="an on_error block")
 
     retry: Retry | None = None
     fallback: str | None = None
@@ -143,66 +119,58 @@ class _Node(Section):
     on_error: OnError | None = None
 
 
-class CallLLMNode(_Node):
+class CallLLMNode(_Node, title="a call_llm node"):
     """spec: `call_llm`."""
 
-    model_config = ConfigDict(title="a call_llm node")
     type: Literal["call_llm"]
     args: CallLLM
 
 
-class ToolNodeNode(_Node):
+class ToolNodeNode(_Node, title="a tool_node node"):
     """spec: `tool_node`."""
 
-    model_config = ConfigDict(title="a tool_node node")
     type: Literal["tool_node"]
     args: ToolNode
 
 
-class CallAgentNode(_Node):
+class CallAgentNode(_Node, title="a call_agent node"):
     """spec: `call_agent`."""
 
-    model_config = ConfigDict(title="a call_agent node")
     type: Literal["call_agent"]
     args: CallAgent
 
 
-class DataTransformNode(_Node):
+class DataTransformNode(_Node, title="a data_transform node"):
     """spec: `data_transform`."""
 
-    model_config = ConfigDict(title="a data_transform node")
     type: Literal["data_transform"]
     args: DataTransform
 
 
-class SetStateNode(_Node):
+class SetStateNode(_Node, title="a set_state node"):
     """spec: `set_state`."""
 
-    model_config = ConfigDict(title="a set_state node")
     type: Literal["set_state"]
     args: SetState
 
 
-class InterruptNode(_Node):
+class InterruptNode(_Node, title="an interrupt node"):
     """spec: `interrupt`."""
 
-    model_config = ConfigDict(title="an interrupt node")
     type: Literal["interrupt"]
     args: Interrupt
 
 
-class LoadSkillsNode(_Node):
+class LoadSkillsNode(_Node, title="a load_skills node"):
     """spec: `load_skills`."""
 
-    model_config = ConfigDict(title="a load_skills node")
     type: Literal["load_skills"]
     args: LoadSkills
 
 
-class CustomNode(_Node):
+class CustomNode(_Node, title="a custom node"):
     """spec: `custom`."""
 
-    model_config = ConfigDict(title="a custom node")
     type: Literal["custom"]
     args: Custom
 
@@ -220,19 +188,15 @@ Node = Annotated[
 ]
 
 
-class Branch(Section):
+class Branch(Section, title="a branch"):
     """spec: branches. `condition` is CEL and must be a boolean."""
-
-    model_config = ConfigDict(title="a branch")
 
     condition: str
     target: str
 
 
-class Edge(Section):
+class Edge(Section, title="an edge"):
     """spec: `edges`. Either a `target`, or `branches` with an optional `default`."""
-
-    model_config = ConfigDict(title="an edge")
 
     source: str
     target: str | None = None
@@ -240,10 +204,8 @@ class Edge(Section):
     default: str | None = None
 
 
-class Graph(Section):
+class Graph(Section, title="a graph"):
     """spec: `graph`. Either `entry_point`, or edges from `__start__`."""
-
-    model_config = ConfigDict(title="a graph")
 
     entry_point: str | None = None
     nodes: list[Node]

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 INTERNAL: Final = "__sherma__"
 """The field of the state that belongs to the runtime: the last error, and what is loaded of skills."""
 
 
-class Section(BaseModel):
+class Section(BaseModel, extra="ignore"):
     """A part of a manifest. Text that reads as a number or a boolean is one where one is
     asked for, so that `${VAR}` may stand there too.
     """
 
-    model_config = ConfigDict(extra="ignore")
 
-
-class Ref(Section):
+class Ref(Section, title="a reference"):
     """A reference into a registry. `version` None or `*`: the latest."""
-
-    model_config = ConfigDict(title="a reference")
 
     id: str
     version: str = "*"

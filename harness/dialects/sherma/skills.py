@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
@@ -31,20 +31,16 @@ class SkillNotFound(HarnessError):
     code = "unknown-skill"
 
 
-class LocalTool(Section):
+class LocalTool(Section, title="a tool of a skill card"):
     """A Python tool that comes with a skill."""
-
-    model_config = ConfigDict(title="a tool of a skill card")
 
     id: str
     version: str = "*"
     import_path: str
 
 
-class CardMCPServer(Section):
+class CardMCPServer(Section, title="an MCP server of a skill card"):
     """An MCP server that comes with a skill; it is asked for its tools when the skill is loaded."""
-
-    model_config = ConfigDict(title="an MCP server of a skill card")
 
     id: str
     version: str = "*"
@@ -52,13 +48,11 @@ class CardMCPServer(Section):
     transport: str = "streamable-http"
 
 
-class Card(Section):
+class Card(Section, title="a skill card"):
     """A skill card. `files` are relative to `base_uri`, which is relative to the card.
 
     Its own id and version do not count: a skill goes by those of the manifest.
     """
-
-    model_config = ConfigDict(title="a skill card")
 
     name: str
     description: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from harness.source.document import Document
 from harness.source.models import Mistake, mistaken
@@ -24,16 +24,12 @@ ERROR: Final = "__error__"
 """The key of the state that holds the text of the error a fallback is for."""
 
 
-class Section(BaseModel):
+class Section(BaseModel, extra="forbid"):
     """A part of a workflow."""
 
-    model_config = ConfigDict(extra="forbid")
 
-
-class StateField(Section):
+class StateField(Section, title="a state field"):
     """spec: "State Schema". Types are told to people: no value is checked against them."""
-
-    model_config = ConfigDict(title="a state field")
 
     type: str
     reducer: str | None = None
@@ -57,20 +53,16 @@ class StateField(Section):
         return self.reducer is not None and self.type != "messages"
 
 
-class RetrySpec(Section):
+class RetrySpec(Section, title="a retry block"):
     """spec: "Resilience". `max_attempts` counts the first try; the delay is in seconds."""
-
-    model_config = ConfigDict(title="a retry block")
 
     max_attempts: int = Field(default=3, ge=1, le=10)
     backoff: Literal["exponential", "fixed"] = "exponential"
     base_delay_seconds: float = Field(default=2.0, ge=0, le=60)
 
 
-class NodeSpec(Section):
+class NodeSpec(Section, title="a node"):
     """spec: "Node Specification". `params` are the node's own; `timeout_seconds` holds for each attempt."""
-
-    model_config = ConfigDict(title="a node")
 
     id: str = Field(min_length=1)
     handler: str = Field(min_length=1)
@@ -85,19 +77,15 @@ class NodeSpec(Section):
         return {} if value is None else value
 
 
-class FanOut(Section):
+class FanOut(Section, title="a fan_out block"):
     """spec: "Fan-Out Edge". The target runs once an item of `items_key` and sees `{item_key: item}`."""
-
-    model_config = ConfigDict(title="a fan_out block")
 
     items_key: str = Field(min_length=1)
     item_key: str = Field(min_length=1)
 
 
-class EdgeSpec(Section):
+class EdgeSpec(Section, title="an edge"):
     """spec: "Edge Specification". `condition` is a label, compared with `state["__next__"]`."""
-
-    model_config = ConfigDict(title="an edge")
 
     source: str = Field(min_length=1)
     target: str = Field(min_length=1)
@@ -112,10 +100,8 @@ class EdgeSpec(Section):
         return self
 
 
-class Workflow(Section):
+class Workflow(Section, title="a workflow"):
     """A whole workflow. spec: "Top-Level Structure"."""
-
-    model_config = ConfigDict(title="a workflow")
 
     version: str = Field(min_length=1)
     start_at: str = Field(min_length=1)
