@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from json import dumps
+from json import dumps, loads
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -283,9 +284,24 @@ class HumanCall(Effect):
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptCall(Effect):
-    """A script a node runs; `name` is the node. The answer is its parsed standard output."""
+    """A child process that a node runs; `name` is the node. The answer is what `read` makes of its standard output.
+
+    `env` stands beside the few variables that every program needs; nothing else of ours is handed on. `files` maps a
+    variable to a text: it names a temporary file with it, which is removed at the end of the run. `timeout_s` is in
+    real seconds (None: no limit), `output_limit` in bytes, of standard output and of standard error each. What
+    `read` raises fails the call.
+    """
 
     kind: ClassVar[str] = "script"
+
+    argv: Sequence[str] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    cwd: Path | None = None
+    stdin: str = ""
+    timeout_s: float | None = None
+    output_limit: int = 10_000_000
+    read: Callable[[str], Any] = loads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,9 +321,40 @@ class HandlerCall(Effect):
 
 @dataclass(frozen=True, kw_only=True)
 class RetrievalCall(Effect):
-    """A search in documents; `name` is the node. `args` is `{query, top_k, group}`."""
+    """A search in documents; `name` is the node. `args` is `{query, top_k, group}`, the answer a `RetrievalReply`."""
 
     kind: ClassVar[str] = "retrieval"
+
+
+@dataclass(frozen=True)
+class RetrievalReply:
+    """What a search found: `context` for a prompt, and `sources`, each once, in order.
+
+    `passages` are `{text, source, score}`, where the answer has them.
+    """
+
+    context: str
+    sources: Sequence[str] = ()
+    passages: Sequence[Mapping[str, Any]] = ()
+
+    @classmethod
+    def of(cls, value: Any) -> RetrievalReply:
+        """The reply that a value stands for: `{context, sources}`, or a list of passages.
+
+        Raises:
+            ValueError: it is neither.
+        """
+        if isinstance(value, Mapping) and {"context", "sources"} >= set(value):
+            return cls(str(value.get("context", "")), tuple(map(str, value.get("sources") or ())))
+        if isinstance(value, list) and all(isinstance(item, Mapping) and "text" in item for item in value):
+            sources = dict.fromkeys(str(item["source"]) for item in value if "source" in item)
+            return cls("\n\n".join(str(item["text"]) for item in value), tuple(sources), tuple(value))
+        raise ValueError("a retrieval returns {context, sources}, or a list of {text, source, score}")
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The reply as it stands in the trace."""
+        passages = {"passages": list(self.passages)} if self.passages else {}
+        return {"context": self.context, "sources": list(self.sources), **passages}
 
 
 @dataclass(frozen=True)

@@ -221,7 +221,8 @@ class _Play:
         finally:
             await self.world.close()
         whole.unused = self.world.unused()
-        whole.warnings = [*(str(warning) for warning in self.graph.warnings), *whole.warnings]
+        loaded = (str(warning) for warning in self.graph.warnings)
+        whole.warnings = [*loaded, *whole.warnings, *self.world.warnings()]
         played = Played(whole, self.turns, self.graph, self.simulation.trace)
         if self.outside is not None:
             if not could_not_be_judged(whole):

@@ -7,7 +7,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harness.graph.effects import Answer, HTTPReply, LLMReply
+from harness.errors import WorldError
+from harness.graph.effects import Answer, HTTPReply, LLMReply, RetrievalReply
 from harness.world.failures import to_exception
 from harness.world.spec import Stub
 
@@ -66,8 +67,20 @@ def _human(said: Said) -> Any:
     return said.get("reply")
 
 
+def _retrieval(said: Said) -> RetrievalReply:
+    try:
+        return RetrievalReply.of(said.get("return"))
+    except ValueError as error:
+        raise WorldError(f"a stub under `retrieval:` cannot answer: {error}") from None
+
+
 def _returned(said: Said) -> Any:
     return said.get("return")
 
 
-_FORMS: dict[str, Callable[[Said], Any]] = {"llm": _llm, "http": _http, "human": _human}
+_FORMS: dict[str, Callable[[Said], Any]] = {
+    "llm": _llm,
+    "http": _http,
+    "human": _human,
+    "retrieval": _retrieval,
+}

@@ -7,11 +7,21 @@ nobody does, the call is an `UnscriptedCall`; nothing is guessed.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import UnscriptedCall, WorldError
-from harness.graph.effects import Answer, Effect, LLMCall, MCPCall, MCPEndpoint, ToolCall, ToolSpec
+from harness.graph.effects import (
+    Answer,
+    Effect,
+    LLMCall,
+    MCPCall,
+    MCPEndpoint,
+    ScriptCall,
+    ToolCall,
+    ToolSpec,
+)
 from harness.graph.messages import message_text
 from harness.graph.model import State
 from harness.recording.recorder import within_effect
@@ -20,6 +30,7 @@ from harness.source.suggest import did_you_mean
 from harness.world.answers import answer_of
 from harness.world.faults import Faults, distorted, refusal
 from harness.world.mcp.servers import MCPServers
+from harness.world.scripts import Scripts
 from harness.world.spec import Entry, Stub, WorldSpec
 from harness.world.stubs import StubList
 
@@ -65,6 +76,7 @@ class ScriptedWorld:
         self._entries: dict[tuple[str, str], list[Layer]] = {}
         self._imported: dict[str, Any] = {}
         self._mcp = MCPServers(outside)
+        self._scripts = Scripts(confined=outside is None or not outside.is_real)
         self._add_entries(spec)
 
     def put_in_front(self, spec: WorldSpec) -> None:
@@ -184,6 +196,8 @@ class ScriptedWorld:
 
     def _real(self, layer: str | bool, effect: Effect) -> Callable[[], Awaitable[Any]] | None:
         if not isinstance(layer, str):
+            if isinstance(effect, ScriptCall) and effect.argv:
+                return partial(self._scripts.run, effect)
             return effect.real
         if layer not in self._imported:
             try:
@@ -226,8 +240,13 @@ class ScriptedWorld:
             left += [text for stubs in layers if isinstance(stubs, StubList) for text in stubs.unused()]
         return left + self._mcp.unused()
 
+    def warnings(self) -> list[str]:
+        """What the user should know of how the real things were done."""
+        return list(self._scripts.warnings)
+
     async def close(self) -> None:
-        """Close the MCP sessions and the clients, from any task."""
+        """Close the MCP sessions and the clients, and end the scripts, from any task."""
+        self._scripts.close()
         await self._mcp.close()
         if self._outside is not None:
             await self._outside.close()

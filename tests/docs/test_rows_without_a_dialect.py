@@ -67,7 +67,8 @@ def test_a_script_runs_for_real_unless_it_is_stubbed(tmp_path: Path) -> None:
 def test_a_retrieval_is_answered_by_its_node(tmp_path: Path) -> None:
     found = [{"text": "Rye keeps.", "source": "bread.md", "score": 0.8}]
     read = scenario(tmp_path, f"  retrieval: {{look_up: {{return: {found}}}}}\n")
-    assert answer(read, RetrievalCall(name="look_up", args={"query": "rye", "top_k": 1})) == found
+    reply = answer(read, RetrievalCall(name="look_up", args={"query": "rye", "top_k": 1}))
+    assert (reply.context, reply.sources, list(reply.passages)) == ("Rye keeps.", ("bread.md",), found)
 
 
 def test_calls_of_every_kind_are_found_by_name(tmp_path: Path) -> None:

@@ -172,11 +172,16 @@ every_named_kind = pytest.mark.parametrize(("key", "effect"), NAMED.items(), ids
 
 @every_named_kind
 def test_an_effect_is_known_by_its_alias_where_its_name_is_not(key: Any, effect: Any) -> None:
-    by_alias = Entry(stubs=(Stub(times="any", answer={"return": "by alias"}),))
-    by_name = Entry(stubs=(Stub(times="any", answer={"return": "by name"}),))
-    asked = effect(name="n", alias="a")
-    assert answers(WorldSpec(**{key: {"a": by_alias}}), asked) == ["by alias"]
-    assert answers(WorldSpec(**{key: {"a": by_alias, "n": by_name}}), asked) == ["by name"]
+    def says(text: str) -> Entry:
+        said = {"context": text, "sources": []} if key == "retrieval" else text
+        return Entry(stubs=(Stub(times="any", answer={"return": said}),))
+
+    def answer(entries: dict[str, Entry]) -> Any:
+        (value,) = answers(WorldSpec(**{key: entries}), effect(name="n", alias="a"))  # type: ignore[arg-type]
+        return value.context if key == "retrieval" else value
+
+    assert answer({"a": says("by alias")}) == "by alias"
+    assert answer({"a": says("by alias"), "n": says("by name")}) == "by name"
 
 
 # ------------------------------------------------------------ whether anything is said

@@ -1,0 +1,211 @@
+"""Scripts that nodes run: real child processes, confined as far as the system allows.
+
+A script gets the variables it is given and the few that every program needs, a working directory, and its input. It
+has a process group of its own, which ends with it. Where the system allows, it also has two namespaces of its own: a
+network namespace without any connection, and a process namespace, so that a child that left the group ends as well.
+Where the system does not, `Scripts.warnings` says so.
+
+Time-outs are in real seconds. The duration of a script is spent in virtual time in whole seconds, rounded down: so a
+run has the same times on every rerun, and computing takes no virtual time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, Final
+
+from harness.graph.effects import ScriptCall
+from harness.time.clock import RealWork
+
+# What programs need to find others, to write temporary files, and to print text.
+INHERITED: Final = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT")
+LOCALE: Final = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
+
+_NAMESPACES: Final = ("unshare", "--net", "--pid", "--fork", "--kill-child", "--map-current-user")
+# The first process of a process namespace has no default signal handlers, so the script is its child.
+_FIRST: Final = ("sh", "-c", '"$@"; exit $?', "sh")
+
+_LOOK_UP_S: Final = (
+    0.05  # how often a silent script is looked at, in case a child of it holds its output open
+)
+_DRAIN_S: Final = 1.0  # how long what is left of the output of an ended script is waited for
+_CHUNK: Final = 65536
+_SHOWN: Final = 500  # characters of standard error in messages
+
+NOT_CONFINED: Final = (
+    "scripts run without a network namespace: this system refuses `unshare --net --pid`, so a script may reach the "
+    "network, and a child that leaves its process group may outlive it"
+)
+
+
+class ScriptFailed(Exception):
+    """A script did not start, exited with another code than 0, took too long, or printed too much."""
+
+
+class Scripts:
+    """Runs scripts for one run. `close` ends what still runs and removes temporary files.
+
+    Args:
+        confined: scripts are kept from the network; False where the run itself may reach it.
+    """
+
+    def __init__(self, *, confined: bool = True) -> None:
+        self.warnings: dict[str, None] = {}
+        self._confined = confined
+        self._files = ExitStack()
+        self._running: set[_Process] = set()
+
+    async def run(self, call: ScriptCall) -> Any:
+        """What the script answers: `call.read` of its standard output.
+
+        Raises:
+            ScriptFailed: it failed; the text says how, with the end of its standard error.
+            Exception: `call.read` refuses the output.
+        """
+        process = _Process(self._confinement(), call, self._environment(call))
+        self._running.add(process)
+        work = RealWork()
+        try:
+            # In a thread, which holds the clock: timers of the loop stand still meanwhile.
+            finish = asyncio.get_running_loop().run_in_executor(None, process.finish)
+            await asyncio.wait([finish])
+            await asyncio.sleep(int(process.seconds))
+            return call.read(finish.result())
+        finally:
+            process.end()
+            self._running.discard(process)
+            work.abandon()
+
+    def close(self) -> None:
+        """End all scripts, and remove the files they were given."""
+        for process in self._running:
+            process.end()
+        self._files.close()
+
+    def _confinement(self) -> Sequence[str]:
+        if not self._confined:
+            return ()
+        if not can_confine():
+            self.warnings[NOT_CONFINED] = None
+            return ()
+        return (*_NAMESPACES, *_FIRST)
+
+    def _environment(self, call: ScriptCall) -> dict[str, str]:
+        inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        files = {name: self._file(text) for name, text in call.files.items()}
+        return {**inherited, **LOCALE, **call.env, **files}
+
+    def _file(self, text: str) -> str:
+        folder = self._files.enter_context(tempfile.TemporaryDirectory(prefix="script-"))
+        path = Path(folder) / "input"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+
+@cache
+def can_confine() -> bool:
+    """True if the system lets a process have network and process namespaces of its own."""
+    with suppress(OSError, subprocess.TimeoutExpired):
+        command = (*_NAMESPACES, *_FIRST, "true")
+        return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0
+    return False
+
+
+class _Process:
+    """One script that runs. `seconds` is how long it took, in real seconds."""
+
+    def __init__(self, confinement: Sequence[str], call: ScriptCall, environment: Mapping[str, str]) -> None:
+        self._call = call
+        self._began = time.monotonic()
+        self.seconds = 0.0
+        with ExitStack() as files:
+            stdin: IO[bytes] | int = subprocess.DEVNULL
+            if call.stdin:
+                stdin = files.enter_context(tempfile.TemporaryFile())
+                stdin.write(call.stdin.encode())
+                stdin.seek(0)
+            try:
+                self._process = subprocess.Popen(
+                    [*confinement, *call.argv],
+                    stdin=stdin,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    cwd=call.cwd,
+                    env=environment,
+                    start_new_session=True,
+                )
+            except (OSError, ValueError) as error:  # no such program, an argument with a NUL
+                raise ScriptFailed(f"the script cannot be started: {error}") from None
+
+    def finish(self) -> str:
+        """Wait for the script to end; gives its standard output.
+
+        Raises:
+            ScriptFailed: as for `Scripts.run`.
+        """
+        try:
+            stdout, stderr = self._read()
+        finally:
+            self.end()
+            code = self._process.wait()
+            self.seconds = time.monotonic() - self._began
+        if code:
+            how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
+            raise ScriptFailed(f"the script {how}{_said(stderr)}")
+        return stdout.decode("utf-8", "replace")
+
+    def end(self) -> None:
+        """End the script and its process group, if they still run."""
+        # Until it is waited for, its id belongs to no other process.
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _read(self) -> tuple[bytes, bytes]:
+        """All of standard output and standard error, within the limits of time and size."""
+        call, process = self._call, self._process
+        assert process.stdout is not None
+        assert process.stderr is not None
+        stdout, stderr = bytearray(), bytearray()
+        deadline = math.inf if call.timeout_s is None else self._began + call.timeout_s
+        with selectors.DefaultSelector() as selector, process.stdout, process.stderr:
+            selector.register(process.stdout, selectors.EVENT_READ, stdout)
+            selector.register(process.stderr, selectors.EVENT_READ, stderr)
+            while selector.get_map():
+                if time.monotonic() >= deadline:
+                    if self._has_exited():  # a child that left its group holds the output
+                        break
+                    raise ScriptFailed(f"the script timed out after {call.timeout_s:g} s")
+                for key, _ in selector.select(min(_LOOK_UP_S, deadline - time.monotonic())):
+                    part = os.read(key.fd, _CHUNK)
+                    text: bytearray = key.data
+                    text += part
+                    if not part:
+                        selector.unregister(key.fileobj)
+                    if len(text) > call.output_limit:
+                        raise ScriptFailed(f"the script printed more than {call.output_limit:,} bytes")
+                if self._has_exited():
+                    self.end()  # what it left running would hold the output
+                    deadline = min(deadline, time.monotonic() + _DRAIN_S)
+        return bytes(stdout), bytes(stderr)
+
+    def _has_exited(self) -> bool:
+        """True if the script itself has ended. It is not waited for, so that its id stays its own."""
+        return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+
+
+def _said(stderr: bytes) -> str:
+    """The end of standard error, for a message."""
+    text = stderr.decode("utf-8", "replace").strip()
+    return f": {text[-_SHOWN:]}" if text else ""

@@ -1,0 +1,185 @@
+"""Scripts are real child processes, within limits of time, size and reach."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.graph.effects import Answer, ScriptCall
+from harness.time.clock import VirtualTimeLoop
+from harness.world.scripted import ScriptedWorld
+from harness.world.scripts import NOT_CONFINED, ScriptFailed, Scripts, can_confine
+from harness.world.spec import Entry, Stub, WorldSpec
+
+confined = pytest.mark.skipif(
+    not can_confine(), reason="this system gives processes no namespaces of their own"
+)
+
+
+def bash(text: str, **more: Any) -> ScriptCall:
+    return ScriptCall(name="script", argv=["bash", "-c", text], **{"read": str, **more})
+
+
+def python(text: str, **more: Any) -> ScriptCall:
+    return ScriptCall(name="script", argv=[sys.executable, "-c", text], **{"read": str, **more})
+
+
+def run(call: ScriptCall, scripts: Scripts | None = None) -> Any:
+    """The answer to the call, and the virtual seconds it took."""
+
+    async def timed() -> tuple[Any, float]:
+        loop = asyncio.get_running_loop()
+        answer = await (scripts or Scripts()).run(call)
+        return answer, loop.time()
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        return runner.run(timed())
+
+
+def test_the_answer_is_what_is_read_of_standard_output() -> None:
+    call = ScriptCall(name="script", argv=["bash", "-c", """echo '{"a": [1]}'; echo noise >&2"""])
+    assert run(call)[0] == {"a": [1]}
+
+
+def test_a_script_has_its_arguments_folder_input_and_variables(tmp_path: Path) -> None:
+    call = bash('echo "$0 $1 $(pwd) $(cat) $NAME"', cwd=tmp_path, stdin="in", env={"NAME": "Ada"})
+    call = ScriptCall(**{**vars(call), "argv": [*call.argv, "zero", "one"]})
+    assert run(call)[0].split() == ["zero", "one", str(tmp_path), "in", "Ada"]
+
+
+def test_a_script_has_no_other_variables_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("API_KEY", "sk-secret")
+    names = set(json.loads(run(python("import json, os; print(json.dumps(list(os.environ)))"))[0]))
+    assert names - {"LC_CTYPE", "PWD", "SHLVL", "_", "OLDPWD"} <= {"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL"}
+
+
+def test_a_text_can_come_in_a_file_that_is_removed_at_the_end() -> None:
+    scripts = Scripts()
+    path, text = run(bash('echo "$STATE"; cat "$STATE"', files={"STATE": "x" * 40_000}), scripts)[0].split()
+    assert (len(text), Path(path).exists()) == (40_000, True)
+    scripts.close()
+    assert not Path(path).exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("echo out; echo broken >&2; exit 3", "the script exited with code 3: broken"),
+        ("exit 4", "the script exited with code 4"),
+        ("no-such-program", "the script exited with code 127: "),
+    ],
+)
+def test_another_exit_code_than_0_fails(text: str, message: str) -> None:
+    with pytest.raises(ScriptFailed) as failure:
+        run(bash(text))
+    assert str(failure.value).startswith(message)
+
+
+def test_what_cannot_read_the_output_fails_the_call() -> None:
+    with pytest.raises(json.JSONDecodeError):
+        run(bash("echo no json", read=json.loads))
+
+
+def test_a_folder_that_is_not_there_fails(tmp_path: Path) -> None:
+    with pytest.raises(ScriptFailed, match=r"cannot be started.*nowhere"):
+        run(bash("true", cwd=tmp_path / "nowhere"))
+
+
+def test_a_script_that_takes_too_long_is_killed_with_its_children(tmp_path: Path) -> None:
+    began = time.monotonic()
+    with pytest.raises(ScriptFailed, match=r"timed out after 0\.3 s"):
+        run(bash(f"(sleep 60; touch {tmp_path}/late) & echo $! > {tmp_path}/child; wait", timeout_s=0.3))
+    assert time.monotonic() - began < 20
+    assert not survivors(tmp_path)
+
+
+def test_children_that_a_script_leaves_behind_end_with_it(tmp_path: Path) -> None:
+    assert run(bash(f"exec -a {tmp_path}/left sleep 60 & echo done", timeout_s=20))[0] == "done\n"
+    assert not survivors(tmp_path)
+
+
+@confined
+def test_even_children_that_left_the_process_group_end_with_the_script(tmp_path: Path) -> None:
+    assert (
+        run(bash(f"setsid bash -c 'exec -a {tmp_path}/left sleep 60' & echo done", timeout_s=20))[0]
+        == "done\n"
+    )
+    assert not survivors(tmp_path)
+
+
+def survivors(marker: Path) -> list[str]:
+    """The processes with this path in their command line."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if str(marker).encode() in command and process.name != str(os.getpid()):
+            found.append(command.decode())
+    return found
+
+
+def test_a_script_that_prints_too_much_is_ended() -> None:
+    with pytest.raises(ScriptFailed, match="printed more than 1,000 bytes"):
+        run(bash("yes", output_limit=1000, timeout_s=20))
+
+
+@confined
+def test_a_script_cannot_reach_the_network() -> None:
+    text = "import socket; socket.create_connection(('127.0.0.1', 9), timeout=5)"
+    with pytest.raises(ScriptFailed, match=r"Network is unreachable|Cannot assign requested address"):
+        run(python(text))
+
+
+def test_a_system_without_namespaces_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.world.scripts._NAMESPACES", ("false",))
+    can_confine.cache_clear()
+    scripts = Scripts()
+    try:
+        assert run(bash("echo done"), scripts)[0] == "done\n"
+        run(bash("true"), scripts)
+    finally:
+        can_confine.cache_clear()
+    assert list(scripts.warnings) == [NOT_CONFINED]
+
+
+def test_whole_seconds_are_spent_in_virtual_time() -> None:
+    assert run(bash("true"))[1] == 0.0
+    assert run(bash("sleep 1"))[1] == 1.0
+
+
+def test_a_cancelled_call_ends_its_script(tmp_path: Path) -> None:
+    async def cancelled() -> None:
+        scripts = Scripts()
+        task = asyncio.ensure_future(scripts.run(bash(f"exec -a {tmp_path}/left sleep 60")))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(cancelled())
+    assert not survivors(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("scripts", "expected"), [({}, 1), ({"script": Entry(stubs=(Stub(answer={"return": 2}),))}, 2)]
+)
+def test_a_world_runs_a_script_unless_it_is_stubbed(scripts: dict[str, Entry], expected: int) -> None:
+    async def answer() -> Answer:
+        world = ScriptedWorld(WorldSpec(scripts=scripts))
+        try:
+            return await world.answer(bash("echo 1", read=json.loads), {})
+        finally:
+            await world.close()
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        assert runner.run(answer()).value == expected
