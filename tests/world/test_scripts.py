@@ -115,7 +115,14 @@ def test_even_children_that_left_the_process_group_end_with_the_script(tmp_path:
 
 
 def survivors(marker: Path) -> list[str]:
-    """The processes with this path in their command line."""
+    """The processes with this path in their command line, when those that are being killed are gone."""
+    deadline = time.monotonic() + 10
+    while (found := running(marker)) and time.monotonic() < deadline:
+        time.sleep(0.01)  # noqa: TID251
+    return found
+
+
+def running(marker: Path) -> list[str]:
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
