@@ -21,19 +21,19 @@ _MERMAID_LENGTH = 120
 
 
 def text(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[DataEdge] | None = None) -> str:
-    """Each node with its kind and the ways that leave it, from start to end; one paragraph a node.
+    """Each node with its kind and the edges that leave it, from start to end; one paragraph a node.
 
-    Ways back and nodes that nothing leads to are marked. At last the data edges, or, where `data` is empty
+    Back edges and unreachable nodes are marked. The data edges come last, or, where `data` is empty
     and not None, a line that there are none.
     """
     graph = sketch(nodes, edges, data or ())
-    paragraphs = [_paragraph(graph, name) for name in graph.kinds if name != END or _ways(graph, END)]
+    paragraphs = [_paragraph(graph, name) for name in graph.kinds if name != END or _outgoing(graph, END)]
     if data is not None:
         paragraphs.append(_data(data))
     return "\n\n".join(paragraphs) + "\n"
 
 
-def _ways(graph: Sketch, name: str) -> list[int]:
+def _outgoing(graph: Sketch, name: str) -> list[int]:
     return [position for position, edge in enumerate(graph.edges) if edge[0] == name]
 
 
@@ -43,11 +43,13 @@ def _paragraph(graph: Sketch, name: str) -> str:
         head += f"  [{printable(graph.kinds[name])}]"
     if name in graph.unreachable:
         head += "  (unreachable)"
-    ways = _ways(graph, name)
-    return "\n".join([head, *(_way(graph, position, position == ways[-1]) for position in ways)])
+    outgoing = _outgoing(graph, name)
+    return "\n".join(
+        [head, *(_outgoing_line(graph, position, position == outgoing[-1]) for position in outgoing)]
+    )
 
 
-def _way(graph: Sketch, position: int, last: bool) -> str:
+def _outgoing_line(graph: Sketch, position: int, last: bool) -> str:
     _, target, label = graph.edges[position]
     branch = "└─" if last else "├─"
     condition = f" {clip(printable(label), _CONDITION_LENGTH)} ─" if label else ""
@@ -76,7 +78,7 @@ def _shown(name: str) -> str:
 
 
 def mermaid(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[DataEdge] = ()) -> str:
-    """A mermaid flowchart; ways back are dotted, nodes that nothing leads to have a dashed border.
+    """A mermaid flowchart; back edges are dotted, unreachable nodes have a dashed border.
 
     Data edges are dotted too, and green; those between the same two nodes are one arrow with a line for each.
     """

@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import copysign, isinf
 
 from harness.draw.escaping import clip, columns, printable, xml
-from harness.draw.layout import Layout, Place, WayPoint, arrange
+from harness.draw.layout import Box, Layout, Waypoint, arrange
 from harness.draw.sketch import EdgeSpec, NodeSpec, Sketch, sketch
 from harness.graph.model import END, START, DataEdge
 
@@ -45,7 +45,7 @@ class _Arrow:
     source: str
     target: str
     texts: Sequence[str]
-    missed: bool
+    untaken: bool
     back: bool = False
     data: bool = False
 
@@ -69,20 +69,20 @@ def svg(
     """
     graph = sketch(nodes, edges, data)
     arrows = _arrows(graph, taken)
-    labels = {i: _label_place(arrow) for i, arrow in enumerate(arrows) if arrow.texts}
+    labels = {i: _label_box(arrow) for i, arrow in enumerate(arrows) if arrow.texts}
     loops: dict[str, list[int]] = {}
     for i, arrow in enumerate(arrows):
         if arrow.source == arrow.target:
             loops.setdefault(arrow.source, []).append(i)
     beside = {name: _sides(arrows, own, labels) for name, own in loops.items()}
-    places = {name: _node_place(graph, name, beside.get(name, ())) for name in graph.kinds}
-    layout = arrange(graph, places, labels)
+    boxes = {name: _node_box(graph, name, beside.get(name, ())) for name in graph.kinds}
+    layout = arrange(graph, boxes, labels)
     for name, sides in beside.items():
-        _place_loop_labels(places[name], *sides)
-    parts = [_line(arrow, places[arrow.source], layout.ways.get(i)) for i, arrow in enumerate(arrows)]
-    parts += [_label(arrows[i], place) for i, place in labels.items()]
+        _position_loop_labels(boxes[name], *sides)
+    parts = [_line(arrow, boxes[arrow.source], layout.paths.get(i)) for i, arrow in enumerate(arrows)]
+    parts += [_label(arrows[i], box) for i, box in labels.items()]
     colours = _colours(graph)
-    parts += [_node(graph, name, place, colours, taken) for name, place in places.items()]
+    parts += [_node(graph, name, box, colours, taken) for name, box in boxes.items()]
     return "\n".join([_opening(layout), *parts, "</g>", "</svg>"]) + "\n"
 
 
@@ -93,7 +93,7 @@ def _arrows(graph: Sketch, taken: Taken | None) -> list[_Arrow]:
             source,
             target,
             texts=(label,) if label else (),
-            missed=taken is not None and (source, target) not in taken,
+            untaken=taken is not None and (source, target) not in taken,
             back=position in graph.back,
         )
         for position, (source, target, label) in enumerate(graph.edges)
@@ -103,7 +103,7 @@ def _arrows(graph: Sketch, taken: Taken | None) -> list[_Arrow]:
             source,
             target,
             texts=values,
-            missed=taken is not None and not (source in taken and target in taken),
+            untaken=taken is not None and not (source in taken and target in taken),
             data=True,
         )
         for source, target, values in graph.data
@@ -111,7 +111,7 @@ def _arrows(graph: Sketch, taken: Taken | None) -> list[_Arrow]:
     return edges + data
 
 
-def _sides(arrows: Sequence[_Arrow], loops: Sequence[int], labels: Mapping[int, Place]) -> list[list[Place]]:
+def _sides(arrows: Sequence[_Arrow], loops: Sequence[int], labels: Mapping[int, Box]) -> list[list[Box]]:
     """The labels of a node's edges to itself: to its right those of control, to its left those of data."""
     return [[labels[i] for i in loops if i in labels and arrows[i].data == data] for data in (False, True)]
 
@@ -123,7 +123,7 @@ def _text_width(text: str, letter: float) -> float:
     return letter * (columns(text) + 0.3 * broad - 0.4 * narrow)
 
 
-def _place_loop_labels(node: Place, right: Sequence[Place], left: Sequence[Place]) -> None:
+def _position_loop_labels(node: Box, right: Sequence[Box], left: Sequence[Box]) -> None:
     """Outside of the loops, one below the other."""
     for side, labels in ((1, right), (-1, left)):
         for row, label in enumerate(labels):
@@ -147,22 +147,22 @@ def _caption(graph: Sketch, name: str) -> str:
     return f"{kind} · unreachable" if name in graph.unreachable else kind
 
 
-def _node_place(graph: Sketch, name: str, sides: Sequence[Sequence[Place]]) -> Place:
+def _node_box(graph: Sketch, name: str, sides: Sequence[Sequence[Box]]) -> Box:
     """With room for the loops, on both sides as much as the wider one wants."""
     widest = max((label.width for side in sides for label in side), default=0.0)
     room = 30 + (2 * (_LOOP + widest) if sides else 0)
     headroom = max((sum(label.height for label in side) for side in sides), default=0.0)
     if name in (START, END):
-        return Place(20, 20, room=20 + room, headroom=headroom)
+        return Box(20, 20, room=20 + room, headroom=headroom)
     name_width = _text_width(clip(printable(name), _NAME_LENGTH), _NAME_LETTER)
     caption_width = _text_width(clip(_caption(graph, name), _NAME_LENGTH), _CAPTION_LETTER)
     width = max(72.0, name_width + 28, caption_width + 28)
-    return Place(width, 44, room=width + room, headroom=headroom)
+    return Box(width, 44, room=width + room, headroom=headroom)
 
 
-def _label_place(arrow: _Arrow) -> Place:
+def _label_box(arrow: _Arrow) -> Box:
     width = max(_text_width(row, _LABEL_LETTER) for row in arrow.rows) + 10
-    return Place(width, 4 + _LABEL_ROW * len(arrow.rows), room=width + 14)
+    return Box(width, 4 + _LABEL_ROW * len(arrow.rows), room=width + 14)
 
 
 def _colours(graph: Sketch) -> Mapping[str, tuple[str, str]]:
@@ -171,31 +171,31 @@ def _colours(graph: Sketch) -> Mapping[str, tuple[str, str]]:
 
 
 def _node(
-    graph: Sketch, name: str, place: Place, colours: Mapping[str, tuple[str, str]], taken: Taken | None
+    graph: Sketch, name: str, box: Box, colours: Mapping[str, tuple[str, str]], taken: Taken | None
 ) -> str:
-    missed = taken is not None and name not in taken
+    untaken = taken is not None and name not in taken
     if name in (START, END):
-        return _end(name, place, _FAINT_LINE if missed else _INK)
+        return _end(name, box, _FAINT_LINE if untaken else _INK)
     caption = _caption(graph, name)
     border, fill = colours[graph.kinds[name]]
     ink, dashes = _INK, ""
-    if missed or name in graph.unreachable:
+    if untaken or name in graph.unreachable:
         border, fill, ink, dashes = _FAINT_LINE, "#ffffff", _FAINT_INK, ' stroke-dasharray="4 3"'
     if graph.kinds[name] == "undeclared":
         border = _ERROR_LINE
     return (
         f"<g><title>{xml(name)} ({xml(caption)})</title>"
-        f'<rect x="{place.x - place.width / 2:.1f}" y="{place.y - place.height / 2:.1f}" rx="9"'
-        f' width="{place.width:.1f}" height="{place.height:.1f}" fill="{fill}" stroke="{border}"'
+        f'<rect x="{box.x - box.width / 2:.1f}" y="{box.y - box.height / 2:.1f}" rx="9"'
+        f' width="{box.width:.1f}" height="{box.height:.1f}" fill="{fill}" stroke="{border}"'
         f' stroke-width="1.4"{dashes}/>'
-        + _text(place.x, place.y - 1.5, 13, ink, clip(printable(name), _NAME_LENGTH), ' font-weight="600"')
-        + _text(place.x, place.y + 13, 10.5, _FAINT_INK, clip(caption, _NAME_LENGTH))
+        + _text(box.x, box.y - 1.5, 13, ink, clip(printable(name), _NAME_LENGTH), ' font-weight="600"')
+        + _text(box.x, box.y + 13, 10.5, _FAINT_INK, clip(caption, _NAME_LENGTH))
         + "</g>"
     )
 
 
-def _end(name: str, place: Place, ink: str) -> str:
-    ring = f'<circle cx="{place.x:.1f}" cy="{place.y:.1f}"'
+def _end(name: str, box: Box, ink: str) -> str:
+    ring = f'<circle cx="{box.x:.1f}" cy="{box.y:.1f}"'
     if name == START:
         return f'<g><title>start</title>{ring} r="8" fill="{ink}"/></g>'
     return (
@@ -211,14 +211,14 @@ def _text(x: float, y: float, size: float, ink: str, content: str, more: str = "
     )
 
 
-def _label(arrow: _Arrow, place: Place) -> str:
+def _label(arrow: _Arrow, box: Box) -> str:
     title = _title(arrow) if list(arrow.rows) != list(arrow.texts) else ""
-    ink = _FAINT_INK if arrow.missed else _DATA_INK if arrow.data else _INK
-    baseline = place.y - place.height / 2 + 12.5
+    ink = _FAINT_INK if arrow.untaken else _DATA_INK if arrow.data else _INK
+    baseline = box.y - box.height / 2 + 12.5
     return (
-        f'<g>{title}<rect x="{place.x - place.width / 2:.1f}" y="{place.y - place.height / 2:.1f}" rx="4"'
-        f' width="{place.width:.1f}" height="{place.height:.1f}" fill="#ffffff" fill-opacity="0.92"/>'
-        + "".join(_text(place.x, baseline + i * _LABEL_ROW, 11, ink, row) for i, row in enumerate(arrow.rows))
+        f'<g>{title}<rect x="{box.x - box.width / 2:.1f}" y="{box.y - box.height / 2:.1f}" rx="4"'
+        f' width="{box.width:.1f}" height="{box.height:.1f}" fill="#ffffff" fill-opacity="0.92"/>'
+        + "".join(_text(box.x, baseline + i * _LABEL_ROW, 11, ink, row) for i, row in enumerate(arrow.rows))
         + "</g>"
     )
 
@@ -227,8 +227,8 @@ def _title(arrow: _Arrow) -> str:
     return f"<title>{xml(', '.join(arrow.texts))}</title>" if arrow.texts else ""
 
 
-def _line(arrow: _Arrow, source: Place, way: Sequence[WayPoint] | None) -> str:
-    """An arrow without a way is a loop."""
+def _line(arrow: _Arrow, source: Box, path: Sequence[Waypoint] | None) -> str:
+    """An arrow without a path is a loop."""
     colour, width, dashes = _LINE, 1.4, ""
     if arrow.back:
         colour = _BACK_LINE
@@ -236,21 +236,21 @@ def _line(arrow: _Arrow, source: Place, way: Sequence[WayPoint] | None) -> str:
         colour = _ERROR_LINE
     if arrow.data:
         colour, width, dashes = DATA_LINE, 1.0, ' stroke-dasharray="5 3"'
-    if arrow.missed:
+    if arrow.untaken:
         colour, dashes = _FAINT_LINE, ' stroke-dasharray="4 3"'
-    line, head = _curve(way) if way else _loop(source, -1 if arrow.data else 1)
+    line, head = _curve(path) if path else _loop(source, -1 if arrow.data else 1)
     return (
         f'<g>{_title(arrow)}<path d="{line}" fill="none" stroke="{colour}" stroke-width="{width}"{dashes}/>'
         f'<path d="{head}" fill="{colour}"/></g>'
     )
 
 
-def _curve(way: Sequence[WayPoint]) -> tuple[str, str]:
+def _curve(path: Sequence[Waypoint]) -> tuple[str, str]:
     """The line and the arrow head at its end: cubic pieces through the points, with their slopes."""
-    x, y, _ = way[-1]
-    down = 1 if y > way[-2][1] else -1
-    line = f"M{way[0][0]:.1f} {way[0][1]:.1f}"
-    for (x0, y0, slope0), (x1, y1, slope1) in pairwise([*way[:-1], (x, y - _HEAD * down, 0.0)]):
+    x, y, _ = path[-1]
+    down = 1 if y > path[-2][1] else -1
+    line = f"M{path[0][0]:.1f} {path[0][1]:.1f}"
+    for (x0, y0, slope0), (x1, y1, slope1) in pairwise([*path[:-1], (x, y - _HEAD * down, 0.0)]):
         leaving, arriving = _lean(x1 - x0, y1 - y0, slope0), _lean(x1 - x0, y1 - y0, slope1)
         line += (
             f" C{x0 + leaving[0]:.1f} {y0 + leaving[1]:.1f} {x1 - arriving[0]:.1f} {y1 - arriving[1]:.1f}"
@@ -265,9 +265,9 @@ def _lean(dx: float, dy: float, slope: float) -> tuple[float, float]:
     return (copysign(dx / 2, slope), 0.0) if isinf(slope) else (slope * dy / 3, dy / 3)
 
 
-def _loop(place: Place, side: int) -> tuple[str, str]:
+def _loop(box: Box, side: int) -> tuple[str, str]:
     """The line from the node's right (1) or left (-1) border back to it, and its arrow head."""
-    border, top, bottom = place.x + side * place.width / 2, place.y - 9, place.y + 9
+    border, top, bottom = box.x + side * box.width / 2, box.y - 9, box.y + 9
     out = border + side * _LOOP
     line = (
         f"M{border:.1f} {top:.1f} C{out:.1f} {top - 8:.1f} {out:.1f} {bottom + 4:.1f}"

@@ -21,10 +21,10 @@ from harness.draw.sketch import Sketch
 from harness.graph.model import START
 
 Point = tuple[float, float]
-WayPoint = tuple[float, float, float]
+Waypoint = tuple[float, float, float]
 
 _SWEEPS, _SETTLING_TURNS, _LAST_TURNS = 12, 30, 10
-_LARGE = 3000  # from so many places on, a quarter of the effort has to do
+_LARGE = 3000  # from so many boxes on, a quarter of the effort has to do
 _LAYER_GAP = 18.0
 _PORT_GAP = 16.0
 _BEND_ROOM = 18.0
@@ -35,12 +35,12 @@ _STRAIGHTNESS = 4  # how much more bends are drawn to bends of the same edge tha
 
 
 @dataclass(eq=False)
-class Place:
+class Box:
     """A node, an edge's label or a bend of an edge: its centre `x`, `y`, and what is kept free for it.
 
     That is `room` in width, and `headroom` in height, if it is more than the height. `upright` holds for the
     bends between the nodes or the high labels of a layer; `adrift` for what is not connected with the start:
-    it makes way, and stays near the middle. The lighter of two makes way for the other; data is light.
+    it gives way, and stays near the middle. The lighter of two gives way to the other; data is light.
     """
 
     width: float
@@ -52,29 +52,29 @@ class Place:
     weight: float = 1.0
     upright: bool = False
     adrift: bool = False
-    above: list[Place] = field(default_factory=list)
-    below: list[Place] = field(default_factory=list)
+    above: list[Box] = field(default_factory=list)
+    below: list[Box] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The ways of the edges by position (self-loops have none), and the size of the whole, in pixels.
+    """The paths of the edges by position (self-loops have none), and the size of the whole, in pixels.
 
-    A way is a list of points (x, y, dx/dy there) from the border of the source to the border of the target;
+    A path is a list of points (x, y, dx/dy there) from the border of the source to the border of the target;
     at the top of an arch dx/dy is infinite, with the sign of dx.
     """
 
-    ways: Mapping[int, Sequence[WayPoint]]
+    paths: Mapping[int, Sequence[Waypoint]]
     width: float
     height: float
 
 
-def arrange(graph: Sketch, nodes: Mapping[str, Place], labels: Mapping[int, Place]) -> Layout:
+def arrange(graph: Sketch, nodes: Mapping[str, Box], labels: Mapping[int, Box]) -> Layout:
     """Set `x` and `y` of all nodes, and labels by position in `graph.arrows`; the top left corner is 0, 0."""
-    layers: list[list[Place]] = [[] for _ in range(2 * max(graph.layer.values()) + 1)]
-    for name, place in nodes.items():
-        layers[2 * graph.layer[name]].append(place)
-    chains: dict[int, list[Place]] = {}
+    layers: list[list[Box]] = [[] for _ in range(2 * max(graph.layer.values()) + 1)]
+    for name, box in nodes.items():
+        layers[2 * graph.layer[name]].append(box)
+    chains: dict[int, list[Box]] = {}
     for position, (source, target) in enumerate(graph.arrows):
         if source != target:
             level = graph.layer[source] == graph.layer[target]
@@ -87,25 +87,25 @@ def arrange(graph: Sketch, nodes: Mapping[str, Place], labels: Mapping[int, Plac
     _order(layers)
     _settle(nodes[START], layers)
     height = _stack(layers)
-    everything = [place for layer in layers for place in layer]
-    left = min(place.x - place.room / 2 for place in everything)
-    for place in everything:
-        place.x -= left
-    width = max(place.x + place.room / 2 for place in everything)
-    return Layout({position: _way(chain) for position, chain in chains.items()}, width, height)
+    everything = [box for layer in layers for box in layer]
+    left = min(box.x - box.room / 2 for box in everything)
+    for box in everything:
+        box.x -= left
+    width = max(box.x + box.room / 2 for box in everything)
+    return Layout({position: _path(chain) for position, chain in chains.items()}, width, height)
 
 
 def _chain(
-    layers: Sequence[list[Place]],
+    layers: Sequence[list[Box]],
     layer: Mapping[str, int],
     ends: tuple[str, str],
-    nodes: Mapping[str, Place],
-    label: Place | None,
-) -> list[Place]:
-    """From source to target with a place in every layer between; the label is the middle one."""
+    nodes: Mapping[str, Box],
+    label: Box | None,
+) -> list[Box]:
+    """From source to target with a box in every layer between; the label is the middle one."""
     upper, lower = sorted(ends, key=layer.__getitem__)
     depths = range(2 * layer[upper] + 1, 2 * layer[lower])
-    bends = [Place(0, 0, room=_BEND_ROOM, upright=depth % 2 == 0) for depth in depths]
+    bends = [Box(0, 0, room=_BEND_ROOM, upright=depth % 2 == 0) for depth in depths]
     if label:
         bends[len(bends) // 2 // 2 * 2] = label  # an even bend stands between two layers of nodes
     for depth, bend in zip(depths, bends, strict=True):
@@ -118,14 +118,14 @@ def _chain(
 
 
 def _arch(
-    layers: Sequence[list[Place]],
+    layers: Sequence[list[Box]],
     layer: Mapping[str, int],
     ends: tuple[str, str],
-    nodes: Mapping[str, Place],
-    label: Place | None,
-) -> list[Place]:
+    nodes: Mapping[str, Box],
+    label: Box | None,
+) -> list[Box]:
     """From source to target over the layer of both; it is not the first, where only the start may be."""
-    top = label or Place(0, 0, room=_BEND_ROOM)
+    top = label or Box(0, 0, room=_BEND_ROOM)
     layers[2 * layer[ends[0]] - 1].append(top)
     for name in ends:
         top.below.append(nodes[name])
@@ -133,22 +133,22 @@ def _arch(
     return [nodes[ends[0]], top, nodes[ends[1]]]
 
 
-def _set_adrift(start: Place, layers: Sequence[Sequence[Place]]) -> None:
+def _set_adrift(start: Box, layers: Sequence[Sequence[Box]]) -> None:
     connected = {id(start)}
     following = [start]
-    for place in following:
-        new = [near for near in place.above + place.below if id(near) not in connected]
+    for box in following:
+        new = [near for near in box.above + box.below if id(near) not in connected]
         connected.update(map(id, new))
         following += new
-    for place in (place for layer in layers for place in layer):
-        place.adrift = id(place) not in connected
+    for box in (box for layer in layers for box in layer):
+        box.adrift = id(box) not in connected
 
 
-def _effort(layers: Sequence[Sequence[Place]], turns: int) -> int:
+def _effort(layers: Sequence[Sequence[Box]], turns: int) -> int:
     return turns // 4 if sum(map(len, layers)) > _LARGE else turns
 
 
-def _order(layers: list[list[Place]]) -> None:
+def _order(layers: list[list[Box]]) -> None:
     """Sweep down and up, sorting by barycentre; the order with the fewest crossings stays."""
     best, fewest = [list(layer) for layer in layers], _crossings(layers)
     for sweep in range(_effort(layers, _SWEEPS)):
@@ -163,36 +163,36 @@ def _order(layers: list[list[Place]]) -> None:
     layers[:] = best
 
 
-def _sort_by_barycentre(layer: list[Place], fixed: Sequence[Place], downwards: bool) -> None:
+def _sort_by_barycentre(layer: list[Box], fixed: Sequence[Box], downwards: bool) -> None:
     """Members without neighbours in the fixed layer keep their rank."""
-    rank = {id(place): i for i, place in enumerate(fixed)}
-    own = {id(place): i for i, place in enumerate(layer)}
+    rank = {id(box): i for i, box in enumerate(fixed)}
+    own = {id(box): i for i, box in enumerate(layer)}
 
-    def barycentre(place: Place) -> float:
-        near = place.above if downwards else place.below
-        return sum(rank[id(other)] for other in near) / len(near) if near else own[id(place)]
+    def barycentre(box: Box) -> float:
+        near = box.above if downwards else box.below
+        return sum(rank[id(other)] for other in near) / len(near) if near else own[id(box)]
 
     layer.sort(key=barycentre)
 
 
-def _crossings(layers: Sequence[Sequence[Place]]) -> int:
+def _crossings(layers: Sequence[Sequence[Box]]) -> int:
     """How many pairs of edge pieces cross: inversions between neighbouring layers."""
     count = 0
     for upper, lower in pairwise(layers):
-        rank = {id(place): i for i, place in enumerate(lower)}
+        rank = {id(box): i for i, box in enumerate(lower)}
         passed: list[int] = []
-        for place in upper:
-            targets = [rank[id(other)] for other in place.below]
+        for box in upper:
+            targets = [rank[id(other)] for other in box.below]
             count += sum(len(passed) - bisect_right(passed, target) for target in targets)
             for target in targets:
                 insort(passed, target)
     return count
 
 
-def _settle(start: Place, layers: Sequence[Sequence[Place]]) -> None:
+def _settle(start: Box, layers: Sequence[Sequence[Box]]) -> None:
     """Down and up in turns, each layer as near to the means of its neighbours as it gets; at last to both.
 
-    Nothing holds the whole in its place, so it is put back with the start in the middle after each turn.
+    Nothing holds the whole in its box, so it is put back with the start in the middle after each turn.
     """
     for layer in layers:
         _spread(layer, [0.0] * len(layer))
@@ -200,76 +200,76 @@ def _settle(start: Place, layers: Sequence[Sequence[Place]]) -> None:
     for turn in range(turns):
         downwards, both = turn % 2 == 0, turn >= turns - _effort(layers, _LAST_TURNS)
         for layer in layers if downwards else layers[::-1]:
-            _spread(layer, [_mean_of_neighbours(place, downwards, both) for place in layer])
+            _spread(layer, [_mean_of_neighbours(box, downwards, both) for box in layer])
         middle = start.x
-        for place in (place for layer in layers for place in layer):
-            place.x -= middle
+        for box in (box for layer in layers for box in layer):
+            box.x -= middle
 
 
-def _mean_of_neighbours(place: Place, downwards: bool, both: bool) -> float:
+def _mean_of_neighbours(box: Box, downwards: bool, both: bool) -> float:
     """A node at the end of a single edge draws nobody: it follows."""
-    near = place.above if downwards else place.below
+    near = box.above if downwards else box.below
     if both or not near:
-        near = place.above + place.below
+        near = box.above + box.below
     near = [other for other in near if len(other.above) + len(other.below) > 1] or near
     if not near:
         return 0.0
-    weights = [other.weight * (1 if place.width or other.width else _STRAIGHTNESS) for other in near]
+    weights = [other.weight * (1 if box.width or other.width else _STRAIGHTNESS) for other in near]
     mean = sum(w * other.x for w, other in zip(weights, near, strict=True)) / sum(weights)
-    return mean * _TO_THE_MIDDLE if place.adrift else mean
+    return mean * _TO_THE_MIDDLE if box.adrift else mean
 
 
-def _spread(layer: Sequence[Place], wanted: Sequence[float]) -> None:
+def _spread(layer: Sequence[Box], wanted: Sequence[float]) -> None:
     """Least squares under minimum distances: pool adjacent violators, with the distances taken off first."""
     offsets = [0.0]
     for left, right in pairwise(layer):
         offsets.append(offsets[-1] + (left.room + right.room) / 2)
     blocks: list[tuple[float, float, int]] = []
-    for place, want, offset in zip(layer, wanted, offsets, strict=False):
-        weight, size = _ADRIFT_WEIGHT if place.adrift else place.weight, 1
+    for box, want, offset in zip(layer, wanted, offsets, strict=False):
+        weight, size = _ADRIFT_WEIGHT if box.adrift else box.weight, 1
         total = weight * (want - offset)
         while blocks and blocks[-1][0] / blocks[-1][1] >= total / weight:
             more, heavier, count = blocks.pop()
             total, weight, size = total + more, weight + heavier, size + count
         blocks.append((total, weight, size))
     flat = [total / weight for total, weight, size in blocks for _ in range(size)]
-    for place, x, offset in zip(layer, flat, offsets, strict=False):
-        place.x = x + offset
+    for box, x, offset in zip(layer, flat, offsets, strict=False):
+        box.x = x + offset
 
 
-def _stack(layers: Sequence[Sequence[Place]]) -> float:
+def _stack(layers: Sequence[Sequence[Box]]) -> float:
     """Give the layers their y from top to bottom; the height of all comes back."""
     y = -_LAYER_GAP
     for layer in layers:
-        height = max((max(place.height, place.headroom) for place in layer), default=0.0)
+        height = max((max(box.height, box.headroom) for box in layer), default=0.0)
         y += _LAYER_GAP
-        for place in layer:
-            place.y = y + height / 2
-            place.upright |= height > _LOW
-            if not place.width:
-                place.height = height
+        for box in layer:
+            box.y = y + height / 2
+            box.upright |= height > _LOW
+            if not box.width:
+                box.height = height
         y += height
     return y
 
 
-def _way(chain: Sequence[Place]) -> list[WayPoint]:
+def _path(chain: Sequence[Box]) -> list[Waypoint]:
     """Upright where it leaves and arrives, nearly so if it must be, elsewhere as smooth as it can be."""
     first, *bends, last = chain
     ends = [_port(first, bends[0]), _port(last, bends[-1])]
     centres = [ends[0], *((bend.x, bend.y) for bend in bends), ends[1]]
-    way = [(*ends[0], 0.0)]
+    path = [(*ends[0], 0.0)]
     for i, bend in enumerate(bends):
         if first.y == last.y:
-            way.append((bend.x, bend.y + bend.height / 2 + 2, copysign(inf, ends[1][0] - ends[0][0])))
+            path.append((bend.x, bend.y + bend.height / 2 + 2, copysign(inf, ends[1][0] - ends[0][0])))
             continue
         slope = _slope(centres[i], centres[i + 1], centres[i + 2])
         if bend.upright:
             slope = max(-_STEEPEST, min(_STEEPEST, slope))
             half = bend.height / 2 if ends[1][1] > ends[0][1] else -bend.height / 2
-            way += [(bend.x + step * slope, bend.y + step, slope) for step in (-half, half)]
+            path += [(bend.x + step * slope, bend.y + step, slope) for step in (-half, half)]
         else:
-            way.append((bend.x, bend.y, slope))
-    return [*way, (*ends[1], 0.0)]
+            path.append((bend.x, bend.y, slope))
+    return [*path, (*ends[1], 0.0)]
 
 
 def _slope(before: Point, at: Point, after: Point) -> float:
@@ -278,10 +278,10 @@ def _slope(before: Point, at: Point, after: Point) -> float:
     return 2 * one * two / (one + two) if one * two > 0 else 0.0
 
 
-def _port(node: Place, neighbour: Place) -> Point:
+def _port(node: Box, neighbour: Box) -> Point:
     """Where an edge meets its node: spread over the lower or upper border in the order of the neighbours."""
     below = neighbour.y > node.y
-    side = sorted(node.below if below else node.above, key=lambda place: place.x)
+    side = sorted(node.below if below else node.above, key=lambda box: box.x)
     gap = min(_PORT_GAP, node.width * 0.6 / max(len(side) - 1, 1))
     x = node.x + (side.index(neighbour) - (len(side) - 1) / 2) * gap
     return x, node.y + (node.height / 2 if below else -node.height / 2)

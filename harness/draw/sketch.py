@@ -21,9 +21,9 @@ class Sketch:
                  of the kind "undeclared"
     edges        (source, target, label), none twice
     data         (source, target, values): what goes from one node to another, joined to one arrow
-    back         positions in `edges` of those that lead back to a node on the way to them, or to itself
+    back         positions in `edges` of those that lead back to a node on the path to them, or to itself
     unreachable  nodes no edge leads to from the start
-    layer        length of the longest way to each node without back edges; the end stands below all others
+    layer        length of the longest path to each node without back edges; the end stands below all others
     """
 
     kinds: Mapping[str, str]
@@ -54,7 +54,7 @@ def sketch(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[
         kinds.setdefault(name, "end" if name == END else "undeclared")
     names = list(kinds)
     back, reached = _search(names, unique)
-    layer = _longest_ways(names, [edge for i, edge in enumerate(unique) if i not in back])
+    layer = _longest_paths(names, [edge for i, edge in enumerate(unique) if i not in back])
     if END in kinds:
         layer[END] = 1 + max(depth for name, depth in layer.items() if name != END)
     return Sketch(
@@ -98,23 +98,23 @@ def _descend(root: str, edges: Sequence[EdgeSpec], out: Mapping[str, list[int]],
     """The back edges found from one root. A loop, not a recursion: graphs may be long chains."""
     back: set[int] = set()
     seen.add(root)
-    way = {root: iter(out.get(root, ()))}
-    while way:
-        name = next(reversed(way))
-        position = next(way[name], None)
+    path = {root: iter(out.get(root, ()))}
+    while path:
+        name = next(reversed(path))
+        position = next(path[name], None)
         if position is None:
-            del way[name]
+            del path[name]
             continue
         target = edges[position][1]
-        if target in way:
+        if target in path:
             back.add(position)
         elif target not in seen:
             seen.add(target)
-            way[target] = iter(out.get(target, ()))
+            path[target] = iter(out.get(target, ()))
     return back
 
 
-def _longest_ways(names: Sequence[str], edges: Sequence[EdgeSpec]) -> dict[str, int]:
+def _longest_paths(names: Sequence[str], edges: Sequence[EdgeSpec]) -> dict[str, int]:
     layer = {name: 0 if name == START else 1 for name in names}
     waiting = dict.fromkeys(names, 0)
     out = _leaving(edges)
