@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.measure import Figure, medians, seconds
 from harness.graph.effects import LLMCall
 from harness.recording.folder import CassetteFolder
-from harness.recording.interactions import Interaction, Request, Response, Take
+from harness.recording.interactions import Interaction, Recording, Request, Response
 from harness.recording.scrubbing import Scrubbing
 from harness.secrets import Secrets
 from harness.time.clock import VirtualTimeLoop
@@ -33,7 +33,7 @@ def run() -> list[Figure]:
     """The ratios of one run: a cassette of 50 calls is loaded and played, in an event loop of its own."""
     with TemporaryDirectory() as folder:
         cassette = CassetteFolder(Path(folder), "calls")
-        cassette.save({1: Take(http=tuple(_interaction(number) for number in range(CALLS)))})
+        cassette.save({1: Recording(http=tuple(_interaction(number) for number in range(CALLS)))})
         alone = partial(_on_vcrpy, cassette.path / "http.yaml")
         ours = partial(_replayed, cassette)
         assert alone() == ours()

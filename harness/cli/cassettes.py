@@ -72,14 +72,14 @@ def _print(listed: list[Listed]) -> None:
         console.print("no cassettes: `harness record` makes them, for scenarios with `cassette: NAME`")
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for title in ("cassette", "age", "takes", "calls", ""):
-        table.add_column(title, justify="right" if title in ("age", "takes", "calls") else "left")
+    for title in ("cassette", "age", "recordings", "calls", ""):
+        table.add_column(title, justify="right" if title in ("age", "recordings", "calls") else "left")
     for each in listed:
         state = "; ".join(_remarks(each)) or "ok"
         table.add_row(
             Text(each.name, overflow="fold"),
             _age(each.age_days),
-            str(each.takes),
+            str(each.recordings),
             str(each.calls),
             Text(state, style="green" if each.is_well else "yellow", overflow="fold"),
         )
@@ -101,7 +101,7 @@ def _remarks(each: Listed) -> list[str]:
     if each.changed:
         remarks.append(f"stale: {', '.join(each.changed)} changed since")
     if each.problem:
-        remarks.append("does not replay, see below" if each.takes else each.problem.splitlines()[0])
+        remarks.append("does not replay, see below" if each.recordings else each.problem.splitlines()[0])
     if each.unused and not each.problem:
         remarks.append(f"{each.unused} of {each.calls} calls unused")
     return remarks
@@ -112,7 +112,7 @@ def _as_json(each: Listed) -> dict[str, object]:
         "name": each.name,
         "folder": shown_path(each.folder),
         "age_days": each.age_days,
-        "takes": each.takes,
+        "recordings": each.recordings,
         "calls": each.calls,
         "unused": each.unused,
         "changed": each.changed,

@@ -1,4 +1,4 @@
-"""The files of a take: http.yaml, a cassette of vcrpy; mcp.yaml; and meta.yaml, what vcrpy has no place for.
+"""The files of a recording: http.yaml, a cassette of vcrpy; mcp.yaml; and meta.yaml, what vcrpy has no place for.
 
 What differs between two recordings of the same traffic (durations, dates) is in meta.yaml alone.
 `harness.recording.reading` reads what this module writes.
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from harness.errors import CassetteError
 from harness.recording.headers import kept_request_headers, kept_response_headers
-from harness.recording.interactions import Exchange, Interaction, Request, Response, Take
+from harness.recording.interactions import Exchange, Interaction, Recording, Request, Response
 from harness.recording.yaml_text import Block, Flow, dump
 
 HTTP: Final = "http.yaml"
@@ -23,21 +23,21 @@ NAMES: Final = (HTTP, MCP, META)
 FORMAT: Final = "harness-cassette/1"
 
 
-def write(take: Take) -> dict[str, bytes]:
-    """The files of a take, by name; those that would hold nothing are left out.
+def write(recording: Recording) -> dict[str, bytes]:
+    """The files of a recording, by name; those that would hold nothing are left out.
 
     Raises:
         CassetteError: something in it cannot be written, such as JSON that is nested too deeply.
     """
-    answered = [one for one in take.http if one.response is not None]
-    servers = {name: list(take.mcp[name]) for name in sorted(take.mcp) if take.mcp[name]}
+    answered = [one for one in recording.http if one.response is not None]
+    servers = {name: list(recording.mcp[name]) for name in sorted(recording.mcp) if recording.mcp[name]}
     files: dict[str, Mapping[str, Any]] = {}
     if answered:
         files[HTTP] = {"interactions": [_interaction(one) for one in answered], "version": 1}
     if servers:
         said = {name: [_exchange(one) for one in exchanges] for name, exchanges in servers.items()}
         files[MCP] = {"servers": said, "version": 1}
-    files[META] = _meta(take, servers)
+    files[META] = _meta(recording, servers)
     try:
         return {name: dump(content) for name, content in files.items()}
     except ValueError as error:
@@ -110,8 +110,8 @@ def _exchange(one: Exchange) -> dict[str, Any]:
 # ---------------------------------------------------------------- meta.yaml
 
 
-def _meta(take: Take, servers: Mapping[str, list[Exchange]]) -> dict[str, Any]:
-    about = take.about
+def _meta(recording: Recording, servers: Mapping[str, list[Exchange]]) -> dict[str, Any]:
+    about = recording.about
     meta = {
         "format": FORMAT,
         "scenario": about.scenario,
@@ -119,10 +119,11 @@ def _meta(take: Take, servers: Mapping[str, list[Exchange]]) -> dict[str, Any]:
         "manifests": _sorted(about.manifests),
         "versions": _sorted(about.versions),
         "environment": _sorted(about.environment),
-        "http": [_told(one) for one in take.http],
+        "http": [_told(one) for one in recording.http],
         "mcp": {name: [_timed(one) for one in exchanges] for name, exchanges in servers.items()},
         "human": [
-            _turn(one.turn) | {"node": one.node, "asked": one.asked, "reply": one.reply} for one in take.human
+            _turn(one.turn) | {"node": one.node, "asked": one.asked, "reply": one.reply}
+            for one in recording.human
         ],
     }
     return {key: value for key, value in meta.items() if value}

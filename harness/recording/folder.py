@@ -1,6 +1,7 @@
-"""One cassette on disk: its takes in the files of a folder, read and replaced as a whole.
+"""One cassette on disk: its recordings in the files of a folder, read and replaced as a whole.
 
-The folder itself holds the first take, `take-2`, `take-3` … in it the others. What else is in it (a README) stays.
+The folder itself holds the first recording; `recording-2`, `recording-3` … in it hold the others. Older cassettes
+call them `take-2`, `take-3` …: these are read, and are renamed when the cassette is written. Other files stay.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from harness.draw.escaping import clip, printable
 from harness.errors import CassetteBroken, CassetteError, Span
 from harness.recording import files, journal
 from harness.recording.headers import kept_request_headers, kept_response_headers
-from harness.recording.interactions import Take
+from harness.recording.interactions import Recording
 from harness.recording.locks import locked
 from harness.recording.names import flaw_in
 from harness.recording.reading import MAX_BYTES, read
@@ -25,7 +26,7 @@ from harness.source.document import shown_path
 
 __all__ = ["CassetteFolder", "cassette_names", "kept_request_headers", "kept_response_headers"]
 
-_TAKE: Final = re.compile(r"take-([2-9]|[1-9][0-9]{1,5})")
+_NUMBERED: Final = re.compile(r"(?:recording|take)-([2-9]|[1-9][0-9]{1,5})")
 
 
 class CassetteFolder:
@@ -44,15 +45,19 @@ class CassetteFolder:
         if not self._is_inside(self.path):
             raise ValueError(f"the cassette '{name}' is not below {shown_path(root)}: a link leads out of it")
 
-    def folder_of(self, take: int) -> Path:
-        """Where the files of a take are, recorded or not.
+    def folder_of(self, number: int) -> Path:
+        """Where the files of a recording are, or would be written.
 
         Raises:
-            ValueError: takes are counted from 1.
+            ValueError: recordings are counted from 1.
         """
-        if take < 1:
-            raise ValueError(f"takes are counted from 1, not {take}")
-        return self.path if take == 1 else self.path / f"take-{take}"
+        folder, older = self._folder(number), self.path / f"take-{number}"
+        return older if _has_files(older) and not _has_files(folder) else folder
+
+    def _folder(self, number: int) -> Path:
+        if number < 1:
+            raise ValueError(f"recordings are counted from 1, not {number}")
+        return self.path if number == 1 else self.path / f"recording-{number}"
 
     def exists(self) -> bool:
         """Whether anything is recorded.
@@ -60,31 +65,31 @@ class CassetteFolder:
         Raises:
             CassetteBroken: an interrupted change cannot be finished.
         """
-        return bool(self.takes())
+        return bool(self.numbers())
 
-    def takes(self) -> list[int]:
-        """The numbers of the takes that are recorded, from 1.
+    def numbers(self) -> list[int]:
+        """The numbers of the recordings, from 1.
 
         Raises:
             CassetteBroken: an interrupted change cannot be finished.
         """
         with self._settled():
-            return self._takes()
+            return self._numbers()
 
-    def load(self, take: int = 1) -> Take | None:
-        """A take, or None when it is not recorded.
+    def load(self, number: int = 1) -> Recording | None:
+        """A recording, or None when there is none of this number.
 
         Raises:
             CassetteBroken: its files cannot be read, or do not hold one.
         """
-        folder = self.folder_of(take)
         with self._settled():
+            folder = self.folder_of(number)
             found = {name: self._read(folder / name) for name in files.NAMES}
         there = {name: data for name, data in found.items() if data is not None}
         return read(there, lambda name: shown_path(folder / name)) if there else None
 
-    def save(self, takes: Mapping[int, Take]) -> bool:
-        """Make these, by number, the takes of the cassette; others go. Whoever reads sees all of it or nothing.
+    def save(self, recordings: Mapping[int, Recording]) -> bool:
+        """Make these, by number, the recordings of the cassette; others go. Whoever reads sees all of it or nothing.
 
         Returns:
             False when the files would be as they are: they are not touched then.
@@ -93,9 +98,9 @@ class CassetteFolder:
             CassetteError: it cannot be written.
         """
         new = {
-            self._from_here(self.folder_of(number) / name): data
-            for number, take in takes.items()
-            for name, data in files.write(take).items()
+            self._from_here(self._folder(number) / name): data
+            for number, recording in recordings.items()
+            for name, data in files.write(recording).items()
         }
         try:
             return self._save(new)
@@ -103,7 +108,7 @@ class CassetteFolder:
             raise CassetteError(f"the cassette '{self.name}' cannot be written: {_reason(error)}") from None
 
     def remove(self) -> None:
-        """Delete all takes, and the folders that are then empty. What else is in the folder stays.
+        """Delete all recordings, and the folders that are then empty. What else is in the folder stays.
 
         Raises:
             CassetteError: it cannot be done.
@@ -118,7 +123,7 @@ class CassetteFolder:
                 break
 
     @contextmanager
-    def recording(self) -> Iterator[None]:
+    def reserved(self) -> Iterator[None]:
         """Keep other processes from recording this cassette for as long as this lasts.
 
         Raises:
@@ -143,7 +148,7 @@ class CassetteFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         with locked(self.path, "files"):
             self._settle()
-            folders = {*self._folders().values(), *((self.path / name).parent for name in new)}
+            folders = {*self._folders(), *((self.path / name).parent for name in new)}
             known = [self._from_here(folder / name) for folder in folders for name in files.NAMES]
             journal.sweep(self.path, known)
             for name in known:
@@ -160,23 +165,20 @@ class CassetteFolder:
     def _from_here(self, path: Path) -> str:
         return path.relative_to(self.path).as_posix()
 
-    def _folders(self) -> dict[int, Path]:
-        """The folders of takes that are there, by number, recorded or not."""
+    def _folders(self) -> list[Path]:
+        """The folders that recordings may be in, as far as they exist, of both spellings."""
         with os.scandir(self.path) as entries:
-            found = [(match[1], entry) for entry in entries if (match := _TAKE.fullmatch(entry.name))]
-        return {1: self.path} | {
-            int(number): Path(entry.path) for number, entry in sorted(found) if entry.is_dir()
-        }
+            numbered = [
+                Path(entry.path) for entry in entries if _NUMBERED.fullmatch(entry.name) and entry.is_dir()
+            ]
+        return [self.path, *numbered]
 
-    def _takes(self) -> list[int]:
+    def _numbers(self) -> list[int]:
         if not self.path.is_dir():
             return []
-        folders = self._folders()
-        return sorted(
-            number
-            for number, folder in folders.items()
-            if any(os.path.lexists(folder / name) for name in files.NAMES)
-        )
+        folders = filter(_has_files, self._folders())
+        names = (_NUMBERED.fullmatch(self._from_here(folder)) for folder in folders)
+        return sorted({1 if name is None else int(name[1]) for name in names})
 
     @contextmanager
     def _settled(self) -> Iterator[None]:
@@ -205,8 +207,8 @@ class CassetteFolder:
 
     def _may_be_changed(self, name: str) -> bool:
         folder, _, file = name.rpartition("/")
-        of_take = not folder or _TAKE.fullmatch(folder) is not None
-        return file in files.NAMES and of_take and self._is_inside((self.path / name).parent)
+        is_ours = not folder or _NUMBERED.fullmatch(folder) is not None
+        return file in files.NAMES and is_ours and self._is_inside((self.path / name).parent)
 
     def _read(self, path: Path) -> bytes | None:
         """What is in a file of the cassette, None when there is no such file."""
@@ -243,13 +245,9 @@ def cassette_names(root: Path) -> list[str]:
     marks = {*files.NAMES, journal.JOURNAL}
     names = []
     for path, folders, there in os.walk(root):
-        takes = [f"{path}/{folder}" for folder in folders if _TAKE.fullmatch(folder)]
-        folders[:] = [
-            folder for folder in folders if not folder.startswith(".") and not _TAKE.fullmatch(folder)
-        ]
-        if marks & set(there) or any(
-            os.path.lexists(f"{take}/{name}") for take in takes for name in files.NAMES
-        ):
+        numbered = [folder for folder in folders if _NUMBERED.fullmatch(folder)]
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in numbered]
+        if marks & set(there) or any(_has_files(Path(path, folder)) for folder in numbered):
             names.append(Path(path).relative_to(root).as_posix())
     return sorted(name for name in names if not flaw_in(name))
 
@@ -261,6 +259,10 @@ def _locked_if_possible(path: Path, *, shared: bool) -> Iterator[None]:
         with suppress(OSError):
             held.enter_context(locked(path, "files", shared=shared))
         yield
+
+
+def _has_files(folder: Path) -> bool:
+    return any(os.path.lexists(folder / name) for name in files.NAMES)
 
 
 def _holds(path: Path, data: bytes) -> bool:

@@ -25,8 +25,8 @@ while somebody thinks.
 """
 
 
-class HumanTape:
-    """The replies of one take. `ask` asks for what was not recorded; None where there is nobody to ask.
+class HumanRecorder:
+    """The replies of one recording. `ask` asks for what was not recorded; None where there is nobody to ask.
 
     Questions are compared as `comparable` makes them.
     """
@@ -39,13 +39,13 @@ class HumanTape:
         self._comparable = comparable
         self._recorded = list(recorded)
         self._ask = ask
-        self._taken: list[HumanReply] = []
+        self._replies: list[HumanReply] = []
         self._has_asked = False
         self._one_at_a_time = Lock()
 
-    def taken(self) -> tuple[HumanReply, ...]:
+    def replies(self) -> tuple[HumanReply, ...]:
         """What was said in this run, in order."""
-        return tuple(self._taken)
+        return tuple(self._replies)
 
     @property
     def added(self) -> bool:
@@ -89,7 +89,7 @@ class HumanTape:
             self._comparable(found.reply)  # what in it is secret goes by its name from now on
         else:
             return None
-        self._taken.append(found)
+        self._replies.append(found)
         return Answer(value=found.reply)
 
     async def _typed(self, ask: Callable[[], str]) -> str:

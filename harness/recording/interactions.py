@@ -93,7 +93,7 @@ class About:
 
 
 @dataclass(frozen=True)
-class Take:
+class Recording:
     """One recorded run of a scenario."""
 
     http: tuple[Interaction, ...] = ()

@@ -1,4 +1,4 @@
-"""The HTTP of this process, led through a tape while a scenario runs.
+"""The HTTP of this process, led through a recorder while a scenario runs.
 
 Each family of clients is met where a request of its own goes out, in any thread; see `clients`.
 """
@@ -16,33 +16,33 @@ from harness.recording.clients.httpx_clients import httpx_through
 from harness.recording.clients.stdlib_clients import http_client_through, urllib_through
 from harness.recording.clients.urllib3_clients import urllib3_through
 from harness.recording.clients.vcrpy_clients import vcrpy_through
-from harness.recording.recorder import HTTPTape
+from harness.recording.recorder import HTTPRecorder
 
 _HTTPX: Final = ("httpx", "httpx2")
 _ONLY_VCRPY: Final = ("httplib2", "tornado")
 
 
 @contextmanager
-def led_through(tape: HTTPTape) -> Iterator[None]:
-    """Answer all HTTP of this process from the tape, or as the tape says."""
+def led_through(recorder: HTTPRecorder) -> Iterator[None]:
+    """Answer all HTTP of this process from the recorder, or as the recorder says."""
     # vcrpy takes what it finds when it is imported for the originals, so that must not be ours.
     import vcr.patch  # noqa: F401
 
     with ExitStack() as patches:
-        for family in _families(tape):
+        for family in _families(recorder):
             patches.enter_context(family)
         yield
 
 
-def _families(tape: HTTPTape) -> Iterator[AbstractContextManager[None]]:
+def _families(recorder: HTTPRecorder) -> Iterator[AbstractContextManager[None]]:
     """Those that are installed."""
     for name in filter(find_spec, _HTTPX):
-        yield httpx_through(import_module(name), tape)
-    yield urllib_through(tape)
-    yield http_client_through(tape)
+        yield httpx_through(import_module(name), recorder)
+    yield urllib_through(recorder)
+    yield http_client_through(recorder)
     if find_spec("urllib3"):
-        yield urllib3_through(tape)
+        yield urllib3_through(recorder)
     if find_spec("aiohttp"):
-        yield aiohttp_through(tape)
+        yield aiohttp_through(recorder)
     if any(map(find_spec, _ONLY_VCRPY)):
-        yield vcrpy_through(tape)
+        yield vcrpy_through(recorder)

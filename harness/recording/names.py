@@ -8,7 +8,7 @@ from typing import Final
 _NOT_PORTABLE: Final = re.compile(r'[<>:"\\|?*]')
 _DEVICES: Final = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
 _OURS: Final = re.compile(
-    r"take-[0-9]+|(?:http|mcp|meta)\.yaml(?:\.new)?|cassette\.journal(?:\.new)?", re.IGNORECASE
+    r"(?:recording|take)-[0-9]+|(?:http|mcp|meta)\.yaml(?:\.new)?|cassette\.journal(?:\.new)?", re.IGNORECASE
 )
 _LONGEST: Final = 200
 

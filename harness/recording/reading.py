@@ -1,4 +1,4 @@
-"""From the files of a take back to its data. What does not fit is refused, with its place.
+"""Reads the files of a recording. What does not fit is refused, with its place.
 
 http.yaml may also be a cassette that vcrpy recorded alone, without meta.yaml: its interactions then took no time and
 answer in any turn.
@@ -20,17 +20,17 @@ from harness.recording.interactions import (
     Exchange,
     HumanReply,
     Interaction,
+    Recording,
     Request,
     Response,
-    Take,
 )
 from harness.recording.yaml_nodes import Node, parse
 
 MAX_BYTES: Final = 100 * 1024 * 1024
 
 
-def read(files: Mapping[str, bytes], shown: Callable[[str], str]) -> Take:
-    """The take in these files, by name. `shown` is what messages call a file.
+def read(files: Mapping[str, bytes], shown: Callable[[str], str]) -> Recording:
+    """The recording in these files, by name. `shown` is what messages call a file.
 
     Raises:
         CassetteBroken: they do not hold one.
@@ -39,7 +39,7 @@ def read(files: Mapping[str, bytes], shown: Callable[[str], str]) -> Take:
     answered = _http(nodes[HTTP]) if HTTP in nodes else []
     servers = _mcp(nodes[MCP]) if MCP in nodes else {}
     if META not in nodes:
-        return Take(tuple(answered), servers)
+        return Recording(tuple(answered), servers)
     meta = nodes[META].mapping("meta.yaml", _META_KEYS, need=["format"])
     if meta["format"].text("format") != FORMAT:
         meta["format"].refuse(f"a format that is not known here: '{meta['format'].value}', not '{FORMAT}'")
@@ -48,7 +48,7 @@ def read(files: Mapping[str, bytes], shown: Callable[[str], str]) -> Take:
         if name in nodes and "version" not in nodes[name].mapping(name):
             # The last text of a file that is cut off may look whole; what stands at the end tells.
             nodes[name].refuse("'version' is missing, which stands at the end: is the file cut off?")
-    return Take(
+    return Recording(
         timed,
         _timed_mcp(nodes[META], servers),
         tuple(_reply(node) for node in _list(nodes[META], "human")),

@@ -1,4 +1,4 @@
-"""One run's HTTP: played from what was recorded, or really sent and taken down.
+"""One run's HTTP: played from what was recorded, or really sent and recorded.
 
 Requests come from the patched clients (`interception`), which know how to send them. A request is answered once,
 by the first recorded one that matches, in the order they were asked in.
@@ -146,16 +146,16 @@ class Sent:
     through: Any = None
 
 
-class HTTPTape:
-    """The HTTP interactions of one take.
+class HTTPRecorder:
+    """The HTTP interactions of one recording.
 
     Args:
         recorded: what may be played.
         find: the index of the recorded interaction that answers a request in a turn, of those not yet used, if any.
         sends: whether a request that nothing recorded matches is really sent.
         refuse: makes the error for such a request where it is not sent, from it and the indices already used.
-        seen: is told of each interaction that was taken down, as soon as it is over.
-        keeps: whether what is taken down is kept and played some day; otherwise streams may pass as they come.
+        seen: is told of each interaction that was recorded, as soon as it is over.
+        keeps: whether what is recorded is kept and played some day; otherwise streams may pass as they come.
     """
 
     def __init__(
@@ -177,20 +177,20 @@ class HTTPTape:
         self._seen = seen
         self._used: set[int] = set()
         self._places = count()
-        self._taken: dict[Place, Interaction] = {}  # what was asked, with what was answered
+        self._log: dict[Place, Interaction] = {}  # what was asked, with what was answered
         self._lock = Lock()  # tools ask from threads
 
-    def taken(self) -> tuple[Interaction, ...]:
+    def interactions(self) -> tuple[Interaction, ...]:
         """What was asked in this run and what was answered: effect by effect, of each in the order it was asked in.
 
         Clients of effects side by side may come in another order each time, since they use threads.
         """
-        return tuple(self._taken[place] for place in sorted(self._taken))
+        return tuple(self._log[place] for place in sorted(self._log))
 
     @property
     def added(self) -> bool:
         """Whether anything was asked that was not played."""
-        return len(self._taken) > len(self._used)
+        return len(self._log) > len(self._used)
 
     def unused(self) -> list[Interaction]:
         """What was recorded and not played."""
@@ -247,7 +247,7 @@ class HTTPTape:
         _owe(played.duration_s)
         return Sent(played.response, played.chunks_s, played.failure)
 
-    def take_down(self, request: Request, sent: Sent, began: float) -> None:
+    def record(self, request: Request, sent: Sent, began: float) -> None:
         """Keep a request that a client without an event loop has sent; `began` is of `time.monotonic()`."""
         self.end(self.begin(request), sent, _used_up(began))
 
@@ -261,7 +261,7 @@ class HTTPTape:
             index = self._find(request, self.turn, self._used)
             if index is not None:
                 self._used.add(index)
-                self._taken[self._next_place()] = self._recorded[index]
+                self._log[self._next_place()] = self._recorded[index]
                 return self._recorded[index]
             if self._sends:
                 return None
@@ -283,25 +283,25 @@ class HTTPTape:
         """A request is sent; gives its place. One that neither ends nor is dropped was given up."""
         with self._lock:
             place = self._next_place()
-            self._taken[place] = Interaction(request, None, self.turn)
+            self._log[place] = Interaction(request, None, self.turn)
         return place
 
     def end(self, place: Place, sent: Sent, seconds: float) -> None:
         """A request that was sent is over."""
         with self._lock:
-            self._taken[place] = replace(
-                self._taken[place],
+            self._log[place] = replace(
+                self._log[place],
                 response=sent.response,
                 duration_s=seconds,
                 chunks_s=sent.chunks_s,
                 failure=sent.failure,
             )
-            self._seen(self._taken[place])
+            self._seen(self._log[place])
 
     def drop(self, place: Place) -> None:
         """A request was not made after all, or nobody can tell what became of it."""
         with self._lock:
-            del self._taken[place]
+            del self._log[place]
 
 
 def _stop(error: CassetteError) -> NoReturn:

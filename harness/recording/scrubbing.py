@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.recording.headers import kept_request_headers
-from harness.recording.interactions import Exchange, HumanReply, Interaction, Request, Response, Take
+from harness.recording.interactions import Exchange, HumanReply, Interaction, Recording, Request, Response
 from harness.secrets import Secrets
 
 
@@ -43,17 +43,17 @@ class Scrubbing:
             self._secrets.body(request.body, request.headers.get("content-type", "")),
         )
 
-    def take(self, take: Take) -> Take:
-        """A take as it is kept. What is found to be secret late in a run is taken out from its beginning on."""
-        self._take(take)
-        return self._take(take)
+    def recording(self, recording: Recording) -> Recording:
+        """A recording as it is kept. What is found to be secret late in a run is taken out from its beginning on."""
+        self._recording(recording)
+        return self._recording(recording)
 
-    def _take(self, take: Take) -> Take:
+    def _recording(self, recording: Recording) -> Recording:
         return replace(
-            take,
-            http=tuple(self.interaction(interaction) for interaction in take.http),
-            mcp={name: tuple(self._exchange(each) for each in of) for name, of in take.mcp.items()},
-            human=tuple(self._human(reply) for reply in take.human),
+            recording,
+            http=tuple(self.interaction(interaction) for interaction in recording.http),
+            mcp={name: tuple(self._exchange(each) for each in of) for name, of in recording.mcp.items()},
+            human=tuple(self._human(reply) for reply in recording.human),
         )
 
     def interaction(self, interaction: Interaction) -> Interaction:

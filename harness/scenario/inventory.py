@@ -10,9 +10,9 @@ from pathlib import Path
 
 from harness.errors import CassetteError
 from harness.recording.folder import CassetteFolder, cassette_names
-from harness.recording.interactions import Take
+from harness.recording.interactions import Recording
 from harness.scenario.model import Scenario
-from harness.scenario.recording import cassette_name, fingerprints, recording
+from harness.scenario.recording import cassette_name, fingerprints, recording_session
 from harness.scenario.run import play
 from harness.scenario.verdict import could_not_be_judged
 from harness.settings import RecordMode, Settings
@@ -24,7 +24,7 @@ class Listed:
     """A cassette, or the lack of one that a scenario names.
 
     age_days   None when the recording does not say its day
-    calls      recorded HTTP requests, MCP messages and replies of people, over all takes
+    calls      recorded HTTP requests, MCP messages and replies of people, over all recordings
     unused     how many of those the scenarios did not use
     changed    files of the agent that are not what they were when it was recorded
     scenarios  the ids of those that name it; none: it is an orphan
@@ -34,7 +34,7 @@ class Listed:
     name: str
     folder: Path
     age_days: int | None = None
-    takes: int = 0
+    recordings: int = 0
     calls: int = 0
     unused: int = 0
     changed: list[str] = field(default_factory=list)
@@ -74,32 +74,32 @@ def _listed(name: str, users: Sequence[Scenario], settings: Settings) -> Listed:
     found.scenarios = [f"{shown_path(scenario.file)}::{scenario.name}" for scenario in users]
     try:
         folder = CassetteFolder(settings.cassettes, name)
-        takes = [take for number in folder.takes() if (take := folder.load(number)) is not None]
+        recordings = [one for number in folder.numbers() if (one := folder.load(number)) is not None]
     except (CassetteError, ValueError) as error:
         found.problem = str(error)
         return found
-    if not takes:
+    if not recordings:
         found.problem = "not recorded"
         return found
-    found.takes = len(takes)
-    found.calls = sum(map(_calls, takes))
-    days = [take.about.recorded for take in takes if take.about.recorded]
+    found.recordings = len(recordings)
+    found.calls = sum(map(_calls, recordings))
+    days = [one.about.recorded for one in recordings if one.about.recorded]
     found.age_days = (date.today() - date.fromisoformat(min(days))).days if days else None
     left = [_replayed(found, scenario, settings) for scenario in users if scenario.skip is None]
     found.unused = len(set.intersection(*left)) if left else 0
-    repeats = max((scenario.repeat for scenario in users), default=len(takes))
-    found.unused += sum(map(_calls, takes[repeats:]))
+    repeats = max((scenario.repeat for scenario in users), default=len(recordings))
+    found.unused += sum(map(_calls, recordings[repeats:]))
     return found
 
 
-def _calls(take: Take) -> int:
-    return len(take.http) + sum(map(len, take.mcp.values())) + len(take.human)
+def _calls(recording: Recording) -> int:
+    return len(recording.http) + sum(map(len, recording.mcp.values())) + len(recording.human)
 
 
 def _replayed(found: Listed, scenario: Scenario, settings: Settings) -> set[tuple[int, str, int]]:
-    """What replaying a scenario leaves over: take, file and line. What goes wrong is noted."""
+    """What replaying a scenario leaves over: recording, file and line. What goes wrong is noted."""
     left: set[tuple[int, str, int]] = set()
-    with recording(scenario, settings) as cassette:
+    with recording_session(scenario, settings) as cassette:
         assert cassette is not None
         for repeat in range(scenario.repeat):
             outside, _ = cassette.open(repeat)

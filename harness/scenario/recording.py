@@ -1,6 +1,6 @@
-"""The cassette of a scenario while it runs: which take a repeat plays, and what is written when all have ended.
+"""The cassette of a scenario while it runs: which recording a repeat plays, and what is written when all have ended.
 
-    load the takes ─▶ an Outside a repeat ─▶ keep what it took down ─▶ save, once, without secrets
+    load the recordings ─▶ an Outside a repeat ─▶ keep what it recorded ─▶ save, once, without secrets
 
 Nothing is written while a scenario runs, nor when one of its repeats did not come to its end.
 """
@@ -23,7 +23,7 @@ from harness.errors import CassetteBroken, CassetteError, FormatError, Problem
 from harness.graph.model import Graph
 from harness.recording.folder import CassetteFolder
 from harness.recording.human import Ask
-from harness.recording.interactions import About, Take
+from harness.recording.interactions import About, Recording
 from harness.recording.matching import Matcher
 from harness.recording.mcp.replay import message_key
 from harness.recording.scrubbing import Scrubbing
@@ -109,7 +109,9 @@ def _matcher(settings: Settings) -> Matcher:
 
 
 @contextmanager
-def recording(scenario: Scenario, settings: Settings, ask: Ask | None = None) -> Iterator[Recording | None]:
+def recording_session(
+    scenario: Scenario, settings: Settings, ask: Ask | None = None
+) -> Iterator[RecordingSession | None]:
     """The cassette of a scenario; None when it has none and nothing is live.
 
     Raises:
@@ -123,8 +125,8 @@ def recording(scenario: Scenario, settings: Settings, ask: Ask | None = None) ->
     folder = None if mode is RecordMode.LIVE or name is None else _folder(settings.cassettes, name)
     with ExitStack() as lock:
         if folder is not None and mode in WRITING:
-            lock.enter_context(folder.recording())
-        yield Recording(scenario, settings, mode, folder, ask)
+            lock.enter_context(folder.reserved())
+        yield RecordingSession(scenario, settings, mode, folder, ask)
 
 
 def _folder(root: Path, name: str) -> CassetteFolder:
@@ -134,7 +136,7 @@ def _folder(root: Path, name: str) -> CassetteFolder:
         raise CassetteError(str(error)) from None
 
 
-class Recording:
+class RecordingSession:
     """What is known of a scenario's cassette, and what its repeats add to it. Without `folder` nothing is kept."""
 
     def __init__(
@@ -150,9 +152,9 @@ class Recording:
         environment = {**os.environ, **scenario.env}
         self._environment = environment
         self._secrets = Secrets(environment, settings.secrets)
-        self._known = folder.takes() if folder is not None else []
-        self._made: dict[int, Take] = {}
-        self._spoilt = False
+        self._known = folder.numbers() if folder is not None else []
+        self._made: dict[int, Recording] = {}
+        self._discarded = False
 
     def open(self, repeat: int) -> tuple[Outside, list[str]]:
         """What answers in this repeat (from 0) when no stub does, and warnings.
@@ -163,7 +165,7 @@ class Recording:
         number, warnings = repeat + 1, []
         if number not in self._known and self._known and self._mode in (RecordMode.NONE, *ONLY_MISSING):
             number = self._known[repeat % len(self._known)]
-            warnings.append(f"repeat {repeat + 1} was not recorded and plays take {number} again")
+            warnings.append(f"repeat {repeat + 1} was not recorded and plays recording {number} again")
         recorded = self._recorded(number)
         mode = self._mode
         sends = mode is not RecordMode.NONE and not (mode is RecordMode.ONCE and self._known)
@@ -181,7 +183,7 @@ class Recording:
         )
         return Outside(source), warnings
 
-    def _recorded(self, number: int) -> Take | None:
+    def _recorded(self, number: int) -> Recording | None:
         """What was recorded before. Where everything is replaced it need not be readable."""
         if self._folder is None:
             return None
@@ -192,7 +194,7 @@ class Recording:
                 raise
             return None
 
-    def _places(self, recorded: Take | None, *, sends: bool) -> Mapping[str, str]:
+    def _places(self, recorded: Recording | None, *, sends: bool) -> Mapping[str, str]:
         """Variables that say where providers are, and hold their keys.
 
         For a replay they are as they were when it was recorded. A cassette never says where keys are sent.
@@ -203,7 +205,7 @@ class Recording:
         return {**then, **self._scenario.env}
 
     def keep(self, repeat: int, outside: Outside, outcome: Outcome, graph: Graph | None) -> list[str]:
-        """Keep what a repeat that has ended took down; gives warnings.
+        """Keep what a repeat that has ended recorded; returns warnings.
 
         A run whose checks fail is kept: they can be mended against the replay. One that did not come to its end is
         not, unless that is what the scenario expects.
@@ -212,24 +214,24 @@ class Recording:
             return []
         broke_off = outcome.observed.status in ("failed", "timeout", "invalid")
         if outcome.verdict == "error" or (broke_off and not outcome.passed):
-            self.spoil()
+            self.discard()
             return [f"cassette '{self._folder.name}' stays as it was: the run did not come to its end"]
-        taken = outside.take()
+        made = outside.recording()
         if self._mode is RecordMode.NEW_EPISODES:
-            taken = _together(taken, outside.unused()) if outside.added else Take()
+            made = _together(made, outside.unused()) if outside.added else Recording()
         elif self._mode is RecordMode.ALL:
-            taken = _together(taken, self._not_asked_again(self._folder.load(repeat + 1) or Take(), taken))
-        if taken or self._mode is RecordMode.REWRITE:
-            self._made[repeat + 1] = replace(taken, about=self._about(graph, outside))
+            made = _together(made, self._not_asked_again(self._folder.load(repeat + 1) or Recording(), made))
+        if made or self._mode is RecordMode.REWRITE:
+            self._made[repeat + 1] = replace(made, about=self._about(graph, outside))
         if outcome.observed.status == "interrupted" and self._ask is None:
             return [
                 "it was recorded as it paused: there is no terminal to ask at, and no `human` stub answers"
             ]
         return []
 
-    def spoil(self) -> None:
+    def discard(self) -> None:
         """Nothing of this scenario is written."""
-        self._spoilt = True
+        self._discarded = True
 
     def save(self) -> None:
         """Write what was kept, if all repeats came to their end.
@@ -237,17 +239,17 @@ class Recording:
         Raises:
             CassetteError: it cannot be written.
         """
-        if self._folder is None or self._spoilt or not self._made:
+        if self._folder is None or self._discarded or not self._made:
             return
-        others: dict[int, Take] = {}
+        others: dict[int, Recording] = {}
         if self._mode is not RecordMode.REWRITE:
             for number in self._known:
-                take = self._folder.load(number) if number not in self._made else None
-                if take is not None:
-                    others[number] = take
+                recording = self._folder.load(number) if number not in self._made else None
+                if recording is not None:
+                    others[number] = recording
         self._folder.save({**others, **self._made})
 
-    def _not_asked_again(self, old: Take, new: Take) -> Take:
+    def _not_asked_again(self, old: Recording, new: Recording) -> Recording:
         """What was recorded before, where nothing of now takes its place."""
         asked = {(turn, self._matcher.key(one.request)) for one in new.http for turn in (None, one.turn)}
         told = {
@@ -257,7 +259,7 @@ class Recording:
             for turn in (None, one.turn)
         }
         replies = [(reply.node, reply.asked, reply.turn) for reply in new.human]
-        return Take(
+        return Recording(
             tuple(one for one in old.http if (one.turn, self._matcher.key(one.request)) not in asked),
             {
                 name: tuple(
@@ -288,9 +290,9 @@ class Recording:
         }
 
 
-def _together(taken: Take, rest: Take) -> Take:
-    mcp = {name: (*taken.mcp.get(name, ()), *rest.mcp.get(name, ())) for name in {**taken.mcp, **rest.mcp}}
-    return replace(taken, http=(*taken.http, *rest.http), mcp=mcp, human=(*taken.human, *rest.human))
+def _together(made: Recording, rest: Recording) -> Recording:
+    mcp = {name: (*made.mcp.get(name, ()), *rest.mcp.get(name, ())) for name in {**made.mcp, **rest.mcp}}
+    return replace(made, http=(*made.http, *rest.http), mcp=mcp, human=(*made.human, *rest.human))
 
 
 def fingerprints(files: Sequence[Path], base: Path) -> dict[str, str]:

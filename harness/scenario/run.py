@@ -36,7 +36,7 @@ from harness.scenario.judge import judge_messages, read_grade
 from harness.scenario.judging import Played, outcome_of, skipped
 from harness.scenario.model import MISSING, Expectations, Scenario, Turn
 from harness.scenario.outcome import Observed, Outcome
-from harness.scenario.recording import Recording, recording
+from harness.scenario.recording import RecordingSession, recording_session
 from harness.scenario.verdict import could_not_be_judged
 from harness.settings import Settings
 from harness.time.clock import PacedTimeLoop, VirtualTimeLoop
@@ -74,14 +74,16 @@ def _outcomes(scenario: Scenario, settings: Settings, ask: Ask | None) -> Iterat
         yield skipped(scenario)
         return
     try:
-        with recording(scenario, settings, ask) as cassette:
+        with recording_session(scenario, settings, ask) as cassette:
             for repeat in range(scenario.repeat):
                 yield _repeat(scenario, settings, repeat, cassette)
     except (CassetteError, FormatError) as error:  # before anything ran
         yield _without_cassette(scenario, 0, error)
 
 
-def _repeat(scenario: Scenario, settings: Settings, repeat: int, cassette: Recording | None) -> Outcome:
+def _repeat(
+    scenario: Scenario, settings: Settings, repeat: int, cassette: RecordingSession | None
+) -> Outcome:
     """One run, and what becomes of the cassette: the last writes it."""
     began = time.perf_counter()
     seed = scenario.seed + repeat
@@ -99,7 +101,7 @@ def _repeat(scenario: Scenario, settings: Settings, repeat: int, cassette: Recor
             cassette.save()
         return outcome
     except CassetteError as error:
-        cassette.spoil()
+        cassette.discard()
         return _without_cassette(scenario, repeat, error)
 
 

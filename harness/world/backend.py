@@ -1,7 +1,7 @@
 """What answers when no stub does: the real thing, or its recording.
 
 Either way the same clients speak: a model is asked through its provider's client, HTTP goes through one client, MCP
-through a session. Recorded and real differ below them, where a tape plays or takes down (`harness.recording`).
+through a session. Recorded and real differ below them, where a recorder plays or takes down (`harness.recording`).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any, Final
 from harness.errors import CassetteError, CassetteMissing, ProviderDown
 from harness.graph.effects import Answer, Effect, HTTPCall, HumanCall, LLMCall, MCPEndpoint
 from harness.recording.choice import Choice
-from harness.recording.human import Ask, HumanTape
-from harness.recording.interactions import About, Request, Take
+from harness.recording.human import Ask, HumanRecorder
+from harness.recording.interactions import About, Recording, Request
 from harness.recording.interception import led_through
 from harness.recording.matching import Matcher
-from harness.recording.mcp.recorder import MCPTape
+from harness.recording.mcp.recorder import MCPRecorder
 from harness.recording.mismatch import explain
-from harness.recording.recorder import HTTPTape, within_effect
+from harness.recording.recorder import HTTPRecorder, within_effect
 from harness.recording.scrubbing import Scrubbing
 from harness.secrets.logs import scrubbed_logs
 from harness.source.document import shown_path
@@ -39,7 +39,7 @@ class Source:
 
     recorded     what was recorded before; None where nothing was
     plays        whether that may answer
-    sends        whether what it does not answer goes to the real thing, and is taken down
+    sends        whether what it does not answer goes to the real thing, and is recorded
     cassette     the cassette's name, "" where there is none; `folder` its place
     again        the command that records it anew
     scrubbing    takes secrets out of what is compared and kept
@@ -47,7 +47,7 @@ class Source:
     ask          asks a person at the terminal; None where there is nobody
     """
 
-    recorded: Take | None = None
+    recorded: Recording | None = None
     plays: bool = True
     sends: bool = False
     cassette: str = ""
@@ -64,8 +64,8 @@ class Outside:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._playable = (source.recorded if source.plays else None) or Take()
-        self._http = HTTPTape(
+        self._playable = (source.recorded if source.plays else None) or Recording()
+        self._http = HTTPRecorder(
             self._playable.http,
             Choice(self._playable.http, source.matcher, source.scrubbing).find,
             sends=source.sends,
@@ -74,10 +74,10 @@ class Outside:
             seen=source.scrubbing.interaction,
             keeps=bool(source.cassette),
         )
-        self._human = HumanTape(
+        self._human = HumanRecorder(
             self._playable.human, source.ask if source.sends else None, source.scrubbing.data
         )
-        self._mcp: dict[str, MCPTape] = {}
+        self._mcp: dict[str, MCPRecorder] = {}
         self._turn = 1
         self._providers = Providers(Access(source.environment, replayed=not source.sends))
         self._client = HTTPClient()
@@ -105,7 +105,7 @@ class Outside:
 
     @contextmanager
     def intercepted(self) -> Iterator[None]:
-        """Lead the HTTP of this process through the tape, inside, and keep secrets out of its log."""
+        """Lead the HTTP of this process through the recorder, inside, and keep secrets out of its log."""
         with scrubbed_logs(self._source.scrubbing.text), led_through(self._http), warnings.catch_warnings():
             # Clients call models deprecated that are recorded; warnings that are errors must not end a replay.
             warnings.filterwarnings("ignore", category=DeprecationWarning, module=_CLIENTS)
@@ -118,8 +118,8 @@ class Outside:
         """
         self._human.asks = not is_resumed
         self._turn = self._http.turn = self._human.turn = number
-        for tape in self._mcp.values():
-            tape.turn = number
+        for recorder in self._mcp.values():
+            recorder.turn = number
 
     async def answer(self, effect: Effect) -> Answer | None:
         """Answer an effect; None when it is of a kind that nothing outside answers.
@@ -157,12 +157,12 @@ class Outside:
         return self._human.has_answers(effects)
 
     def session(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
-        """A session with an MCP server, real or replayed; see `MCPTape` for what it raises."""
+        """A session with an MCP server, real or replayed; see `MCPRecorder` for what it raises."""
         source = self._source
-        tape = self._mcp.get(endpoint.id)
-        if tape is None:
+        recorder = self._mcp.get(endpoint.id)
+        if recorder is None:
             recorded = self._playable.mcp.get(endpoint.id, ())
-            tape = MCPTape(
+            recorder = MCPRecorder(
                 recorded,
                 server=endpoint.id,
                 again=f"record it{' again' * bool(recorded)}: {source.again}",
@@ -171,29 +171,31 @@ class Outside:
                 comparable=source.scrubbing.data,
                 learn=source.scrubbing.learn,
             )
-            tape.turn = self._turn
-            self._mcp[endpoint.id] = tape
+            recorder.turn = self._turn
+            self._mcp[endpoint.id] = recorder
         if not source.sends:
-            return tape.replaying(endpoint)
-        return tape.extending(endpoint) if source.plays else tape.recording(endpoint)
+            return recorder.replaying(endpoint)
+        return recorder.extending(endpoint) if source.plays else recorder.recording(endpoint)
 
-    def take(self) -> Take:
+    def recording(self) -> Recording:
         """What was asked and answered in this run, without secrets."""
-        mcp = {name: tape.recorded() for name, tape in self._mcp.items()}
-        taken = Take(self._http.taken(), {k: v for k, v in mcp.items() if v}, self._human.taken())
-        return self._source.scrubbing.take(taken)
+        mcp = {name: recorder.exchanges() for name, recorder in self._mcp.items()}
+        recording = Recording(
+            self._http.interactions(), {k: v for k, v in mcp.items() if v}, self._human.replies()
+        )
+        return self._source.scrubbing.recording(recording)
 
     @property
     def added(self) -> bool:
         """Whether anything was asked for real."""
-        return self._http.added or self._human.added or any(tape.added for tape in self._mcp.values())
+        return self._http.added or self._human.added or any(recorder.added for recorder in self._mcp.values())
 
-    def unused(self) -> Take:
+    def unused(self) -> Recording:
         """What was recorded and not played."""
-        mcp = {name: tuple(tape.unused()) for name, tape in self._mcp.items()}
+        mcp = {name: tuple(recorder.unused()) for name, recorder in self._mcp.items()}
         others = {name: of for name, of in self._playable.mcp.items() if name not in self._mcp}
         left = {name: of for name, of in {**others, **mcp}.items() if of}
-        return Take(tuple(self._http.unused()), left, tuple(self._human.unused()))
+        return Recording(tuple(self._http.unused()), left, tuple(self._human.unused()))
 
     def left_over(self) -> list[str]:
         """A warning for what was recorded and not played, in a run that only plays."""
@@ -217,7 +219,7 @@ class Outside:
         In a run that only plays, what was recorded has none, and what is asked is looked through when it is asked.
         """
         if self.is_real:
-            self.take()
+            self.recording()
 
     def without_secrets(self, value: Any) -> Any:
         """JSON of results without what is known to be secret, or looks it by its name, as it is in recordings."""

@@ -60,7 +60,7 @@ def test_a_turn_does_not_play_what_was_recorded_in_another(project: Project) -> 
 # ------------------------------------------------------------ repeats
 
 
-def test_each_repeat_is_a_take_and_replayed_as_its_own(project: Project) -> None:
+def test_each_repeat_is_a_recording_and_replayed_as_its_own(project: Project) -> None:
     scenario = project.scenario("weather", "input: Hello!\nrepeat: 3")
     with project.serving("llm: [One., Two., Three.]"):
         recorded = project.run(scenario, RecordMode.REWRITE)
@@ -68,12 +68,12 @@ def test_each_repeat_is_a_take_and_replayed_as_its_own(project: Project) -> None
     assert told(project.replayed(scenario)) == told(recorded)
     assert {name for name in project.recorded_files() if name.endswith("http.yaml")} == {
         "it/http.yaml",
-        "it/take-2/http.yaml",
-        "it/take-3/http.yaml",
+        "it/recording-2/http.yaml",
+        "it/recording-3/http.yaml",
     }
 
 
-def test_more_repeats_than_takes_play_the_takes_again_with_a_warning(project: Project) -> None:
+def test_more_repeats_than_recordings_play_these_again_with_a_warning(project: Project) -> None:
     with project.serving("llm: [One., Two.]"):
         project.run(project.scenario("weather", "input: Hello!\nrepeat: 2"), RecordMode.REWRITE)
     replayed = project.replayed(project.scenario("weather", "input: Hello!\nrepeat: 3"))
@@ -81,7 +81,7 @@ def test_more_repeats_than_takes_play_the_takes_again_with_a_warning(project: Pr
     assert [outcome.observed.warnings for outcome in replayed] == [
         [],
         [],
-        ["repeat 3 was not recorded and plays take 1 again"],
+        ["repeat 3 was not recorded and plays recording 1 again"],
     ]
 
 
@@ -98,16 +98,16 @@ def test_repeats_that_were_not_recorded_are_not_asked_where_there_is_a_cassette(
     assert sorted(project.recorded_files()) == ["it/http.yaml", "it/meta.yaml"]
 
 
-def test_recording_fewer_repeats_anew_leaves_no_old_take(project: Project) -> None:
+def test_recording_fewer_repeats_anew_leaves_no_old_one(project: Project) -> None:
     with project.serving("llm: [One., Two., Three.]"):
         project.run(project.scenario("weather", "input: Hello!\nrepeat: 3"), RecordMode.REWRITE)
-        assert "it/take-3/http.yaml" in project.recorded_files()
+        assert "it/recording-3/http.yaml" in project.recorded_files()
     with project.serving("llm: [Four.]"):
         project.record(project.scenario("weather", "input: Hello!"))
     assert sorted(project.recorded_files()) == ["it/http.yaml", "it/meta.yaml"]
 
 
-def test_one_repeat_that_breaks_leaves_all_takes_as_they_were(project: Project) -> None:
+def test_one_repeat_that_breaks_leaves_all_recordings_as_they_were(project: Project) -> None:
     scenario = project.scenario("weather", "input: Hello!\nrepeat: 2")
     with project.serving("llm: [One., Two.]"):
         project.run(scenario, RecordMode.REWRITE)

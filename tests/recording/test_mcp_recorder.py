@@ -17,7 +17,7 @@ from harness.errors import CassetteBroken, CassetteMismatch, CassetteMissing, Un
 from harness.graph.effects import MCPCall, MCPEndpoint
 from harness.recording.interactions import Exchange
 from harness.recording.mcp.connection import mcp_traffic
-from harness.recording.mcp.recorder import MCPTape
+from harness.recording.mcp.recorder import MCPRecorder
 from harness.recording.mcp.replay import fitted
 from harness.time.clock import PacedTimeLoop, VirtualTimeLoop
 from harness.world.mcp.servers import MCPServers
@@ -37,30 +37,32 @@ def harbour(**more: Any) -> MCPEndpoint:
 
 def recording(use: Use, endpoint: MCPEndpoint | None = None) -> tuple[tuple[Exchange, ...], Any]:
     """What is recorded while a session with the real server is used, and what the use gave."""
-    tape = MCPTape(server="harbour", again=AGAIN)
+    recorder = MCPRecorder(server="harbour", again=AGAIN)
 
     async def main() -> Any:
-        async with tape.recording(endpoint or harbour()) as session:
+        async with recorder.recording(endpoint or harbour()) as session:
             return await use(session)
 
     with asyncio.Runner(loop_factory=PacedTimeLoop) as runner:
         gave = runner.run(main())
-    return tape.recorded(), gave
+    return recorder.exchanges(), gave
 
 
-def replaying(exchanges: Sequence[Exchange], use: Use, *, turn: int = 1, **more: Any) -> tuple[MCPTape, Any]:
+def replaying(
+    exchanges: Sequence[Exchange], use: Use, *, turn: int = 1, **more: Any
+) -> tuple[MCPRecorder, Any]:
     """The same without the server: nothing is there to be started or connected to."""
-    tape = MCPTape(exchanges, server="harbour", again=AGAIN)
-    tape.turn = turn
+    recorder = MCPRecorder(exchanges, server="harbour", again=AGAIN)
+    recorder.turn = turn
 
     async def main() -> Any:
-        async with tape.replaying(
+        async with recorder.replaying(
             MCPEndpoint("harbour", "stdio", command="/no/such/server", **more)
         ) as session:
             return await use(session)
 
     with closed_network(), asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-        return tape, runner.run(main())
+        return recorder, runner.run(main())
 
 
 def now() -> float:
@@ -136,9 +138,9 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_was_recorded_is_replayed_with_the_same_results_at_the_same_times(reached: Any) -> None:
     with reached() as endpoint:
         exchanges, recorded = recording(all_kinds, endpoint)
-    tape, replayed = replaying(exchanges, all_kinds)
+    recorder, replayed = replaying(exchanges, all_kinds)
     assert replayed == recorded
-    assert tape.unused() == []
+    assert recorder.unused() == []
     (_, listed_at), (reported, _), (failed, _), (refused, failed_at), (_, waited_until) = replayed
     assert listed_at > 0
     assert reported.structured == {"wind": 3}
@@ -206,9 +208,9 @@ def test_what_the_server_asks_the_client_meanwhile_is_asked_and_answered_again()
     call = next(e for e in exchanges if e.sent.get("method") == "tools/call")
     assert [message.get("method") for message in call.received] == ["ping", None]
     assert any("result" in e.sent for e in exchanges)
-    tape, replayed = replaying(exchanges, use)
+    recorder, replayed = replaying(exchanges, use)
     assert replayed == recorded
-    assert sum("result" in e.sent for e in tape.recorded()) == 1
+    assert sum("result" in e.sent for e in recorder.exchanges()) == 1
 
 
 @pytest.fixture(scope="module")
@@ -323,8 +325,8 @@ def test_a_recording_that_is_no_json_rpc_is_broken(day: Any) -> None:
 
 
 def test_requests_that_were_not_made_again_are_listed(day: Any) -> None:
-    tape, _ = replaying(day, lambda session: session.list_tools())
-    assert [e.sent["params"]["name"] for e in tape.unused()] == ["report"]
+    recorder, _ = replaying(day, lambda session: session.list_tools())
+    assert [e.sent["params"]["name"] for e in recorder.unused()] == ["report"]
 
 
 # ------------------------------------------------------------ without an answer
@@ -368,16 +370,16 @@ def test_a_server_that_cannot_be_started_cannot_be_when_it_is_replayed() -> None
         pytest.fail("it is not there")
 
     endpoint = MCPEndpoint("harbour", "stdio", command="/no/such/server")
-    tape = MCPTape(server="harbour")
+    recorder = MCPRecorder(server="harbour")
 
     async def main() -> None:
-        async with tape.recording(endpoint):
+        async with recorder.recording(endpoint):
             pytest.fail("it is not there")
 
     with asyncio.Runner(loop_factory=PacedTimeLoop) as runner, pytest.raises(MCPFailure) as recorded:
         runner.run(main())
     with pytest.raises(MCPFailure) as replayed:
-        replaying(tape.recorded(), use)
+        replaying(recorder.exchanges(), use)
     assert str(replayed.value) == str(recorded.value)
     assert "cannot connect to /no/such/server: " in str(replayed.value)
 
@@ -390,7 +392,7 @@ def test_giving_up_on_a_server_while_it_is_connected_to_leaves_nothing_behind(tr
             deaf = ("-c", "import sys; sys.stdin.read()")
             endpoint = MCPEndpoint("harbour", transport, url=url, command=sys.executable, args=deaf)
             with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.3), MCPTape(server="harbour").recording(endpoint):
+                async with asyncio.timeout(0.3), MCPRecorder(server="harbour").recording(endpoint):
                     pytest.fail("a server that says nothing is not connected")
         return len(asyncio.all_tasks())
 
@@ -413,15 +415,15 @@ def test_a_server_that_wants_a_client_certificate_is_not_recorded_but_replayed(d
 def extending(
     exchanges: Sequence[Exchange], use: Use, endpoint: MCPEndpoint
 ) -> tuple[tuple[Exchange, ...], Any]:
-    tape = MCPTape(exchanges, server="harbour", again=AGAIN)
+    recorder = MCPRecorder(exchanges, server="harbour", again=AGAIN)
 
     async def main() -> Any:
-        async with tape.extending(endpoint) as session:
+        async with recorder.extending(endpoint) as session:
             return await use(session)
 
     with asyncio.Runner(loop_factory=PacedTimeLoop) as runner:
         gave = runner.run(main())
-    return tape.recorded(), gave
+    return recorder.exchanges(), gave
 
 
 @pytest.mark.parametrize("reached", [over_stdio, over_http])
@@ -485,20 +487,20 @@ def test_http_that_is_mcp_s_own_can_be_told_from_other_http(monkeypatch: pytest.
     assert not mcp_traffic.get()
 
 
-class Taped:
+class Replayed:
     """Has a session with the harbour, from its recording, and with nobody else."""
 
     def __init__(self, exchanges: Sequence[Exchange]) -> None:
-        self.tape = MCPTape(exchanges, server="harbour")
+        self.recorder = MCPRecorder(exchanges, server="harbour")
 
     def session(self, endpoint: MCPEndpoint) -> Any:
-        return self.tape.replaying(endpoint) if endpoint.id == "harbour" else None
+        return self.recorder.replaying(endpoint) if endpoint.id == "harbour" else None
 
 
 @pytest.mark.parametrize("said", [{}, {"harbour": MCPServer(real=True)}])
 def test_a_server_that_no_stub_stands_for_is_answered_from_beyond(day: Any, said: Any) -> None:
     async def main() -> tuple[list[str], Any]:
-        servers = MCPServers(Taped(day))
+        servers = MCPServers(Replayed(day))
         servers.put_in_front(said)
         endpoint = MCPEndpoint("harbour", "stdio", command="/no/such/server")
         names = [tool.name for tool in await servers.tools(endpoint)]
@@ -519,7 +521,7 @@ def test_a_server_that_no_stub_stands_for_is_answered_from_beyond(day: Any, said
 
 def test_stubs_come_before_what_is_beyond(day: Any) -> None:
     async def main() -> str:
-        servers = MCPServers(Taped(day))
+        servers = MCPServers(Replayed(day))
         stub = Stub(times="any", answer={"return": "calm"})
         servers.put_in_front({"harbour": MCPServer(tools=(MCPToolSpec("report", stubs=(stub,)),))})
         answer = await servers.call(MCPCall(name="report", endpoint=MCPEndpoint("harbour", "stdio")), {})

@@ -62,12 +62,12 @@ def test_the_nearest_recording_is_told_by_file_and_line(project: Project) -> Non
     assert "interaction 1 of 2" in message
 
 
-def test_the_nearest_recording_of_another_take_is_told_with_its_file(project: Project) -> None:
+def test_the_nearest_of_another_recording_is_told_with_its_file(project: Project) -> None:
     with project.serving("llm: [One., Two.]"):
         project.run(project.scenario("weather", "input: Hello!\nrepeat: 2"), RecordMode.REWRITE)
     outcomes = project.replayed(project.scenario("weather", "input: Good morning!\nrepeat: 2"))
     files = [line_of(outcome.observed.error["message"])[0] for outcome in outcomes if outcome.observed.error]
-    assert files == ["cassettes/it/http.yaml", "cassettes/it/take-2/http.yaml"]
+    assert files == ["cassettes/it/http.yaml", "cassettes/it/recording-2/http.yaml"]
 
 
 def test_the_command_that_is_told_makes_it_pass(project: Project) -> None:

@@ -14,13 +14,13 @@ from harness.recording.clients.patches import patched
 from harness.recording.clients.vcrpy_clients import as_vcr, request_of_vcr, response_of_vcr
 from harness.recording.interactions import Interaction, Request
 from harness.recording.mcp.connection import mcp_traffic
-from harness.recording.recorder import HTTPTape, Place, Sent
+from harness.recording.recorder import HTTPRecorder, Place, Sent
 from harness.time.clock import RealWork, real_timers
 
 
 @contextmanager
-def aiohttp_through(tape: HTTPTape) -> Iterator[None]:
-    """Lead the requests of aiohttp through the tape."""
+def aiohttp_through(recorder: HTTPRecorder) -> Iterator[None]:
+    """Lead the requests of aiohttp through the recorder."""
     from vcr.stubs.aiohttp_stubs import vcr_request
 
     aiohttp: Any = import_module("aiohttp")
@@ -30,7 +30,7 @@ def aiohttp_through(tape: HTTPTape) -> Iterator[None]:
     async def request(session: Any, *args: Any, **options: Any) -> Any:
         if mcp_traffic.get():
             return await request_really(session, *args, **options)
-        asked = _Asked(tape)
+        asked = _Asked(recorder)
         work = RealWork()
         response, failure = None, None
         try:
@@ -47,7 +47,7 @@ def aiohttp_through(tape: HTTPTape) -> Iterator[None]:
         if asked.played:
             work.abandon()
             for played in asked.played:
-                await tape.wait_for(played)
+                await recorder.wait_for(played)
         else:
             asked.end(await work.end(), failure)
         if failure is not None:
@@ -71,9 +71,9 @@ class _Asked:
 
     write_protected = False
 
-    def __init__(self, tape: HTTPTape) -> None:
+    def __init__(self, recorder: HTTPRecorder) -> None:
         self.played: list[Interaction] = []
-        self._tape = tape
+        self._recorder = recorder
         self._place: Place | None = None
         self._came: list[tuple[Request, Sent]] = []
 
@@ -87,11 +87,11 @@ class _Asked:
 
     def can_play_response_for(self, request: Any) -> bool:
         asked = request_of_vcr(request)
-        found = self._tape.claim(asked)
+        found = self._recorder.claim(asked)
         if found is not None:
             self.played.append(found)
         else:
-            self._place = self._tape.begin(asked)
+            self._place = self._recorder.begin(asked)
         return found is not None
 
     def play_response(self, request: Any) -> Any:
@@ -108,12 +108,12 @@ class _Asked:
     def end(self, seconds: float, failure: Exception | None) -> None:
         """All that came is over, after so many seconds."""
         if not self._came and failure is not None and self._place is not None:
-            self._tape.end(self._place, Sent(None, failure=told(failure)), seconds)
+            self._recorder.end(self._place, Sent(None, failure=told(failure)), seconds)
         for number, (request, sent) in enumerate(self._came):
-            place = self._tape.begin(request) if number or self._place is None else self._place
-            self._tape.end(place, sent, 0.0 if number else seconds)
+            place = self._recorder.begin(request) if number or self._place is None else self._place
+            self._recorder.end(place, sent, 0.0 if number else seconds)
 
     def broke_off(self, *, given_up: bool) -> None:
         """Nobody waits any more, or nobody can tell what became of it."""
         if self._place is not None and not given_up:
-            self._tape.drop(self._place)
+            self._recorder.drop(self._place)

@@ -12,21 +12,21 @@ from harness.recording.clients.patches import is_stream, patched
 from harness.recording.headers import kept_response_headers
 from harness.recording.interactions import Request, Response
 from harness.recording.mcp.connection import mcp_traffic
-from harness.recording.recorder import HTTPTape, Sent
+from harness.recording.recorder import HTTPRecorder, Sent
 from harness.time.clock import MEASURED, real_timers
 
 
 @contextmanager
-def httpx_through(module: Any, tape: HTTPTape) -> Iterator[None]:
-    """Lead the requests of this httpx, async and not, through the tape."""
+def httpx_through(module: Any, recorder: HTTPRecorder) -> Iterator[None]:
+    """Lead the requests of this httpx, async and not, through the recorder."""
     with (
-        patched(module.AsyncHTTPTransport, handle_async_request=_async(module, tape)),
-        patched(module.HTTPTransport, handle_request=_blocking(module, tape)),
+        patched(module.AsyncHTTPTransport, handle_async_request=_async(module, recorder)),
+        patched(module.HTTPTransport, handle_request=_blocking(module, recorder)),
     ):
         yield
 
 
-def _async(module: Any, tape: HTTPTape) -> Any:
+def _async(module: Any, recorder: HTTPRecorder) -> Any:
     send_really = module.AsyncHTTPTransport.handle_async_request
 
     async def handle_async_request(transport: Any, request: Any) -> Any:
@@ -37,7 +37,7 @@ def _async(module: Any, tape: HTTPTape) -> Any:
             body = _Body()
             try:
                 response = await send_really(transport, request)
-                if not tape.keeps and is_stream(response.headers):
+                if not recorder.keeps and is_stream(response.headers):
                     return _passed_through(module, response, body)
                 try:
                     async for part in response.stream:
@@ -49,12 +49,12 @@ def _async(module: Any, tape: HTTPTape) -> Any:
                 return Sent(None, failure=told(error))
 
         asked = _request(request, await request.aread())
-        return _given(module, request, await tape.answer(asked, send))
+        return _given(module, request, await recorder.answer(asked, send))
 
     return handle_async_request
 
 
-def _blocking(module: Any, tape: HTTPTape) -> Any:
+def _blocking(module: Any, recorder: HTTPRecorder) -> Any:
     send_really = module.HTTPTransport.handle_request
 
     def handle_request(transport: Any, request: Any) -> Any:
@@ -65,7 +65,7 @@ def _blocking(module: Any, tape: HTTPTape) -> Any:
             body = _Body()
             try:
                 response = send_really(transport, request)
-                if not tape.keeps and is_stream(response.headers):
+                if not recorder.keeps and is_stream(response.headers):
                     return Sent(_response(response, b""), through=response)
                 try:
                     for part in response.stream:
@@ -77,7 +77,7 @@ def _blocking(module: Any, tape: HTTPTape) -> Any:
                 return Sent(None, failure=told(error))
 
         asked = _request(request, request.read())
-        return _given(module, request, tape.answer_blocking(asked, send))
+        return _given(module, request, recorder.answer_blocking(asked, send))
 
     return handle_request
 

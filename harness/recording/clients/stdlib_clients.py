@@ -19,10 +19,10 @@ from harness.recording.clients.patches import body_of, headers_of, is_stream, pa
 from harness.recording.headers import kept_response_headers
 from harness.recording.interactions import Request, Response
 from harness.recording.mcp.connection import mcp_traffic
-from harness.recording.recorder import HTTPTape, Sent
+from harness.recording.recorder import HTTPRecorder, Sent
 
 sending: ContextVar[bool] = ContextVar("sending", default=False)
-"""Whether this thread is sending a request that the tape knows of, so that what is below lets it pass."""
+"""Whether this thread is sending a request that the recorder knows of, so that what is below lets it pass."""
 
 # Subclasses belong to other clients, which are met where they are used.
 _PLAIN: Final = (http.client.HTTPConnection, http.client.HTTPSConnection)
@@ -31,8 +31,8 @@ _MODULES: Final = (urllib.error, http.client, builtins, socket, ssl)
 
 
 @contextmanager
-def urllib_through(tape: HTTPTape) -> Iterator[None]:
-    """Lead the requests of urllib.request through the tape."""
+def urllib_through(recorder: HTTPRecorder) -> Iterator[None]:
+    """Lead the requests of urllib.request through the recorder."""
     open_really: Any = AbstractHTTPHandler.do_open
 
     def do_open(handler: Any, http_class: Any, request: Any, **options: Any) -> Any:
@@ -45,7 +45,7 @@ def urllib_through(tape: HTTPTape) -> Iterator[None]:
             token = sending.set(True)
             try:
                 response = open_really(handler, http_class, request, **options)
-                if not tape.keeps and is_stream(response.headers):
+                if not recorder.keeps and is_stream(response.headers):
                     return Sent(_response(response, b""), through=response)
                 return Sent(_response(response, response.read()))
             except _FAILURES as error:
@@ -55,7 +55,7 @@ def urllib_through(tape: HTTPTape) -> Iterator[None]:
 
         headers = headers_of({**request.headers, **request.unredirected_hdrs})
         asked = Request(request.get_method(), request.full_url, headers, request.data or b"")
-        response = _given(asked, tape.answer_blocking(asked, send))
+        response = _given(asked, recorder.answer_blocking(asked, send))
         response.url, response.msg = request.full_url, response.reason
         return response
 
@@ -64,8 +64,8 @@ def urllib_through(tape: HTTPTape) -> Iterator[None]:
 
 
 @contextmanager
-def http_client_through(tape: HTTPTape) -> Iterator[None]:
-    """Lead the requests of bare connections through the tape: each is made when its response is asked for."""
+def http_client_through(recorder: HTTPRecorder) -> Iterator[None]:
+    """Lead the requests of bare connections through the recorder: each is made when its response is asked for."""
     connections: Any = http.client.HTTPConnection
     send_really, response_really = connections.send, connections.getresponse
 
@@ -94,7 +94,7 @@ def http_client_through(tape: HTTPTape) -> Iterator[None]:
 
         asked = _written(connection, b"".join(parts))
         try:
-            return _given(asked, tape.answer_blocking(asked, sent))
+            return _given(asked, recorder.answer_blocking(asked, sent))
         finally:
             connection.close()  # ready for the next request, as after a response that was read
 

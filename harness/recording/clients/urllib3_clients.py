@@ -16,14 +16,14 @@ from harness.recording.clients.stdlib_clients import as_http_client, sending
 from harness.recording.headers import kept_response_headers
 from harness.recording.interactions import Request, Response
 from harness.recording.mcp.connection import mcp_traffic
-from harness.recording.recorder import HTTPTape, Sent
+from harness.recording.recorder import HTTPRecorder, Sent
 
 _PORTS: Final = {"http": 80, "https": 443}
 
 
 @contextmanager
-def urllib3_through(tape: HTTPTape) -> Iterator[None]:
-    """Lead the requests of urllib3 through the tape."""
+def urllib3_through(recorder: HTTPRecorder) -> Iterator[None]:
+    """Lead the requests of urllib3 through the recorder."""
     from urllib3.connectionpool import HTTPConnectionPool
     from urllib3.exceptions import HTTPError
 
@@ -62,7 +62,7 @@ def urllib3_through(tape: HTTPTape) -> Iterator[None]:
                 return Sent(None, failure=told(error))
             finally:
                 sending.reset(token)
-            if not tape.keeps and is_stream(response.headers):
+            if not recorder.keeps and is_stream(response.headers):
                 return Sent(_response(response, b""), through=response)
             try:
                 return Sent(_response(response, response.read(decode_content=True)))
@@ -74,7 +74,7 @@ def urllib3_through(tape: HTTPTape) -> Iterator[None]:
         asked = Request(
             method, _url(pool, url), headers_of(pool.headers if headers is None else headers), content or b""
         )
-        return _given(asked, tape.answer_blocking(asked, send), waiting)
+        return _given(asked, recorder.answer_blocking(asked, send), waiting)
 
     with patched(HTTPConnectionPool, urlopen=urlopen):
         yield

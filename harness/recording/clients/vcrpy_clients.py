@@ -13,17 +13,17 @@ from harness.recording.clients.patches import body_of, headers_of, patched
 from harness.recording.headers import kept_response_headers
 from harness.recording.interactions import Interaction, Request, Response
 from harness.recording.mcp.connection import mcp_traffic
-from harness.recording.recorder import HTTPTape, Sent
+from harness.recording.recorder import HTTPRecorder, Sent
 
 _MET_ELSEWHERE: Final = ("httplib", "requests", "boto3", "urllib3", "aiohttp", "httpx", "httpx2")
 
 
 @contextmanager
-def vcrpy_through(tape: HTTPTape) -> Iterator[None]:
-    """Lead the requests of clients that only vcrpy knows through the tape."""
+def vcrpy_through(recorder: HTTPRecorder) -> Iterator[None]:
+    """Lead the requests of clients that only vcrpy knows through the recorder."""
     from vcr import patch
 
-    cassette = _cassette(tape)
+    cassette = _cassette(recorder)
     with ExitStack() as patches:
         # vcrpy takes all patches off while it sends, in all threads. Only what we let it put on would need that.
         patches.enter_context(patched(patch, force_reset=nullcontext))
@@ -32,19 +32,19 @@ def vcrpy_through(tape: HTTPTape) -> Iterator[None]:
         yield
 
 
-def _cassette(tape: HTTPTape) -> Any:
+def _cassette(recorder: HTTPRecorder) -> Any:
     """What vcrpy's patches take for a cassette."""
     from vcr.cassette import Cassette
     from vcr.record_mode import RecordMode
 
     class Bridge(Cassette):  # type: ignore[misc]
-        """Asks the tape. vcrpy asks before it sends, maybe more than once, and tells what came."""
+        """Asks the recorder. vcrpy asks before it sends, maybe more than once, and tells what came."""
 
         def can_play_response_for(self, request: Any) -> bool:
             if mcp_traffic.get():
                 return False
             if _found(request) is None:
-                request.harness_found = tape.claim(request_of_vcr(request))
+                request.harness_found = recorder.claim(request_of_vcr(request))
                 request.harness_began = time.monotonic()
             return _found(request) is not None
 
@@ -52,7 +52,7 @@ def _cassette(tape: HTTPTape) -> Any:
             found = _found(request)
             assert found is not None  # vcrpy asks first
             request.harness_found = None
-            sent = tape.played_blocking(found)
+            sent = recorder.played_blocking(found)
             if sent.response is None:
                 raise ConnectionError(sent.failure)
             return as_vcr(sent.response)
@@ -60,7 +60,7 @@ def _cassette(tape: HTTPTape) -> Any:
         def append(self, request: Any, response: Any) -> None:
             if not mcp_traffic.get():
                 sent = Sent(response_of_vcr(response))
-                tape.take_down(request_of_vcr(request), sent, request.harness_began)
+                recorder.record(request_of_vcr(request), sent, request.harness_began)
 
     return Bridge(
         "",

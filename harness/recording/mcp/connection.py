@@ -1,4 +1,4 @@
-"""The line to a real MCP server: a connection in a task of its own, by the real clock."""
+"""The connection to a real MCP server, in a task of its own, by the real clock."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ mcp_traffic: ContextVar[bool] = ContextVar("mcp_traffic", default=False)
 """Whether the HTTP of this task is MCP's own: it is recorded message by message, not request by request."""
 
 
-class Line:
-    """Carries messages of the SDK between this loop and a server, until somebody hangs up.
+class Connection:
+    """Carries messages of the SDK between this loop and a server until it is closed.
 
     Args:
         streams: the SDK's transport, not yet entered.
-        greeting: what the client said to introduce itself when a recording answered; said to the server first.
-        heard: gets each message of the server, or the exception that one of its lines was read as.
-        broke: is told once why the connection ended, unless we hung up.
+        handshake: the client's messages of the handshake that a recording answered; the server gets them first.
+        on_message: gets each message of the server, or the exception that one of its lines was read as.
+        on_close: called once with the reason when the connection ends, unless `close` ended it.
     """
 
     def __init__(
         self,
         streams: AbstractAsyncContextManager[Any],
-        greeting: Sequence[Any] = (),
+        handshake: Sequence[Any] = (),
         *,
-        heard: Callable[[Any], None],
-        broke: Callable[[str], None],
+        on_message: Callable[[Any], None],
+        on_close: Callable[[str], None],
     ) -> None:
         import anyio
 
         self._streams = streams
-        self._greeting = greeting
-        self._heard = heard
-        self._told = broke
-        self._greeted = asyncio.Event()
-        self._hung_up = asyncio.Event()
+        self._handshake = handshake
+        self._on_message = on_message
+        self._on_close = on_close
+        self._ready = asyncio.Event()
+        self._closing = asyncio.Event()
         self._ended = asyncio.Event()
         self._connecting = anyio.CancelScope()
         self._state = "new"  # then connecting, connected
         self._to_send, self._sending = anyio.create_memory_object_stream[Any](math.inf)
-        self._broken = False
+        self._is_closed = False
 
     def send(self, item: Any) -> None:
-        """Send a message, after all earlier ones. What is sent on a broken line is lost."""
-        if not self._broken:
+        """Send a message, after all earlier ones. What is sent after the connection ended is lost."""
+        if not self._is_closed:
             self._to_send.send_nowait(item)
 
     async def run(self) -> None:
-        """Connect, and carry messages until `hang_up`."""
+        """Connect, and carry messages until `close`."""
         import anyio
 
         self._state = "connecting"
@@ -72,18 +72,18 @@ class Line:
                     self._state = "connected"
                     tasks.start_soon(self._receive, reads, writes)
                     tasks.start_soon(self._transmit, writes)
-                    await self._hung_up.wait()
+                    await self._closing.wait()
                     tasks.cancel_scope.cancel()
         except Exception as error:
-            self._broke(reason(error))
+            self._closed(reason(error))
         finally:
             self._ended.set()
 
-    async def hang_up(self) -> None:
-        """Close the connection in the server's own time; one that is not there yet is given up."""
+    async def close(self) -> None:
+        """Close the connection and wait for the server to end; abort one that is still being opened."""
         import anyio
 
-        self._hung_up.set()
+        self._closing.set()
         if self._state != "connected":
             self._connecting.cancel()
         if self._state != "new":
@@ -93,24 +93,24 @@ class Line:
         self._sending.close()
 
     async def _receive(self, reads: Any, writes: Any) -> None:
-        await self._greet(reads, writes)
-        self._greeted.set()
+        await self._replay_handshake(reads, writes)
+        self._ready.set()
         async for item in reads:
-            self._heard(item)
-        self._broke("Connection closed")
+            self._on_message(item)
+        self._closed("Connection closed")
 
     async def _transmit(self, writes: Any) -> None:
         import anyio
 
-        await self._greeted.wait()
+        await self._ready.wait()
         try:
             async for item in self._sending:
                 await writes.send(item)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            self._broke("Connection closed")
+            self._closed("Connection closed")
 
-    async def _greet(self, reads: Any, writes: Any) -> None:
-        for item in self._greeting:
+    async def _replay_handshake(self, reads: Any, writes: Any) -> None:
+        for item in self._handshake:
             await writes.send(item)
             said = opened(item)
             if is_request(said):
@@ -118,10 +118,10 @@ class Line:
                 if "error" in answer:
                     raise MCPFailure(str(answer["error"]["message"]))
 
-    def _broke(self, why: str) -> None:
-        if not self._broken and not self._hung_up.is_set():
-            self._broken = True
-            self._told(why)
+    def _closed(self, why: str) -> None:
+        if not self._is_closed and not self._closing.is_set():
+            self._is_closed = True
+            self._on_close(why)
 
 
 async def _answer_to(request: Message, reads: Any) -> Message:

@@ -15,17 +15,17 @@ from typing import Any, Protocol
 
 from harness.errors import CassetteBroken, CassetteError, HarnessError
 from harness.recording.interactions import Exchange
-from harness.recording.mcp.connection import Line
+from harness.recording.mcp.connection import Connection
 from harness.recording.mcp.replay import fitted, progress_token
 from harness.time.clock import RealWork
 from harness.world.mcp.wire import Message, error_response, is_request, is_response, opened, wrapped
 
-# Stands in `received` where the connection broke.
-_BROKEN: Message = {"jsonrpc": "2.0", "method": "harness/connection-closed"}
+# Stands in `received` where the connection ended.
+_CLOSED: Message = {"jsonrpc": "2.0", "method": "harness/connection-closed"}
 
 
 @dataclass
-class Taped:
+class OpenExchange:
     """An exchange that is being recorded."""
 
     sent: Message
@@ -38,8 +38,8 @@ class Taped:
         return Exchange(self.sent, tuple(self.received), self.turn, self.duration_s)
 
 
-class Tape(Protocol):
-    """What a peer plays from, and records on."""
+class Recorder(Protocol):
+    """Plays and keeps the exchanges of a proxy."""
 
     def play(self, message: Message) -> Exchange | None:
         """The recorded exchange that answers a message of the client, used up with this."""
@@ -49,11 +49,11 @@ class Tape(Protocol):
         """Why nothing recorded answers a request."""
         ...
 
-    def note(self, message: Message) -> Taped:
+    def note(self, message: Message) -> OpenExchange:
         """Begin an exchange with a message that is sent to the server."""
         ...
 
-    def last(self) -> Taped | None:
+    def last(self) -> OpenExchange | None:
         """The exchange that was begun last."""
         ...
 
@@ -66,28 +66,28 @@ class Tape(Protocol):
 class _Asked:
     """A request that the server has not answered, or whose answer the client has not got yet."""
 
-    taped: Taped
+    exchange: OpenExchange
     work: RealWork
     held: list[Message] = field(default_factory=list)  # what the client gets with the answer
 
 
-class Peer:
-    """One end of one session.
+class Proxy:
+    """The server's end of one session.
 
     Args:
-        tape: what was recorded, and where what is sent is recorded.
+        recorder: gives recorded exchanges, and keeps new ones.
         plays: whether recorded exchanges answer.
         reach: opens the SDK's transport to the real server, for what they do not answer; None: nothing does.
     """
 
     def __init__(
-        self, tape: Tape, *, plays: bool, reach: Callable[[], AbstractAsyncContextManager[Any]] | None
+        self, recorder: Recorder, *, plays: bool, reach: Callable[[], AbstractAsyncContextManager[Any]] | None
     ) -> None:
-        self._tape = tape
+        self._recorder = recorder
         self._plays = plays
         self._reach = reach
-        self._line: Line | None = None
-        self._greeting: list[Any] = []
+        self._connection: Connection | None = None
+        self._handshake: list[Any] = []
         self._pending: dict[str, _Asked] = {}
         self._answering: list[_Asked] = []
         self._asked_by_server: set[str] = set()
@@ -107,8 +107,8 @@ class Peer:
                 yield reads, writes
             finally:
                 self._give_up()
-                if self._line is not None:
-                    await self._line.hang_up()
+                if self._connection is not None:
+                    await self._connection.close()
                 self._tasks.cancel_scope.cancel()
 
     async def _listen(self, from_client: Any) -> None:
@@ -116,14 +116,14 @@ class Peer:
             message = opened(item)
             if is_response(message) and str(message.get("id")) in self._asked_by_server:
                 self._send(item, message)
-            elif self._plays and (exchange := self._tape.play(message)) is not None:
+            elif self._plays and (exchange := self._recorder.play(message)) is not None:
                 if message.get("method") in ("initialize", "notifications/initialized"):
-                    self._greeting.append(item)
+                    self._handshake.append(item)
                 self._tasks.start_soon(self._replay, exchange, message)
             elif self._reach is None:
                 if is_request(message):
-                    self._refuse(message, self._tape.refusal(message))
-            elif is_request(message) or self._line is not None:
+                    self._refuse(message, self._recorder.refusal(message))
+            elif is_request(message) or self._connection is not None:
                 self._send(item, message)
 
     async def _replay(self, exchange: Exchange, asked: Message) -> None:
@@ -139,41 +139,43 @@ class Peer:
     # ------------------------------------------------------------------ the real server
 
     def _send(self, item: Any, message: Message) -> None:
-        """Pass a message on to the real server, and record it. The line is opened for the first."""
-        if self._line is None:
+        """Pass a message on to the real server, and record it. The connection is opened for the first."""
+        if self._connection is None:
             assert self._reach is not None
             try:
                 streams = self._reach()
             except HarnessError as error:
                 self._refuse(message, error)
                 return
-            self._line = Line(streams, tuple(self._greeting), heard=self._heard, broke=self._broke)
-            self._tasks.start_soon(self._line.run)
-        taped = self._tape.note(message)
+            self._connection = Connection(
+                streams, tuple(self._handshake), on_message=self._on_message, on_close=self._on_close
+            )
+            self._tasks.start_soon(self._connection.run)
+        exchange = self._recorder.note(message)
         if is_request(message):
-            self._pending[str(message["id"])] = _Asked(taped, RealWork())
+            self._pending[str(message["id"])] = _Asked(exchange, RealWork())
         elif message.get("method") == "notifications/cancelled":
             given_up = self._pending.pop(str((message.get("params") or {}).get("requestId")), None)
             if given_up is not None:
                 given_up.work.abandon()
-        self._line.send(item)
+        self._connection.send(item)
 
-    def _heard(self, item: Any) -> None:
+    def _on_message(self, item: Any) -> None:
         """Keep what the server sends until the answer it belongs to; give the client at once what belongs to none."""
         if isinstance(item, Exception):  # a line that is no message
             self._put(item)
             return
         message = opened(item)
-        self._tape.hear(message)
+        self._recorder.hear(message)
         if is_response(message):
             asked = self._pending.pop(str(message.get("id")), None)
             if asked is not None:  # else nobody waits for it any more
                 self._answer_with(asked, message)
             return
         asked = self._occasion(message)
-        taped = self._tape.last() if asked is None else asked.taped
-        if taped is not None:
-            taped.received.append(message)
+        exchange = self._recorder.last() if asked is None else asked.exchange
+        if exchange is not None:
+            exchange.received.append(message)
         if is_request(message):
             self._asked_by_server.add(str(message["id"]))
         if asked is None or is_request(message):
@@ -186,38 +188,38 @@ class Peer:
         open_requests = [*self._answering, *self._pending.values()]
         token = (message.get("params") or {}).get("progressToken")
         for asked in open_requests:
-            if token is not None and token == progress_token(asked.taped.sent):
+            if token is not None and token == progress_token(asked.exchange.sent):
                 return asked
         return open_requests[-1] if open_requests else None
 
     def _answer_with(self, asked: _Asked, *messages: Message) -> None:
-        asked.taped.received.extend(messages)
+        asked.exchange.received.extend(messages)
         asked.held.extend(messages)
         self._answering.append(asked)
         self._tasks.start_soon(self._answer, asked)
 
     async def _answer(self, asked: _Asked) -> None:
-        asked.taped.duration_s = await asked.work.end()
+        asked.exchange.duration_s = await asked.work.end()
         self._answering.remove(asked)
         for message in asked.held:
             self._deliver(message)
 
-    def _broke(self, why: str) -> None:
+    def _on_close(self, why: str) -> None:
         """The connection is gone: fail what is asked, and whatever would be asked later."""
         pending = list(self._pending.values())
         self._pending.clear()
         for asked in pending:
-            self._answer_with(asked, error_response(asked.taped.sent, why), _BROKEN)
+            self._answer_with(asked, error_response(asked.exchange.sent, why), _CLOSED)
         if pending:
             return
         if self._answering:
             asked = self._answering[-1]
-            asked.taped.received.append(_BROKEN)
-            asked.held.append(_BROKEN)
+            asked.exchange.received.append(_CLOSED)
+            asked.held.append(_CLOSED)
             return
-        if (taped := self._tape.last()) is not None:
-            taped.received.append(_BROKEN)
-        self._deliver(_BROKEN)
+        if (exchange := self._recorder.last()) is not None:
+            exchange.received.append(_CLOSED)
+        self._deliver(_CLOSED)
 
     def _give_up(self) -> None:
         """Wait for the server no longer."""
@@ -232,7 +234,7 @@ class Peer:
         self._deliver(error_response(request, str(error), error))
 
     def _deliver(self, message: Message) -> None:
-        if message == _BROKEN:
+        if message == _CLOSED:
             self._to_client.close()
             self._give_up()
         else:

@@ -1,4 +1,4 @@
-"""One run's traffic with an MCP server: played from what was recorded, or really sent and taken down."""
+"""One run's traffic with an MCP server: played from what was recorded, or really sent and recorded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.errors import CassetteError
 from harness.graph.effects import MCPEndpoint
 from harness.recording.interactions import Exchange
 from harness.recording.matching import Matcher
-from harness.recording.mcp.proxy import Peer, Taped
+from harness.recording.mcp.proxy import OpenExchange, Proxy
 from harness.recording.mcp.replay import Recorded
 from harness.world.mcp.connect import connected, name_of, streams_to
 from harness.world.mcp.session import Where
@@ -18,7 +18,7 @@ from harness.world.mcp.tools import MCPSession
 from harness.world.mcp.wire import Message
 
 
-class MCPTape:
+class MCPRecorder:
     """The exchanges with one server in one run. Sessions are opened on it one after the other.
 
     A session raises, from `list_tools` and `call_tool` or on entering: `CassetteMismatch` for what no recorded
@@ -52,14 +52,14 @@ class MCPTape:
         self._recorded = Recorded(
             exchanges, server=server, again=again, file=file, matcher=matcher or Matcher()
         )
-        self._log: list[Exchange | Taped] = []
+        self._log: list[Exchange | OpenExchange] = []
 
     def replaying(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
         """A session that what was recorded answers; no process and no socket is opened."""
         return self._session(endpoint, plays=True, reach=None)
 
     def recording(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
-        """A session with the real server, taken down.
+        """A session with the real server, recorded.
 
         Raises (on entering):
             WorldError: the server wants a client certificate.
@@ -68,17 +68,17 @@ class MCPTape:
         return self._session(endpoint, plays=False, reach=lambda: streams_to(endpoint))
 
     def extending(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
-        """A session that what was recorded answers; for the rest the real server is asked, and taken down."""
+        """A session that what was recorded answers; for the rest the real server is asked, and recorded."""
         return self._session(endpoint, plays=True, reach=lambda: streams_to(endpoint))
 
-    def recorded(self) -> tuple[Exchange, ...]:
+    def exchanges(self) -> tuple[Exchange, ...]:
         """What was sent in this run, in order, with what came back; what was replayed as it was recorded."""
-        return tuple(item.exchange() if isinstance(item, Taped) else item for item in self._log)
+        return tuple(item.exchange() if isinstance(item, OpenExchange) else item for item in self._log)
 
     @property
     def added(self) -> bool:
         """Whether the real server was asked."""
-        return any(isinstance(item, Taped) for item in self._log)
+        return any(isinstance(item, OpenExchange) for item in self._log)
 
     def unused(self) -> list[Exchange]:
         """The requests that were recorded and not made."""
@@ -91,11 +91,11 @@ class MCPTape:
         plays: bool,
         reach: Callable[[], AbstractAsyncContextManager[Any]] | None,
     ) -> AbstractAsyncContextManager[MCPSession]:
-        # Nothing is outside: the tape spends on the loop's clock what the server takes.
+        # Nothing is outside: the recorder spends on the loop's clock what the server takes.
         where = Where(name_of(endpoint), outside=False, read_timeout_s=endpoint.read_timeout_s)
-        return connected(Peer(self, plays=plays, reach=reach).streams(), where)
+        return connected(Proxy(self, plays=plays, reach=reach).streams(), where)
 
-    # ------------------------------------------------------------------ for the peer
+    # ------------------------------------------------------------------ for the proxy
 
     def play(self, message: Message) -> Exchange | None:
         """The recorded exchange that answers a message of the client, used up with this."""
@@ -113,17 +113,17 @@ class MCPTape:
         """Why nothing recorded answers a request."""
         return self._recorded.refusal(self._comparable(request), self.turn)
 
-    def note(self, message: Message) -> Taped:
+    def note(self, message: Message) -> OpenExchange:
         """Begin an exchange with a message that is sent to the server."""
         self._comparable(message)
-        taped = Taped(message, self.turn)
-        self._log.append(taped)
-        return taped
+        exchange = OpenExchange(message, self.turn)
+        self._log.append(exchange)
+        return exchange
 
     def hear(self, message: Message) -> None:
         """See a message of the server, as soon as it is there."""
         self._comparable(message)
 
-    def last(self) -> Taped | None:
+    def last(self) -> OpenExchange | None:
         """The exchange that was begun last."""
-        return next((item for item in reversed(self._log) if isinstance(item, Taped)), None)
+        return next((item for item in reversed(self._log) if isinstance(item, OpenExchange)), None)

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from harness.recording.folder import CassetteFolder
-from harness.recording.interactions import Exchange, Interaction, Request, Response, Take
+from harness.recording.interactions import Exchange, Interaction, Recording, Request, Response
 
 
-def take(text: Any, mcp: Any = False) -> Any:
+def recording(text: Any, mcp: Any = False) -> Any:
     http = (Interaction(Request("POST", "https://a.example/", {}, text.encode()), Response(200)),)
-    return Take(http, {"w": (Exchange({"method": text}),)} if mcp else {})
+    return Recording(http, {"w": (Exchange({"method": text}),)} if mcp else {})
 
 
-OLD = {1: take("old", mcp=True), 2: take("both"), 3: take("old", mcp=True)}
-NEW = {1: take("new"), 2: take("both", mcp=True), 4: take("new", mcp=True)}
+OLD = {1: recording("old", mcp=True), 2: recording("both"), 3: recording("old", mcp=True)}
+NEW = {1: recording("new"), 2: recording("both", mcp=True), 4: recording("new", mcp=True)}
 STEPS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.scandir")
 
 
@@ -44,11 +44,15 @@ def save_and_die(folder: Any, step: Any) -> None:
 
 def loaded(folder: Any) -> Any:
     """`old`, `new`, or what else is there."""
-    takes = {number: folder.load(number) for number in folder.takes()}
-    said = {number: (take.http[0].request.body, sorted(take.mcp)) for number, take in takes.items()}
+    recordings = {number: folder.load(number) for number in folder.numbers()}
+    said = {
+        number: (recording.http[0].request.body, sorted(recording.mcp))
+        for number, recording in recordings.items()
+    }
     for name, expected in (("old", OLD), ("new", NEW)):
         if said == {
-            number: (take.http[0].request.body, sorted(take.mcp)) for number, take in expected.items()
+            number: (recording.http[0].request.body, sorted(recording.mcp))
+            for number, recording in expected.items()
         }:
             return name
     return repr(said)
@@ -58,6 +62,7 @@ def main(root: Any) -> None:
     for step in count():
         folder = CassetteFolder(root, f"step-{step}")
         folder.save(OLD)
+        (folder.path / "recording-2").rename(folder.path / "take-2")  # as older cassettes call it
         child = os.fork()
         if not child:
             save_and_die(folder, step)
@@ -65,7 +70,9 @@ def main(root: Any) -> None:
         found = loaded(folder)
         folder.save(NEW)
         left = sorted(
-            p.name for p in folder.path.rglob("*") if p.suffix not in (".yaml", "") or p.name == "take-3"
+            p.name
+            for p in folder.path.rglob("*")
+            if p.suffix not in (".yaml", "") or p.name in ("take-2", "recording-3")
         )
         print(json.dumps({"loaded": found, "left": left, "again": loaded(folder)}), flush=True)
         if not os.WIFSIGNALED(status):  # it came to its end

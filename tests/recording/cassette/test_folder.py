@@ -27,9 +27,9 @@ from harness.recording.interactions import (
     Exchange,
     HumanReply,
     Interaction,
+    Recording,
     Request,
     Response,
-    Take,
 )
 
 CHAT = "https://api.openai.com/v1/chat/completions"
@@ -56,7 +56,7 @@ ABOUT = About(
     {"openai": "3.5"},
     {"BASE_URL": "http://x"},
 )
-TAKE = Take(
+RECORDING = Recording(
     (interaction("one", chunks_s=(0.25, 0.5)), FAILED, interaction("two", turn=2)),
     {"weather": (EXCHANGE,)},
     (HumanReply("ask", {"question": "Really?"}, {"yes": True}, 1),),
@@ -64,8 +64,8 @@ TAKE = Take(
 )
 
 
-def told(take: Any) -> Any:
-    """The take without what depends on where it stands in its files."""
+def told(recording: Any) -> Any:
+    """The recording without what depends on where it stands in its files."""
 
     def body(data: Any) -> Any:
         try:
@@ -74,10 +74,13 @@ def told(take: Any) -> Any:
             return data
 
     http = [
-        replace(one, request=replace(one.request, body=body(one.request.body)), line=0) for one in take.http
+        replace(one, request=replace(one.request, body=body(one.request.body)), line=0)
+        for one in recording.http
     ]
-    mcp = {name: [(e.sent, e.received, e.turn, e.duration_s) for e in all] for name, all in take.mcp.items()}
-    return http, mcp, take.human, take.about
+    mcp = {
+        name: [(e.sent, e.received, e.turn, e.duration_s) for e in all] for name, all in recording.mcp.items()
+    }
+    return http, mcp, recording.human, recording.about
 
 
 def files(folder: Any) -> Any:
@@ -87,10 +90,12 @@ def files(folder: Any) -> Any:
 # ---------------------------------------------------------------- names
 
 
-@pytest.mark.parametrize("name", ["weather", "weather/rain", "a b", "Wetter-für_2", "take", "take-x", "a.b"])
+@pytest.mark.parametrize(
+    "name", ["weather", "weather/rain", "a b", "Wetter-für_2", "recording", "recording-x", "a.b"]
+)
 def test_names(tmp_path: Path, name: Any) -> None:
     folder = CassetteFolder(tmp_path, name)
-    assert folder.save({1: TAKE})
+    assert folder.save({1: RECORDING})
     assert (tmp_path / name / "http.yaml").is_file()
 
 
@@ -113,8 +118,9 @@ def test_names(tmp_path: Path, name: Any) -> None:
         ("a.", "dot"),
         ("nul", "device"),
         ("COM1.txt", "device"),
-        ("take-2", "a part of their own"),
-        ("a/Take-2/b", "a part of their own"),
+        ("recording-2", "a part of their own"),
+        ("a/Recording-2/b", "a part of their own"),
+        ("a/take-2/b", "a part of their own"),
         ("a/http.yaml", "a part of their own"),
         ("x" * 201, "longer than 200"),
     ],
@@ -129,7 +135,7 @@ def test_names_that_no_cassette_can_have(tmp_path: Path, name: Any, why: Any) ->
 
 def test_a_link_does_not_lead_out_of_the_root(tmp_path: Path) -> None:
     root, outside = tmp_path / "cassettes", tmp_path / "outside"
-    CassetteFolder(outside, "a").save({1: TAKE, 2: TAKE})
+    CassetteFolder(outside, "a").save({1: RECORDING, 2: RECORDING})
     root.mkdir()
     (root / "linked").symlink_to(outside)
     (root / "loop").symlink_to("loop")
@@ -138,13 +144,13 @@ def test_a_link_does_not_lead_out_of_the_root(tmp_path: Path) -> None:
             CassetteFolder(root, name)
     (root / "b").mkdir()
     (root / "b/http.yaml").symlink_to(outside / "a/http.yaml")
-    (root / "b/take-2").symlink_to(outside / "a/take-2")
-    for take in (1, 2):
+    (root / "b/recording-2").symlink_to(outside / "a/recording-2")
+    for recording in (1, 2):
         with pytest.raises(CassetteBroken, match="a link leads out of the cassettes"):
-            CassetteFolder(root, "b").load(take)
+            CassetteFolder(root, "b").load(recording)
     before = files(outside)
     with pytest.raises(CassetteError, match="in the way"):
-        CassetteFolder(root, "b").save({1: TAKE, 2: Take()})
+        CassetteFolder(root, "b").save({1: RECORDING, 2: Recording()})
     assert files(outside) == before
 
 
@@ -155,7 +161,7 @@ def test_a_link_planted_where_a_file_is_written_is_not_followed(tmp_path: Path) 
     folder.mkdir(parents=True)
     for name in ("http.yaml.new", "meta.yaml", "cassette.journal.new"):
         (folder / name).symlink_to(outside)
-    assert CassetteFolder(tmp_path / "cassettes", "a").save({1: TAKE})
+    assert CassetteFolder(tmp_path / "cassettes", "a").save({1: RECORDING})
     assert outside.read_text() == "mine"
 
 
@@ -164,25 +170,59 @@ def test_a_link_planted_where_a_file_is_written_is_not_followed(tmp_path: Path) 
 
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
-    assert (folder.exists(), folder.takes(), folder.load()) == (False, [], None)
-    other = Take((interaction("three"),))
-    assert folder.save({1: TAKE, 3: other})
-    assert (folder.exists(), folder.takes()) == (True, [1, 3])
-    assert told(folder.load()) == told(TAKE)
+    assert (folder.exists(), folder.numbers(), folder.load()) == (False, [], None)
+    other = Recording((interaction("three"),))
+    assert folder.save({1: RECORDING, 3: other})
+    assert (folder.exists(), folder.numbers()) == (True, [1, 3])
+    assert told(folder.load()) == told(RECORDING)
     assert told(folder.load(3)) == told(other)
     assert folder.load(2) is None
 
 
-def test_a_take_in_which_nothing_was_asked_is_recorded_too(tmp_path: Path) -> None:
+def test_older_cassettes_call_recordings_takes_until_they_are_written(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
-    assert folder.save({1: Take(about=ABOUT)})
+    third = Recording((interaction("three"),))
+    folder.save({1: RECORDING, 2: RECORDING, 3: third})
+    written = files(tmp_path)
+    for number in (2, 3):
+        (tmp_path / f"a/recording-{number}").rename(tmp_path / f"a/take-{number}")
+    (tmp_path / "a/take-3/notes.txt").write_text("mine")
+    assert folder.numbers() == [1, 2, 3]
+    assert cassette_names(tmp_path) == ["a"]
+    assert folder.folder_of(3) == tmp_path / "a/take-3"
+    assert folder.folder_of(4) == tmp_path / "a/recording-4"
+    loaded = {number: recording for number in folder.numbers() if (recording := folder.load(number))}
+    assert told(loaded[2]) == told(RECORDING)
+    assert told(loaded[3]) == told(third)
+    assert folder.save(loaded)
+    assert files(tmp_path) == {**written, "a/take-3/notes.txt": b"mine"}
+    assert folder.numbers() == [1, 2, 3]
+
+
+def test_where_both_spellings_are_there_the_newer_is_read_and_kept(tmp_path: Path) -> None:
+    folder = CassetteFolder(tmp_path, "a")
+    older, newer = Recording((interaction("older"),)), Recording((interaction("newer"),))
+    folder.save({2: older})
+    (tmp_path / "a/recording-2").rename(tmp_path / "a/take-2")
+    CassetteFolder(tmp_path, "b").save({2: newer})
+    (tmp_path / "b/recording-2").rename(tmp_path / "a/recording-2")
+    found = folder.load(2)
+    assert found is not None
+    assert told(found) == told(newer)
+    folder.save({2: found})
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["recording-2"]
+
+
+def test_a_recording_in_which_nothing_was_asked_is_recorded_too(tmp_path: Path) -> None:
+    folder = CassetteFolder(tmp_path, "a")
+    assert folder.save({1: Recording(about=ABOUT)})
     assert sorted(files(tmp_path)) == ["a/meta.yaml"]
-    assert folder.load() == Take(about=ABOUT)
+    assert folder.load() == Recording(about=ABOUT)
 
 
 def test_the_same_again_touches_nothing(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
-    folder.save({1: TAKE, 2: TAKE})
+    folder.save({1: RECORDING, 2: RECORDING})
     before = {p: (p.stat().st_ino, p.stat().st_mtime_ns) for p in tmp_path.rglob("*")}
     assert folder.save({1: folder.load(), 2: folder.load(2)}) is False
     assert {p: (p.stat().st_ino, p.stat().st_mtime_ns) for p in tmp_path.rglob("*")} == before
@@ -190,7 +230,7 @@ def test_the_same_again_touches_nothing(tmp_path: Path) -> None:
 
 def test_durations_and_dates_are_in_meta_yaml_alone(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
-    folder.save({1: Take((interaction("one"),), {"w": (EXCHANGE,)}, (), ABOUT)})
+    folder.save({1: Recording((interaction("one"),), {"w": (EXCHANGE,)}, (), ABOUT)})
     before = files(tmp_path)
     later = Exchange(EXCHANGE.sent, EXCHANGE.received, 1, 9.0)
     dated = Request(
@@ -204,7 +244,7 @@ def test_durations_and_dates_are_in_meta_yaml_alone(tmp_path: Path) -> None:
     )
     assert folder.save(
         {
-            1: Take(
+            1: Recording(
                 (Interaction(dated, response, 1, 7.0, (1.0,)),),
                 {"w": (later,)},
                 (),
@@ -216,24 +256,28 @@ def test_durations_and_dates_are_in_meta_yaml_alone(tmp_path: Path) -> None:
     assert {name for name in after if after[name] != before[name]} == {"a/meta.yaml"}
 
 
-def test_files_and_takes_that_are_no_longer_needed_go_and_others_stay(tmp_path: Path) -> None:
+def test_files_and_recordings_that_are_no_longer_needed_go_and_others_stay(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
-    folder.save({1: TAKE, 2: TAKE, 3: TAKE})
+    folder.save({1: RECORDING, 2: RECORDING, 3: RECORDING})
     (tmp_path / "a/README.md").write_text("mine")
-    (tmp_path / "a/take-3/notes.txt").write_text("mine")
-    (tmp_path / "a/take-12x").mkdir()
-    CassetteFolder(tmp_path, "a/b").save({1: TAKE})
-    assert folder.save({1: Take((interaction(),))})
-    assert {"a/README.md", "a/http.yaml", "a/meta.yaml", "a/take-3/notes.txt"} < set(files(tmp_path))
-    assert not {"a/mcp.yaml", "a/take-2/http.yaml", "a/take-3/meta.yaml"} & set(files(tmp_path))
-    assert not (tmp_path / "a/take-2").exists()
+    (tmp_path / "a/recording-3/notes.txt").write_text("mine")
+    (tmp_path / "a/recording-12x").mkdir()
+    CassetteFolder(tmp_path, "a/b").save({1: RECORDING})
+    assert folder.save({1: Recording((interaction(),))})
+    assert {"a/README.md", "a/http.yaml", "a/meta.yaml", "a/recording-3/notes.txt"} < set(files(tmp_path))
+    assert not {"a/mcp.yaml", "a/recording-2/http.yaml", "a/recording-3/meta.yaml"} & set(files(tmp_path))
+    assert not (tmp_path / "a/recording-2").exists()
     assert CassetteFolder(tmp_path, "a/b").exists()
 
 
 def test_the_names_of_all_cassettes(tmp_path: Path) -> None:
     assert cassette_names(tmp_path / "nowhere") == []
-    for name, takes in [("b", {1: TAKE, 2: TAKE}), ("a/c", {2: TAKE}), ("a", {1: Take()})]:
-        CassetteFolder(tmp_path, name).save(takes)
+    for name, recordings in [
+        ("b", {1: RECORDING, 2: RECORDING}),
+        ("a/c", {2: RECORDING}),
+        ("a", {1: Recording()}),
+    ]:
+        CassetteFolder(tmp_path, name).save(recordings)
     for name in (".hidden", "con", "readme"):
         (tmp_path / name).mkdir()
         (tmp_path / name / ("README.md" if name == "readme" else "http.yaml")).touch()
@@ -244,7 +288,7 @@ def test_the_names_of_all_cassettes(tmp_path: Path) -> None:
 
 def test_a_cassette_is_removed_and_what_is_not_its_own_stays(tmp_path: Path) -> None:
     for name in ("a/b", "a/c", "d"):
-        CassetteFolder(tmp_path, name).save({1: TAKE, 2: TAKE})
+        CassetteFolder(tmp_path, name).save({1: RECORDING, 2: RECORDING})
     (tmp_path / "d/README.md").write_text("mine")
     for name in ("a/b", "d", "nothing"):
         CassetteFolder(tmp_path, name).remove()
@@ -255,9 +299,9 @@ def test_a_cassette_is_removed_and_what_is_not_its_own_stays(tmp_path: Path) -> 
     assert sorted(p.name for p in tmp_path.iterdir()) == ["d"]
 
 
-def test_takes_are_counted_from_1(tmp_path: Path) -> None:
+def test_recordings_are_counted_from_1(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
-    for use in (lambda: folder.load(0), lambda: folder.save({0: TAKE})):
+    for use in (lambda: folder.load(0), lambda: folder.save({0: RECORDING})):
         with pytest.raises(ValueError, match="counted from 1"):
             use()
 
@@ -266,14 +310,14 @@ def test_what_is_in_the_way_is_said(tmp_path: Path) -> None:
     (tmp_path / "a/http.yaml").mkdir(parents=True)
     (tmp_path / "b").write_text("a file")
     with pytest.raises(CassetteError, match=r"http\.yaml is in the way"):
-        CassetteFolder(tmp_path, "a").save({1: TAKE})
+        CassetteFolder(tmp_path, "a").save({1: RECORDING})
     with pytest.raises(CassetteError, match="the cassette 'b' cannot be written: "):
-        CassetteFolder(tmp_path, "b").save({1: TAKE})
+        CassetteFolder(tmp_path, "b").save({1: RECORDING})
     (tmp_path / "c").mkdir()
-    (tmp_path / "c/take-2").write_text("a file")
+    (tmp_path / "c/recording-2").write_text("a file")
     with pytest.raises(CassetteError, match="the cassette 'c' cannot be written: "):
-        CassetteFolder(tmp_path, "c").save({1: TAKE, 2: TAKE})
-    assert files(tmp_path / "c") == {"take-2": b"a file"}
+        CassetteFolder(tmp_path, "c").save({1: RECORDING, 2: RECORDING})
+    assert files(tmp_path / "c") == {"recording-2": b"a file"}
     assert CassetteFolder(tmp_path, "b").load() is None
 
 
@@ -282,19 +326,19 @@ def test_json_that_is_too_deep_is_not_written(tmp_path: Path) -> None:
     for _ in range(300):
         deep = {"a": deep}
     with pytest.raises(CassetteError, match="nested more than 200 levels deep"):
-        CassetteFolder(tmp_path, "a").save({1: Take((), {"w": (Exchange(deep),)})})
+        CassetteFolder(tmp_path, "a").save({1: Recording((), {"w": (Exchange(deep),)})})
 
 
 # ---------------------------------------------------------------- the files
 
 
-def saved(tmp_path: Path, take: Any) -> Any:
-    CassetteFolder(tmp_path, "a").save({1: take})
+def saved(tmp_path: Path, recording: Any) -> Any:
+    CassetteFolder(tmp_path, "a").save({1: recording})
     return {name: data.decode() for name, data in files(tmp_path / "a").items()}
 
 
 def test_http_yaml_is_made_to_be_reviewed(tmp_path: Path) -> None:
-    assert saved(tmp_path, Take((interaction("one"),)))["http.yaml"] == (
+    assert saved(tmp_path, Recording((interaction("one"),)))["http.yaml"] == (
         """\
 interactions:
 - request:
@@ -331,7 +375,7 @@ version: 1
 
 
 def test_mcp_yaml_and_meta_yaml(tmp_path: Path) -> None:
-    written = saved(tmp_path, TAKE)
+    written = saved(tmp_path, RECORDING)
     assert yaml.safe_load(written["mcp.yaml"]) == {
         "servers": {"weather": [{"sent": EXCHANGE.sent, "received": list(EXCHANGE.received)}]},
         "version": 1,
@@ -371,7 +415,7 @@ def test_mcp_yaml_and_meta_yaml(tmp_path: Path) -> None:
 )
 def test_bodies_are_kept_as_they_came(tmp_path: Path, body: Any, lines: Any) -> None:
     one = Interaction(Request("GET", CHAT), Response(200, "", (), body))
-    text = saved(tmp_path, Take((one,)))["http.yaml"]
+    text = saved(tmp_path, Recording((one,)))["http.yaml"]
     first, *rest = lines
     indented = "".join(f"        {line}\n" if line else "\n" for line in rest)
     assert f"      string: {first}\n{indented}version: 1\n" in text
@@ -390,18 +434,20 @@ def test_bodies_are_kept_as_they_came(tmp_path: Path, body: Any, lines: Any) -> 
     ],
 )
 def test_a_request_body_that_json_cannot_say_again_is_kept_as_it_is(tmp_path: Path, body: Any) -> None:
-    saved(tmp_path, Take((Interaction(Request("POST", CHAT, {}, body), Response(200)),)))
+    saved(tmp_path, Recording((Interaction(Request("POST", CHAT, {}, body), Response(200)),)))
     assert CassetteFolder(tmp_path, "a").load().http[0].request.body == body
 
 
 def test_half_a_surrogate_pair_in_json_is_kept_as_its_escape(tmp_path: Path) -> None:
     body = b'{"a": "\\ud83d \\u2028 \\u0085"}'
-    text = saved(tmp_path, Take((Interaction(Request("POST", CHAT, {}, body), Response(200)),)))["http.yaml"]
+    text = saved(tmp_path, Recording((Interaction(Request("POST", CHAT, {}, body), Response(200)),)))[
+        "http.yaml"
+    ]
     assert '"a": "\\ud83d \\u2028 \\u0085"\n' in text
 
 
 def test_half_a_surrogate_pair_in_mcp_which_no_file_can_have_is_replaced(tmp_path: Path) -> None:
-    saved(tmp_path, Take((), {"w": (Exchange({"method": "a\ud83d\nb"}),)}))
+    saved(tmp_path, Recording((), {"w": (Exchange({"method": "a\ud83d\nb"}),)}))
     assert CassetteFolder(tmp_path, "a").load().mcp["w"][0].sent == {"method": "a\ufffd\nb"}
 
 
@@ -437,7 +483,7 @@ def test_http_yaml_is_a_cassette_of_vcrpy(tmp_path: Path, client: Any) -> None:
         Request("GET", "https://a.example/x?b=1"),
         Response(404, "Not Found", (("x-a", "1"), ("x-a", "2")), b"\xff\x00"),
     )
-    saved(tmp_path, Take((interaction("one"), FAILED, binary)))
+    saved(tmp_path, Recording((interaction("one"), FAILED, binary)))
     path = str(tmp_path / "a/http.yaml")
     with (
         vcr.use_cassette(path, record_mode="none", match_on=["method", "uri", "body"]) as tape,
@@ -493,8 +539,8 @@ def test_a_cassette_of_vcrpy_alone_is_read(tmp_path: Path, body: Any, content: A
         "    status: {code: 200, message: OK}\n    headers: {Content-Type: [text/plain], Date: [now]}\n    "
     )
     write(tmp_path / "a", http=of_vcr(status + body, "body: {string: asked}"))
-    take = CassetteFolder(tmp_path, "a").load()
-    assert take == Take(
+    recording = CassetteFolder(tmp_path, "a").load()
+    assert recording == Recording(
         (
             Interaction(
                 Request("GET", "https://a.example/", {"accept": "*/*", "x-number": "1"}, b"asked"),
@@ -538,18 +584,18 @@ def test_a_cassette_that_vcrpy_wrote_is_read(tmp_path: Path) -> None:
 
 
 def test_interactions_and_messages_know_their_lines(tmp_path: Path) -> None:
-    written = saved(tmp_path, TAKE)
-    take = CassetteFolder(tmp_path, "a").load()
+    written = saved(tmp_path, RECORDING)
+    recording = CassetteFolder(tmp_path, "a").load()
     lines = written["http.yaml"].splitlines()
-    assert [lines[one.line - 1] for one in take.http if one.response] == ["- request:", "- request:"]
-    assert take.http[1].line == 0
-    assert written["mcp.yaml"].splitlines()[take.mcp["weather"][0].line - 1] == "  - sent:"
+    assert [lines[one.line - 1] for one in recording.http if one.response] == ["- request:", "- request:"]
+    assert recording.http[1].line == 0
+    assert written["mcp.yaml"].splitlines()[recording.mcp["weather"][0].line - 1] == "  - sent:"
 
 
 def test_a_large_cassette_loads_fast(tmp_path: Path) -> None:
     text = "x" * 20_000
     folder = CassetteFolder(tmp_path, "a")
-    folder.save({1: Take(tuple(interaction(f"{number} {text}") for number in range(50)))})
+    folder.save({1: Recording(tuple(interaction(f"{number} {text}") for number in range(50)))})
     began = time.process_time()
     assert len(folder.load().http) == 50
     assert time.process_time() - began < 2
@@ -629,7 +675,7 @@ def test_what_is_no_cassette_is_refused_with_its_place(
 
 
 def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
-    saved(tmp_path, TAKE)
+    saved(tmp_path, RECORDING)
     folder = tmp_path / "a"
     write(folder, mcp="servers: {weather: []}\nversion: 1")
     with pytest.raises(
@@ -679,11 +725,11 @@ def test_killed_at_any_step_a_save_leaves_the_old_cassette_or_the_new_one(tmp_pa
 
 def test_what_an_interrupted_save_left_is_ignored_and_goes_with_the_next(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
-    folder.save({1: TAKE, 2: TAKE})
-    for name in ("http.yaml.new", "take-2/mcp.yaml.new", "cassette.journal.new"):
+    folder.save({1: RECORDING, 2: RECORDING})
+    for name in ("http.yaml.new", "recording-2/mcp.yaml.new", "cassette.journal.new"):
         (tmp_path / "a" / name).write_text("half of it")
-    assert told(folder.load()) == told(TAKE)
-    folder.save({1: TAKE, 2: TAKE})
+    assert told(folder.load()) == told(RECORDING)
+    folder.save({1: RECORDING, 2: RECORDING})
     assert not list(tmp_path.rglob("*.new"))
 
 
@@ -696,18 +742,18 @@ def test_what_an_interrupted_save_left_is_ignored_and_goes_with_the_next(tmp_pat
         '{"put": ["../x.yaml"], "remove": []}',
         '{"put": ["/etc/passwd"], "remove": []}',
         '{"put": [], "remove": ["README.md"]}',
-        '{"put": [], "remove": ["take-2/../../b/http.yaml"]}',
+        '{"put": [], "remove": ["recording-2/../../b/http.yaml"]}',
         '{"put": "http.yaml", "remove": []}',
         '{"put": [1], "remove": []}',
     ],
 )
 def test_a_journal_that_is_none_is_refused_and_nothing_is_touched(tmp_path: Path, plan: Any) -> None:
     folder = CassetteFolder(tmp_path, "a")
-    folder.save({1: TAKE})
+    folder.save({1: RECORDING})
     (tmp_path / "a/README.md").write_text("mine")
     (tmp_path / "a/cassette.journal").write_text(plan)
     before = files(tmp_path)
-    for use in (folder.load, folder.takes, folder.exists, lambda: folder.save({1: Take()})):
+    for use in (folder.load, folder.numbers, folder.exists, lambda: folder.save({1: Recording()})):
         with pytest.raises(CassetteBroken, match=r"cassette\.journal:1:1: this is no journal"):
             use()
     assert files(tmp_path) == before
@@ -730,7 +776,7 @@ HOLD = """
 import sys
 from pathlib import Path
 from harness.recording.folder import CassetteFolder
-with CassetteFolder(Path(sys.argv[1]), "a").recording():
+with CassetteFolder(Path(sys.argv[1]), "a").reserved():
     print("recording", flush=True)
     sys.stdin.read()
 """
@@ -744,17 +790,17 @@ def test_a_cassette_is_recorded_by_one_process_at_a_time(tmp_path: Path, temp: A
         assert other.stdout.readline() == "recording\n"
         with (
             pytest.raises(CassetteError, match="'a' is being recorded by another process"),
-            folder.recording(),
+            folder.reserved(),
         ):
             pass
-        with CassetteFolder(root, "b").recording():
+        with CassetteFolder(root, "b").reserved():
             pass
         assert folder.load() is None
         other.kill()
         other.wait()
-    with folder.recording():
-        folder.save({1: TAKE})
-        assert told(folder.load()) == told(TAKE)
+    with folder.reserved():
+        folder.save({1: RECORDING})
+        assert told(folder.load()) == told(RECORDING)
     assert list(temp.iterdir()) == []
     assert sorted(files(root)) == ["a/http.yaml", "a/mcp.yaml", "a/meta.yaml"]
 
@@ -762,8 +808,8 @@ def test_a_cassette_is_recorded_by_one_process_at_a_time(tmp_path: Path, temp: A
 def test_a_cassette_can_be_read_where_no_lock_can_be_had(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    CassetteFolder(tmp_path, "a").save({1: TAKE})
+    CassetteFolder(tmp_path, "a").save({1: RECORDING})
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
-    assert told(CassetteFolder(tmp_path, "a").load()) == told(TAKE)
-    with pytest.raises(CassetteError, match="cannot be locked"), CassetteFolder(tmp_path, "a").recording():
+    assert told(CassetteFolder(tmp_path, "a").load()) == told(RECORDING)
+    with pytest.raises(CassetteError, match="cannot be locked"), CassetteFolder(tmp_path, "a").reserved():
         pass

@@ -18,9 +18,9 @@ from harness.recording.interactions import (
     Exchange,
     HumanReply,
     Interaction,
+    Recording,
     Request,
     Response,
-    Take,
 )
 from harness.recording.matching import Matcher
 from tests.fuzz.mutations import mutated
@@ -65,7 +65,7 @@ UNANSWERED = st.builds(
 EXCHANGES = st.builds(Exchange, OBJECTS, st.lists(OBJECTS, max_size=2).map(tuple), TURNS, SECONDS)
 BY_NAME = st.dictionaries(TEXTS, TEXTS, max_size=2)
 TAKES = st.builds(
-    Take,
+    Recording,
     st.lists(ANSWERED | UNANSWERED, max_size=3).map(tuple),
     st.dictionaries(TEXTS, st.lists(EXCHANGES, min_size=1, max_size=2).map(tuple), max_size=2),
     st.lists(st.builds(HumanReply, TEXTS, JSON, JSON, TURNS), max_size=2).map(tuple),
@@ -73,8 +73,8 @@ TAKES = st.builds(
 )
 
 
-def told(take: Any) -> Any:
-    """The take without its lines. Request bodies count as a matcher sees them: JSON is written over several lines."""
+def told(recording: Any) -> Any:
+    """Without its lines. Request bodies count as a matcher sees them: JSON is written over several lines."""
     matcher = Matcher()
 
     def http(one: Any) -> Any:
@@ -84,20 +84,20 @@ def told(take: Any) -> Any:
     def mcp(one: Any) -> Any:
         return (one.sent, one.received, one.turn, one.duration_s)
 
-    servers = {name: [mcp(one) for one in exchanges] for name, exchanges in take.mcp.items()}
-    return [http(one) for one in take.http], servers, take.human, take.about
+    servers = {name: [mcp(one) for one in exchanges] for name, exchanges in recording.mcp.items()}
+    return [http(one) for one in recording.http], servers, recording.human, recording.about
 
 
 @settings(max_examples=100)
 @given(st.dictionaries(st.integers(1, 4), TAKES, max_size=2))
-def test_every_cassette_comes_back_as_it_was_and_is_written_once(takes: Any) -> None:
+def test_every_cassette_comes_back_as_it_was_and_is_written_once(recordings: Any) -> None:
     with TemporaryDirectory() as root:
         folder = CassetteFolder(Path(root), "a")
-        assert folder.save(takes) is bool(takes)
-        assert folder.takes() == sorted(takes)
-        loaded = {number: folder.load(number) for number in takes}
-        assert {number: told(take) for number, take in loaded.items()} == {
-            number: told(take) for number, take in takes.items()
+        assert folder.save(recordings) is bool(recordings)
+        assert folder.numbers() == sorted(recordings)
+        loaded = {number: folder.load(number) for number in recordings}
+        assert {number: told(recording) for number, recording in loaded.items()} == {
+            number: told(recording) for number, recording in recordings.items()
         }
         assert folder.save(loaded) is False
 
@@ -105,9 +105,9 @@ def test_every_cassette_comes_back_as_it_was_and_is_written_once(takes: Any) -> 
 @pytest.mark.skipif(not hasattr(yaml, "CSafeLoader"), reason="PyYAML without libyaml")
 @settings(max_examples=100)
 @given(TAKES)
-def test_every_yaml_loader_reads_the_same(take: Any) -> None:
+def test_every_yaml_loader_reads_the_same(recording: Any) -> None:
     with TemporaryDirectory() as root:
-        CassetteFolder(Path(root), "a").save({1: take})
+        CassetteFolder(Path(root), "a").save({1: recording})
         for path in Path(root).rglob("*.yaml"):
             with path.open(encoding="utf-8") as file:
                 text = file.read()
@@ -115,7 +115,7 @@ def test_every_yaml_loader_reads_the_same(take: Any) -> None:
 
 
 ASKED = Request("POST", "https://a.example/", {"x": "1"}, b'{"a": [1]}')
-WHOLE = Take(
+WHOLE = Recording(
     (
         Interaction(ASKED, Response(200, "OK", (), b"\xff\n"), 1, 0.5),
         Interaction(Request("GET", "https://a.example/"), None, 1, 0.5, failure="ConnectError: refused"),

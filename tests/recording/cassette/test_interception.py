@@ -1,4 +1,4 @@
-"""Clients that really ask servers, led through a tape: how long it takes, and what is taken down."""
+"""Clients that really ask servers, led through a recorder: how long it takes, and what is recorded."""
 
 import asyncio
 import socket
@@ -16,14 +16,16 @@ import requests
 from harness.errors import CassetteMismatch
 from harness.recording.interactions import Request, Response
 from harness.recording.interception import led_through
-from harness.recording.recorder import HTTPTape, Sent, within_effect
+from harness.recording.recorder import HTTPRecorder, Sent, within_effect
 from harness.time.clock import PacedTimeLoop
 from tests.world.loopback import Said, loopback
 
 
-def taking_down(*, keeps: bool = True) -> HTTPTape:
-    """A tape that sends everything."""
-    return HTTPTape((), lambda *_: None, sends=True, refuse=lambda *_: CassetteMismatch("no"), keeps=keeps)
+def taking_down(*, keeps: bool = True) -> HTTPRecorder:
+    """A recorder that sends everything."""
+    return HTTPRecorder(
+        (), lambda *_: None, sends=True, refuse=lambda *_: CassetteMismatch("no"), keeps=keeps
+    )
 
 
 def paced(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
@@ -99,11 +101,11 @@ def test_the_time_of_a_blocking_request_passes_though_the_effect_fails() -> None
         assert paced(run) >= SLOW_S
 
 
-# ------------------------------------------------------------ what is taken down
+# ------------------------------------------------------------ what is recorded
 
 
 def test_a_request_whose_client_breaks_is_not_taken_down() -> None:
-    tape = taking_down()
+    recorder = taking_down()
 
     async def breaks() -> Sent:
         raise RuntimeError("a client's own mistake")
@@ -113,43 +115,43 @@ def test_a_request_whose_client_breaks_is_not_taken_down() -> None:
 
     async def run() -> None:
         with pytest.raises(RuntimeError):
-            await tape.answer(Request("GET", "http://a.test/"), breaks)
+            await recorder.answer(Request("GET", "http://a.test/"), breaks)
         with pytest.raises(RuntimeError):
-            tape.answer_blocking(Request("GET", "http://a.test/"), breaks_at_once)
+            recorder.answer_blocking(Request("GET", "http://a.test/"), breaks_at_once)
 
     paced(run)
-    assert tape.taken() == ()
+    assert recorder.interactions() == ()
 
 
 def test_a_request_that_is_cancelled_is_taken_down_as_given_up() -> None:
-    tape = taking_down()
+    recorder = taking_down()
 
     async def run() -> None:
         with pytest.raises(TimeoutError):
             async with httpx.AsyncClient() as client, asyncio.timeout(0.2):
                 await client.get(url)
 
-    with streaming(b"", after_s=20) as url, led_through(tape):
+    with streaming(b"", after_s=20) as url, led_through(recorder):
         paced(run)
-    (taken,) = tape.taken()
+    (taken,) = recorder.interactions()
     assert (taken.request.url, taken.response, taken.failure) == (url, None, "")
 
 
 def test_requests_are_met_no_more_when_it_is_over() -> None:
-    tape = taking_down()
+    recorder = taking_down()
     with loopback(Said(text="calm")) as server:
-        with led_through(tape):
+        with led_through(recorder):
             requests.get(server.url)
         for ask in (requests.get, httpx.get, urllib.request.urlopen):
             ask(server.url)
-    assert len(tape.taken()) == 1
+    assert len(recorder.interactions()) == 1
 
 
 # ------------------------------------------------------------ streams that nobody keeps
 
 
 def test_where_nothing_is_kept_a_stream_that_never_ends_passes_as_it_comes() -> None:
-    tape = taking_down(keeps=False)
+    recorder = taking_down(keeps=False)
 
     async def effect() -> str:
         async with httpx.AsyncClient() as client, client.stream("GET", url) as response:
@@ -159,12 +161,12 @@ def test_where_nothing_is_kept_a_stream_that_never_ends_passes_as_it_comes() -> 
         async with asyncio.timeout(10):
             return await within_effect(effect), asyncio.get_running_loop().time()
 
-    with streaming(EVENTS, after_s=0.2) as url, led_through(tape):
+    with streaming(EVENTS, after_s=0.2) as url, led_through(recorder):
         text, virtual = paced(run)
     assert text == "data: calm"
     assert 0.2 <= virtual < 2
     # What came is known, since secrets are looked for in it.
-    assert tape.taken()[0].response == Response(
+    assert recorder.interactions()[0].response == Response(
         200, "OK", (("content-type", "text/event-stream"),), b"data: calm\n\ndata: gale\n\n"
     )
 
