@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from benchmarks import bare, scenarios
 from benchmarks.measure import Figure, in_turn, seconds
 from harness.scenario.load import load_file
-from harness.scenario.run import play
+from harness.scenario.run import run_once
 from harness.settings import Settings
 
 TARGET = 1.2
@@ -65,6 +65,6 @@ def _played(length: int, count: int) -> Callable[[], object]:
     with TemporaryDirectory() as folder:
         path = scenarios.write(Path(folder) / "b.scenario.yaml", "chat.yaml", [scenarios.chat(length, count)])
         [scenario] = load_file(path).scenarios
-    played = partial(play, scenario, Settings(), seed=0)
+    played = partial(run_once, scenario, Settings(), seed=0)
     assert played().whole.visits == {"talk": count}, played().whole.error
     return played

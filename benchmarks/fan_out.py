@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks import bare, scenarios
 from benchmarks.measure import Figure, medians, seconds
 from harness.scenario.load import load_file
-from harness.scenario.run import play, run_scenario
+from harness.scenario.run import run_once, run_scenario
 from harness.settings import Settings
 
 TARGET = 3.0
@@ -44,7 +44,7 @@ def run() -> list[Figure]:
         path = scenarios.write(file, "parcels.yaml", [scenarios.parcels(__name__)], dialect="yagra")
         [scenario] = load_file(path).scenarios
     by_hand = partial(bare.run_parcels, bare.parcels(), scenarios.PARCELS)
-    played = partial(play, scenario, Settings(), seed=0)
+    played = partial(run_once, scenario, Settings(), seed=0)
     judged = partial(run_scenario, scenario)
     [first], [second] = judged(), judged()
     assert first.verdict == "passed", first

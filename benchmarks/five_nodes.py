@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from benchmarks import bare, scenarios
 from benchmarks.measure import Figure, medians, seconds
 from harness.scenario.load import load_file
-from harness.scenario.run import play, run_scenario
+from harness.scenario.run import run_once, run_scenario
 from harness.settings import Settings
 
 TARGET = 2.5
@@ -25,7 +25,7 @@ def run() -> list[Figure]:
         [scenario] = load_file(path).scenarios
     graph = bare.triage()
     by_hand = partial(bare.run_triage, graph, scenarios.TEXT, scenarios.REPLIES)
-    played = partial(play, scenario, Settings(), seed=0)
+    played = partial(run_once, scenario, Settings(), seed=0)
     judged = partial(run_scenario, scenario)
     [outcome] = judged()
     assert outcome.verdict == "passed", outcome

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from benchmarks import bare, scenarios
 from benchmarks.measure import Figure, medians, seconds
 from harness.scenario.load import load_file
-from harness.scenario.run import play, run_scenario
+from harness.scenario.run import run_once, run_scenario
 from harness.settings import Settings
 
 TARGET = 1.7
@@ -28,7 +28,7 @@ def run() -> list[Figure]:
         partial(bare.run_charges, graph, scenarios.QUESTION, [scenarios.KIND])
         for graph in (bare.charges(), bare.charges_in_two_nodes())
     )
-    played = partial(play, scenario, Settings(), seed=0)
+    played = partial(run_once, scenario, Settings(), seed=0)
     judged = partial(run_scenario, scenario)
     [outcome] = judged()
     assert outcome.verdict == "passed", outcome

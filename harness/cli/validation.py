@@ -14,7 +14,7 @@ from harness.graph.model import Graph
 from harness.scenario.load import SUFFIXES, discover, load_file
 from harness.scenario.model import Scenario
 from harness.scenario.names import unknown_in_worlds, unknown_names
-from harness.scenario.run import load_request
+from harness.scenario.request import load_request
 from harness.settings import Settings
 from harness.source.document import shown_path
 

@@ -13,7 +13,7 @@ from harness.recording.folder import CassetteFolder, cassette_names
 from harness.recording.interactions import Recording
 from harness.scenario.model import Scenario
 from harness.scenario.recording import cassette_name, fingerprints, recording_session
-from harness.scenario.run import play
+from harness.scenario.run import run_once
 from harness.scenario.verdict import could_not_be_judged
 from harness.settings import RecordMode, Settings
 from harness.source.document import shown_path
@@ -102,19 +102,19 @@ def _replayed(found: Listed, scenario: Scenario, settings: Settings) -> set[tupl
     with recording_session(scenario, settings) as cassette:
         assert cassette is not None
         for repeat in range(scenario.repeat):
-            outside, _ = cassette.open(repeat)
-            played = play(scenario, settings, seed=scenario.seed + repeat, outside=outside)
-            if could_not_be_judged(played.whole) and not found.problem:
-                found.problem = (played.whole.error or {}).get("message", "it cannot be run")
-            unused = outside.unused()
+            backend, _ = cassette.open(repeat)
+            result = run_once(scenario, settings, seed=scenario.seed + repeat, backend=backend)
+            if could_not_be_judged(result.observed) and not found.problem:
+                found.problem = (result.observed.error or {}).get("message", "it cannot be run")
+            unused = backend.unused()
             left |= {(repeat, "http", interaction.line) for interaction in unused.http}
             left |= {(repeat, "human", at) for at in range(len(unused.human))}
             for name, exchanges in unused.mcp.items():
                 left |= {(repeat, name, exchange.line) for exchange in exchanges}
-            if played.graph is not None:
-                now = fingerprints(played.graph.sources, scenario.file.parent)
+            if result.graph is not None:
+                now = fingerprints(result.graph.sources, scenario.file.parent)
                 changed = [
-                    file for file, digest in outside.about.manifests.items() if now.get(file) != digest
+                    file for file, digest in backend.about.manifests.items() if now.get(file) != digest
                 ]
                 found.changed += [file for file in changed if file not in found.changed]
     return left

@@ -8,6 +8,7 @@ from typing import Any, Final
 from harness.draw.escaping import clip
 from harness.errors import Problem, Span
 from harness.graph.model import END, START, Graph
+from harness.scenario.judge import JUDGE_NODE
 from harness.scenario.model import Expectations, Scenario
 from harness.source.suggest import did_you_mean
 from harness.world.spec import Stub, WorldSpec
@@ -24,9 +25,6 @@ LEAVES: Final[Mapping[str, frozenset[str]]] = {
     ),
 }
 """By dialect, the kinds of nodes that never run another graph. Of all others it is not known."""
-
-JUDGE: Final = "judge"
-"""Judges are called from a node of this name, which no graph has."""
 
 
 def unknown_names(scenario: Scenario, graph: Graph) -> Iterator[Problem]:
@@ -71,7 +69,7 @@ def _named_in_worlds(scenario: Scenario) -> Iterator[tuple[str, str, Span | None
     for world in (scenario.world, *(turn.world for turn in scenario.turns)):
         asked = [(key, name, stub.span) for key, stub in _stubs(world) for name in stub.nodes]
         asked += [("faults", fault.node, fault.span) for fault in world.faults if fault.node is not None]
-        yield from (each for each in asked if each[1] != JUDGE and not set("*?[/") & set(each[1]))
+        yield from (each for each in asked if each[1] != JUDGE_NODE and not set("*?[/") & set(each[1]))
 
 
 def _stubs(world: WorldSpec) -> Iterator[tuple[str, Stub]]:

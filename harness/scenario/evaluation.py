@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from harness.dialects.load import dialect_of
 from harness.errors import SourceError
 from harness.graph import observe
 from harness.graph.model import Graph
-from harness.graph.trace import Trace
 from harness.scenario.checks.run import run_checks
 from harness.scenario.model import MISSING, Expectations, Scenario
 from harness.scenario.outcome import CheckResult, Observed, Outcome
+from harness.scenario.run_result import RunResult
 from harness.scenario.verdict import judged
 from harness.source.document import shown_path
-
-
-@dataclass
-class Played:
-    """What a run did: as a whole, and turn by turn. `without_secrets` takes them out of JSON."""
-
-    whole: Observed
-    turns: list[Observed] = field(default_factory=list)
-    graph: Graph | None = None
-    trace: Trace | None = None
-    without_secrets: Callable[[Any], Any] | None = None
 
 
 def skipped(scenario: Scenario) -> Outcome:
@@ -61,41 +49,41 @@ def _dialect(scenario: Scenario) -> str:
         return "unknown"
 
 
-def outcome_of(scenario: Scenario, repeat: int, played: Played, wall_s: float) -> Outcome:
+def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float) -> Outcome:
     """The outcome of one run: its checks, its score, its verdict."""
-    checks, of_turns = _checks(scenario, played)
+    checks, of_turns = _checks(scenario, result)
     judgement = judged(
         checks,
-        played.whole,
+        result.observed,
         scenario.expect,
         timeout_s=scenario.timeout_s,
         pass_score=scenario.pass_score,
         turns=of_turns,
     )
     outcome = replace(
-        _base(scenario, repeat, played.whole, played.graph),
+        _base(scenario, repeat, result.observed, result.graph),
         verdict=judgement.verdict,
         score=judgement.score,
         latency_penalty=judgement.latency_penalty,
         checks=checks,
         wall=wall_s,
     )
-    if played.graph is not None:
-        outcome.shape = observe.shape(played.graph)
-    if played.trace is not None:
-        outcome.coverage = observe.coverage(played.trace.events)
-        outcome.digest = played.trace.digest(played.without_secrets)
+    if result.graph is not None:
+        outcome.shape = observe.shape(result.graph)
+    if result.trace is not None:
+        outcome.coverage = observe.coverage(result.trace.events)
+        outcome.digest = result.trace.digest(result.without_secrets)
     if scenario.xfail is not None and outcome.verdict != "passed":
         outcome.verdict, outcome.reason = "skipped", f"expected to fail: {scenario.xfail}"
     return outcome
 
 
 def _checks(
-    scenario: Scenario, played: Played
+    scenario: Scenario, result: RunResult
 ) -> tuple[list[CheckResult], list[tuple[Observed, Expectations]]]:
     """The checks of the turns, named `turn 1: path`, and those of the whole."""
     if not scenario.conversation:
-        return run_checks(scenario.expect, played.whole, allow_unused=scenario.allow_unused), []
+        return run_checks(scenario.expect, result.observed, allow_unused=scenario.allow_unused), []
     checks: list[CheckResult] = []
     of_turns = []
     status: Any = "completed"
@@ -103,12 +91,12 @@ def _checks(
         following = scenario.turns[number + 1 : number + 2]
         status = "interrupted" if following and following[0].resume is not MISSING else "completed"
         expect = turn.expect or Expectations()
-        observed = played.turns[number] if number < len(played.turns) else Observed(status="skipped")
+        observed = result.turns[number] if number < len(result.turns) else Observed(status="skipped")
         results = run_checks(expect, observed, allow_unused=True, default_status=status)
         checks += [replace(check, name=f"turn {number + 1}: {check.name}") for check in results]
         of_turns.append((observed, expect))
         status = expect.values.get("status", status)
     checks += run_checks(
-        scenario.expect, played.whole, allow_unused=scenario.allow_unused, default_status=status
+        scenario.expect, result.observed, allow_unused=scenario.allow_unused, default_status=status
     )
     return checks, of_turns

@@ -1,0 +1,42 @@
+"""What the front end of a dialect is asked to load for a scenario."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from harness.dialects.request import LoadRequest
+from harness.scenario.model import Scenario
+from harness.settings import Settings
+
+
+def load_request(
+    scenario: Scenario, settings: Settings, recorded: Mapping[str, str] | None = None
+) -> LoadRequest:
+    """The request for the graph of a scenario. `recorded` are variables for where the process has none."""
+    known = {**(recorded or {}), **os.environ}
+    environment = {name: known[name] for name in scenario.env_passthrough if name in known}
+    return LoadRequest(
+        paths=scenario.manifests,
+        agent=scenario.agent,
+        env={**environment, **scenario.env},
+        folders=import_folders(scenario, settings),
+        hooks=scenario.world.hooks,
+        allowed=settings.allow_paths,
+        named_at=scenario.manifest_span,
+    )
+
+
+def import_folders(scenario: Scenario, settings: Settings) -> tuple[Path, ...]:
+    """Where Python modules come from: beside the scenario, beside the manifest, and what the settings add."""
+    folders = (scenario.file.parent, *(path.parent for path in scenario.manifests), *settings.pythonpath)
+    here = os.getcwd()
+    return tuple(dict.fromkeys(_resolved(folder, here) for folder in folders))
+
+
+@lru_cache(maxsize=1024)
+def _resolved(folder: Path, _current: str) -> Path:
+    """The folder without links; a relative one depends on the current folder."""
+    return folder.resolve()

@@ -1,0 +1,138 @@
+"""The turns of a scenario, run inside an event loop: prepare the graph, send each turn, observe, grade.
+
+What a turn did is taken from the trace (`harness.graph.observe`) when the turn ends, and once more for all turns
+together. Models grade outputs (`expect.judge`) after everything else, so that their calls are no part of the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Sequence
+from typing import Final
+
+from harness.engine.context import Simulation
+from harness.engine.conversation import Conversation, Ending
+from harness.errors import ManifestError
+from harness.graph import observe
+from harness.graph.model import Graph
+from harness.graph.to_json import to_json
+from harness.graph.trace import Event
+from harness.scenario.judge import grade
+from harness.scenario.model import MISSING, Expectations, Scenario, Turn
+from harness.scenario.outcome import Observed
+from harness.scenario.run_result import RunResult, error_json, refused
+from harness.scenario.verdict import could_not_be_judged
+from harness.world.backend import Outside
+from harness.world.scripted import ScriptedWorld
+
+JUST_PAST_S: Final = 1e-6
+"""A run that takes exactly its timeout is in time."""
+
+
+async def run_turns(
+    scenario: Scenario, graph: Graph, world: ScriptedWorld, seed: int, backend: Outside | None
+) -> RunResult:
+    """Run all turns of a scenario, and close the world."""
+    return await _Run(scenario, graph, world, seed, backend).result()
+
+
+class _Run:
+    def __init__(
+        self, scenario: Scenario, graph: Graph, world: ScriptedWorld, seed: int, backend: Outside | None
+    ) -> None:
+        self.scenario, self.graph, self.world, self.backend = scenario, graph, world, backend
+        self.simulation = Simulation(world, seed)
+        self.conversation = Conversation(graph, self.simulation, single=not scenario.conversation)
+        self.turns: list[tuple[Observed, Expectations]] = []
+
+    async def result(self) -> RunResult:
+        try:
+            ending = await self._in_time()
+            whole = self._observed(self.simulation.trace.events, 0.0, ending)
+            for observed, expect in [*self.turns, (whole, self.scenario.expect)]:
+                await grade(observed, expect, self.conversation.run)
+        except ManifestError as error:
+            whole = refused(error).observed
+        finally:
+            await self.world.close()
+        turns = [observed for observed, _ in self.turns]
+        whole.unused = self.world.unused()
+        whole.warnings = [*map(str, self.graph.warnings), *whole.warnings, *self.world.warnings()]
+        result = RunResult(whole, turns, self.graph, self.simulation.trace)
+        if self.backend is not None:
+            if not could_not_be_judged(whole):
+                whole.warnings += self.backend.left_over()
+            self.backend.learn_secrets()
+            result.without_secrets = self.backend.without_secrets
+            for observed in (whole, *turns):
+                observed.rewrite(self.backend.without_secrets)
+        return result
+
+    async def _in_time(self) -> Ending | None:
+        """How the conversation ended, or None when its time ran out."""
+        try:
+            async with asyncio.timeout(self.scenario.timeout_s + JUST_PAST_S):
+                return await self._conversation()
+        except TimeoutError:
+            self.simulation.trace.record("end", self.simulation.now, graph="", status="timeout")
+            unanswerable = self.simulation.unanswerable
+            if unanswerable is None:
+                return None
+            node = self.simulation.unanswered_in
+            return Ending("failed", self.conversation.state, error=unanswerable, node=node)
+
+    async def _conversation(self) -> Ending:
+        turns = self.scenario.turns
+        self.world.put_in_front(turns[0].world)
+        try:
+            await self.conversation.prepare()
+        except ManifestError:
+            raise
+        except Exception as error:
+            return Ending("failed", {}, error=error)
+        ending = Ending("completed", {})
+        for number, turn in enumerate(turns, start=1):
+            if number > 1:
+                self.world.put_in_front(turn.world)
+            if self.backend is not None:
+                is_resumed = number < len(turns) and turns[number].resume is not MISSING
+                self.backend.begin_turn(number, is_resumed=is_resumed)
+            ending = await self._turn(turn)
+            if self.simulation.unanswerable is not None:
+                break
+        return ending
+
+    async def _turn(self, turn: Turn) -> Ending:
+        first, began = len(self.simulation.trace.events), self.simulation.now
+        ending: Ending | None = None
+        try:
+            if turn.resume is not MISSING:
+                ending = await self.conversation.resume(copy.deepcopy(turn.resume))
+            else:
+                given = None if turn.input is MISSING else copy.deepcopy(turn.input)
+                ending = await self.conversation.send(given)
+            return ending
+        finally:  # the time may run out inside a turn
+            if self.scenario.conversation:
+                observed = self._observed(self.simulation.trace.events[first:], began, ending)
+                self.turns.append((observed, turn.expect or Expectations()))
+
+    def _observed(self, events: Sequence[Event], began: float, ending: Ending | None) -> Observed:
+        """What happened in these events; without an ending, the time ran out."""
+        now = min(self.simulation.now, self.scenario.timeout_s)
+        state = ending.state if ending is not None else self.conversation.state
+        return Observed(
+            status=ending.status if ending is not None else "timeout",
+            path=observe.path(events),
+            visits=observe.visits(events),
+            routes=observe.routes(events),
+            state=to_json(state),
+            output=to_json(ending.output) if ending is not None else None,
+            error=error_json(ending.error, ending.node, self.graph) if ending and ending.error else None,
+            interrupts=observe.interrupts(events),
+            warnings=observe.warnings(events),
+            latency=observe.latency(events, began, now, inside=self.graph.inside_is_own),
+            usage=observe.usage(events),
+            calls=observe.calls(events),
+        )
