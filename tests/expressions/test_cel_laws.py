@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from celpy import json_to_cel
+from celpy.adapter import json_to_cel
 from celpy.celparser import CELParser
 from celpy.celtypes import BoolType, DoubleType, IntType, MapType, StringType
 from celpy.evaluation import Activation, CELEvalError, Evaluator

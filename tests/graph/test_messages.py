@@ -23,7 +23,8 @@ new_messages = st.builds(lambda id_, text: HumanMessage(text, id=id_), ids, st.t
 
 @given(st.lists(st.lists(new_messages, max_size=3), max_size=6))
 def test_the_log_grows_as_add_messages_says(batches: Any) -> None:
-    log, reference = MessageLog(), []
+    log = MessageLog()
+    reference: Any = []
     for batch in batches:
         log = append_messages(log, batch)
         reference = add_messages(reference, batch)

@@ -71,4 +71,4 @@ def test_a_hint_names_the_nearest_word_or_else_the_known_ones() -> None:
     assert did_you_mean("repaly", ["reply", "json"]) == "did you mean 'reply'?"
     assert did_you_mean("zzz", ["reply", "json"]) == "known: reply, json"
     assert did_you_mean("zzz", []) == ""
-    assert did_you_mean("zzz", map(str, range(30))).endswith("18, 19, …")
+    assert did_you_mean("zzz", [str(number) for number in range(30)]).endswith("18, 19, …")

@@ -95,7 +95,7 @@ class LateResults(Executor):
         self.hurry = threading.Event()
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
-        future = Future()
+        future: Future[Any] = Future()
 
         def work() -> None:
             value = fn(*args, **kwargs)
