@@ -15,7 +15,7 @@ ROOT = Path(harness.__file__).parent
 
 # A piece may import what stands on lines above its own, never what stands beside it.
 LAYERS = [
-    {"errors"},
+    {"errors", "units"},
     {"source"},
     {"expressions"},
     {"matchers"},
@@ -119,6 +119,11 @@ FORBIDDEN = {
 )
 def test_a_piece_does_not_know_what_is_not_its_subject(package: str, unknown: str) -> None:
     assert [str(i) for i in ALL if within(i.module, package) and within(i.imported, unknown)] == []
+
+
+def test_the_graph_is_data_and_knows_none_of_the_rest() -> None:
+    ours = {i.imported for i in ALL if within(i.module, "harness.graph") and within(i.imported, "harness")}
+    assert {piece(name) for name in ours} == {"errors", "graph", "units"}
 
 
 def test_dialects_do_not_know_each_other() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from langgraph import errors
@@ -20,11 +20,11 @@ class GraphRecursionError(RunError, errors.GraphRecursionError):
     code = "too-many-steps"
 
 
-def in_own_words(error: Exception, run: RunContext) -> Exception:
-    """An error that LangGraph raised while a graph ran; that it took too many steps is told anew."""
+def in_own_words(error: Exception, run: RunContext, supersteps: Iterable[Sequence[str]]) -> Exception:
+    """An error that LangGraph raised while a graph ran; for too many steps, one that names the last of them."""
     if not isinstance(error, errors.GraphRecursionError) or isinstance(error, RunError):
         return error
-    steps = [_some(list(dict.fromkeys(names)), " + ") for names in run.steps.values()][-_LOOKED_AT:]
+    steps = [_some(list(dict.fromkeys(names)), " + ") for names in supersteps][-_LOOKED_AT:]
     cycle = _cycle(steps)
     way = f"went round {_some(cycle)}" if cycle else f"went {_some(steps[-_NAMED:])}"
     return GraphRecursionError(

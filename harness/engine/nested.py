@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.engine.context import NodeContext
+from harness.engine.context import Caller, NodeContext
 from harness.engine.conversation import Conversation, Ending
-from harness.engine.pauses import Place
+from harness.engine.pauses import PausePoint
 from harness.errors import RunError
 from harness.graph.model import Graph, State
 
@@ -27,24 +27,6 @@ class NestingError(RunError):
     code = "nesting"
 
 
-@dataclass(frozen=True)
-class Caller:
-    """The node that a graph runs inside of.
-
-    `path` are the nodes that lead there (`outer/`), the first is `top`; `node` is what effects call it. `calls`
-    and `inside` count the levels of `run_nested` and of `run_inside`. With `attribute_to_caller`,
-    the effects of the nested graph are told as its own.
-    """
-
-    path: str
-    top: str
-    name: str
-    node: str
-    calls: int
-    inside: int
-    attribute_to_caller: bool
-
-
 @dataclass
 class Nested:
     """A graph that runs as a part of a visit. `answered` counts those of its pauses that got an answer."""
@@ -55,7 +37,14 @@ class Nested:
 
 
 async def run_nested(ctx: NodeContext, graph: Graph, value: Any) -> Ending:
-    """See `NodeContext.run_nested`."""
+    """Run another graph from its start, on a thread of its own, in this visit's world, clock and trace.
+
+    A pause ends it with the status `interrupted`.
+
+    Raises:
+        NestingError: deeper than `MAX_CALLS` levels.
+        Exception: what ended the nested run, if it failed.
+    """
     caller = _caller(ctx, calls=1)
     if caller.calls > MAX_CALLS:
         raise NestingError(
@@ -70,14 +59,31 @@ async def run_inside(
     graph: Graph,
     value: Any,
     *,
-    key: str,
-    attribute_to_caller: bool,
-    partial_update: PartialUpdate | None,
+    key: str = "",
+    attribute_to_caller: bool = False,
+    partial_update: PartialUpdate | None = None,
 ) -> Ending:
-    """See `NodeContext.run_inside`."""
+    """Run another graph as a part of this visit: when it pauses and nobody answers, this node pauses.
+
+    When the node is resumed and reaches this call again, the nested run goes on where it was. Several may run side by
+    side (`harness.time.gather`): the node pauses when each has ended or paused, for the first of them.
+
+    Args:
+        ctx: the visit.
+        graph: what runs, on a thread of its own, in this world, clock and trace.
+        value: its input.
+        key: tells nested runs apart that may be reached in another order when the node is re-run.
+        attribute_to_caller: its effects carry this node's name, as if this node made them.
+        partial_update: what this node leaves while it is paused, made from the nested run's state; see
+            `NodeContext.pause`.
+
+    Raises:
+        NestingError: deeper than `MAX_INSIDE` levels.
+        Exception: what ended the nested run, if it failed.
+    """
     pauses = ctx.pauses
-    place = pauses.come_by(f"inside {key}")
-    nested = pauses.replay.nested.get(place)
+    point = pauses.reach(f"inside {key}")
+    nested: Nested | None = pauses.replay.nested.get(point)
     if nested is None:
         caller = _caller(ctx, inside=1, attribute_to_caller=attribute_to_caller)
         if caller.inside > MAX_INSIDE:
@@ -87,32 +93,32 @@ async def run_inside(
         with pauses.running():
             conversation = await _prepared(ctx, graph, caller)
             nested = Nested(conversation, await conversation.send(value))
-        pauses.replay.nested[place] = nested
+        pauses.replay.nested[point] = nested
     else:
-        pauses.skip(nested.answered)
+        pauses.replayed(nested.answered)
     while nested.ending.status == "interrupted":
-        await _answer(ctx, nested, place, partial_update)
+        await _answer(ctx, nested, point, partial_update)
     return _not_failed(nested.ending)
 
 
 async def _answer(
-    ctx: NodeContext, nested: Nested, place: Place, partial_update: PartialUpdate | None
+    ctx: NodeContext, nested: Nested, point: PausePoint, partial_update: PartialUpdate | None
 ) -> None:
     """Pause for each pause of a nested run, one after the other, and have it go on with the answers."""
     pauses, conversation = ctx.pauses, nested.conversation
-    left = partial_update(conversation.state) if partial_update else None
-    questions = dict(conversation.run.questions)
-    if all(question.around for question in questions.values()):
+    partial = partial_update(conversation.state) if partial_update else None
+    questions = dict(conversation.pending)
+    if all(question.breakpoint for question in questions.values()):
         questions = dict([questions.popitem()])  # they ask nothing, so that one stands for all
     answers = [
-        await pauses.answer(place, question.value, left, asked=id_, around=question.around)
+        await pauses.answer(point, question.value, partial, asked=id_, breakpoint=question.breakpoint)
         for id_, question in questions.items()
     ]
     with pauses.running():
         nested.ending = await conversation.resume(*answers)
     nested.answered += len(answers)
     for id_ in questions:
-        del pauses.replay.answers[place, id_]
+        del pauses.replay.answers[point, id_]
 
 
 def _caller(

@@ -1,27 +1,24 @@
-"""Pauses of a node, and what must not happen twice when the node runs again from its start.
+"""Pauses of a node visit, and what must not happen twice when the node runs again from its start.
 
-LangGraph reruns a resumed node, and tells the answers to its pauses apart by the order in which they were
-asked for. Graphs that run inside a visit side by side may come to their pauses in another order when they go on, so
-answers are kept here by the place they belong to; LangGraph only stops and reruns the node.
+A paused node is re-run from its start, and its pauses that have answers return them. Graphs that run side by side
+inside a visit may reach their pauses in another order when they are resumed, so an answer is kept by the pause
+point it belongs to, and not by the order in which it was asked for.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
-
-if TYPE_CHECKING:
-    from harness.engine.nested import Nested
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 T = TypeVar("T")
 
 
-class Place(NamedTuple):
-    """Where a visit pauses or runs a graph: the `nth` time, from 1, that it comes by `what`."""
+class PausePoint(NamedTuple):
+    """Where a visit pauses or runs a graph: the `nth` time, from 1, that it reaches `what`."""
 
     what: str
     nth: int
@@ -29,108 +26,126 @@ class Place(NamedTuple):
 
 @dataclass
 class Pause:
-    """A pause without an answer. `asked` tells those of one nested run apart.
+    """A pause without an answer. `asked` is its id within a nested run.
 
-    One that is `around` nodes of a nested graph asks nothing.
+    A static `breakpoint` of a nested graph asks nothing.
     """
 
-    place: Place
+    point: PausePoint
     asked: str
     value: Any
     partial_update: Mapping[str, Any] | None
-    around: bool
+    breakpoint: bool
 
 
 @dataclass
 class Replay:
-    """What a paused visit keeps until its node runs again.
+    """State of a paused node visit, restored when the node is re-run.
 
-    `kept` is what it made only once, by key (`NodeContext.once`); `pause` is the one it stopped at. `answers`,
-    `nested` and `kept` are of the attempt that paused.
+    `pause` is where the visit stopped. `answers`, `nested` (the runs inside the visit, `harness.engine.nested`) and
+    `kept` (results of `NodeContext.once`, by key) belong to the attempt that paused.
     """
 
     node: str
-    answers: dict[tuple[Place, str], Any] = field(default_factory=dict)
-    nested: dict[Place, Nested] = field(default_factory=dict)
+    answers: dict[tuple[PausePoint, str], Any] = field(default_factory=dict)
+    nested: dict[PausePoint, Any] = field(default_factory=dict)
     kept: dict[str, Any] = field(default_factory=dict)
     pause: Pause | None = None
     failed_attempts: int = 0
 
     @property
-    def goes_on_inside(self) -> bool:
-        """Whether the node was resumed after a pause around nodes of a graph that runs inside it."""
+    def continues_after_breakpoint(self) -> bool:
+        """True if the node is re-run after a static breakpoint of a graph that runs inside it."""
         pause = self.pause
-        return pause is not None and pause.around and (pause.place, pause.asked) in self.answers
+        return pause is not None and pause.breakpoint and (pause.point, pause.asked) in self.answers
 
 
 @dataclass
 class Question:
-    """A pause of a graph that waits for an answer; `replay` is that of the visit it belongs to.
+    """A pause of a run that waits for an answer; `replay` is that of the visit it belongs to.
 
-    One that is `around` nodes, of this graph or inside its node, asks nothing and waits until the run goes on.
+    A static `breakpoint`, of this graph or inside its node, asks nothing and waits until the run is resumed.
     """
 
     replay: Replay
     value: Any
-    around: bool = False
+    breakpoint: bool = False
 
     @property
     def node(self) -> str:
         """The node that paused."""
         return self.replay.node
 
-    def take(self, answer: Any) -> None:
-        """Keep the answer for when the node runs again."""
+    def answer(self, answer: Any) -> None:
+        """Keep the answer for when the node is re-run."""
         pause = self.replay.pause
         if pause is not None:
-            self.replay.answers[pause.place, pause.asked] = None if self.around else answer
+            self.replay.answers[pause.point, pause.asked] = None if self.breakpoint else answer
+
+
+class Paused(Exception):
+    """A visit stopped at a pause that has no answer. It carries the questions, and what the re-run restores."""
+
+    def __init__(self, replay: Replay, values: Sequence[Any]) -> None:
+        super().__init__(replay.node)
+        self.replay = replay
+        pause = replay.pause
+        at_breakpoint = pause is not None and pause.breakpoint
+        self.questions = [Question(replay, value, at_breakpoint) for value in values]
 
 
 _making: ContextVar[Pauses | None] = ContextVar("_making", default=None)
 
 
 class Pauses:
-    """The pauses of a visit that runs: which have answers, and at which of the others the visit stops."""
+    """The pauses of a visit that runs: which have answers, and at which of the others the visit stops.
 
-    def __init__(self, replay: Replay) -> None:
+    `on_replay` is called with the number of pauses that a re-run passes because they have answers.
+    """
+
+    def __init__(self, replay: Replay, on_replay: Callable[[int], None]) -> None:
         self.replay = replay
         replay.pause = None
+        self._on_replay = on_replay
         self._times: dict[str, int] = {}
-        self._waiting: dict[Place, Pause | None] = {}  # in the order they were come by
+        self._waiting: dict[PausePoint, Pause | None] = {}  # in program order
         self._running = 0
         self._standstill = asyncio.Event()
 
-    def come_by(self, what: str) -> Place:
-        """The next place of this kind."""
-        if _making.get() is self:  # it is not come by again, and the places after it would have other numbers
+    def reach(self, what: str) -> PausePoint:
+        """The next pause point of this kind."""
+        if _making.get() is self:  # a re-run would not reach it, and number the points after it differently
             raise RuntimeError("what is made once cannot pause, nor run graphs inside")
         self._times[what] = self._times.get(what, 0) + 1
-        place = Place(what, self._times[what])
-        self._waiting[place] = None
-        return place
+        point = PausePoint(what, self._times[what])
+        self._waiting[point] = None
+        return point
 
     async def answer(
         self,
-        place: Place,
+        point: PausePoint,
         value: Any,
         partial_update: Mapping[str, Any] | None = None,
         asked: str = "",
-        around: bool = False,
+        breakpoint: bool = False,
     ) -> Any:
         """The answer to a pause. Without one the visit stops, once no nested graph is running any more.
 
-        When several have come to a stop, it is the one whose place was come by first that is asked.
+        Of several pauses without an answer, the earliest in program order is asked.
         """
-        if (place, asked) in self.replay.answers:
-            self.skip(1)
-            return self.replay.answers[place, asked]
-        self._waiting[place] = Pause(place, asked, value, partial_update, around)
+        if (point, asked) in self.replay.answers:
+            self.replayed(1)
+            return self.replay.answers[point, asked]
+        self._waiting[point] = Pause(point, asked, value, partial_update, breakpoint)
         if self.replay.nested:
             await asyncio.sleep(0)  # those that were started together with this one set out first
         while self._running:
             await self._standstill.wait()
+        self._stop()
+
+    def _stop(self) -> NoReturn:
         first = self.replay.pause = next(pause for pause in self._waiting.values() if pause is not None)
-        _stop(first.value)
+        raise Paused(self.replay, [first.value])
 
     async def once(self, key: str, make: Callable[[], Awaitable[T]]) -> T:
         """See `NodeContext.once`."""
@@ -153,12 +168,9 @@ class Pauses:
         self._times.clear()
         self._waiting.clear()
 
-    def skip(self, answered: int) -> None:
-        """Pass pauses that have answers. LangGraph counts them, for code that calls `interrupt` by itself."""
-        from langgraph.types import interrupt
-
-        for _ in range(answered):
-            interrupt(None)
+    def replayed(self, answered: int) -> None:
+        """Tell the scheduler that the re-run passed pauses that have answers."""
+        self._on_replay(answered)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -171,11 +183,3 @@ class Pauses:
             self._running -= 1
             if not self._running:
                 self._standstill.set()
-
-
-def _stop(value: Any) -> NoReturn:
-    """Interrupt the node: LangGraph returns the answers it has; the pause after those is this one."""
-    from langgraph.types import interrupt
-
-    while True:
-        interrupt(value)

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from harness.errors import Problem, Span
 
-if TYPE_CHECKING:
-    from harness.engine.context import NodeContext, RunContext
+# What runs a graph is not known here. Both have their full interface in `harness.engine.context`.
+NodeContext: TypeAlias = Any
+RunContext: TypeAlias = Any
 
 START: Final = "__start__"
 END: Final = "__end__"
@@ -37,7 +38,7 @@ class Update:
     routing_values: Mapping[str, Any] = field(default_factory=dict)
 
 
-NodeFunction = Callable[[State, "NodeContext"], Awaitable[Update]]
+NodeFunction = Callable[[State, NodeContext], Awaitable[Update]]
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class Dispatch:
     state: State
 
 
-Router = Callable[[State, "RunContext"], Awaitable[Sequence[Edge | Dispatch]]]
+Router = Callable[[State, RunContext], Awaitable[Sequence[Edge | Dispatch]]]
 """Chooses among a node's edges, on the state with that node's updates applied. No choice: the path ends."""
 
 
@@ -151,7 +152,7 @@ class Graph:
     A run pauses before the nodes of `pause_before` start and after the superstep of those of `pause_after`, if
     anything follows; nobody is asked anything (see `Conversation.resume`).
 
-    `sources` are the files it was compiled from.
+    `sources` are the files it was compiled from. `scheduler` says what runs it (`harness.engine.scheduler`).
 
     With `inside_is_own`, graphs that run inside its nodes are parts of the same agent: what their nodes took is told
     beside what its own took.
@@ -173,10 +174,11 @@ class Graph:
     pause_after: frozenset[str] = frozenset()
     inside_is_own: bool = False
     sources: tuple[Path, ...] = ()
+    scheduler: Literal["superstep", "event"] = "superstep"
 
     @property
-    def pauses_around(self) -> bool:
-        """Whether runs pause before or after some of its nodes."""
+    def has_breakpoints(self) -> bool:
+        """True if runs pause before or after some of its nodes."""
         return bool(self.pause_before or self.pause_after)
 
     def edges_from(self, source: str) -> tuple[Edge, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 from harness.graph.model import END, START, Edge, Graph
 from harness.graph.to_json import to_json
 from harness.graph.trace import Event
-from harness.time.clock import PRECISION
+from harness.units import PRECISION
 
 ENDS_OF_VISITS = ("node_end", "node_pause", "node_error")
 

@@ -11,8 +11,8 @@ import copy
 from collections.abc import Sequence
 from typing import Final
 
-from harness.engine.context import Simulation
 from harness.engine.conversation import Conversation, Ending
+from harness.engine.simulation import Simulation
 from harness.errors import ManifestError
 from harness.graph import observe
 from harness.graph.model import Graph

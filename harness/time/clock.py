@@ -24,6 +24,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from harness.errors import RunError
+from harness.units import PRECISION
 
 # With no timer, no ready callback and nobody holding the clock, only a foreign thread could wake the loop.
 # This many real seconds of silence are taken for a deadlock.
@@ -35,9 +36,6 @@ OUTSIDE_LIMIT_S = 60.0
 # While somebody may take as long as they like, the loop looks up now and then: Ctrl-C that another thread received
 # would not wake it.
 LOOK_UP_EVERY_S = 0.2
-
-# Virtual time is kept to the nanosecond, so that 0.1 + 0.2 is 0.3 and sums compare equal.
-PRECISION = 9
 
 # Durations of real work are measured to the microsecond.
 MEASURED = 6

@@ -6,6 +6,7 @@ import pytest
 from langgraph.errors import InvalidUpdateError
 
 from harness.engine.conversation import Conversation
+from harness.engine.nested import run_inside
 from harness.graph import observe
 from harness.graph.model import END, START, Dispatch, Edge, Lifecycle, Update
 from harness.world.spec import Stub, WorldSpec
@@ -375,7 +376,7 @@ def outer(inner: Any, partial_update: Any = None, **more: Any) -> Any:
     """A graph with a node inside which another graph runs."""
 
     async def run(state: Any, ctx: Any) -> Any:
-        ending = await ctx.run_inside(inner, {"log": state["log"]}, partial_update=partial_update)
+        ending = await run_inside(ctx, inner, {"log": state["log"]}, partial_update=partial_update)
         return Update({"log": [ending.state["log"]]})
 
     nodes = {**logs(["first", "last"]), "inside": run}
@@ -442,7 +443,7 @@ def two_inside(**more: Any) -> Any:
     inner = chain(**pauses(before="b"))
 
     async def run(state: Any, ctx: Any) -> Any:
-        return Update({"log": (await ctx.run_inside(inner, {})).state["log"]})
+        return Update({"log": (await run_inside(ctx, inner, {})).state["log"]})
 
     nodes = {**logs("zq"), "x": run, "y": run}
     return graph(
@@ -463,7 +464,7 @@ def test_one_level_up_they_still_go_on_together() -> None:
 
 def test_a_question_beside_a_pause_inside_is_asked_and_the_pause_is_not() -> None:
     async def run(state: Any, ctx: Any) -> Any:
-        return Update({"log": (await ctx.run_inside(chain(**pauses(before="b")), {})).state["log"]})
+        return Update({"log": (await run_inside(ctx, chain(**pauses(before="b")), {})).state["log"]})
 
     built = graph({"x": run, "y": asks("y?")}, [(START, "x"), (START, "y")], [ADDED])
     talk = Talk(built, "me")

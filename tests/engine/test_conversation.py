@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from harness.engine.conversation import Conversation
+from harness.engine.nested import run_nested
 from harness.errors import UnscriptedCall
 from harness.graph import observe
 from harness.graph.effects import ToolCall
@@ -263,7 +264,7 @@ def test_a_nested_graph_shares_world_and_clock_but_not_the_path() -> None:
     inner = graph({"deep": asks_tool()}, [(START, "deep")], [COUNT])
 
     async def calls_inner(state: Any, ctx: Any) -> Any:
-        ending = await ctx.run_nested(inner, {})
+        ending = await run_nested(ctx, inner, {})
         return Update({"n": ending.state["n"]})
 
     outer = graph({"outer": calls_inner}, [(START, "outer")], [COUNT])
@@ -280,7 +281,7 @@ def test_a_nested_graph_shares_world_and_clock_but_not_the_path() -> None:
 
 def test_graphs_that_nest_for_ever_are_stopped() -> None:
     async def again(state: Any, ctx: Any) -> Any:
-        await ctx.run_nested(loop, {})
+        await run_nested(ctx, loop, {})
         return Update()
 
     loop = graph({"a": again}, [(START, "a")], [COUNT])

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from harness.engine.conversation import Conversation
+from harness.engine.nested import run_inside
 from harness.errors import RunError
 from harness.graph.model import START, Lifecycle, Update
 from tests.engine.graphs import ADDED, COUNT, asks, graph, send, simulate, writes
@@ -78,7 +79,7 @@ def test_a_graph_inside_another_fails_the_node_it_runs_in() -> None:
     inner = endless(chain("a", "b", "a"), limit=5)
 
     async def runs(state: Any, ctx: Any) -> Any:
-        await ctx.run_inside(inner, {})
+        await run_inside(ctx, inner, {})
         return Update()
 
     ending, _ = send(graph({"outer": runs}, [(START, "outer")], [COUNT]))

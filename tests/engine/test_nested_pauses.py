@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from harness.engine.conversation import Conversation
+from harness.engine.nested import run_inside, run_nested
 from harness.graph import observe
 from harness.graph.effects import ToolCall
 from harness.graph.model import END, START, Lifecycle, Update
@@ -39,7 +40,7 @@ def runs(inner: Any, **options: Any) -> Any:
     """A node that hands on the log of a graph that runs inside it."""
 
     async def run(state: Any, ctx: Any) -> Any:
-        ending = await ctx.run_inside(inner, {}, **options)
+        ending = await run_inside(ctx, inner, {}, **options)
         return Update({"log": ending.state["log"]})
 
     return run
@@ -109,7 +110,7 @@ def maps(inner: Any, *delays: Any, side_by_side: Any = gather) -> Any:
 
     async def item(ctx: Any, delay: Any) -> Any:
         await ctx.sleep(delay)
-        return await ctx.run_inside(inner, {}, key=str(delay))
+        return await run_inside(ctx, inner, {}, key=str(delay))
 
     async def run(state: Any, ctx: Any) -> Any:
         endings = await side_by_side([item(ctx, delay) for delay in delays])
@@ -121,7 +122,7 @@ def maps(inner: Any, *delays: Any, side_by_side: Any = gather) -> Any:
 def test_runs_side_by_side_pause_when_all_have_come_to_a_stop() -> None:
     async def run(state: Any, ctx: Any) -> Any:
         surveys = [survey("a?"), survey(), survey("c?", "d?")]
-        endings = await gather(ctx.run_inside(inner, {}, key=str(at)) for at, inner in enumerate(surveys))
+        endings = await gather(run_inside(ctx, inner, {}, key=str(at)) for at, inner in enumerate(surveys))
         return Update({"log": [ending.state["log"] for ending in endings]})
 
     endings, trace = talk(around(run), "A", "C", "D")
@@ -143,7 +144,7 @@ def test_runs_that_wait_for_one_another_do_not_mix_up_their_answers() -> None:
     async def chain(ctx: Any, name: Any, *questions: Any) -> Any:
         found = []
         for question in questions:
-            ending = await ctx.run_inside(survey(f"{name}{question}"), {}, key=name)
+            ending = await run_inside(ctx, survey(f"{name}{question}"), {}, key=name)
             found.append(ending.state["log"][-1])
         return "".join(found)
 
@@ -190,7 +191,7 @@ def test_graphs_nested_deeper_than_that_are_refused() -> None:
 
 def test_levels_of_graphs_inside_each_other_are_no_calls_of_agents() -> None:
     async def calls(state: Any, ctx: Any) -> Any:
-        return Update({"log": (await ctx.run_nested(survey(), {})).state["log"]})
+        return Update({"log": (await run_nested(ctx, survey(), {})).state["log"]})
 
     ending, _ = send(tower(20, graph({"call": calls}, [(START, "call")], [ADDED])), world=TOOL)
     assert ending.state["log"] == ["worked"]
@@ -206,7 +207,7 @@ def test_a_pause_goes_up_through_all_levels() -> None:
 def test_the_same_graph_may_run_several_times_in_one_visit() -> None:
     async def twice(state: Any, ctx: Any) -> Any:
         inner = survey("who?")
-        return Update({"log": [(await ctx.run_inside(inner, {})).state["log"][-1] for _ in range(2)]})
+        return Update({"log": [(await run_inside(ctx, inner, {})).state["log"][-1] for _ in range(2)]})
 
     endings, trace = talk(around(twice), "A", "B")
     assert endings[-1].state["log"] == ["A", "B"]
@@ -310,7 +311,7 @@ def test_when_one_of_several_fails_the_others_are_stopped() -> None:
 
     async def run(state: Any, ctx: Any) -> Any:
         await gather(
-            ctx.run_inside(inner, {}, key=str(at)) for at, inner in enumerate([survey("who?"), broken, late])
+            run_inside(ctx, inner, {}, key=str(at)) for at, inner in enumerate([survey("who?"), broken, late])
         )
         return Update()
 
@@ -359,6 +360,6 @@ def test_equal_runs_have_equal_digests(delays: Any) -> None:
 
 def test_a_nested_run_that_only_runs_is_interrupted_by_its_pause() -> None:
     async def run(state: Any, ctx: Any) -> Any:
-        return Update({"log": [(await ctx.run_nested(survey("who?"), {})).status]})
+        return Update({"log": [(await run_nested(ctx, survey("who?"), {})).status]})
 
     assert talk(around(run))[0][0].state["log"] == ["interrupted"]

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from harness.engine.conversation import Conversation
+from harness.engine.nested import run_inside, run_nested
 from harness.graph import observe
 from harness.graph.effects import ToolCall
 from harness.graph.model import START, Edge, Update
@@ -116,7 +117,7 @@ INNER = graph({"ask": asks("?")}, [(START, "ask")], [ADDED])
 
 
 @pytest.mark.parametrize(
-    "waits", [lambda ctx: ctx.pause("?"), lambda ctx: ctx.run_inside(INNER, {})], ids=["pause", "run_inside"]
+    "waits", [lambda ctx: ctx.pause("?"), lambda ctx: run_inside(ctx, INNER, {})], ids=["pause", "run_inside"]
 )
 def test_it_cannot_pause_itself(waits: Any) -> None:
     async def asks_once(state: Any, ctx: Any) -> None:
@@ -129,7 +130,7 @@ def test_it_cannot_pause_itself(waits: Any) -> None:
 
 def test_a_graph_that_is_run_once_from_its_start_may() -> None:
     async def runs_once(state: Any, ctx: Any) -> Any:
-        ending = await ctx.once("ran", lambda: ctx.run_nested(INNER, {}))
+        ending = await ctx.once("ran", lambda: run_nested(ctx, INNER, {}))
         return Update({"log": [ending.status]})
 
     ending, _ = send(graph({"a": runs_once}, [(START, "a")], [ADDED]))

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from harness.engine.conversation import Conversation
+from harness.engine.nested import run_inside
 from harness.graph import observe
 from harness.graph.model import START, Dispatch, Edge, Update
 from tests.engine.graphs import graph, send, simulate, writes
@@ -99,6 +100,6 @@ def test_graphs_nest_whatever_their_state() -> None:
     inner = open_graph({"a": adds(x=1)}, [(START, "a")])
 
     async def runs(state: Any, ctx: Any) -> Any:
-        return Update((await ctx.run_inside(inner, dict(state))).state)
+        return Update((await run_inside(ctx, inner, dict(state))).state)
 
     assert send(open_graph({"outer": runs}, [(START, "outer")]), {"q": 1})[0].state == {"q": 1, "x": 1}

@@ -13,6 +13,7 @@ from harness.dialects.agentspec.conversation import Handed
 from harness.dialects.agentspec.data_flow import Arrived
 from harness.dialects.agentspec.flows import NEXT, Flow, Node
 from harness.engine.context import NodeContext
+from harness.engine.nested import run_inside
 from harness.graph.model import State
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ class Visit:
             messages: Sequence[BaseMessage] = state["messages"][len(self.state["messages"]) :]
             return messages
 
-        ending = await self.ctx.run_inside(
+        ending = await run_inside(
+            self.ctx,
             self.graphs.of(component),
             Handed(inputs, self.state["messages"]),
             key=key,

@@ -19,6 +19,7 @@ from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import SubAgent
 from harness.dialects.sherma.tools import Arguments, BadArguments, Origin, Tool
 from harness.engine.context import NodeContext
+from harness.engine.nested import run_nested
 from harness.errors import HarnessError
 from harness.graph.effects import AgentCall, ToolSpec
 from harness.graph.messages import message_text
@@ -44,7 +45,7 @@ def sub_agent(
         if not compiled:
             assert manifest is not None
             compiled.append(load(manifest))
-        ending = await ctx.run_nested(compiled[0], text)
+        ending = await run_nested(ctx, compiled[0], text)
         if ending.status == "interrupted":
             return None  # a pause inside a sub-agent does not reach its caller
         return _last_text(ending.state)

@@ -13,6 +13,7 @@ from harness.dialects.yagra.handlers import call_handler
 from harness.dialects.yagra.resilience import resilient
 from harness.dialects.yagra.state import StateKeys
 from harness.engine.context import NodeContext
+from harness.engine.nested import run_inside
 from harness.graph.messages import MessageLog
 from harness.graph.model import Graph, NodeFunction, State, Update
 
@@ -41,7 +42,7 @@ def subgraph_node(spec: NodeSpec, graph: Graph, keys: StateKeys) -> NodeFunction
 
     async def run(state: State, ctx: NodeContext) -> Update:
         async def attempt() -> Update:
-            return Update((await ctx.run_inside(graph, dict(state))).state)
+            return Update((await run_inside(ctx, graph, dict(state))).state)
 
         update = await resilient(spec, attempt, ctx)
         return _written(update.values, update.goto, keys, ctx)

@@ -1,0 +1,120 @@
+"""One visit of a node, the same whoever schedules it.
+
+A scheduler calls `visit` with the state a node is given. The visit records `node_start` (`node_resume` for a re-run
+after a pause), runs the node with a `NodeContext`, and records how it ended:
+
+    node_end     the update, restricted to the graph's channels, is returned
+    node_pause   `Paused` is raised; it has the questions, and the replay to give to the re-run
+    node_error   the node's exception is raised; the run has noted it with the node (`RunContext.failure`)
+
+`next_edges` says where the run goes from there. When it does, and what runs side by side, is the scheduler's matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from harness.engine.context import NodeContext, RunContext
+from harness.engine.pauses import Paused
+from harness.graph.model import END, Dispatch, Edge, Graph, NodeFunction, State, Update
+from harness.graph.to_json import error_text, to_json
+from harness.units import PRECISION
+
+
+async def visit(
+    ctx: NodeContext, run_node: NodeFunction, *, step: int, invocation: int, resumed: bool = False
+) -> Update:
+    """Run a node once and record it.
+
+    Args:
+        ctx: the visit: its run, node and state, and what it kept if it paused before.
+        run_node: what runs.
+        step: nodes with the same `step` and `invocation` ran side by side, for whoever reads the trace.
+        invocation: counts how often the scheduler set out anew.
+        resumed: this is the re-run of a visit that paused.
+
+    Raises:
+        Paused: the node stopped at a pause without an answer.
+        Exception: the node failed.
+    """
+    run, name = ctx.run, ctx.name
+    started = run.now
+    run.record("node_resume" if resumed else "node_start", node=name, step=step, invocation=invocation)
+    try:
+        run.simulation.raise_if_aborted()
+        update = await run_node(ctx.state, ctx)
+    except Paused as paused:
+        _record_pause(run, paused, started)
+        raise
+    except Exception as error:
+        run.fail(error, name)
+        told = {"type": type(error).__name__, "message": error_text(error)}
+        run.record("node_error", node=name, **told, latency=_since(started, run))
+        raise
+    values = declared(run.graph, update.values)
+    run.record("node_end", node=name, update=to_json(values), latency=_since(started, run))
+    return replace(update, values=values)
+
+
+def _record_pause(run: RunContext, paused: Paused, started: float) -> None:
+    pause = paused.replay.pause
+    partial: dict[str, Any] = {}
+    if pause is not None and pause.partial_update is not None:
+        partial["update"] = to_json(declared(run.graph, pause.partial_update))
+    values = to_json([question.value for question in paused.questions])
+    run.record("node_pause", node=paused.replay.node, values=values, latency=_since(started, run), **partial)
+
+
+def _since(started: float, run: RunContext) -> float:
+    return round(run.now - started, PRECISION)
+
+
+def declared(graph: Graph, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a graph's channels; with an open state, all of them."""
+    if graph.open_state:
+        return dict(values)
+    names = _channels(graph)
+    return {key: value for key, value in values.items() if key in names}
+
+
+@lru_cache(maxsize=256)
+def _channels(graph: Graph) -> frozenset[str]:
+    return frozenset(channel.name for channel in graph.channels)
+
+
+def follows_all_edges(graph: Graph, source: str) -> bool:
+    """True if all edges from the node are unconditional."""
+    return source not in graph.routers and not any(edge.on_error for edge in graph.edges_from(source))
+
+
+async def next_edges(
+    run: RunContext, source: str, state: State, update: Update | None = None
+) -> Sequence[Edge | Dispatch]:
+    """The edges to follow after a node: that of `Update.goto`, else those its router chooses, else all of them.
+
+    Args:
+        run: the run.
+        source: the node.
+        state: the state with the updates of the node.
+        update: what the node returned, where its `goto` and `routing_values` count.
+
+    Raises:
+        Exception: the router failed; the run has noted it.
+    """
+    graph = run.graph
+    edges = graph.edges_from(source)
+    if update is not None and update.goto is not None:
+        return [next(edge for edge in edges if edge.on_error and edge.target == update.goto)]
+    router = graph.routers.get(source)
+    if router is None:
+        return [edge for edge in edges if not edge.on_error] or [Edge(source, END)]
+    if update is not None and update.routing_values:
+        state = {**state, **update.routing_values}
+    try:
+        return await router(state, run) or [Edge(source, END)]
+    except Exception as error:
+        run.fail(error, source)
+        raise
