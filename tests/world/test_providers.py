@@ -11,7 +11,7 @@ import openai
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from harness.dialects.kit.ai_message import to_ai_message
+from harness.dialects.kit.messages import to_ai_message
 from harness.errors import ExtraMissing, KeyMissing, ProviderError, UnscriptedCall
 from harness.graph.effects import LLMCall, LLMReply, ToolSpec
 from harness.graph.messages import MessageLog

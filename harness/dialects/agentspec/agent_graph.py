@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
@@ -24,15 +23,14 @@ from harness.dialects.agentspec.naming import free_name
 from harness.dialects.agentspec.placeholders import render
 from harness.dialects.agentspec.structured import from_reply, json_object, schema_of
 from harness.dialects.agentspec.tools import Tool
-from harness.dialects.kit.ai_message import to_ai_message
+from harness.dialects.kit.messages import to_ai_message
+from harness.dialects.kit.tool_calls import BadArguments, answer_call, answer_calls
 from harness.engine.context import NodeContext, RunContext
-from harness.engine.tool_messages import answered, bad_arguments, reported, unknown_tool
 from harness.errors import HarnessError
 from harness.graph.effects import AgentCall, LLMReply
 from harness.graph.messages import MessageLog, append_messages, message_text
 from harness.graph.model import END, START, Channel, Dispatch, Edge, Graph, Lifecycle, Node, State, Update
 from harness.matchers.json_schema import schema_errors
-from harness.time.gather import gather
 
 RECURSION_LIMIT = 200
 """Model calls and rounds of tools in one run."""
@@ -175,58 +173,46 @@ class _Running(_AgentLifecycle):
 
     async def use_tools(self, state: State, ctx: NodeContext) -> Update:
         """The calls of the last message, side by side; then those of the client, one after the other."""
-        asked = [self._asked(call, ctx) for call in _calls(state)]
-        ours = [at for at, one in enumerate(asked) if not one.for_client]
+        calls = _calls(state)
+        answers: dict[int, ToolMessage] = {}
+
+        async def use(tool: Tool, args: Mapping[str, Any]) -> str:
+            so_far = {"messages": [answers[at] for at in sorted(answers)]}
+            returned = await tool_calls.call(tool, _checked(tool, args), ctx, partial_update=so_far)
+            return tool_calls.as_text_for_model(returned)
+
+        of_client = [at for at, call in enumerate(calls) if self._is_for_client(call, ctx)]
+        others = [at for at in range(len(calls)) if at not in of_client]
         # A node that paused runs again from its start, which must not run tools again.
-        made = await ctx.once("tools", lambda: gather(_answered(asked[at], ctx) for at in ours))
-        answers = dict(zip(ours, made, strict=True))
-        for at, one in enumerate(asked):
-            if one.for_client and one.tool is not None:
-                so_far = [answers[earlier] for earlier in sorted(answers)]
-                result = await tool_calls.ask_client(
-                    one.tool, one.args, ctx, partial_update={"messages": so_far}
-                )
-                answers[at] = answered(one.call, tool_calls.told(result))
+        made = await ctx.once("tools", lambda: answer_calls((calls[at] for at in others), self.tools, use))
+        answers.update(zip(others, made, strict=True))
+        for at in of_client:
+            answers[at] = await answer_call(calls[at], self.tools, use)
         return Update({"messages": [answers[at] for at in sorted(answers)]})
 
-    def _asked(self, call: Any, ctx: NodeContext) -> _Asked:
+    def _is_for_client(self, call: Any, ctx: NodeContext) -> bool:
         tool = self.tools.get(call["name"])
-        if tool is None:
-            return _Asked(call, unknown_tool(call, self.tools))
-        try:
-            args = filled(tool.takes, call["args"], "argument")
-            wrong = [
-                f"{title}: {error}"
-                for title, value in args.items()
-                for error in schema_errors(tool.takes[title].schema, value)
-            ]
-        except HarnessError as error:
-            wrong = [str(error)]
-        if wrong:
-            return _Asked(call, bad_arguments(call, "\n".join(wrong)))
-        return _Asked(call, None, tool, args, tool_calls.is_for_client(tool, ctx))
+        return tool is not None and tool_calls.is_for_client(tool, ctx)
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """A call of the model: the tool and its arguments, or, if it cannot be made, the message that says why."""
+def _checked(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments of a call, cast to the types of the tool's inputs, with defaults.
 
-    call: Any
-    refusal: ToolMessage | None
-    tool: Tool | None = None
-    args: Mapping[str, Any] = field(default_factory=dict)
-    for_client: bool = False
-
-
-async def _answered(asked: _Asked, ctx: NodeContext) -> ToolMessage:
-    """The answer to a call that is not the client's. What a server reports goes back to the model as text."""
-    if asked.refusal is not None:
-        return asked.refusal
-    assert asked.tool is not None
+    Raises:
+        BadArguments: they do not fit.
+    """
     try:
-        return answered(asked.call, tool_calls.told(await tool_calls.call(asked.tool, asked.args, ctx)))
-    except tool_calls.ToolReportedError as error:
-        return reported(asked.call, str(error))
+        found = filled(tool.takes, args, "argument")
+        wrong = [
+            f"{title}: {error}"
+            for title, value in found.items()
+            for error in schema_errors(tool.takes[title].schema, value)
+        ]
+    except HarnessError as error:
+        wrong = [str(error)]
+    if wrong:
+        raise BadArguments("\n".join(wrong))
+    return found
 
 
 # ------------------------------------------------------------------ remote agents

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.dialects.agentspec import rules
 from harness.dialects.agentspec.agents import AgenticComponent
 from harness.dialects.agentspec.component import BROKEN, Component
 from harness.dialects.agentspec.configuration import Configuration
 from harness.dialects.agentspec.graphs import Graphs
 from harness.dialects.agentspec.plugins import ComponentPlugin, PluginError, Plugins, as_plugin, installed
-from harness.dialects.agentspec.rules import problems
+from harness.dialects.kit.manifest import imported_hook, nesting_refused
 from harness.dialects.request import LoadRequest
-from harness.errors import ManifestError, Problem, Span
+from harness.errors import ManifestError, Problem
 from harness.graph.model import Graph
-from harness.source.document import read, shown_path
-from harness.source.imports import ImportProblem, import_object
+from harness.source.document import read
 from harness.source.models import in_file_order
 from harness.source.place import MAX_DEPTH
 
@@ -25,22 +25,14 @@ def load(request: LoadRequest) -> Graph:
     Raises:
         ManifestError: with everything wrong that was found.
     """
-    try:
-        return _load(request)
-    except RecursionError:  # references nest deeper than a document can
-        text = f"nested more than {MAX_DEPTH} levels deep, references written out"
-        raise ManifestError(Problem("too-deep", text, Span(shown_path(request.path), 1, 1))) from None
-
-
-def _load(request: LoadRequest) -> Graph:
-    configuration = configuration_of(request)
-    component = chosen(configuration, request)
-    found = list(problems(component)) if component.sound else []
-    errors = [*configuration.problems, *(item for item in found if item.severity == "error")]
-    if errors:
-        raise ManifestError(in_file_order(errors))
-    warnings = [*configuration.warnings, *(item for item in found if item.severity == "warning")]
-    return Graphs(configuration.plugins).top(component, warnings)
+    with nesting_refused(request.path, f"nested more than {MAX_DEPTH} levels deep, references written out"):
+        configuration = configuration_of(request)
+        component = chosen(configuration, request)
+        problems = configuration.problems
+        if component.sound:
+            problems.add(rules.problems(component))
+        problems.raise_errors()
+        return Graphs(configuration.plugins).top(component, problems.warnings)
 
 
 def configuration_of(request: LoadRequest) -> Configuration:
@@ -60,12 +52,12 @@ def chosen(configuration: Configuration, request: LoadRequest) -> AgenticCompone
         ManifestError: it is not there, or cannot be run.
     """
     if configuration.root is BROKEN:
-        raise ManifestError(in_file_order(configuration.problems))
+        configuration.problems.raise_errors()
     component: Component = configuration.named(request.agent)
     if not isinstance(component, AgenticComponent):
         text = f"the {component} is neither an agent nor a flow, so that it cannot be run"
-        raise ManifestError([*configuration.problems, Problem("not-runnable", text, component.span())])
-    if not component.sound and not configuration.problems:
+        raise ManifestError([*configuration.problems.errors, Problem("not-runnable", text, component.span())])
+    if not component.sound and not configuration.problems.errors:
         # It is not used by what stands at the top, which is why its faults were warnings.
         raise ManifestError(in_file_order(configuration.unused))
     return component
@@ -85,11 +77,8 @@ def plugins_of(request: LoadRequest) -> Plugins:
 
 
 def _named(hook: Any, request: LoadRequest) -> ComponentPlugin:
-    called = hook if isinstance(hook, str) else getattr(hook, "__qualname__", type(hook).__qualname__)
+    name = hook if isinstance(hook, str) else getattr(hook, "__qualname__", type(hook).__qualname__)
     try:
-        return as_plugin(import_object(hook, request.folders) if isinstance(hook, str) else hook, called)
-    except ImportProblem as error:
-        place = error.span or request.named_at
-        raise ManifestError(Problem("import", error.message, place, error.hint)) from None
+        return as_plugin(imported_hook(hook, request), name)
     except PluginError as error:
         raise ManifestError(Problem("plugin", f"`hooks`: {error}", request.named_at)) from None

@@ -30,13 +30,13 @@ from harness.dialects.agentspec.document import (
 from harness.dialects.agentspec.plugins import Plugins, deserialized
 from harness.dialects.agentspec.references import (
     MOST_NODES,
-    Findings,
     References,
     Room,
     TooManyNodes,
     Unreadable,
 )
 from harness.dialects.agentspec.wording import nearest_type
+from harness.dialects.kit.manifest import Problems
 from harness.errors import ManifestError, Problem, Span
 from harness.source.document import Document
 from harness.source.models import describe, validate
@@ -55,16 +55,14 @@ class Configuration:
         self.plugins = plugins
         self.unused: list[Problem] = []  # what is wrong with components that nothing refers to
         self.components: list[Component] = []
-        self._found = Findings(warnings=list(plugins.warnings))
-        self.problems, self.warnings = self._found.problems, self._found.warnings
+        self.problems = Problems(plugins.warnings)
         check_shapes(documents)
         for at, document in enumerate(documents):
-            self._found.note(version_problems(document, required=at == 0))
-        if self.problems:  # what else is wrong with a version that is not known, nobody can tell
-            raise ManifestError(self.problems)
+            self.problems.add(version_problems(document, required=at == 0))
+        self.problems.raise_errors()  # what else is wrong with a version that is not known, nobody can tell
         self._main = documents[0]
         self._takes_later_fields = takes_later_fields(self._main)
-        self._references = References(documents, self._found, self._component)
+        self._references = References(documents, self.problems, self._component)
         self._unreadable: set[str] = set()  # names and ids of components that could not be read
         self._ids: dict[str, Span] = {}
         self.root = self._root()
@@ -86,7 +84,7 @@ class Configuration:
         if isinstance(found, AgenticComponent):
             return found
         if wanted in self._unreadable or found is BROKEN:
-            raise ManifestError(self.problems or self.unused)
+            raise ManifestError(self.problems.errors or self.unused)
         hint = did_you_mean(wanted, [item.name for item in candidates])
         text = f"no agent or flow '{wanted}' in the configuration"
         raise ManifestError(Problem("unknown-agent", text, self._main.span(), hint))
@@ -94,7 +92,7 @@ class Configuration:
     def _root(self) -> Component:
         problem = top_problem(self._main)
         if problem is not None:
-            self.problems.append(problem)
+            self.problems.add([problem])
             return BROKEN
         return self._component(self._main.without(VERSION) if VERSION in self._main.value else self._main)
 
@@ -103,17 +101,18 @@ class Configuration:
         for key, part in list(referenced(self._main)):
             if key in self._references.values or not isinstance(part.value, dict) or TYPE not in part.value:
                 continue
-            before = len(self.problems)
+            errors = self.problems.errors
+            before = len(errors)
             self._references.follow(key, part.span())
-            faults = self.problems[before:]
-            del self.problems[before:]
+            faults = errors[before:]
+            del errors[before:]
             for fault in faults:
                 if fault.code == "duplicate-id":
-                    self.problems.append(fault)
+                    errors.append(fault)
                 else:
                     self.unused.append(fault)
                     text = f"{fault.message} (in '{key}', which nothing uses)"
-                    self.warnings.append(replace(fault, message=text, severity="warning"))
+                    self.problems.warnings.append(replace(fault, message=text, severity="warning"))
 
     # ------------------------------------------------------------------ components
 
@@ -128,12 +127,12 @@ class Configuration:
             why = f"it has no {TYPE}" if isinstance(found, dict) else f"it is {describe(found)}"
             # Told of where it is defined, once, however often it is used.
             place = self._references.entry(key).span()
-            self._found.refuse("wrong-component", f"'{key}' is used as a component, but {why}", place)
+            self.problems.refuse("wrong-component", f"'{key}' is used as a component, but {why}", place)
             return BROKEN
         if not isinstance(value, dict) or TYPE not in value:
             text = f"expected a component, with a {TYPE}, or a {REFERENCE}; found {describe(value)}"
             hint = f"write {{{REFERENCE}: {value}}}" if self._is_key(value) else ""
-            self._found.refuse("wrong-component", text, part.span(), hint)
+            self.problems.refuse("wrong-component", text, part.span(), hint)
             return BROKEN
         return self._made(part)
 
@@ -154,7 +153,7 @@ class Configuration:
             made = validate(model, own) if plugin is None else deserialized(plugin, component_type, own)
         except (ManifestError, Unreadable) as error:
             if isinstance(error, ManifestError):
-                self.problems += [_of(part, problem) for problem in error.problems]
+                self.problems.add(_of(part, problem) for problem in error.problems)
             self._unreadable |= {part.value[key] for key in ("name", "id") if _is_text(part.value.get(key))}
             return BROKEN
         made.found_in(part, component_type)
@@ -165,7 +164,9 @@ class Configuration:
         """The model of the component at a place; None, and a problem, if its type is not known."""
         component_type, span = part.value[TYPE], part.span((TYPE,))
         if not isinstance(component_type, str):
-            self._found.refuse("wrong-type", f"{TYPE}: expected text, found {describe(component_type)}", span)
+            self.problems.refuse(
+                "wrong-type", f"{TYPE}: expected text, found {describe(component_type)}", span
+            )
             return None
         plugin = self.plugins.for_type(component_type)
         model = TYPES.get(component_type) if plugin is None else plugin.components[component_type]
@@ -175,11 +176,11 @@ class Configuration:
         if PLUGIN in part.value:
             text = f"{component_type} is a component of the plugin '{part.value[PLUGIN]}', which is not here"
             hint = "; ".join(broken) or "install it, or name its class under `hooks` in the scenario"
-            self._found.refuse("unknown-plugin", text, span, hint)
+            self.problems.refuse("unknown-plugin", text, span, hint)
         else:
             hint = "; ".join([nearest_type(component_type, [*TYPES, *self.plugins.known]), *broken])
             text = f"no component type '{component_type}' is known"
-            self._found.refuse("unknown-component-type", text, span, hint)
+            self.problems.refuse("unknown-component-type", text, span, hint)
         return None
 
     def _register(self, part: Document) -> None:
@@ -190,7 +191,7 @@ class Configuration:
         span = part.span(("id",))
         if id_ in self._ids:
             text = f"a second component with the id '{id_}'; the first is at {self._ids[id_]}"
-            self._found.refuse("duplicate-id", text, span, "to use one component twice, refer to it")
+            self.problems.refuse("duplicate-id", text, span, "to use one component twice, refer to it")
         self._ids.setdefault(id_, span)
 
     # ------------------------------------------------------------------ fields
@@ -203,7 +204,7 @@ class Configuration:
         """
         if not isinstance(part.value.get(TABLE, {}), dict):
             text = f"{TABLE}: expected a mapping, found {describe(part.value[TABLE])}"
-            self._found.refuse("wrong-type", text, part.span((TABLE,)))
+            self.problems.refuse("wrong-type", text, part.span((TABLE,)))
         room = Room()
         fields: dict[str, Any] = {}
         unreadable = False
@@ -248,7 +249,7 @@ class Configuration:
         if value is not None and not isinstance(value, dict | list):
             hint = f"write [{{{REFERENCE}: {value}}}]" if self._is_key(value) else ""
             text = f"{key}: expected a list of components, found {describe(value)}"
-            self._found.refuse("wrong-component", text, part.span(), hint)
+            self.problems.refuse("wrong-component", text, part.span(), hint)
             raise Unreadable
         found = self._one(part)
         if found is BROKEN:
@@ -261,7 +262,7 @@ class Configuration:
         if plain_values is not None and part.value[key] not in plain_values:
             plain = " or ".join(describe(one) for one in plain_values)
             text = f"'{key}' other than {plain} is not supported"
-            self._found.refuse("unsupported", text, part.span((key,)))
+            self.problems.refuse("unsupported", text, part.span((key,)))
 
 
 def _of(part: Document, problem: Problem) -> Problem:

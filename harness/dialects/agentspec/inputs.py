@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from harness.dialects.agentspec.agents import AgenticComponent
+from harness.dialects.kit.inputs import input_values, warn_of_dropped
 from harness.engine.context import RunContext
-from harness.errors import HarnessError
 from harness.graph.messages import message_text, to_message
-from harness.source.models import describe
-from harness.source.suggest import did_you_mean
-
-
-class BadInput(HarnessError):
-    """An input this component cannot take."""
-
-    code = "bad-input"
 
 
 def given_inputs(
@@ -29,20 +20,12 @@ def given_inputs(
     Raises:
         BadInput: the value is neither text nor a mapping.
     """
-    if value is None:
-        return {}, None
     if isinstance(value, str):
         return {}, value
-    if not isinstance(value, Mapping):
-        raise BadInput(
-            f"an input is the user's message or a mapping of the {component}'s inputs, not {describe(value)}"
-        )
-    inputs = {title: item for title, item in value.items() if title in component.takes}
-    rest = {title: item for title, item in value.items() if title not in component.takes}
+    expected = f"an input is the user's message or a mapping of the {component}'s inputs"
+    values = input_values(value, "message", expected)
+    inputs = {title: item for title, item in values.items() if title in component.takes}
+    rest = {title: item for title, item in values.items() if title not in component.takes}
     message = rest.pop("message", None)
-    for title in rest:
-        hint = did_you_mean(str(title), component.takes)
-        run.warn(
-            f"input '{title}' is dropped: {component} has no such input" + (f" ({hint})" if hint else "")
-        )
+    warn_of_dropped(rest, component.takes, f"{component} has no such input", run)
     return inputs, None if message is None else message_text(to_message(message))

@@ -21,6 +21,7 @@ from harness.dialects.agentspec.map_node import run_map
 from harness.dialects.agentspec.placeholders import render
 from harness.dialects.agentspec.structured import from_reply, is_text, schema_of
 from harness.dialects.agentspec.visit import Body, NodeResult, Visit
+from harness.dialects.kit.tool_calls import ToolReportedError
 from harness.graph.effects import LLMReply
 
 
@@ -64,7 +65,7 @@ async def tool(visit: Visit) -> NodeResult:
     node = _of(visit, flows.ToolNode)
     try:
         returned = await tool_calls.call(node.tool, visit.inputs, visit.ctx)
-    except tool_calls.ToolReportedError as error:
+    except ToolReportedError as error:
         visit.ctx.warn(f"{node}: the {node.tool} reports an error, which is handed on: {error}")
         returned = tool_calls.Texts([str(error)])
     return NodeResult(tool_calls.outputs_of(node.tool, returned))

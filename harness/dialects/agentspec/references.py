@@ -5,14 +5,14 @@ spec: "Symbolic references"; "also values … can become referenced".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from harness.dialects.agentspec.component import BROKEN, Component
 from harness.dialects.agentspec.document import REFERENCE, TABLE, TYPE, VERSION, referenced, version_problems
-from harness.errors import Problem, Span
+from harness.dialects.kit.manifest import Problems
+from harness.errors import Span
 from harness.source.document import Document
 from harness.source.models import describe
 from harness.source.suggest import did_you_mean, nearest
@@ -36,21 +36,6 @@ class TooManyNodes(Exception):
     """There is no more room for a value."""
 
 
-@dataclass
-class Findings:
-    """What is wrong with a configuration, as far as it has been read."""
-
-    problems: list[Problem] = field(default_factory=list)
-    warnings: list[Problem] = field(default_factory=list)
-
-    def refuse(self, code: str, text: str, span: Span, hint: str = "") -> None:
-        self.problems.append(Problem(code, text, span, hint))
-
-    def note(self, found: Iterable[Problem]) -> None:
-        for problem in found:
-            (self.warnings if problem.severity == "warning" else self.problems).append(problem)
-
-
 class Room:
     """How many nodes may still come to a value."""
 
@@ -71,10 +56,13 @@ class References:
     """
 
     def __init__(
-        self, documents: Sequence[Document], found: Findings, read_component: Callable[[Document], Component]
+        self,
+        documents: Sequence[Document],
+        problems: Problems,
+        read_component: Callable[[Document], Component],
     ) -> None:
         self.values: dict[str, Any] = {}
-        self._found = found
+        self._problems = problems
         self._read_component = read_component
         self._main = documents[0]
         self._alone = len(documents) == 1
@@ -99,7 +87,7 @@ class References:
             first = self._tables.setdefault(key, part)
             if first is not part:
                 text = f"'{key}' is in two tables of components; first at {first.span()}"
-                self._found.refuse("duplicate-reference", text, part.span())
+                self._problems.refuse("duplicate-reference", text, part.span())
 
     # ------------------------------------------------------------------ what stands at a place
 
@@ -129,7 +117,7 @@ class References:
         found = self.referred(part)
         if isinstance(found, Component):
             if found is not BROKEN:
-                self._found.refuse("wrong-component", f"expected a value, found the {found}", part.span())
+                self._problems.refuse("wrong-component", f"expected a value, found the {found}", part.span())
             raise Unreadable
         room.take(self._nodes[part.value[REFERENCE]])
         return found
@@ -163,11 +151,11 @@ class References:
         for extra in part.value:
             if extra not in (REFERENCE, TABLE):
                 text = f"unknown key '{extra}' beside {REFERENCE}"
-                self._found.refuse("unknown-key", text, part.key_span((extra,)))
+                self._problems.refuse("unknown-key", text, part.key_span((extra,)))
         key = part.value[REFERENCE]
         if not isinstance(key, str):
             text = f"{REFERENCE}: expected text, found {describe(key)}"
-            self._found.refuse("wrong-type", text, part.span((REFERENCE,)))
+            self._problems.refuse("wrong-type", text, part.span((REFERENCE,)))
             return None
         return key
 
@@ -181,7 +169,7 @@ class References:
         _, end = self._end(part)
         if isinstance(end.value, dict) and TYPE in end.value:
             if VERSION in part.value:  # the official SDK gives one to what it disaggregates
-                self._found.note(version_problems(part, required=False))
+                self._problems.add(version_problems(part, required=False))
                 part = part.without(VERSION)
             return self._read_component(part)
         room = Room()
@@ -189,7 +177,7 @@ class References:
             found = self.value(part, room)
         except TooManyNodes:
             text = f"'{key}' has more than {MOST_NODES:,} values, references written out"
-            self._found.refuse("too-many-nodes", text, part.span())
+            self._problems.refuse("too-many-nodes", text, part.span())
             raise Unreadable from None
         self._nodes[key] = MOST_NODES - room.left
         return found
@@ -213,7 +201,7 @@ class References:
     def _may_follow(self, key: str, span: Span) -> bool:
         if key not in self._tables:
             text = f"no component '{key}' is here to refer to"
-            self._found.refuse("unknown-reference", text, span, self._where_it_may_be(key))
+            self._problems.refuse("unknown-reference", text, span, self._where_it_may_be(key))
             return False
         circle: Sequence[str] = ()
         if key in self._open:
@@ -223,10 +211,12 @@ class References:
             self.values |= dict.fromkeys(circle, BROKEN)  # told of once
             if not circle:
                 text = f"'{key}' is nested too deep: at most {DEEPEST} references may be inside each other"
-                self._found.refuse("too-deep", text, span)
+                self._problems.refuse("too-deep", text, span)
                 return False
         if circle:
-            self._found.refuse("circular-reference", f"components contain each other: {_chain(circle)}", span)
+            self._problems.refuse(
+                "circular-reference", f"components contain each other: {_chain(circle)}", span
+            )
         return not circle
 
     def _where_it_may_be(self, key: str) -> str:

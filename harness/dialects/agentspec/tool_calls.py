@@ -19,12 +19,9 @@ from harness.dialects.agentspec.transports import (
     StdioTransport,
     StreamableHTTPmTLSTransport,
 )
+from harness.dialects.kit.tool_calls import ToolReportedError, mcp_texts
 from harness.engine.context import NodeContext
 from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
-
-
-class ToolReportedError(Exception):
-    """A tool answered that it failed; who asked goes on with the text."""
 
 
 def spec_of(tool: Tool) -> ToolSpec:
@@ -55,22 +52,19 @@ def is_for_client(tool: Tool, ctx: NodeContext) -> bool:
     return isinstance(tool, ClientTool) and not ctx.run.world.answers_for(_tool_call(tool, {}))
 
 
-async def ask_client(
+async def call(
     tool: Tool, args: Mapping[str, Any], ctx: NodeContext, partial_update: Mapping[str, Any] | None = None
 ) -> Any:
-    """Pause with a call; what the run is resumed with is the tool's result."""
-    return await ctx.pause({"tool": tool.name, "args": dict(args)}, partial_update=partial_update)
-
-
-async def call(tool: Tool, args: Mapping[str, Any], ctx: NodeContext) -> Any:
     """Run a tool and give back what it returned. `args` are those its inputs name, cast.
+
+    A tool of the client pauses the run, which is resumed with its result; see `NodeContext.pause`.
 
     Raises:
         ToolReportedError: an MCP server says that its tool failed.
         Exception: what the tool raised.
     """
     if is_for_client(tool, ctx):
-        return await ask_client(tool, args, ctx)
+        return await ctx.pause({"tool": tool.name, "args": dict(args)}, partial_update=partial_update)
     if isinstance(tool, RemoteTool):
         return await remote_calls.perform(tool, args, ctx)
     if isinstance(tool, MCPTool):
@@ -88,7 +82,7 @@ def _mcp_call(tool: MCPTool, args: Mapping[str, Any]) -> MCPCall:
 
 def _from_mcp(tool: MCPTool, result: Any) -> Any:
     """An MCP answer as a return value: structured content, else the text blocks."""
-    texts = [str(block["text"]) for block in result.content if block.get("type") == "text"]
+    texts = mcp_texts(result.content)
     if result.is_error:
         raise ToolReportedError("\n".join(texts) or f"{tool} failed")
     if isinstance(result.structured, Mapping) and not is_text(tool.gives):
@@ -126,6 +120,6 @@ def outputs_of(tool: Tool, returned: Any) -> dict[str, Any]:
     return filled(tool.gives, from_tool(returned, tool.gives, str(tool)), owner)
 
 
-def told(returned: Any) -> str:
+def as_text_for_model(returned: Any) -> str:
     """What a tool returned, as a model reads it."""
     return "\n".join(returned.blocks) if isinstance(returned, Texts) else as_text(returned)

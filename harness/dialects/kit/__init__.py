@@ -1,1 +1,1 @@
-"""What several front ends share: mechanics, never a rule of one document."""
+"""What several front ends share: mechanics, never a rule of one document. One concept a module."""

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from harness.dialects.kit.ai_message import to_ai_message
+from harness.dialects.kit.attempts import backoff, retried
+from harness.dialects.kit.messages import to_ai_message
 from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma.section import Ref
 from harness.dialects.sherma.skills import Loaded
@@ -151,11 +152,8 @@ async def _ask_model(
         response_format=args.response_format.model_dump(by_alias=True) if args.response_format else None,
     )
     retry = (visit.node.on_error and visit.node.on_error.retry) or doc.Retry(max_attempts=1)
-    for attempt in range(1, retry.max_attempts):
-        try:
-            return to_ai_message(await visit.ctx.perform(call), visit.ctx.new_id)
-        except Exception as error:
-            if visit.ctx.is_fatal(error):
-                raise
-            await visit.ctx.sleep(retry.delay_after(attempt))
-    return to_ai_message(await visit.ctx.perform(call), visit.ctx.new_id)
+    delay_s = backoff(retry.delay, exponential=retry.strategy == "exponential", most_s=retry.max_delay)
+    reply = await retried(
+        lambda: visit.ctx.perform(call), visit.ctx, attempts=retry.max_attempts, delay_s=delay_s
+    )
+    return to_ai_message(reply, visit.ctx.new_id)

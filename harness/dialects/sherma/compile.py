@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from harness.dialects.kit.manifest import Problems, imported, imported_hook, only_document
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma import graph_document as graph_doc
@@ -30,9 +30,8 @@ from harness.errors import ManifestError, Problem, Span
 from harness.graph.effects import MCPEndpoint
 from harness.graph.messages import MessageLog, append_messages, to_messages
 from harness.graph.model import Channel, Graph, Node
-from harness.source.document import Document, DocumentPath, parse, read
+from harness.source.document import Document, DocumentPath
 from harness.source.environment import substitute
-from harness.source.imports import ImportProblem, import_object
 from harness.source.models import validate
 from harness.source.suggest import did_you_mean
 
@@ -45,10 +44,7 @@ def load(request: LoadRequest) -> Graph:
     Raises:
         ManifestError: with everything wrong that was found.
     """
-    if len(request.paths) > 1:
-        text = "a sherma manifest stands alone: only the first of several files can be one"
-        raise ManifestError(Problem("several-manifests", text, request.named_at))
-    document = substitute(_document(request), request.env)
+    document = substitute(only_document(request, what="a sherma manifest"), request.env)
     try:
         manifest = validate(doc.Manifest, document)
     except ManifestError as error:
@@ -59,9 +55,8 @@ def load(request: LoadRequest) -> Graph:
     rules = Rules(manifest, name, document)
     sections = _Sections(request, document, manifest)
     agent = sections.agent(name)
-    sections.problems += rules.problems()
-    if sections.problems:
-        raise ManifestError(sections.problems)
+    sections.problems.add(rules.problems())
+    sections.problems.raise_errors()
     warnings = [*_unknown_keys(document), *rules.warnings()]
     if request.agent is not None and request.agent != name:
         text = f"agent '{request.agent}' is not in the manifest; its only agent '{name}' is run"
@@ -76,12 +71,6 @@ def _without_values(problem: Problem, env: Mapping[str, str]) -> Problem:
         if len(value) > 3:
             message = message.replace(value, f"${{{name}}}")
     return replace(problem, message=message)
-
-
-def _document(request: LoadRequest) -> Document:
-    if request.text is not None:
-        return parse(request.text, file=str(request.path), yaml="1.1")
-    return read(request.path, yaml="1.1", named_at=request.named_at)
 
 
 def chosen_agent(manifest: doc.Manifest, document: Document, wanted: str | None) -> str:
@@ -113,7 +102,7 @@ class _Sections:
 
     def __init__(self, request: LoadRequest, document: Document, manifest: doc.Manifest) -> None:
         self.request, self.document, self.manifest = request, document, manifest
-        self.problems: list[Problem] = []
+        self.problems = Problems()
 
     def agent(self, name: str) -> Agent:
         """The agent with all it may use."""
@@ -162,7 +151,7 @@ class _Sections:
             return prompt.instructions or ""
         where = self.document.span(("prompts", at, "instructions_path"))
         text = ""
-        with self._collecting():
+        with self.problems.collecting():
             path = self.request.resolve(prompt.instructions_path, where)
             try:
                 text = path.read_text(encoding="utf-8")
@@ -188,7 +177,7 @@ class _Sections:
             if skill.skill_card_path is None:
                 continue
             where = self.document.span(("skills", at, "skill_card_path"))
-            with self._collecting():
+            with self.problems.collecting():
                 path = self.request.resolve(skill.skill_card_path, where)
                 skills.skills.append(read_skill(skill, path, self.request))
         return skills
@@ -204,15 +193,9 @@ class _Sections:
     def hooks(self) -> tuple[Any, ...]:
         """spec: `hooks`. The caller's hooks first, then the manifest's; a run gets fresh instances."""
         installed: list[Any] = []
-        for dotted in self.request.hooks:
-            if not isinstance(dotted, str):
-                installed.append(dotted)
-                continue
-            with self._collecting():
-                try:
-                    installed.append(import_object(dotted, self.request.folders))
-                except ImportProblem as error:
-                    raise ManifestError(Problem("import", error.message, error.span, error.hint)) from None
+        for given in self.request.hooks:
+            with self.problems.collecting():
+                installed.append(imported_hook(given, self.request))
         for at, declared in enumerate(self.manifest.hooks):
             path = ("hooks", at, "import_path")
             found = self._import(declared.import_path, path)
@@ -220,9 +203,7 @@ class _Sections:
                 installed.append(found)
                 if not any(hasattr(found, point) for point in POINTS):
                     text = f"'{declared.import_path}' is not a hook: it has none of the hook methods"
-                    self.problems.append(
-                        Problem("not-a-hook", text, self.document.span(path), ", ".join(POINTS))
-                    )
+                    self.problems.refuse("not-a-hook", text, self.document.span(path), ", ".join(POINTS))
         return tuple(installed)
 
     def sub_agents(self) -> Mapping[str, SubAgent]:
@@ -235,7 +216,7 @@ class _Sections:
                 imported = self._import(declared.import_path, ("sub_agents", at, "import_path"))
             if declared.yaml_path is not None:
                 where = self.document.span(("sub_agents", at, "yaml_path"))
-                with self._collecting():
+                with self.problems.collecting():
                     path = self.request.resolve(declared.yaml_path, where)
             agents[declared.id] = sub_agent(declared, self.request, path, imported, load)
         return agents
@@ -260,11 +241,8 @@ class _Sections:
         )
 
     def _import(self, dotted: str, path: DocumentPath) -> Any:
-        try:
-            return import_object(dotted, self.request.folders)
-        except ImportProblem as error:
-            self.problems.append(Problem("import", error.message, self.document.span(path), error.hint))
-            return None
+        with self.problems.collecting():
+            return imported(dotted, self.request.folders, self.document.span(path))
 
     def _made(self, make: Callable[[], T], path: DocumentPath) -> T | None:
         """What a user's object is made into, or a located problem when it cannot be."""
@@ -272,15 +250,8 @@ class _Sections:
             return make()
         except Exception as error:
             text = f"this is not a tool: {type(error).__name__}: {error}"
-            self.problems.append(Problem("not-a-tool", text, self.document.span(path)))
+            self.problems.refuse("not-a-tool", text, self.document.span(path))
             return None
-
-    @contextmanager
-    def _collecting(self) -> Iterator[None]:
-        try:
-            yield
-        except ManifestError as error:
-            self.problems += error.problems
 
 
 def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Graph:

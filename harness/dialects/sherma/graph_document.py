@@ -101,11 +101,6 @@ class Retry(Section, title="a retry policy"):
     delay: float = 1.0
     max_delay: float = 30.0
 
-    def delay_after(self, attempt: int) -> float:
-        """Seconds to wait after attempt number `attempt` (from 1) failed."""
-        growth = 2 ** (attempt - 1) if self.strategy == "exponential" else 1
-        return min(self.delay * growth, self.max_delay)
-
 
 class OnError(Section, title="an on_error block"):
     """spec: `on_error`."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
+from harness.dialects.kit.inputs import input_values, warn_of_dropped
 from harness.dialects.sherma import a2a
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, Session, hook_state
@@ -26,20 +27,12 @@ from harness.graph.effects import AgentCall
 from harness.graph.messages import to_messages
 from harness.graph.model import Lifecycle, State
 from harness.matchers.json_schema import schema_errors
-from harness.source.models import describe
-from harness.source.suggest import did_you_mean
 
 
 class SchemaValidationError(HarnessError):
     """Data that does not fit the schema of the agent's boundary. spec: `input_schema`, `output_schema`."""
 
     code = "schema"
-
-
-class BadInput(HarnessError):
-    """An input this agent cannot take."""
-
-    code = "bad-input"
 
 
 def lifecycle(agent: Agent) -> Lifecycle:
@@ -139,21 +132,11 @@ class _Boundary:
         return written(invoked.input, self.agent, ctx)
 
     def _update(self, value: Any, run: RunContext, ctx: NodeContext) -> dict[str, Any]:
-        if value is None:
-            return {}
-        if isinstance(value, str):
-            value = {"messages": [value]}
-        if not isinstance(value, Mapping):
-            raise BadInput(f"an input is text or a mapping of state fields, not {describe(value)}")
+        values = input_values(value, "messages", "an input is text or a mapping of state fields")
         fields = [field.name for field in self.agent.definition.state.fields_]
-        for name in value:
-            if name not in fields:
-                hint = did_you_mean(name, fields)
-                run.warn(
-                    f"input '{name}' is dropped: the agent's state has no such field"
-                    + (f" ({hint})" if hint else "")
-                )
-        return written(value, self.agent, ctx)
+        unknown = [name for name in values if name not in fields]
+        warn_of_dropped(unknown, fields, "the agent's state has no such field", run)
+        return written(values, self.agent, ctx)
 
     async def _before_invoke(
         self, session: Session, run: RunContext, update: Mapping[str, Any]

@@ -15,7 +15,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from harness.dialects.kit.ai_message import to_ai_message
+from harness.dialects.kit.messages import to_ai_message
 from harness.dialects.sherma.agent import Agent, Session
 from harness.dialects.sherma.document import Prompt
 from harness.engine.context import NodeContext

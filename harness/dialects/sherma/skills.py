@@ -14,13 +14,13 @@ from urllib.parse import urljoin
 
 from pydantic import Field
 
+from harness.dialects.kit.manifest import imported
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.section import INTERNAL, Section
 from harness.dialects.sherma.tools import Origin, Tool, python_tool, version_order
 from harness.errors import HarnessError, ManifestError, Problem
 from harness.source.document import Document, parse, read
-from harness.source.imports import ImportProblem, import_object
 from harness.source.models import validate
 from harness.source.suggest import did_you_mean
 
@@ -196,11 +196,7 @@ def remote_skill(declared: doc.Skill, text: str, folders: Sequence[Path]) -> Ski
 def _tools(card: Card, document: Document, folders: Sequence[Path]) -> tuple[Tool, ...]:
     tools = []
     for key, tool in card.local_tools.items():
-        try:
-            found = import_object(tool.import_path, folders)
-        except ImportProblem as error:
-            span = document.span(("local_tools", key, "import_path"))
-            raise ManifestError(Problem("import", error.message, span, error.hint)) from None
+        found = imported(tool.import_path, folders, document.span(("local_tools", key, "import_path")))
         tools.append(python_tool(tool.id, tool.version, found, origin=Origin.SKILL))
     return tuple(tools)
 

@@ -13,11 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from harness.dialects.kit.tool_calls import BadArguments
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import a2a
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import SubAgent
-from harness.dialects.sherma.tools import Arguments, BadArguments, Origin, Tool
+from harness.dialects.sherma.tools import Arguments, Origin, Tool
 from harness.engine.context import NodeContext
 from harness.engine.nested import run_nested
 from harness.errors import HarnessError

@@ -5,23 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage
 
+from harness.dialects.kit.tool_calls import answer_calls
 from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma.section import INTERNAL
 from harness.dialects.sherma.skill_tools import register_tools
 from harness.dialects.sherma.skills import Loaded, SkillNotFound
-from harness.dialects.sherma.tools import (
-    BadArguments,
-    Tool,
-    ToolReportedError,
-    as_content,
-    as_tool_of_ours,
-    distinct,
-)
+from harness.dialects.sherma.tools import Tool, as_content, as_tool_of_ours, distinct
 from harness.dialects.sherma.visit import Result, Visit
-from harness.engine.tool_messages import answered, bad_arguments, reported, unknown_tool
-from harness.time.gather import gather
 
 
 async def tool_node(visit: Visit) -> Result:
@@ -37,7 +29,11 @@ async def tool_node(visit: Visit) -> Result:
         before = await visit.fire("before_tool_call", tool_calls=list(calls), tools=list(tools))
         tools = [as_tool_of_ours(tool) for tool in before.tools]
     by_name = {tool.name: tool for tool in distinct(tools)}
-    result: Result = {"messages": await gather(_tool_message(visit, by_name, call) for call in calls)}
+
+    async def use(tool: Tool, args: Mapping[str, Any]) -> str | list[Any]:
+        return as_content(await tool.call(args, visit.ctx))
+
+    result: Result = {"messages": await answer_calls(calls, by_name, use)}
     if visit.session.hooks:
         result = (await visit.fire("after_tool_call", result=result)).result
     if visit.agent.skills:
@@ -70,16 +66,3 @@ def _last_calls(visit: Visit) -> Sequence[Any]:
         if isinstance(message, AIMessage):
             return message.tool_calls
     raise ValueError(f"tool node '{visit.node.name}' finds no ai message in 'messages'")
-
-
-async def _tool_message(visit: Visit, tools: Mapping[str, Tool], call: Any) -> ToolMessage:
-    """One call's answer. What the model got wrong comes back to it as text; what a tool raises does not."""
-    tool = tools.get(call["name"])
-    if tool is None:
-        return unknown_tool(call, tools)
-    try:
-        return answered(call, as_content(await tool.call(call["args"], visit.ctx)))
-    except BadArguments as error:
-        return bad_arguments(call, error)
-    except ToolReportedError as error:
-        return reported(call, error.content or f"Error: {error}")

@@ -17,6 +17,7 @@ from langchain_core.tools import tool as as_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ValidationError
 
+from harness.dialects.kit.tool_calls import BadArguments, ToolReportedError
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.callables import call_with
@@ -31,21 +32,6 @@ class ToolNotFound(HarnessError):
     """A reference to a tool that is not registered. It fails the node that makes it, when it runs."""
 
     code = "unknown-tool"
-
-
-class BadArguments(Exception):
-    """Arguments that do not fit a tool's signature; the model is told."""
-
-
-class ToolReportedError(Exception):
-    """A tool that answers with an error of its own (an MCP tool): the model is told, the run goes on.
-
-    `content` is what the tool said, in blocks; empty where it could not be asked.
-    """
-
-    def __init__(self, message: str, content: Sequence[Mapping[str, Any]] = ()) -> None:
-        super().__init__(message)
-        self.content = list(content)
 
 
 class Origin(IntEnum):
@@ -207,11 +193,10 @@ def mcp_tool(endpoint: MCPEndpoint, server_version: str, prefix: str, listed: To
         except Exception as error:
             if ctx.is_fatal(error):
                 raise
-            raise ToolReportedError(str(error)) from error
+            raise ToolReportedError(f"Error: {error}") from error
         content = [_block(part) for part in result.content]
         if result.is_error:
-            text = "\n".join(str(block.get("text", block)) for block in content)
-            raise ToolReportedError(text or _SILENT, content or [{"type": "text", "text": _SILENT}])
+            raise ToolReportedError(_SILENT, content or [{"type": "text", "text": _SILENT}])
         return content
 
     return Tool(name, server_version, _mcp_spec(name, listed), call, Origin.MCP_SERVER)

@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import BaseMessage
-
+from harness.dialects.kit.messages import with_id
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, Session, hook_state
 from harness.dialects.sherma.section import INTERNAL
@@ -104,9 +103,5 @@ def written(result: Mapping[str, Any], agent: Agent, ctx: NodeContext) -> Result
     """
     update = dict(result)
     if agent.definition.keeps_messages and "messages" in update:
-        update["messages"] = [_identified(message, ctx) for message in to_messages(update["messages"])]
+        update["messages"] = [with_id(message, ctx.new_id) for message in to_messages(update["messages"])]
     return update
-
-
-def _identified(message: BaseMessage, ctx: NodeContext) -> BaseMessage:
-    return message if message.id else message.model_copy(update={"id": ctx.new_id("message")})

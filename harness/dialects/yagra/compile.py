@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from harness.dialects.kit.manifest import Problems, nesting_refused, only_document
 from harness.dialects.request import LoadRequest
 from harness.dialects.yagra.document import SUBGRAPH, Workflow
 from harness.dialects.yagra.lifecycle import lifecycle
@@ -14,10 +15,9 @@ from harness.dialects.yagra.routing import edges_and_routers
 from harness.dialects.yagra.rules import Rules
 from harness.dialects.yagra.state import StateKeys
 from harness.dialects.yagra.subgraph import Subgraphs, inner_warnings
-from harness.errors import ManifestError, Problem, Span
 from harness.graph.model import Graph, Node
-from harness.source.document import Document, parse, read, shown_path
-from harness.source.models import in_file_order, validate
+from harness.source.document import Document
+from harness.source.models import validate
 
 STEPS: Final = 10007
 """The supersteps of a run. Nothing in a workflow sets them; this is the runtime's own limit."""
@@ -30,25 +30,24 @@ def load(request: LoadRequest) -> Graph:
         ManifestError: with everything wrong that was found: of references the first, else all there is to say
             about the document, else all rules that are broken, else the faults of its subgraphs.
     """
-    if len(request.paths) > 1:
-        text = "a Yagra workflow stands alone: only the first of several files can be one"
-        raise ManifestError(Problem("several-manifests", text, request.named_at))
-    try:
+    with nesting_refused(request.path, "its subgraphs are nested too deep"):
         return _load(request, Subgraphs(_load, (request.path.resolve(),)))
-    except RecursionError:  # a chain of subgraphs that is longer than anybody writes by hand
-        place = Span(shown_path(request.path), 1, 1)
-        raise ManifestError(Problem("too-deep", "its subgraphs are nested too deep", place)) from None
 
 
 def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
-    document = _document(request)
+    document = only_document(request, what="a Yagra workflow")
     params = References(document, request).params()
     workflow = validate(Workflow, document)
     rules = Rules(workflow, document, params)
-    problems = in_file_order(rules.problems())
-    if problems:
-        raise ManifestError(problems)
-    inner = _subgraphs(workflow, document, params, request, subgraphs)
+    problems = Problems()
+    problems.add(rules.problems())
+    problems.raise_errors()
+    inner: dict[str, Graph] = {}
+    for at, node in enumerate(workflow.nodes):
+        if node.handler == SUBGRAPH:
+            with problems.collecting():
+                inner[node.id] = subgraphs.compile(node, params[at], at, document, request)
+    problems.raise_errors()
     warnings = list(rules.warnings())
     for node in workflow.nodes:
         if node.id in inner:
@@ -72,33 +71,6 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
         pause_after=pause_after,
         inside_is_own=True,
     )
-
-
-def _document(request: LoadRequest) -> Document:
-    if request.text is not None:
-        return parse(request.text, file=str(request.path), yaml="1.1")
-    return read(request.path, yaml="1.1", named_at=request.named_at)
-
-
-def _subgraphs(
-    workflow: Workflow,
-    document: Document,
-    params: Sequence[Params],
-    request: LoadRequest,
-    subgraphs: Subgraphs,
-) -> dict[str, Graph]:
-    """The workflows of the subgraph nodes, by the node's id."""
-    compiled: dict[str, Graph] = {}
-    problems: list[Problem] = []
-    for at, node in enumerate(workflow.nodes):
-        if node.handler == SUBGRAPH:
-            try:
-                compiled[node.id] = subgraphs.compile(node, params[at], at, document, request)
-            except ManifestError as error:
-                problems += error.problems
-    if problems:
-        raise ManifestError(problems)
-    return compiled
 
 
 def _nodes(

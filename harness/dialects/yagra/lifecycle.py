@@ -5,30 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from harness.dialects.kit.inputs import BadInput, input_values
 from harness.dialects.yagra.state import StateKeys
 from harness.engine.context import RunContext
-from harness.errors import HarnessError
 from harness.graph.model import Lifecycle, State
 from harness.source.models import describe
-
-
-class BadInput(HarnessError):
-    """An input a workflow cannot take."""
-
-    code = "bad-input"
 
 
 def lifecycle(keys: StateKeys) -> Lifecycle:
     """What happens around the nodes of a workflow with this state."""
 
     async def accept(value: Any, run: RunContext) -> Mapping[str, Any]:
-        if value is None:
-            value = {}
-        elif isinstance(value, str):
-            value = {"input": value}
-        elif not isinstance(value, Mapping):
-            raise BadInput(f"an input is text or a mapping of state keys, not {describe(value)}")
-        return keys.kept(value, run.new_id)
+        values = input_values(value, "input", "an input is text or a mapping of state keys")
+        return keys.kept(values, run.new_id)
 
     async def edit(value: Any, run: RunContext) -> Mapping[str, Any]:
         if not isinstance(value, Mapping):

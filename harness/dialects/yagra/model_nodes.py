@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
+from harness.dialects.kit.attempts import backoff, retried
 from harness.dialects.yagra.document import NodeSpec
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
@@ -133,22 +134,21 @@ async def ask(
         messages=(SystemMessage(content=prompts.system), HumanMessage(content=prompts.user)),
         response_format=response_format,
     )
+
+    async def attempt() -> LLMReply:
+        reply: LLMReply = await ctx.run.perform(effect, state, ctx.name)
+        return reply
+
     attempts = 1 if node.retry else ATTEMPTS
-    attempt = 1
-    while True:
-        try:
-            reply: LLMReply = await ctx.run.perform(effect, state, ctx.name)
-            return reply
-        except Exception as error:
-            if ctx.is_fatal(error):
-                raise
-            if attempt == attempts:
-                times = "1 attempt" if attempts == 1 else f"{attempts} attempts"
-                raise ModelCallError(
-                    f"the call of model '{model.name}' failed after {times}: {error_text(error)}"
-                ) from error
-        await ctx.sleep(2.0 ** (attempt - 1))
-        attempt += 1
+    try:
+        return await retried(attempt, ctx, attempts=attempts, delay_s=backoff(1.0, exponential=True))
+    except Exception as error:
+        if ctx.is_fatal(error):
+            raise
+        times = "1 attempt" if attempts == 1 else f"{attempts} attempts"
+        raise ModelCallError(
+            f"the call of model '{model.name}' failed after {times}: {error_text(error)}"
+        ) from error
 
 
 def _connection(model: Model, *names: str) -> str | None:

@@ -5,19 +5,17 @@ spec: "State Schema". Without a schema the state is one plain mapping that keeps
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.messages import BaseMessage, convert_to_messages
+from langchain_core.messages import convert_to_messages
 
+from harness.dialects.kit.messages import NewId, with_id
 from harness.dialects.yagra.document import ERROR, StateField, Workflow
 from harness.errors import HarnessError
 from harness.graph.messages import MessageLog, append_messages
 from harness.graph.model import Channel
 from harness.source.models import describe
-
-NewId = Callable[[str], str]
-"""Makes an id that comes from the seed (`RunContext.new_id`)."""
 
 
 class BadState(HarnessError):
@@ -85,11 +83,7 @@ def _messages(name: str, value: Any, new_id: NewId) -> Any:
         messages = convert_to_messages(value if isinstance(value, list) else [value])
     except (NotImplementedError, ValueError, TypeError, KeyError) as error:
         raise BadState(f"'{name}' takes messages: {str(error).splitlines()[0]}") from error
-    return [_identified(message, new_id) for message in messages]
-
-
-def _identified(message: BaseMessage, new_id: NewId) -> BaseMessage:
-    return message if message.id else message.model_copy(update={"id": new_id("message")})
+    return [with_id(message, new_id) for message in messages]
 
 
 def _appended(old: list[Any], new: list[Any]) -> list[Any]:

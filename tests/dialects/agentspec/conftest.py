@@ -36,7 +36,7 @@ class Loader:
     def configuration(self, *texts: str, **options: Any) -> Configuration:
         """The components of documents without a fault."""
         found = configuration_of(self.request(*texts, **options))
-        assert found.problems == []
+        assert found.problems.errors == []
         return found
 
     def problems(self, *texts: str, **options: Any) -> Sequence[Problem]:

@@ -80,7 +80,7 @@ def written(folder: Path, form: str, texts: Sequence[str]) -> LoadRequest:
 def loaded(request: LoadRequest) -> Component:
     configuration = configuration_of(request)
     component = chosen(configuration, request)
-    assert configuration.problems == []
+    assert configuration.problems.errors == []
     return component
 
 

@@ -1,16 +1,27 @@
-"""A model's reply as the message LangChain would make of it."""
+"""Messages as LangChain makes them, with ids that come from the seed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from harness.graph.effects import LLMReply
 
+NewId = Callable[[str], str]
+"""Makes an id that starts with a prefix (`RunContext.new_id`)."""
 
-def to_ai_message(reply: LLMReply, new_id: Callable[[str], str]) -> AIMessage:
+AnyMessage = TypeVar("AnyMessage", bound=BaseMessage)
+
+
+def with_id(message: AnyMessage, new_id: NewId) -> AnyMessage:
+    """The message; a copy with an id if it has none."""
+    return message if message.id else message.model_copy(update={"id": new_id("message")})
+
+
+def to_ai_message(reply: LLMReply, new_id: NewId) -> AIMessage:
     """The message of a model's reply. Tool calls without an id get one."""
     calls = [
         {
@@ -30,5 +41,5 @@ def to_ai_message(reply: LLMReply, new_id: Callable[[str], str]) -> AIMessage:
 def _usage(usage: Mapping[str, int]) -> UsageMetadata | None:
     if not usage:
         return None
-    given, told = usage.get("input_tokens", 0), usage.get("output_tokens", 0)
-    return UsageMetadata(input_tokens=given, output_tokens=told, total_tokens=given + told)
+    sent, received = usage.get("input_tokens", 0), usage.get("output_tokens", 0)
+    return UsageMetadata(input_tokens=sent, output_tokens=received, total_tokens=sent + received)

@@ -1,0 +1,101 @@
+"""Opening a manifest: its document, the objects it imports, and everything that is wrong with it, raised once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from harness.dialects.request import LoadRequest
+from harness.errors import ManifestError, Problem, Span
+from harness.source.document import Document, parse, read, shown_path
+from harness.source.imports import ImportProblem, import_object
+from harness.source.models import in_file_order
+from harness.source.yaml import Version
+
+
+def only_document(request: LoadRequest, *, what: str, yaml: Version = "1.1") -> Document:
+    """The one document of a request, from its file or its text.
+
+    Raises:
+        ManifestError: it cannot be read, or there are several; `what` is then said to stand alone.
+    """
+    if len(request.paths) > 1:
+        text = f"{what} stands alone: only the first of several files can be one"
+        raise ManifestError(Problem("several-manifests", text, request.named_at))
+    if request.text is not None:
+        return parse(request.text, file=str(request.path), yaml=yaml)
+    return read(request.path, yaml=yaml, named_at=request.named_at)
+
+
+@contextmanager
+def nesting_refused(path: Path, text: str) -> Iterator[None]:
+    """Refuse a manifest whose parts are nested deeper than Python can follow.
+
+    Raises:
+        ManifestError: with this text, instead of a RecursionError.
+    """
+    try:
+        yield
+    except RecursionError:
+        raise ManifestError(Problem("too-deep", text, Span(shown_path(path), 1, 1))) from None
+
+
+def imported(dotted: str, folders: Sequence[Path], span: Span) -> Any:
+    """The Python object of an import path that stands at `span`, with `folders` searched before everything else.
+
+    Raises:
+        ManifestError: it cannot be imported.
+    """
+    try:
+        return import_object(dotted, folders)
+    except ImportProblem as error:
+        raise ManifestError(Problem("import", error.message, span, error.hint)) from None
+
+
+def imported_hook(hook: Any, request: LoadRequest) -> Any:
+    """A hook that the caller installs: the object of its import path, or the hook itself.
+
+    Raises:
+        ManifestError: it cannot be imported.
+    """
+    try:
+        return import_object(hook, request.folders) if isinstance(hook, str) else hook
+    except ImportProblem as error:
+        place = error.span or request.named_at
+        raise ManifestError(Problem("import", error.message, place, error.hint)) from None
+
+
+class Problems:
+    """What is wrong with a manifest, as far as it has been read: `errors` refuse it, `warnings` do not."""
+
+    def __init__(self, warnings: Iterable[Problem] = ()) -> None:
+        self.errors: list[Problem] = []
+        self.warnings: list[Problem] = list(warnings)
+
+    def refuse(self, code: str, text: str, span: Span, hint: str = "") -> None:
+        """Add an error."""
+        self.errors.append(Problem(code, text, span, hint))
+
+    def add(self, problems: Iterable[Problem]) -> None:
+        """Add problems, each by its severity."""
+        for problem in problems:
+            (self.warnings if problem.severity == "warning" else self.errors).append(problem)
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """Add what a ManifestError inside tells, and go on after it."""
+        try:
+            yield
+        except ManifestError as error:
+            self.errors += error.problems
+
+    def raise_errors(self) -> None:
+        """End here if there is any error.
+
+        Raises:
+            ManifestError: with all errors, in the order of the file.
+        """
+        if self.errors:
+            raise ManifestError(in_file_order(self.errors))
