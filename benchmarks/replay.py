@@ -11,12 +11,13 @@ from typing import Any
 
 from benchmarks.measure import Figure, medians, seconds
 from harness.graph.effects import LLMCall
+from harness.interception.messages import Request, Response
+from harness.recording.backend import RecordedBackend, Source
 from harness.recording.folder import CassetteFolder
-from harness.recording.interactions import Interaction, Recording, Request, Response
+from harness.recording.interactions import Interaction, Recording
 from harness.recording.scrubbing import Scrubbing
 from harness.secrets import Secrets
 from harness.time.clock import VirtualTimeLoop
-from harness.world.backend import Outside, Source
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import WorldSpec
 
@@ -94,16 +95,16 @@ def _on_vcrpy(path: Path) -> list[str]:
 
 
 def _replayed(cassette: CassetteFolder) -> list[str]:
-    async def calls(outside: Outside) -> list[str]:
-        world = ScriptedWorld(WorldSpec(), outside=outside)
+    async def calls(backend: RecordedBackend) -> list[str]:
+        world = ScriptedWorld(WorldSpec(), backend=backend)
         try:
             return [await _reply(world, number) for number in range(CALLS)]
         finally:
             await world.close()
 
-    outside = Outside(Source(recorded=cassette.load(), scrubbing=Scrubbing(Secrets(ENVIRONMENT))))
-    with outside.intercepted(), asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-        return runner.run(calls(outside))
+    backend = RecordedBackend(Source(recorded=cassette.load(), scrubbing=Scrubbing(Secrets(ENVIRONMENT))))
+    with backend.intercepted(), asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        return runner.run(calls(backend))
 
 
 async def _reply(world: ScriptedWorld, number: int) -> str:

@@ -21,7 +21,7 @@ LAYERS = [
     {"matchers"},
     {"time", "settings"},
     {"graph"},
-    {"engine", "draw", "secrets"},
+    {"engine", "draw", "secrets", "interception"},
     {"dialects", "world"},
     {"recording"},
     {"scenario"},

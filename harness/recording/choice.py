@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness.recording.interactions import Interaction, Request
+from harness.interception.messages import Request
+from harness.recording.interactions import Interaction
 from harness.recording.matching import Matcher
 from harness.recording.scrubbing import Scrubbing
 from harness.recording.wildcards import revealed

@@ -16,8 +16,8 @@ from typing import Final
 
 from harness.draw.escaping import clip, printable
 from harness.errors import CassetteBroken, CassetteError, Span
+from harness.interception.headers import kept_request_headers, kept_response_headers
 from harness.recording import files, journal
-from harness.recording.headers import kept_request_headers, kept_response_headers
 from harness.recording.interactions import Recording
 from harness.recording.locks import locked
 from harness.recording.names import flaw_in

@@ -10,25 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-
-@dataclass(frozen=True)
-class Request:
-    """An HTTP request. Header names are in lower case."""
-
-    method: str
-    url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
-
-
-@dataclass(frozen=True)
-class Response:
-    """An HTTP response, its body decoded. Header names are in lower case and may come more than once."""
-
-    status: int
-    reason: str = ""
-    headers: Sequence[tuple[str, str]] = ()
-    body: bytes = b""
+from harness.interception.messages import Request, Response
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from hashlib import blake2b
 from typing import Any, Final
 from urllib.parse import SplitResult, parse_qs, parse_qsl, urlsplit
 
-from harness.recording.interactions import Request
+from harness.interception.messages import Request
 from harness.source.suggest import nearest
 
 FIELDS: Final = ("method", "host", "path", "query", "body")

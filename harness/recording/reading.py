@@ -13,17 +13,10 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, Final
 
+from harness.interception.headers import kept_response_headers
+from harness.interception.messages import Request, Response
 from harness.recording.files import FORMAT, HTTP, MCP, META
-from harness.recording.headers import kept_response_headers
-from harness.recording.interactions import (
-    About,
-    Exchange,
-    HumanReply,
-    Interaction,
-    Recording,
-    Request,
-    Response,
-)
+from harness.recording.interactions import About, Exchange, HumanReply, Interaction, Recording
 from harness.recording.yaml_nodes import Node, parse
 
 MAX_BYTES: Final = 100 * 1024 * 1024

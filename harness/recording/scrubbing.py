@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from harness.recording.headers import kept_request_headers
-from harness.recording.interactions import Exchange, HumanReply, Interaction, Recording, Request, Response
+from harness.interception.headers import kept_request_headers
+from harness.interception.messages import Request, Response
+from harness.recording.interactions import Exchange, HumanReply, Interaction, Recording
 from harness.secrets import Secrets
 
 

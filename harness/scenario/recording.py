@@ -1,6 +1,6 @@
 """The cassette of a scenario while it runs: which recording a repeat plays, and what is written when all have ended.
 
-    load the recordings ─▶ an Outside a repeat ─▶ keep what it recorded ─▶ save, once, without secrets
+    load the recordings ─▶ an RecordedBackend a repeat ─▶ keep what it recorded ─▶ save, once, without secrets
 
 Nothing is written while a scenario runs, nor when one of its repeats did not come to its end.
 """
@@ -21,6 +21,7 @@ from typing import Final
 
 from harness.errors import CassetteBroken, CassetteError, FormatError, Problem
 from harness.graph.model import Graph
+from harness.recording.backend import RecordedBackend, Source
 from harness.recording.folder import CassetteFolder
 from harness.recording.human import Ask
 from harness.recording.interactions import About, Recording
@@ -32,7 +33,6 @@ from harness.scenario.outcome import Outcome
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
 from harness.source.document import shown_path
-from harness.world.backend import Outside, Source
 
 WRITING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES, RecordMode.ALL, RecordMode.REWRITE)
 ONLY_MISSING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES)
@@ -156,7 +156,7 @@ class RecordingSession:
         self._made: dict[int, Recording] = {}
         self._discarded = False
 
-    def open(self, repeat: int) -> tuple[Outside, list[str]]:
+    def open(self, repeat: int) -> tuple[RecordedBackend, list[str]]:
         """What answers in this repeat (from 0) when no stub does, and warnings.
 
         Raises:
@@ -181,7 +181,7 @@ class RecordingSession:
             environment=self._places(recorded, sends=sends),
             ask=self._ask,
         )
-        return Outside(source), warnings
+        return RecordedBackend(source), warnings
 
     def _recorded(self, number: int) -> Recording | None:
         """What was recorded before. Where everything is replaced it need not be readable."""
@@ -204,7 +204,7 @@ class RecordingSession:
         then = recorded.about.environment if recorded is not None else {}
         return {**then, **self._scenario.env}
 
-    def keep(self, repeat: int, outside: Outside, outcome: Outcome, graph: Graph | None) -> list[str]:
+    def keep(self, repeat: int, backend: RecordedBackend, outcome: Outcome, graph: Graph | None) -> list[str]:
         """Keep what a repeat that has ended recorded; returns warnings.
 
         A run whose checks fail is kept: they can be mended against the replay. One that did not come to its end is
@@ -216,13 +216,13 @@ class RecordingSession:
         if outcome.verdict == "error" or (broke_off and not outcome.passed):
             self.discard()
             return [f"cassette '{self._folder.name}' stays as it was: the run did not come to its end"]
-        made = outside.recording()
+        made = backend.recording()
         if self._mode is RecordMode.NEW_EPISODES:
-            made = _together(made, outside.unused()) if outside.added else Recording()
+            made = _together(made, backend.unused()) if backend.added else Recording()
         elif self._mode is RecordMode.ALL:
             made = _together(made, self._not_asked_again(self._folder.load(repeat + 1) or Recording(), made))
         if made or self._mode is RecordMode.REWRITE:
-            self._made[repeat + 1] = replace(made, about=self._about(graph, outside))
+            self._made[repeat + 1] = replace(made, about=self._about(graph, backend))
         if outcome.observed.status == "interrupted" and self._ask is None:
             return [
                 "it was recorded as it paused: there is no terminal to ask at, and no `human` stub answers"
@@ -270,14 +270,14 @@ class RecordingSession:
             tuple(reply for reply in old.human if (reply.node, reply.asked, reply.turn) not in replies),
         )
 
-    def _about(self, graph: Graph | None, outside: Outside) -> About:
+    def _about(self, graph: Graph | None, backend: RecordedBackend) -> About:
         files = graph.sources if graph is not None else self._scenario.manifests
         return About(
             scenario=f"{shown_path(self._scenario.file)}::{self._scenario.name}",
             recorded=date.today().isoformat(),
             manifests=fingerprints(files, self._scenario.file.parent),
             versions=_versions(),
-            environment={**outside.places, **self._passed()},
+            environment={**backend.places, **self._passed()},
         )
 
     def _passed(self) -> dict[str, str]:

@@ -20,6 +20,7 @@ from contextlib import contextmanager, nullcontext
 from harness.dialects.load import load_graph
 from harness.errors import CassetteError, FormatError, HarnessError, SourceError
 from harness.graph.model import Graph
+from harness.recording.backend import RecordedBackend
 from harness.recording.human import Ask
 from harness.scenario.evaluation import outcome_of, skipped
 from harness.scenario.model import Scenario
@@ -30,7 +31,6 @@ from harness.scenario.run_result import RunResult, failed, refused
 from harness.scenario.turns import run_turns
 from harness.settings import Settings
 from harness.time.clock import PacedTimeLoop, VirtualTimeLoop
-from harness.world.backend import Outside
 from harness.world.network import closed_network, open_network
 from harness.world.scripted import ScriptedWorld
 
@@ -93,7 +93,7 @@ def _repeat(
 
 
 def run_once(
-    scenario: Scenario, settings: Settings, *, seed: int, backend: Outside | None = None
+    scenario: Scenario, settings: Settings, *, seed: int, backend: RecordedBackend | None = None
 ) -> RunResult:
     """Run a scenario once, in virtual time, with the network closed; where the backend is real, neither holds."""
     is_real = backend is not None and backend.is_real
@@ -107,7 +107,7 @@ def run_once(
         result = None
         try:
             world = ScriptedWorld(
-                scenario.world, seed=seed, folders=import_folders(scenario, settings), outside=backend
+                scenario.world, seed=seed, folders=import_folders(scenario, settings), backend=backend
             )
             with (
                 backend.intercepted() if backend is not None else nullcontext(),
@@ -132,7 +132,7 @@ def _process_kept() -> Iterator[None]:
         random.setstate(drawn)
 
 
-def _crashed(error: BaseException, graph: Graph, backend: Outside | None) -> RunResult:
+def _crashed(error: BaseException, graph: Graph, backend: RecordedBackend | None) -> RunResult:
     """The result of a run that crashed or was cut off."""
     result = failed(error)
     result.graph = graph

@@ -18,12 +18,12 @@ from harness.graph import observe
 from harness.graph.model import Graph
 from harness.graph.to_json import to_json
 from harness.graph.trace import Event
+from harness.recording.backend import RecordedBackend
 from harness.scenario.judge import grade
 from harness.scenario.model import MISSING, Expectations, Scenario, Turn
 from harness.scenario.outcome import Observed
 from harness.scenario.run_result import RunResult, error_json, refused
 from harness.scenario.verdict import could_not_be_judged
-from harness.world.backend import Outside
 from harness.world.scripted import ScriptedWorld
 
 JUST_PAST_S: Final = 1e-6
@@ -31,7 +31,7 @@ JUST_PAST_S: Final = 1e-6
 
 
 async def run_turns(
-    scenario: Scenario, graph: Graph, world: ScriptedWorld, seed: int, backend: Outside | None
+    scenario: Scenario, graph: Graph, world: ScriptedWorld, seed: int, backend: RecordedBackend | None
 ) -> RunResult:
     """Run all turns of a scenario, and close the world."""
     return await _Run(scenario, graph, world, seed, backend).result()
@@ -39,7 +39,12 @@ async def run_turns(
 
 class _Run:
     def __init__(
-        self, scenario: Scenario, graph: Graph, world: ScriptedWorld, seed: int, backend: Outside | None
+        self,
+        scenario: Scenario,
+        graph: Graph,
+        world: ScriptedWorld,
+        seed: int,
+        backend: RecordedBackend | None,
     ) -> None:
         self.scenario, self.graph, self.world, self.backend = scenario, graph, world, backend
         self.simulation = Simulation(world, seed)

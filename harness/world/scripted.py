@@ -1,4 +1,4 @@
-"""The world of a scenario: stubs, fake MCP servers, where it says so the real thing, and what is outside.
+"""The world of a scenario: stubs, fake MCP servers, where it says so the real thing, and a backend.
 
 Who answers an effect, in this order: a fault, a stub, the real thing that the scenario names, its cassette. When
 nobody does, the call is an `UnscriptedCall`; nothing is guessed.
@@ -24,7 +24,7 @@ from harness.graph.effects import (
 )
 from harness.graph.messages import message_text
 from harness.graph.model import State
-from harness.recording.recorder import within_effect
+from harness.interception.real_effects import within_effect
 from harness.source.imports import ImportProblem, import_object
 from harness.source.suggest import did_you_mean
 from harness.world.answers import answer_of
@@ -35,7 +35,7 @@ from harness.world.spec import Entry, Stub, WorldSpec
 from harness.world.stubs import StubList
 
 if TYPE_CHECKING:
-    from harness.world.backend import Outside
+    from harness.world.backend import Backend
 
 # The scenario keys that map a name to who answers for it, and the kind of effect they answer.
 ENTRY_KINDS = {
@@ -58,7 +58,7 @@ class ScriptedWorld:
         spec: the scenario's world.
         seed: draws the faults.
         folders: where `real: pkg.mod.fn` is imported from, in front of `sys.path`.
-        outside: what answers when the scenario says nothing; closed with this world.
+        backend: answers what the scenario does not; closed with this world.
     """
 
     def __init__(
@@ -67,16 +67,16 @@ class ScriptedWorld:
         *,
         seed: int = 0,
         folders: Sequence[Path] = (),
-        outside: Outside | None = None,
+        backend: Backend | None = None,
     ) -> None:
         self._folders = folders
-        self._outside = outside
+        self._backend = backend
         self._faults = Faults(spec.faults, seed)
         self._lists = {kind: StubList(getattr(spec, kind), kind) for kind in LIST_KINDS}
         self._entries: dict[tuple[str, str], list[Layer]] = {}
         self._imported: dict[str, Any] = {}
-        self._mcp = MCPServers(outside)
-        self._scripts = Scripts(confined=outside is None or not outside.is_real)
+        self._mcp = MCPServers(backend)
+        self._scripts = Scripts(confined=backend is None or not backend.is_real)
         self._add_entries(spec)
 
     def put_in_front(self, spec: WorldSpec) -> None:
@@ -116,8 +116,8 @@ class ScriptedWorld:
                     return answer_of(stub, effect.kind)
             elif (real := self._real(layer, effect)) is not None:
                 return await _really(real)
-        if self._outside is not None and not self._is_scripted(effect):
-            answer = await self._outside.answer(effect)
+        if self._backend is not None and not self._is_scripted(effect):
+            answer = await self._backend.answer(effect)
             if answer is not None:
                 return answer
         found = [
@@ -149,7 +149,7 @@ class ScriptedWorld:
                     without.append(effect)
                 else:
                     taken.append(found)
-            return not without or (self._outside is not None and self._outside.has_answers(without))
+            return not without or (self._backend is not None and self._backend.has_answers(without))
         finally:
             for stubs, stub in taken:
                 stubs.put_back(stub)
@@ -167,7 +167,7 @@ class ScriptedWorld:
 
     def uses_backend(self, effect: Effect, state: State) -> bool:
         """Whether no stub would answer this effect, and the real thing, or its recording, could."""
-        if self._outside is None or not self._outside.has_anything or self._is_scripted(effect):
+        if self._backend is None or not self._backend.has_anything or self._is_scripted(effect):
             return False
         for stubs in self._stubs_for(effect):
             if (stub := stubs.take(effect, state)) is not None:
@@ -248,8 +248,8 @@ class ScriptedWorld:
         """Close the MCP sessions and the clients, and end the scripts, from any task."""
         self._scripts.close()
         await self._mcp.close()
-        if self._outside is not None:
-            await self._outside.close()
+        if self._backend is not None:
+            await self._backend.close()
 
 
 def _known(name: str, names: Sequence[str]) -> str:

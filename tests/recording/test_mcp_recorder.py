@@ -15,8 +15,8 @@ import pytest
 
 from harness.errors import CassetteBroken, CassetteMismatch, CassetteMissing, UnscriptedCall, WorldError
 from harness.graph.effects import MCPCall, MCPEndpoint
+from harness.interception.real_effects import not_intercepted
 from harness.recording.interactions import Exchange
-from harness.recording.mcp.connection import mcp_traffic
 from harness.recording.mcp.recorder import MCPRecorder
 from harness.recording.mcp.replay import fitted
 from harness.time.clock import PacedTimeLoop, VirtualTimeLoop
@@ -471,7 +471,7 @@ def test_http_that_is_mcp_s_own_can_be_told_from_other_http(monkeypatch: pytest.
 
     def noting(send: Any) -> Any:
         async def noted(self: Any, request: Any) -> Any:
-            seen.append(mcp_traffic.get())
+            seen.append(not_intercepted.get())
             return await send(self, request)
 
         return noted
@@ -484,7 +484,7 @@ def test_http_that_is_mcp_s_own_can_be_told_from_other_http(monkeypatch: pytest.
         recording(all_kinds, endpoint)
     assert len(seen) >= 7
     assert set(seen) == {True}
-    assert not mcp_traffic.get()
+    assert not not_intercepted.get()
 
 
 class Replayed:

@@ -6,16 +6,13 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from contextvars import ContextVar
 from typing import Any
 
+from harness.interception.real_effects import not_intercepted
 from harness.time.clock import real_timers
 from harness.world.mcp.connect import reason
 from harness.world.mcp.tools import MCPFailure
 from harness.world.mcp.wire import Message, is_request, is_response, opened
-
-mcp_traffic: ContextVar[bool] = ContextVar("mcp_traffic", default=False)
-"""Whether the HTTP of this task is MCP's own: it is recorded message by message, not request by request."""
 
 
 class Connection:
@@ -60,7 +57,7 @@ class Connection:
         import anyio
 
         self._state = "connecting"
-        mcp_traffic.set(True)
+        not_intercepted.set(True)
         try:
             with real_timers(), self._connecting:
                 async with (

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from harness.errors import UnscriptedCall
 from harness.graph.effects import Answer, MCPCall, MCPEndpoint, ToolSpec
 from harness.graph.model import State
 from harness.source.suggest import did_you_mean
+from harness.world.backend import Backend
 from harness.world.failures import to_exception
 from harness.world.mcp.connect import connect
 from harness.world.mcp.fake import content_result, error_result, fake_session, structured_result, text_result
@@ -26,27 +27,15 @@ from harness.world.stubs import StubList
 _asking: ContextVar[tuple[MCPCall, State]] = ContextVar("_asking")
 
 
-class Beyond(Protocol):
-    """Who has sessions with servers that a scenario does not script."""
-
-    def session(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession] | None:
-        """A session with this server, real or replayed; None where there is none.
-
-        Raises:
-            WorldError: it cannot be had.
-        """
-        ...
-
-
 class MCPServers:
     """What a scenario says about MCP servers, and the open sessions.
 
     A server is connected to when it is first asked, in whichever task that is. Servers that the scenario calls
-    real, or says nothing about, answer in a session from `beyond`, if it has one.
+    real, or says nothing about, answer in a session from `backend`, if it has one.
     """
 
-    def __init__(self, beyond: Beyond | None = None) -> None:
-        self._beyond = beyond
+    def __init__(self, backend: Backend | None = None) -> None:
+        self._backend = backend
         self._servers: dict[str, MCPServer] = {}
         self._stubs: dict[tuple[str, str], StubList] = {}
         self._open: dict[str, MCPSession] = {}
@@ -130,7 +119,7 @@ class MCPServers:
         server = self._servers.get(endpoint.id)
         if server is not None and not server.real:
             return self._scripted(endpoint.id, server)
-        session = self._beyond.session(endpoint) if self._beyond is not None else None
+        session = self._backend.session(endpoint) if self._backend is not None else None
         return connect(endpoint) if session is None and server is not None else session
 
     def _unscripted(self, endpoint: MCPEndpoint, asked: str, hint: str) -> UnscriptedCall:

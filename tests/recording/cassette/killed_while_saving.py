@@ -12,8 +12,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from harness.interception.messages import Request, Response
 from harness.recording.folder import CassetteFolder
-from harness.recording.interactions import Exchange, Interaction, Recording, Request, Response
+from harness.recording.interactions import Exchange, Interaction, Recording
 
 
 def recording(text: Any, mcp: Any = False) -> Any:

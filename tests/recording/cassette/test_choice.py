@@ -3,8 +3,9 @@
 import json
 from typing import Any
 
+from harness.interception.messages import Request
 from harness.recording.choice import Choice
-from harness.recording.interactions import Interaction, Request
+from harness.recording.interactions import Interaction
 from harness.recording.matching import Matcher
 from harness.recording.scrubbing import Scrubbing
 

@@ -16,21 +16,14 @@ import vcr
 import yaml
 
 from harness.errors import CassetteBroken, CassetteError
+from harness.interception.messages import Request, Response
 from harness.recording.folder import (
     CassetteFolder,
     cassette_names,
     kept_request_headers,
     kept_response_headers,
 )
-from harness.recording.interactions import (
-    About,
-    Exchange,
-    HumanReply,
-    Interaction,
-    Recording,
-    Request,
-    Response,
-)
+from harness.recording.interactions import About, Exchange, HumanReply, Interaction, Recording
 
 CHAT = "https://api.openai.com/v1/chat/completions"
 PROMPT = {"model": "gpt", "messages": [{"role": "user", "content": "Wie heiß? 😀\nSag"}], "n": 1}

@@ -12,16 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import CassetteBroken
+from harness.interception.messages import Request, Response
 from harness.recording.folder import CassetteFolder, kept_request_headers, kept_response_headers
-from harness.recording.interactions import (
-    About,
-    Exchange,
-    HumanReply,
-    Interaction,
-    Recording,
-    Request,
-    Response,
-)
+from harness.recording.interactions import About, Exchange, HumanReply, Interaction, Recording
 from harness.recording.matching import Matcher
 from tests.fuzz.mutations import mutated
 

@@ -14,9 +14,10 @@ import pytest
 import requests
 
 from harness.errors import CassetteMismatch
-from harness.recording.interactions import Request, Response
-from harness.recording.interception import led_through
-from harness.recording.recorder import HTTPRecorder, Sent, within_effect
+from harness.interception.intercept import intercepted
+from harness.interception.messages import Request, Response, Sent
+from harness.interception.real_effects import within_effect
+from harness.recording.recorder import HTTPRecorder
 from harness.time.clock import PacedTimeLoop
 from tests.world.loopback import Said, loopback
 
@@ -80,7 +81,7 @@ def test_a_blocking_request_really_takes_its_time_once(ask: Callable[[str], Any]
         await asyncio.sleep(0.3)
         return asked, virtual, time.monotonic() - began - asked
 
-    with streaming(SLOW, after_s=SLOW_S) as url, led_through(taking_down()):
+    with streaming(SLOW, after_s=SLOW_S) as url, intercepted(taking_down()):
         really, virtual, slept = paced(run)
     assert SLOW_S <= virtual <= really < 2 * SLOW_S
     # What is waited for later still takes as long as it says.
@@ -97,7 +98,7 @@ def test_the_time_of_a_blocking_request_passes_though_the_effect_fails() -> None
             await within_effect(effect)
         return asyncio.get_running_loop().time()
 
-    with streaming(SLOW, after_s=SLOW_S) as url, led_through(taking_down()):
+    with streaming(SLOW, after_s=SLOW_S) as url, intercepted(taking_down()):
         assert paced(run) >= SLOW_S
 
 
@@ -131,7 +132,7 @@ def test_a_request_that_is_cancelled_is_taken_down_as_given_up() -> None:
             async with httpx.AsyncClient() as client, asyncio.timeout(0.2):
                 await client.get(url)
 
-    with streaming(b"", after_s=20) as url, led_through(recorder):
+    with streaming(b"", after_s=20) as url, intercepted(recorder):
         paced(run)
     (taken,) = recorder.interactions()
     assert (taken.request.url, taken.response, taken.failure) == (url, None, "")
@@ -140,7 +141,7 @@ def test_a_request_that_is_cancelled_is_taken_down_as_given_up() -> None:
 def test_requests_are_met_no_more_when_it_is_over() -> None:
     recorder = taking_down()
     with loopback(Said(text="calm")) as server:
-        with led_through(recorder):
+        with intercepted(recorder):
             requests.get(server.url)
         for ask in (requests.get, httpx.get, urllib.request.urlopen):
             ask(server.url)
@@ -161,7 +162,7 @@ def test_where_nothing_is_kept_a_stream_that_never_ends_passes_as_it_comes() -> 
         async with asyncio.timeout(10):
             return await within_effect(effect), asyncio.get_running_loop().time()
 
-    with streaming(EVENTS, after_s=0.2) as url, led_through(recorder):
+    with streaming(EVENTS, after_s=0.2) as url, intercepted(recorder):
         text, virtual = paced(run)
     assert text == "data: calm"
     assert 0.2 <= virtual < 2
@@ -180,14 +181,14 @@ def test_where_nothing_is_kept_a_stream_that_never_ends_passes_as_it_comes() -> 
     ids=["requests", "urllib"],
 )
 def test_where_nothing_is_kept_a_blocking_stream_passes_as_it_comes(first: Callable[[str], bytes]) -> None:
-    with streaming(EVENTS) as url, led_through(taking_down(keeps=False)):
+    with streaming(EVENTS) as url, intercepted(taking_down(keeps=False)):
         assert first(url) == b"data: calm"
 
 
 def test_where_nothing_is_kept_a_stream_of_blocking_httpx_passes_as_it_comes() -> None:
     with (
         streaming(EVENTS) as url,
-        led_through(taking_down(keeps=False)),
+        intercepted(taking_down(keeps=False)),
         httpx.stream("GET", url, timeout=5) as response,
     ):
         assert next(response.iter_lines()) == "data: calm"

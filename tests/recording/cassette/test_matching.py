@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from harness.recording.interactions import Request
+from harness.interception.messages import Request
 from harness.recording.matching import Matcher
 
 CHAT = "https://api.openai.com/v1/chat/completions"

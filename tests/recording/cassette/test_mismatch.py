@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from harness.errors import CassetteMismatch
-from harness.recording.interactions import Interaction, Request, Response
+from harness.interception.messages import Request, Response
+from harness.recording.interactions import Interaction
 from harness.recording.matching import Matcher
 from harness.recording.mismatch import explain
 

@@ -9,21 +9,21 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 
-from harness.recording.clients.patches import body_of, headers_of, patched
-from harness.recording.headers import kept_response_headers
-from harness.recording.interactions import Interaction, Request, Response
-from harness.recording.mcp.connection import mcp_traffic
-from harness.recording.recorder import HTTPRecorder, Sent
+from harness.interception.headers import kept_response_headers
+from harness.interception.interceptor import Interceptor
+from harness.interception.messages import Reply, Request, Response
+from harness.interception.patches import body_of, headers_of, patched
+from harness.interception.real_effects import not_intercepted
 
 _MET_ELSEWHERE: Final = ("httplib", "requests", "boto3", "urllib3", "aiohttp", "httpx", "httpx2")
 
 
 @contextmanager
-def vcrpy_through(recorder: HTTPRecorder) -> Iterator[None]:
-    """Lead the requests of clients that only vcrpy knows through the recorder."""
+def vcrpy_through(interceptor: Interceptor) -> Iterator[None]:
+    """Intercept the requests of clients that only vcrpy knows."""
     from vcr import patch
 
-    cassette = _cassette(recorder)
+    cassette = _cassette(interceptor)
     with ExitStack() as patches:
         # vcrpy takes all patches off while it sends, in all threads. Only what we let it put on would need that.
         patches.enter_context(patched(patch, force_reset=nullcontext))
@@ -32,19 +32,19 @@ def vcrpy_through(recorder: HTTPRecorder) -> Iterator[None]:
         yield
 
 
-def _cassette(recorder: HTTPRecorder) -> Any:
+def _cassette(interceptor: Interceptor) -> Any:
     """What vcrpy's patches take for a cassette."""
     from vcr.cassette import Cassette
     from vcr.record_mode import RecordMode
 
     class Bridge(Cassette):  # type: ignore[misc]
-        """Asks the recorder. vcrpy asks before it sends, maybe more than once, and tells what came."""
+        """Asks the interceptor. vcrpy asks before it sends, maybe more than once, and then tells what came."""
 
         def can_play_response_for(self, request: Any) -> bool:
-            if mcp_traffic.get():
+            if not_intercepted.get():
                 return False
             if _found(request) is None:
-                request.harness_found = recorder.claim(request_of_vcr(request))
+                request.harness_found = interceptor.claim(request_of_vcr(request))
                 request.harness_began = time.monotonic()
             return _found(request) is not None
 
@@ -52,15 +52,14 @@ def _cassette(recorder: HTTPRecorder) -> Any:
             found = _found(request)
             assert found is not None  # vcrpy asks first
             request.harness_found = None
-            sent = recorder.played_blocking(found)
+            sent = interceptor.given_blocking(found)
             if sent.response is None:
                 raise ConnectionError(sent.failure)
             return as_vcr(sent.response)
 
         def append(self, request: Any, response: Any) -> None:
-            if not mcp_traffic.get():
-                sent = Sent(response_of_vcr(response))
-                recorder.record(request_of_vcr(request), sent, request.harness_began)
+            if not not_intercepted.get():
+                interceptor.note(request_of_vcr(request), response_of_vcr(response), request.harness_began)
 
     return Bridge(
         "",
@@ -70,7 +69,7 @@ def _cassette(recorder: HTTPRecorder) -> Any:
     )
 
 
-def _found(request: Any) -> Interaction | None:
+def _found(request: Any) -> Reply | None:
     return getattr(request, "harness_found", None)
 
 

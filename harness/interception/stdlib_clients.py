@@ -14,15 +14,15 @@ from contextvars import ContextVar
 from typing import Any, Final
 from urllib.request import AbstractHTTPHandler
 
-from harness.recording.clients.failures import raised_again, told
-from harness.recording.clients.patches import body_of, headers_of, is_stream, patched
-from harness.recording.headers import kept_response_headers
-from harness.recording.interactions import Request, Response
-from harness.recording.mcp.connection import mcp_traffic
-from harness.recording.recorder import HTTPRecorder, Sent
+from harness.interception.failures import raised_again, told
+from harness.interception.headers import kept_response_headers
+from harness.interception.interceptor import Interceptor
+from harness.interception.messages import Request, Response, Sent
+from harness.interception.patches import body_of, headers_of, is_stream, patched
+from harness.interception.real_effects import not_intercepted
 
 sending: ContextVar[bool] = ContextVar("sending", default=False)
-"""Whether this thread is sending a request that the recorder knows of, so that what is below lets it pass."""
+"""Whether this thread is sending a request that the interceptor knows of, so that what is below lets it pass."""
 
 # Subclasses belong to other clients, which are met where they are used.
 _PLAIN: Final = (http.client.HTTPConnection, http.client.HTTPSConnection)
@@ -31,12 +31,12 @@ _MODULES: Final = (urllib.error, http.client, builtins, socket, ssl)
 
 
 @contextmanager
-def urllib_through(recorder: HTTPRecorder) -> Iterator[None]:
-    """Lead the requests of urllib.request through the recorder."""
+def urllib_through(interceptor: Interceptor) -> Iterator[None]:
+    """Intercept the requests of urllib.request."""
     open_really: Any = AbstractHTTPHandler.do_open
 
     def do_open(handler: Any, http_class: Any, request: Any, **options: Any) -> Any:
-        if mcp_traffic.get() or sending.get():
+        if not_intercepted.get() or sending.get():
             return open_really(handler, http_class, request, **options)
         if request.data is not None and not isinstance(request.data, bytes):
             request.data = body_of(request.data)
@@ -45,7 +45,7 @@ def urllib_through(recorder: HTTPRecorder) -> Iterator[None]:
             token = sending.set(True)
             try:
                 response = open_really(handler, http_class, request, **options)
-                if not recorder.keeps and is_stream(response.headers):
+                if not interceptor.keeps and is_stream(response.headers):
                     return Sent(_response(response, b""), through=response)
                 return Sent(_response(response, response.read()))
             except _FAILURES as error:
@@ -55,7 +55,7 @@ def urllib_through(recorder: HTTPRecorder) -> Iterator[None]:
 
         headers = headers_of({**request.headers, **request.unredirected_hdrs})
         asked = Request(request.get_method(), request.full_url, headers, request.data or b"")
-        response = _given(asked, recorder.answer_blocking(asked, send))
+        response = _given(asked, interceptor.answer_blocking(asked, send))
         response.url, response.msg = request.full_url, response.reason
         return response
 
@@ -64,13 +64,13 @@ def urllib_through(recorder: HTTPRecorder) -> Iterator[None]:
 
 
 @contextmanager
-def http_client_through(recorder: HTTPRecorder) -> Iterator[None]:
-    """Lead the requests of bare connections through the recorder: each is made when its response is asked for."""
+def http_client_through(interceptor: Interceptor) -> Iterator[None]:
+    """Intercept the requests of bare connections: each is made when its response is asked for."""
     connections: Any = http.client.HTTPConnection
     send_really, response_really = connections.send, connections.getresponse
 
     def send(connection: Any, data: Any) -> None:
-        if type(connection) not in _PLAIN or mcp_traffic.get() or sending.get():
+        if type(connection) not in _PLAIN or not_intercepted.get() or sending.get():
             send_really(connection, data)
         else:
             vars(connection).setdefault("_unsent", []).append(body_of(data))
@@ -94,7 +94,7 @@ def http_client_through(recorder: HTTPRecorder) -> Iterator[None]:
 
         asked = _written(connection, b"".join(parts))
         try:
-            return _given(asked, recorder.answer_blocking(asked, sent))
+            return _given(asked, interceptor.answer_blocking(asked, sent))
         finally:
             connection.close()  # ready for the next request, as after a response that was read
 

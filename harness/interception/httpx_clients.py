@@ -7,37 +7,37 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from harness.recording.clients.failures import raised_again, told
-from harness.recording.clients.patches import is_stream, patched
-from harness.recording.headers import kept_response_headers
-from harness.recording.interactions import Request, Response
-from harness.recording.mcp.connection import mcp_traffic
-from harness.recording.recorder import HTTPRecorder, Sent
+from harness.interception.failures import raised_again, told
+from harness.interception.headers import kept_response_headers
+from harness.interception.interceptor import Interceptor
+from harness.interception.messages import Request, Response, Sent
+from harness.interception.patches import is_stream, patched
+from harness.interception.real_effects import not_intercepted
 from harness.time.clock import MEASURED, real_timers
 
 
 @contextmanager
-def httpx_through(module: Any, recorder: HTTPRecorder) -> Iterator[None]:
-    """Lead the requests of this httpx, async and not, through the recorder."""
+def httpx_through(module: Any, interceptor: Interceptor) -> Iterator[None]:
+    """Intercept the requests of this httpx, async and not,."""
     with (
-        patched(module.AsyncHTTPTransport, handle_async_request=_async(module, recorder)),
-        patched(module.HTTPTransport, handle_request=_blocking(module, recorder)),
+        patched(module.AsyncHTTPTransport, handle_async_request=_async(module, interceptor)),
+        patched(module.HTTPTransport, handle_request=_blocking(module, interceptor)),
     ):
         yield
 
 
-def _async(module: Any, recorder: HTTPRecorder) -> Any:
+def _async(module: Any, interceptor: Interceptor) -> Any:
     send_really = module.AsyncHTTPTransport.handle_async_request
 
     async def handle_async_request(transport: Any, request: Any) -> Any:
-        if mcp_traffic.get():
+        if not_intercepted.get():
             return await send_really(transport, request)
 
         async def send() -> Sent:
             body = _Body()
             try:
                 response = await send_really(transport, request)
-                if not recorder.keeps and is_stream(response.headers):
+                if not interceptor.keeps and is_stream(response.headers):
                     return _passed_through(module, response, body)
                 try:
                     async for part in response.stream:
@@ -49,23 +49,23 @@ def _async(module: Any, recorder: HTTPRecorder) -> Any:
                 return Sent(None, failure=told(error))
 
         asked = _request(request, await request.aread())
-        return _given(module, request, await recorder.answer(asked, send))
+        return _given(module, request, await interceptor.answer(asked, send))
 
     return handle_async_request
 
 
-def _blocking(module: Any, recorder: HTTPRecorder) -> Any:
+def _blocking(module: Any, interceptor: Interceptor) -> Any:
     send_really = module.HTTPTransport.handle_request
 
     def handle_request(transport: Any, request: Any) -> Any:
-        if mcp_traffic.get():
+        if not_intercepted.get():
             return send_really(transport, request)
 
         def send() -> Sent:
             body = _Body()
             try:
                 response = send_really(transport, request)
-                if not recorder.keeps and is_stream(response.headers):
+                if not interceptor.keeps and is_stream(response.headers):
                     return Sent(_response(response, b""), through=response)
                 try:
                     for part in response.stream:
@@ -77,7 +77,7 @@ def _blocking(module: Any, recorder: HTTPRecorder) -> Any:
                 return Sent(None, failure=told(error))
 
         asked = _request(request, request.read())
-        return _given(module, request, recorder.answer_blocking(asked, send))
+        return _given(module, request, interceptor.answer_blocking(asked, send))
 
     return handle_request
 

@@ -10,20 +10,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from harness.recording.clients.failures import is_in_body, raised_again, told
-from harness.recording.clients.patches import body_of, headers_of, is_stream, patched
-from harness.recording.clients.stdlib_clients import as_http_client, sending
-from harness.recording.headers import kept_response_headers
-from harness.recording.interactions import Request, Response
-from harness.recording.mcp.connection import mcp_traffic
-from harness.recording.recorder import HTTPRecorder, Sent
+from harness.interception.failures import is_in_body, raised_again, told
+from harness.interception.headers import kept_response_headers
+from harness.interception.interceptor import Interceptor
+from harness.interception.messages import Request, Response, Sent
+from harness.interception.patches import body_of, headers_of, is_stream, patched
+from harness.interception.real_effects import not_intercepted
+from harness.interception.stdlib_clients import as_http_client, sending
 
 _PORTS: Final = {"http": 80, "https": 443}
 
 
 @contextmanager
-def urllib3_through(recorder: HTTPRecorder) -> Iterator[None]:
-    """Lead the requests of urllib3 through the recorder."""
+def urllib3_through(interceptor: Interceptor) -> Iterator[None]:
+    """Intercept the requests of urllib3."""
     from urllib3.connectionpool import HTTPConnectionPool
     from urllib3.exceptions import HTTPError
 
@@ -41,7 +41,7 @@ def urllib3_through(recorder: HTTPRecorder) -> Iterator[None]:
         **options: Any,
     ) -> Any:
         waiting: dict[str, Any] = {"preload_content": preload_content, "decode_content": decode_content}
-        if mcp_traffic.get() or sending.get():
+        if not_intercepted.get() or sending.get():
             return urlopen_really(pool, method, url, body, headers, *args, **waiting, **options)
         content = None if body is None else body_of(body)
 
@@ -62,7 +62,7 @@ def urllib3_through(recorder: HTTPRecorder) -> Iterator[None]:
                 return Sent(None, failure=told(error))
             finally:
                 sending.reset(token)
-            if not recorder.keeps and is_stream(response.headers):
+            if not interceptor.keeps and is_stream(response.headers):
                 return Sent(_response(response, b""), through=response)
             try:
                 return Sent(_response(response, response.read(decode_content=True)))
@@ -74,7 +74,7 @@ def urllib3_through(recorder: HTTPRecorder) -> Iterator[None]:
         asked = Request(
             method, _url(pool, url), headers_of(pool.headers if headers is None else headers), content or b""
         )
-        return _given(asked, recorder.answer_blocking(asked, send), waiting)
+        return _given(asked, interceptor.answer_blocking(asked, send), waiting)
 
     with patched(HTTPConnectionPool, urlopen=urlopen):
         yield

@@ -9,18 +9,18 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from harness.recording.clients.failures import raised_again, told
-from harness.recording.clients.patches import patched
-from harness.recording.clients.vcrpy_clients import as_vcr, request_of_vcr, response_of_vcr
-from harness.recording.interactions import Interaction, Request
-from harness.recording.mcp.connection import mcp_traffic
-from harness.recording.recorder import HTTPRecorder, Place, Sent
+from harness.interception.failures import raised_again, told
+from harness.interception.interceptor import Interceptor, Place
+from harness.interception.messages import Reply, Request, Sent
+from harness.interception.patches import patched
+from harness.interception.real_effects import not_intercepted
+from harness.interception.vcrpy_clients import as_vcr, request_of_vcr, response_of_vcr
 from harness.time.clock import RealWork, real_timers
 
 
 @contextmanager
-def aiohttp_through(recorder: HTTPRecorder) -> Iterator[None]:
-    """Lead the requests of aiohttp through the recorder."""
+def aiohttp_through(interceptor: Interceptor) -> Iterator[None]:
+    """Intercept the requests of aiohttp."""
     from vcr.stubs.aiohttp_stubs import vcr_request
 
     aiohttp: Any = import_module("aiohttp")
@@ -28,9 +28,9 @@ def aiohttp_through(recorder: HTTPRecorder) -> Iterator[None]:
     failures = (aiohttp.ClientError, OSError)
 
     async def request(session: Any, *args: Any, **options: Any) -> Any:
-        if mcp_traffic.get():
+        if not_intercepted.get():
             return await request_really(session, *args, **options)
-        asked = _Asked(recorder)
+        asked = _Asked(interceptor)
         work = RealWork()
         response, failure = None, None
         try:
@@ -47,7 +47,7 @@ def aiohttp_through(recorder: HTTPRecorder) -> Iterator[None]:
         if asked.played:
             work.abandon()
             for played in asked.played:
-                await recorder.wait_for(played)
+                await interceptor.wait_for(played)
         else:
             asked.end(await work.end(), failure)
         if failure is not None:
@@ -71,9 +71,9 @@ class _Asked:
 
     write_protected = False
 
-    def __init__(self, recorder: HTTPRecorder) -> None:
-        self.played: list[Interaction] = []
-        self._recorder = recorder
+    def __init__(self, interceptor: Interceptor) -> None:
+        self.played: list[Reply] = []
+        self._interceptor = interceptor
         self._place: Place | None = None
         self._came: list[tuple[Request, Sent]] = []
 
@@ -87,11 +87,11 @@ class _Asked:
 
     def can_play_response_for(self, request: Any) -> bool:
         asked = request_of_vcr(request)
-        found = self._recorder.claim(asked)
+        found = self._interceptor.claim(asked)
         if found is not None:
             self.played.append(found)
         else:
-            self._place = self._recorder.begin(asked)
+            self._place = self._interceptor.begin(asked)
         return found is not None
 
     def play_response(self, request: Any) -> Any:
@@ -108,12 +108,12 @@ class _Asked:
     def end(self, seconds: float, failure: Exception | None) -> None:
         """All that came is over, after so many seconds."""
         if not self._came and failure is not None and self._place is not None:
-            self._recorder.end(self._place, Sent(None, failure=told(failure)), seconds)
+            self._interceptor.end(self._place, Sent(None, failure=told(failure)), seconds)
         for number, (request, sent) in enumerate(self._came):
-            place = self._recorder.begin(request) if number or self._place is None else self._place
-            self._recorder.end(place, sent, 0.0 if number else seconds)
+            place = self._interceptor.begin(request) if number or self._place is None else self._place
+            self._interceptor.end(place, sent, 0.0 if number else seconds)
 
     def broke_off(self, *, given_up: bool) -> None:
         """Nobody waits any more, or nobody can tell what became of it."""
         if self._place is not None and not given_up:
-            self._recorder.drop(self._place)
+            self._interceptor.drop(self._place)

@@ -1,0 +1,1 @@
+"""The HTTP of this process, intercepted while a scenario runs: a module for each family of clients."""

@@ -1,0 +1,108 @@
+"""What the patched clients ask about each request: answer it, or have it sent and told of."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from harness.interception.messages import Reply, Request, Response, Sent
+from harness.interception.real_effects import charge_since, owe
+from harness.time.clock import RealWork, real_timers
+
+Place = Any
+"""Identifies a request that was sent, between `begin` and `end`."""
+
+
+class Interceptor(ABC):
+    """Answers the HTTP requests of this process, or has the client send them.
+
+    `keeps`: what is sent is kept and needs whole bodies; otherwise streams may pass as they come.
+    """
+
+    keeps = False
+
+    @abstractmethod
+    def claim(self, request: Request) -> Reply | None:
+        """The known answer to a request, used up with this; None when the request is to be sent.
+
+        Raises:
+            Unanswerable: nothing answers, and nothing may be sent; see `real_effects.refuse`.
+        """
+
+    @abstractmethod
+    def begin(self, request: Request) -> Place:
+        """A request is sent. One that neither ends nor is dropped was abandoned by its client."""
+
+    @abstractmethod
+    def end(self, place: Place, sent: Sent, seconds: float) -> None:
+        """A request that was sent is over, after so many real seconds."""
+
+    @abstractmethod
+    def drop(self, place: Place) -> None:
+        """A request was not made after all, or its result is not known."""
+
+    async def answer(self, request: Request, send: Callable[[], Awaitable[Sent]]) -> Sent:
+        """The answer to a request, when its time has come; `send` really sends it.
+
+        A known answer without a response or a failure never comes. A request for which `send` raises was not made.
+        """
+        found = self.claim(request)
+        if found is not None:
+            await self.wait_for(found)
+            return Sent(found.response, found.chunks_s, found.failure)
+        place = self.begin(request)
+        work = RealWork()
+        try:
+            with real_timers():
+                sent = await send()
+        except BaseException as error:
+            work.abandon()
+            if not isinstance(error, asyncio.CancelledError):
+                self.drop(place)
+            raise
+        if sent.through is not None:
+            sent.through.stream.over = partial(self._over, place, work)
+            return sent
+        self.end(place, sent, await work.end())
+        return sent
+
+    async def _over(self, place: Place, work: RealWork, sent: Sent) -> None:
+        self.end(place, sent, await work.end())
+
+    def answer_blocking(self, request: Request, send: Callable[[], Sent]) -> Sent:
+        """The answer to a request of a client without an event loop; its time is spent when the effect ends."""
+        found = self.claim(request)
+        if found is not None:
+            return self.given_blocking(found)
+        place = self.begin(request)
+        began = time.monotonic()
+        try:
+            sent = send()
+        except BaseException:
+            self.drop(place)
+            raise
+        self.end(place, sent, charge_since(began))
+        return sent
+
+    @staticmethod
+    def given_blocking(reply: Reply) -> Sent:
+        """A claimed answer, for a client without an event loop."""
+        if reply.response is None and not reply.failure:
+            raise TimeoutError("nobody waited for the answer when this was recorded")
+        owe(reply.duration_s)
+        return Sent(reply.response, reply.chunks_s, reply.failure)
+
+    def note(self, request: Request, response: Response, began: float) -> None:
+        """Tell of a request that a client without an event loop has sent; `began` is of `time.monotonic()`."""
+        self.end(self.begin(request), Sent(response), charge_since(began))
+
+    @staticmethod
+    async def wait_for(reply: Reply) -> None:
+        """Wait until the time of a claimed answer has come. One without response and failure never comes."""
+        if reply.response is None and not reply.failure:
+            await asyncio.get_running_loop().create_future()
+        await asyncio.sleep(reply.duration_s)

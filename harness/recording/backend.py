@@ -1,0 +1,235 @@
+"""The backend of a world that is recorded, replayed, or live.
+
+In each of these the same clients ask (`harness.world.backend`). They differ below them, where HTTP and MCP traffic is
+recorded or replayed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from harness.errors import CassetteError, CassetteMissing
+from harness.graph.effects import Answer, Effect, HTTPCall, HumanCall, LLMCall, MCPEndpoint
+from harness.interception.intercept import intercepted
+from harness.interception.messages import Request
+from harness.recording.choice import Choice
+from harness.recording.human import Ask, HumanRecorder
+from harness.recording.interactions import About, Recording
+from harness.recording.matching import Matcher
+from harness.recording.mcp.recorder import MCPRecorder
+from harness.recording.mismatch import explain
+from harness.recording.recorder import HTTPRecorder
+from harness.recording.scrubbing import Scrubbing
+from harness.secrets.logs import scrubbed_logs
+from harness.source.document import shown_path
+from harness.world.backend import LiveBackend
+from harness.world.mcp.tools import MCPSession
+
+_CLIENTS: Final = r"(langchain_)?(openai|anthropic)\b"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where answers come from, in one run.
+
+    recorded     what was recorded before; None where nothing was
+    plays        whether that may answer
+    sends        whether what it does not answer goes to the real thing, and is recorded
+    cassette     the cassette's name, "" where there is none; `folder` its place
+    again        the command that records it anew
+    scrubbing    takes secrets out of what is compared and kept
+    environment  where the providers' keys and places are read from
+    ask          asks a person at the terminal; None where there is nobody
+    """
+
+    recorded: Recording | None = None
+    plays: bool = True
+    sends: bool = False
+    cassette: str = ""
+    folder: Path = Path()
+    again: str = ""
+    matcher: Matcher = field(default_factory=Matcher)
+    scrubbing: Scrubbing = field(default_factory=Scrubbing)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    ask: Ask | None = None
+
+
+class RecordedBackend:
+    """Answers, in one run, what no stub answers: from a recording, or live and recorded."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._playable = (source.recorded if source.plays else None) or Recording()
+        self._http = HTTPRecorder(
+            self._playable.http,
+            Choice(self._playable.http, source.matcher, source.scrubbing).find,
+            sends=source.sends,
+            refuse=self._refusal,
+            # At once, so that what is found goes by the name it came with, here as on replay.
+            seen=source.scrubbing.interaction,
+            keeps=bool(source.cassette),
+        )
+        self._human = HumanRecorder(
+            self._playable.human, source.ask if source.sends else None, source.scrubbing.data
+        )
+        self._mcp: dict[str, MCPRecorder] = {}
+        self._turn = 1
+        self._live = LiveBackend(source.environment, replayed=not source.sends)
+
+    @property
+    def is_real(self) -> bool:
+        """Whether real things may be asked: the network is open, and time passes."""
+        return self._source.sends
+
+    @property
+    def has_anything(self) -> bool:
+        """Whether anything can answer: the real thing, or a recording."""
+        return self.is_real or bool(self._playable)
+
+    @property
+    def about(self) -> About:
+        """Where the recording that may answer comes from."""
+        return self._playable.about
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The variables that said where providers are, without secrets."""
+        url = self._source.scrubbing.url
+        return {name: url(value) for name, value in sorted(self._live.places.items())}
+
+    @contextmanager
+    def intercepted(self) -> Iterator[None]:
+        """Intercept the HTTP of this process, inside, and keep secrets out of its log."""
+        with scrubbed_logs(self._source.scrubbing.text), intercepted(self._http), warnings.catch_warnings():
+            # Clients call models deprecated that are recorded; warnings that are errors must not end a replay.
+            warnings.filterwarnings("ignore", category=DeprecationWarning, module=_CLIENTS)
+            yield
+
+    def begin_turn(self, number: int, *, is_resumed: bool = False) -> None:
+        """What follows belongs to this input of the conversation, counted from 1.
+
+        `is_resumed`: the next one answers what is asked in it, so that no person need be asked.
+        """
+        self._human.asks = not is_resumed
+        self._turn = self._http.turn = self._human.turn = number
+        for recorder in self._mcp.values():
+            recorder.turn = number
+
+    async def answer(self, effect: Effect) -> Answer | None:
+        """Answer an effect; None when it is of a kind that nothing outside answers.
+
+        Raises:
+            CassetteError: it was not recorded.
+            ProviderError: it cannot be asked for real.
+        """
+        if isinstance(effect, HumanCall):
+            return await self._human.answer(effect)
+        if not self.is_real and not self._playable and isinstance(effect, (LLMCall, HTTPCall)):
+            raise CassetteMissing(self._missing(f"{effect.kind} {effect.name}"))
+        if isinstance(effect, LLMCall):
+            self._source.scrubbing.learn("api_key", effect.api_key)
+        return await self._live.answer(effect)
+
+    def has_answers(self, effects: Sequence[Effect]) -> bool:
+        """Whether each of these questions to a person would be answered; uses nothing up."""
+        return self._human.has_answers(effects)
+
+    def session(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
+        """A session with an MCP server, real or replayed; see `MCPRecorder` for what it raises."""
+        source = self._source
+        recorder = self._mcp.get(endpoint.id)
+        if recorder is None:
+            recorded = self._playable.mcp.get(endpoint.id, ())
+            recorder = MCPRecorder(
+                recorded,
+                server=endpoint.id,
+                again=f"record it{' again' * bool(recorded)}: {source.again}",
+                file=shown_path(source.folder / "mcp.yaml"),
+                matcher=source.matcher,
+                comparable=source.scrubbing.data,
+                learn=source.scrubbing.learn,
+            )
+            recorder.turn = self._turn
+            self._mcp[endpoint.id] = recorder
+        if not source.sends:
+            return recorder.replaying(endpoint)
+        return recorder.extending(endpoint) if source.plays else recorder.recording(endpoint)
+
+    def recording(self) -> Recording:
+        """What was asked and answered in this run, without secrets."""
+        mcp = {name: recorder.exchanges() for name, recorder in self._mcp.items()}
+        recording = Recording(
+            self._http.interactions(), {k: v for k, v in mcp.items() if v}, self._human.replies()
+        )
+        return self._source.scrubbing.recording(recording)
+
+    @property
+    def added(self) -> bool:
+        """Whether anything was asked for real."""
+        return self._http.added or self._human.added or any(recorder.added for recorder in self._mcp.values())
+
+    def unused(self) -> Recording:
+        """What was recorded and not played."""
+        mcp = {name: tuple(recorder.unused()) for name, recorder in self._mcp.items()}
+        others = {name: of for name, of in self._playable.mcp.items() if name not in self._mcp}
+        left = {name: of for name, of in {**others, **mcp}.items() if of}
+        return Recording(tuple(self._http.unused()), left, tuple(self._human.unused()))
+
+    def left_over(self) -> list[str]:
+        """A warning for what was recorded and not played, in a run that only plays."""
+        if self.is_real:
+            return []
+        left = self.unused()
+        file = shown_path(self._source.folder / "http.yaml")
+        texts = [f"{each.request.method} {each.request.url} ({file}:{each.line})" for each in left.http]
+        texts += [
+            f"MCP {name} {exchange.sent.get('method')}" for name, of in left.mcp.items() for exchange in of
+        ]
+        texts += [f"the reply to {reply.node!r}" for reply in left.human]
+        if not texts:
+            return []
+        shown = ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
+        return [f"cassette {self._source.cassette!r}: recorded and not used: {shown}"]
+
+    def learn_secrets(self) -> None:
+        """Find what is secret in all that was asked and answered; `without_secrets` knows it from then on.
+
+        In a run that only plays, what was recorded has none, and what is asked is looked through when it is asked.
+        """
+        if self.is_real:
+            self.recording()
+
+    def without_secrets(self, value: Any) -> Any:
+        """JSON of results without what is known to be secret, or looks it by its name, as it is in recordings."""
+        return self._source.scrubbing.data(value)
+
+    async def close(self) -> None:
+        """Close the clients; sessions close themselves."""
+        await self._live.close()
+
+    def _refusal(self, request: Request, used: set[int]) -> CassetteError:
+        source = self._source
+        if not self._playable:
+            return CassetteMissing(self._missing(f"{request.method} {source.scrubbing.url(request.url)}"))
+        return explain(
+            source.scrubbing.request(request),
+            self._playable.http,
+            used,
+            source.matcher,
+            cassette=source.cassette,
+            folder=source.folder,
+            again=source.again,
+            turn=self._turn,
+        )
+
+    def _missing(self, asked: str) -> str:
+        source = self._source
+        return (
+            f"nothing answers {asked}: no stub does, and cassette {source.cassette!r} is not recorded "
+            f"(no {shown_path(source.folder)})\n  record it: {source.again}"
+        )
