@@ -15,7 +15,8 @@ from harness.interception.messages import Reply, Request, Sent
 from harness.interception.patches import patched
 from harness.interception.real_effects import not_intercepted
 from harness.interception.vcrpy_clients import as_vcr, request_of_vcr, response_of_vcr
-from harness.time.clock import RealWork, real_timers
+from harness.time.paced import real_timers
+from harness.time.real_work import RealWork
 
 
 @contextmanager

@@ -13,7 +13,8 @@ from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request, Response, Sent
 from harness.interception.patches import is_stream, patched
 from harness.interception.real_effects import not_intercepted
-from harness.time.clock import MEASURED, real_timers
+from harness.time.paced import real_timers
+from harness.units import MEASURED
 
 
 @contextmanager

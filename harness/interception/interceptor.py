@@ -11,7 +11,8 @@ from typing import Any
 
 from harness.interception.messages import Reply, Request, Response, Sent
 from harness.interception.real_effects import charge_since, owe
-from harness.time.clock import RealWork, real_timers
+from harness.time.paced import real_timers
+from harness.time.real_work import RealWork
 
 Place = Any
 """Identifies a request that was sent, between `begin` and `end`."""

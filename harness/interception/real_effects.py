@@ -16,7 +16,8 @@ from threading import Lock
 from typing import Any, Final, NoReturn
 
 from harness.errors import WorldError
-from harness.time.clock import MEASURED, RealWork
+from harness.time.real_work import RealWork
+from harness.units import MEASURED
 
 not_intercepted: ContextVar[bool] = ContextVar("not_intercepted", default=False)
 """True where the HTTP of this context passes as it is, such as that of an MCP connection."""

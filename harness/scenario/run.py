@@ -30,7 +30,8 @@ from harness.scenario.request import import_folders, load_request
 from harness.scenario.run_result import RunResult, failed, refused
 from harness.scenario.turns import run_turns
 from harness.settings import Settings
-from harness.time.clock import PacedTimeLoop, VirtualTimeLoop
+from harness.time.clock import VirtualTimeLoop
+from harness.time.paced import PacedTimeLoop
 from harness.world.network import closed_network, open_network
 from harness.world.scripted import ScriptedWorld
 

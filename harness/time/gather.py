@@ -1,4 +1,4 @@
-"""Awaitables side by side, all or nothing."""
+"""Run awaitables concurrently, all or nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 async def gather(awaitables: Iterable[Awaitable[T]]) -> list[T]:
-    """Run them side by side; the results in their order.
+    """Run them concurrently; the results are in their order.
 
     When one fails, the others are stopped and waited for, and its error is raised.
     """
@@ -25,9 +25,9 @@ async def gather(awaitables: Iterable[Awaitable[T]]) -> list[T]:
 
 
 async def staggered_gather(awaitables: Iterable[Awaitable[T]]) -> list[T]:
-    """Like `together`, but each sets out only when the one before has ended, or waits for the clock.
+    """Like `gather`, but each starts only when the one before has ended, or waits for the clock.
 
-    So those that take no time come one after the other, and those that take time cost the longest of them.
+    So those that take no time run one after the other, and those that take time cost the longest of them.
     """
     tasks: list[asyncio.Future[T]] = []
     try:

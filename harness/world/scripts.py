@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from harness.graph.effects import ScriptCall
-from harness.time.clock import RealWork
+from harness.time.real_work import RealWork
 
 # What programs need to find others, to write temporary files, and to print text.
 INHERITED: Final = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT")

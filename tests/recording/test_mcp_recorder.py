@@ -19,7 +19,8 @@ from harness.interception.real_effects import not_intercepted
 from harness.recording.interactions import Exchange
 from harness.recording.mcp.recorder import MCPRecorder
 from harness.recording.mcp.replay import fitted
-from harness.time.clock import PacedTimeLoop, VirtualTimeLoop
+from harness.time.clock import VirtualTimeLoop
+from harness.time.paced import PacedTimeLoop
 from harness.world.mcp.servers import MCPServers
 from harness.world.mcp.tools import MCPFailure, MCPSession
 from harness.world.network import closed_network

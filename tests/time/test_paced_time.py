@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness.time.clock import Deadlock, PacedTimeLoop, RealWork, VirtualTimeLoop, in_real_time, real_timers
+from harness.time.clock import Deadlock, VirtualTimeLoop, in_real_time
+from harness.time.paced import PacedTimeLoop, real_timers
+from harness.time.real_work import RealWork
 
 SOON = 5.0
 """Real seconds that even a busy machine does not take for what should be over at once."""

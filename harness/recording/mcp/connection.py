@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from harness.interception.real_effects import not_intercepted
-from harness.time.clock import real_timers
+from harness.time.paced import real_timers
 from harness.world.mcp.connect import reason
 from harness.world.mcp.tools import MCPFailure
 from harness.world.mcp.wire import Message, is_request, is_response, opened

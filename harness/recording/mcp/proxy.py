@@ -17,7 +17,7 @@ from harness.errors import CassetteBroken, CassetteError, HarnessError
 from harness.recording.interactions import Exchange
 from harness.recording.mcp.connection import Connection
 from harness.recording.mcp.replay import fitted, progress_token
-from harness.time.clock import RealWork
+from harness.time.real_work import RealWork
 from harness.world.mcp.wire import Message, error_response, is_request, is_response, opened, wrapped
 
 # Stands in `received` where the connection ended.

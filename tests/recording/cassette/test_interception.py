@@ -18,7 +18,7 @@ from harness.interception.intercept import intercepted
 from harness.interception.messages import Request, Response, Sent
 from harness.interception.real_effects import within_effect
 from harness.recording.recorder import HTTPRecorder
-from harness.time.clock import PacedTimeLoop
+from harness.time.paced import PacedTimeLoop
 from tests.world.loopback import Said, loopback
 
 
