@@ -39,7 +39,6 @@ HEAVY = {
     "langgraph",
     "mcp",
     "numpy",
-    "pandas",
     "pydantic",
     "rich",
     "vcr",

@@ -15,7 +15,6 @@ from harness.cli.selection import Selection
 from harness.errors import FormatError
 from harness.recording.human import Ask
 from harness.report.console import RunReporter
-from harness.report.encoding import encode
 from harness.report.results import ResultsWriter
 from harness.scenario.outcome import Observed, Outcome
 from harness.scenario.run import run_scenario
@@ -79,7 +78,7 @@ class Session:
     def _write(self, writer: ResultsWriter, outcome: Outcome) -> None:
         line = writer.add(outcome)
         if self.lines is not None:
-            self.lines.write(encode(line).encode() + b"\n")
+            self.lines.write(line.encode() + b"\n")
             self.lines.flush()
 
     def _exit_code(self, selection: Selection) -> int:

@@ -59,11 +59,18 @@ def _plain_object(value: Any, inside: tuple[int, ...]) -> Any:
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return to_json(fields, inside)
     if "__str__" in {name for kind in type(value).__mro__[:-1] for name in vars(kind)}:
-        return without_addresses(str(value))
+        return _own_text(value)
     if hasattr(value, "__dict__"):
         public = {key: item for key, item in vars(value).items() if not key.startswith("_")}
         return to_json(public, inside)
     return f"<{type(value).__name__}>"
+
+
+def _own_text(value: Any) -> str:
+    try:
+        return without_addresses(str(value))
+    except Exception:  # somebody else's __str__
+        return f"<{type(value).__name__}>"
 
 
 def error_text(error: BaseException) -> str:

@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import Any, BinaryIO, Final, Self
 
 from harness.errors import FormatError, Problem, Span
-from harness.report.encoding import as_json, encode
+from harness.report.encoding import encode
 from harness.report.markdown import markdown
-from harness.report.summary import summarise
-from harness.scenario.outcome import CheckResult, Outcome
+from harness.report.summary import Summary
+from harness.scenario.outcome import Outcome
 
 FORMAT: Final = "harness-results/1"
 RESULTS: Final = "results.jsonl"
@@ -26,64 +26,53 @@ def line(outcome: Outcome) -> dict[str, Any]:
     """The outcome as the mapping that becomes its line, fields in the order of docs/results.md.
 
     Beside those it has `reason` (why it was skipped or could not be judged, else "") and `shape` (all
-    nodes, edges and branches of the graph). All of it is JSON data, but for `wall` the same on every rerun.
+    nodes, edges and branches of the graph). Only `wall` differs between reruns. Values are shared with the outcome.
     """
     observed = outcome.observed
     return {
         "format": FORMAT,
-        "suite": as_json(outcome.suite),
-        "scenario": as_json(outcome.scenario),
-        "id": as_json(outcome.id),
-        "manifest": as_json(outcome.manifest),
-        "dialect": as_json(outcome.dialect),
-        "agent": as_json(outcome.agent),
-        "variant": as_json(outcome.variant),
-        "tags": as_json(outcome.tags),
+        "suite": outcome.suite,
+        "scenario": outcome.scenario,
+        "id": outcome.id,
+        "manifest": outcome.manifest,
+        "dialect": outcome.dialect,
+        "agent": outcome.agent,
+        "variant": outcome.variant,
+        "tags": outcome.tags,
         "repeat": outcome.repeat,
         "seed": outcome.seed,
         "status": observed.status,
         "verdict": outcome.verdict,
         "passed": outcome.passed,
-        "score": as_json(outcome.score),
-        "weight": as_json(outcome.weight),
-        "latency_penalty": as_json(outcome.latency_penalty),
-        "checks": [_check(check) for check in outcome.checks],
-        "path": as_json(observed.path),
-        "state": as_json(observed.state),
-        "output": as_json(observed.output),
-        "error": _in_order(observed.error, ("type", "code", "message", "node", "where")),
-        "interrupts": as_json(observed.interrupts),
-        "warnings": as_json(observed.warnings),
-        "latency": _in_order(observed.latency, ("total", "nodes")),
-        "wall": as_json(outcome.wall),
-        "usage": _in_order(
-            observed.usage, ("llm_calls", "input_tokens", "output_tokens", "cost", "by_model")
-        ),
-        "calls": [
-            _in_order(call, ("kind", "name", "node", "args", "ok", "latency")) for call in observed.calls
-        ],
+        "score": outcome.score,
+        "weight": outcome.weight,
+        "latency_penalty": outcome.latency_penalty,
+        "checks": [{name: getattr(check, name) for name in _CHECK} for check in outcome.checks],
+        "path": observed.path,
+        "state": observed.state,
+        "output": observed.output,
+        "error": None if observed.error is None else _ERROR | observed.error,
+        "interrupts": observed.interrupts,
+        "warnings": observed.warnings,
+        "latency": observed.latency,
+        "wall": outcome.wall,
+        "usage": observed.usage,
+        "calls": [_CALL | call for call in observed.calls],
         "coverage": _graph_parts(outcome.coverage),
         "digest": outcome.digest,
-        "reason": as_json(outcome.reason),
+        "reason": outcome.reason,
         "shape": _graph_parts(outcome.shape),
     }
 
 
-def _check(check: CheckResult) -> dict[str, Any]:
-    names = ("name", "passed", "score", "weight", "expected", "actual", "message")
-    return {name: as_json(getattr(check, name)) for name in names}
-
-
-def _in_order(values: Mapping[str, Any] | None, names: Iterable[str]) -> dict[str, Any] | None:
-    """The documented names first and always there, then whatever else, sorted."""
-    return None if values is None else dict.fromkeys(names) | as_json(values)
+# Keys that are always there, in the order of docs/results.md.
+_CHECK: Final = ("name", "passed", "score", "weight", "expected", "actual", "message")
+_ERROR: Final = dict.fromkeys(("type", "code", "message", "node", "where"))
+_CALL: Final = dict.fromkeys(("kind", "name", "node", "args", "ok", "latency"))
 
 
 def _graph_parts(parts: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
-    return {
-        part: sorted(as_json(list(parts.get(part, ()))), key=encode)
-        for part in ("nodes", "edges", "branches")
-    }
+    return {part: sorted(parts.get(part, ()), key=encode) for part in ("nodes", "edges", "branches")}
 
 
 class ResultsWriter:
@@ -101,6 +90,7 @@ class ResultsWriter:
         self.folder = Path(folder)
         self._home = Path.cwd()  # a tool may change the current folder
         self._file: BinaryIO | None = None
+        self._figures = Summary()
         self._summary: dict[str, Any] | None = None
 
     @property
@@ -124,18 +114,19 @@ class ResultsWriter:
     ) -> None:
         self.finish()
 
-    def add(self, outcome: Outcome) -> dict[str, Any]:
+    def add(self, outcome: Outcome) -> str:
         """Append the line of an outcome, and give it back."""
-        added = line(outcome)
-        self.add_line(added)
-        return added
+        text = encode(line(outcome))
+        self.add_line(text)
+        return text
 
-    def add_line(self, added: Mapping[str, Any]) -> None:
-        """Append a line that was made elsewhere (by another process)."""
+    def add_line(self, text: str) -> None:
+        """Append a line, without its line break, that `encode` made (in another process, perhaps)."""
         if self._file is None:
             raise ValueError("results are added between `with ResultsWriter(…)` and `finish()`")
-        self._file.write(encode(added).encode() + b"\n")
+        self._file.write(text.encode() + b"\n")
         self._file.flush()
+        self._figures.add(json.loads(text))
 
     def finish(self) -> dict[str, Any]:
         """Close results.jsonl, write summary.json and summary.md, and give the summary back.
@@ -147,8 +138,8 @@ class ResultsWriter:
         if self._file is not None:
             self._file.close()
             self._file = None
-        self._summary = summarise(read_lines(self.path))
-        write_text(self._home / self.folder / "summary.json", encode(self._summary, indent=2) + "\n")
+        self._summary = self._figures.as_json()
+        write_text(self._home / self.folder / "summary.json", encode(self._summary, indented=True) + "\n")
         write_text(self._home / self.folder / "summary.md", markdown(self._summary))
         return self._summary
 

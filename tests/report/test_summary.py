@@ -195,7 +195,7 @@ outcomes = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=50)  # the first example imports pandas
+@settings(max_examples=50)
 @given(outcomes, st.randoms(use_true_random=False))
 def test_the_order_of_the_lines_makes_no_difference(made: Any, chance: random.Random) -> None:
     shuffled = list(made)
@@ -203,7 +203,7 @@ def test_the_order_of_the_lines_makes_no_difference(made: Any, chance: random.Ra
     assert json.dumps(_summary(*shuffled)) == json.dumps(_summary(*made))
 
 
-@settings(deadline=None, max_examples=50)  # the first example imports pandas
+@settings(max_examples=50)
 @given(outcomes)
 def test_suites_add_up_to_the_total(made: Any) -> None:
     summary = _summary(*made)
@@ -214,7 +214,7 @@ def test_suites_add_up_to_the_total(made: Any) -> None:
         assert total == pytest.approx(summary["total"][figure])
 
 
-@settings(deadline=None, max_examples=50)  # the first example imports pandas
+@settings(max_examples=50)
 @given(outcomes)
 def test_every_group_counts_each_run_once_and_stays_in_its_bounds(made: Any) -> None:
     summary = _summary(*made)

@@ -241,7 +241,7 @@ def test_a_path_that_does_not_exist_names_the_nearest(tmp_path: Path) -> None:
 
 
 def test_importing_the_loader_is_cheap() -> None:
-    heavy = ("langgraph", "langchain_core", "celpy", "pandas", "mcp", "jsonschema")
+    heavy = ("langgraph", "langchain_core", "celpy", "mcp", "jsonschema")
     code = f"import sys, harness.scenario.load; print([m for m in {heavy} if m in sys.modules])"
     found: Any = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

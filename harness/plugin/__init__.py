@@ -1,0 +1,22 @@
+"""The pytest plugin: every scenario is an item, and pytest's own options work on it as usual.
+
+`*.scenario.yaml` and `*.scenario.yml` are collected (`collection`), each scenario is run as an item (`item`), and
+its results go to the report folder (`reporter`, docs/results.md), from xdist workers through the reports they
+send. The package is loaded by every pytest run where it is installed, so everything heavy is imported where it is
+used.
+"""
+
+from __future__ import annotations
+
+from harness.plugin.collection import pytest_collect_file, pytest_collection_modifyitems
+from harness.plugin.item import pytest_runtest_makereport
+from harness.plugin.options import pytest_addoption
+from harness.plugin.reporter import pytest_configure
+
+__all__ = [
+    "pytest_addoption",
+    "pytest_collect_file",
+    "pytest_collection_modifyitems",
+    "pytest_configure",
+    "pytest_runtest_makereport",
+]

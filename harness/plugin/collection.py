@@ -1,0 +1,71 @@
+"""Collecting scenario files: an item for each scenario, or every fault of a file that has some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from harness.plugin.item import ScenarioItem
+from harness.plugin.options import record_mode, settings_of
+from harness.plugin.reporter import REFUSAL
+
+# The same as in harness.scenario.load, whose import every pytest run would pay for.
+SUFFIXES: Final = (".scenario.yaml", ".scenario.yml")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioCollector | None:
+    """Collect scenario files, by suffix."""
+    if file_path.name.endswith(SUFFIXES):
+        collector: ScenarioCollector = ScenarioCollector.from_parent(parent, path=file_path)
+        return collector
+    return None
+
+
+class ScenarioCollector(pytest.File):
+    """A scenario file."""
+
+    def collect(self) -> Iterable[ScenarioItem]:
+        """Its scenarios, in order.
+
+        Raises:
+            CollectError: the file has faults; the text lists all of them, each with its line.
+        """
+        from harness.draw.escaping import printable
+        from harness.errors import SourceError
+        from harness.scenario.load import load_file
+        from harness.source.excerpt import render
+
+        try:
+            settings_of(self.config)
+            scenarios = load_file(self.path).scenarios
+        except pytest.UsageError as error:
+            raise self.CollectError(str(error)) from None
+        except SourceError as error:
+            problems = "\n\n".join(
+                printable(render(problem), keep_newlines=True) for problem in error.problems
+            )
+            raise self.CollectError(problems) from None
+        for scenario in scenarios:
+            yield ScenarioItem.from_parent(self, name=scenario.name, scenario=scenario)
+
+
+@pytest.hookimpl(trylast=True)  # when -k and -m have left some out
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse two scenarios that would write the same cassette, perhaps in two workers."""
+    scenarios = [item.scenario for item in items if isinstance(item, ScenarioItem)]
+    if not scenarios or record_mode(config) == "none":
+        return
+    from harness.errors import HarnessError
+    from harness.scenario.recording import check_cassettes
+
+    try:
+        check_cassettes(scenarios, settings_of(config))
+    except HarnessError as error:
+        if not hasattr(config, "workeroutput"):
+            raise pytest.UsageError(str(error)) from None
+        # xdist drops what a worker raises here: it runs nothing instead, and the controller reports why.
+        config.workeroutput[REFUSAL] = str(error)
+        items.clear()

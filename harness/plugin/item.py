@@ -1,0 +1,119 @@
+"""A scenario as a pytest item: running it, showing what failed, and the results on its report."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from harness.plugin.asking import ask_past_capture
+from harness.plugin.options import settings_of
+
+if TYPE_CHECKING:
+    from harness.scenario.model import Scenario
+    from harness.scenario.outcome import Outcome
+
+LINES: Final = "harness_lines"
+"""The attribute of a report with the lines of results.jsonl, as text: xdist is slow at sending nested data."""
+
+
+class ScenarioItem(pytest.Item):
+    """A scenario. It passes when every repeat of it passes."""
+
+    def __init__(self, *, scenario: Scenario, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.scenario = scenario
+        self.outcomes: list[Outcome] = []
+        for tag in scenario.tags:
+            self.config.addinivalue_line("markers", f"{tag}: a tag of scenarios")
+            self.add_marker(tag)
+        if scenario.skip is not None:
+            self.add_marker(pytest.mark.skip(reason=scenario.skip))
+        if scenario.xfail is not None:
+            self.add_marker(pytest.mark.xfail(reason=scenario.xfail))
+
+    def runtest(self) -> None:
+        """Run it.
+
+        Raises:
+            ScenarioFailed: a repeat did not pass.
+        """
+        from harness.scenario.run import run_scenario
+
+        ask = ask_past_capture(self.config)
+        run_scenario(self.scenario, settings_of(self.config), self.outcomes.append, ask=ask)
+        if not all(outcome.passed for outcome in self.outcomes):
+            raise ScenarioFailed
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """What failed, in the terms of the scenario; a traceback only for what is the harness's own fault."""
+        if not isinstance(excinfo.value, ScenarioFailed):
+            return super().repr_failure(excinfo, style)
+        from harness.report.failure import failed_checks, failure_text
+
+        failed = [outcome for outcome in self.outcomes if not outcome.passed]
+        worst = min(failed, key=lambda outcome: outcome.score)
+        message = f"score {worst.score:.2f}, {worst.verdict}: {failed_checks(worst)}".splitlines()[0]
+        text = "\n\n".join(failure_text(outcome) for outcome in failed)
+        return FailureText(text, Crash(message, str(self.path), self.scenario.span.line))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """The line of the scenario's name."""
+        return self.path, self.scenario.span.line - 1, self.name
+
+
+@dataclass(frozen=True)
+class Crash:
+    """What pytest shows in its short summary, and JUnit as the message."""
+
+    message: str
+    path: str
+    lineno: int
+
+
+@dataclass(frozen=True)
+class FailureText:
+    """A failure as pytest prints it: the text in full, and in one line."""
+
+    text: str
+    reprcrash: Crash
+
+    def toterminal(self, out: Any) -> None:
+        """Write the text to pytest's terminal."""
+        for line in self.text.splitlines():
+            out.line(line)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class ScenarioFailed(Exception):
+    """A scenario that did not pass. The item knows why."""
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+    """Put the results of a scenario on its report, as plain data that survives the way from a worker."""
+    made = yield
+    if not isinstance(item, ScenarioItem):
+        return
+    report: pytest.TestReport = made.get_result()
+    if call.when == "call":
+        setattr(report, LINES, _lines(item.outcomes))
+        item.outcomes.clear()  # they would stay for the whole session
+    elif call.when == "setup" and report.skipped:
+        from harness.scenario.run import run_scenario
+
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        skipped = replace(item.scenario, skip=item.scenario.skip or reason)
+        setattr(report, LINES, _lines(run_scenario(skipped, settings_of(item.config))))
+
+
+def _lines(outcomes: Iterable[Outcome]) -> list[str]:
+    from harness.report.encoding import encode
+    from harness.report.results import line
+
+    return [encode(line(outcome)) for outcome in outcomes]
