@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from harness.engine.pauses import Paused, Pauses, Replay
 from harness.engine.simulation import Simulation
 from harness.errors import WorldError
 from harness.graph.effects import Effect, World
-from harness.graph.model import Edge, Graph, State
+from harness.graph.model import Edge, Entry, Graph, State
 from harness.units import PRECISION
 
 T = TypeVar("T")
@@ -58,6 +59,8 @@ class RunContext:
         self.resources: dict[str, Any] = {}
         self.recursion_limit = graph.recursion_limit
         self.failure: tuple[Exception, str] | None = None
+        self._entries: Counter[str] = Counter()
+        self._began = self.now
         self.stops: tuple[type[Exception], ...] = (Paused,)
 
     @property
@@ -77,6 +80,19 @@ class RunContext:
     def new_id(self, prefix: str) -> str:
         """An id that comes from the seed."""
         return self.simulation.new_id(prefix)
+
+    def begin(self) -> None:
+        """Note that there is a new input: entries and time count from here."""
+        self._entries.clear()
+        self._began = self.now
+
+    def refusal(self, node: str) -> Exception | None:
+        """Count a visit that is about to start; the error with which the graph's guard refuses it, if it does."""
+        guard = self.graph.lifecycle.guard
+        if guard is None:
+            return None
+        self._entries[node] += 1
+        return guard(Entry(node, self._entries[node], round(self.now - self._began, PRECISION)))
 
     def fail(self, error: Exception, node: str) -> None:
         """Note that a node failed. Of nodes that fail side by side, the first counts."""

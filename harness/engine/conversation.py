@@ -87,6 +87,7 @@ class Conversation:
 
         Pauses are answered by the world's people as long as they have answers, unless `ask` is False.
         """
+        self.run.begin()
         recorded = getattr(value, "recorded", None)
         self.run.record("input", value=to_json(recorded() if callable(recorded) else value))
         return await self._ending(self._start(value, self._people if ask else None))
@@ -95,8 +96,8 @@ class Conversation:
         """Answer the pending pauses and go on: one value answers all of them, else each has its own, in order.
 
         Static breakpoints ask nothing. When nothing else is pending, None or an empty mapping goes on, and a mapping
-        first updates the state of this graph (`Lifecycle.edit`): as the last node that ran would write it, whose
-        router is asked again. A node in which a nested graph paused then starts anew.
+        first updates the state of this graph (`Lifecycle.update_state`): as the last node that ran would write it,
+        whose router is asked again. A node in which a nested graph paused then starts anew.
         """
         for value in values:
             self.run.record("resume", value=to_json(value))
@@ -123,7 +124,7 @@ class Conversation:
         await self._scheduler.resume(dict(zip(pending, answers, strict=True)), people)
 
     async def _edit(self, value: Any) -> Mapping[str, Any]:
-        update = await self.graph.lifecycle.edit(value, self.run)
+        update = await self.graph.lifecycle.update_state(value, self.run)
         if not isinstance(update, Mapping):
             nodes = ", ".join(question.node for question in self.pending.values())
             raise NotAnEdit(

@@ -7,6 +7,8 @@ after a pause), runs the node with a `NodeContext`, and records how it ended:
     node_pause   `Paused` is raised; it has the questions, and the replay to give to the re-run
     node_error   the node's exception is raised; the run has noted it with the node (`RunContext.failure`)
 
+A visit that the graph's guard refuses (`Lifecycle.guard`) fails in the same way, but is not recorded.
+
 `next_edges` says where the run goes from there. When it does, and what runs side by side, is the scheduler's matter.
 """
 
@@ -19,9 +21,16 @@ from typing import Any
 
 from harness.engine.context import NodeContext, RunContext
 from harness.engine.pauses import Paused
-from harness.graph.model import END, Dispatch, Edge, Graph, NodeFunction, State, Update
+from harness.errors import RunError
+from harness.graph.model import END, GOTO, Dispatch, Edge, Graph, NodeFunction, State, Update
 from harness.graph.to_json import error_text, to_json
 from harness.units import PRECISION
+
+
+class UnknownTarget(RunError):
+    """A node named a target (`Update.goto`) that it cannot go on to."""
+
+    code = "unknown-target"
 
 
 async def visit(
@@ -38,9 +47,12 @@ async def visit(
 
     Raises:
         Paused: the node stopped at a pause without an answer.
-        Exception: the node failed.
+        Exception: the node failed, or the visit was refused.
     """
     run, name = ctx.run, ctx.name
+    if not resumed and (refusal := run.refusal(name)) is not None:
+        run.fail(refusal, name)
+        raise refusal
     started = run.now
     run.record("node_resume" if resumed else "node_start", node=name, step=step, invocation=invocation)
     try:
@@ -87,7 +99,9 @@ def _channels(graph: Graph) -> frozenset[str]:
 
 def follows_all_edges(graph: Graph, source: str) -> bool:
     """True if all edges from the node are unconditional."""
-    return source not in graph.routers and not any(edge.on_error for edge in graph.edges_from(source))
+    if source in graph.routers or source in graph.goto_anywhere:
+        return False
+    return not any(edge.on_error for edge in graph.edges_from(source))
 
 
 async def next_edges(
@@ -102,19 +116,31 @@ async def next_edges(
         update: what the node returned, where its `goto` and `routing_values` count.
 
     Raises:
-        Exception: the router failed; the run has noted it.
+        UnknownTarget: `goto` is not where this node may go on.
+        Exception: the router failed.
+
+    The run has noted an error that is raised.
     """
     graph = run.graph
-    edges = graph.edges_from(source)
-    if update is not None and update.goto is not None:
-        return [next(edge for edge in edges if edge.on_error and edge.target == update.goto)]
     router = graph.routers.get(source)
-    if router is None:
-        return [edge for edge in edges if not edge.on_error] or [Edge(source, END)]
     if update is not None and update.routing_values:
         state = {**state, **update.routing_values}
     try:
-        return await router(state, run) or [Edge(source, END)]
+        if update is not None and update.goto is not None:
+            return [_goto(graph, source, update.goto)]
+        if router is not None:
+            return await router(state, run) or [Edge(source, END)]
     except Exception as error:
         run.fail(error, source)
         raise
+    return [edge for edge in graph.edges_from(source) if not edge.on_error] or [Edge(source, END)]
+
+
+def _goto(graph: Graph, source: str, target: str) -> Edge:
+    """The fallback of a node to a target, else the edge to any node, where the node may take it."""
+    for edge in graph.edges_from(source):
+        if edge.on_error and edge.target == target:
+            return edge
+    if source in graph.goto_anywhere and (target == END or any(node.name == target for node in graph.nodes)):
+        return Edge(source, target, GOTO)
+    raise UnknownTarget(f"node '{source}' cannot go on to '{target}': it has no such fallback")

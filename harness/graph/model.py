@@ -1,8 +1,7 @@
 """The graph: what every dialect compiles to. Plain data that knows its own shape.
 
 A node is a pure async function of state plus effects (`harness.graph.effects`); edges, their conditions and
-fallbacks are data, so that validation, diagrams and coverage need no dialect. `harness.engine.superstep`
-translates a Graph to LangGraph.
+fallbacks are data, so that validation, diagrams and coverage need no dialect. `harness.engine` runs it.
 """
 
 from __future__ import annotations
@@ -21,16 +20,21 @@ RunContext: TypeAlias = Any
 START: Final = "__start__"
 END: Final = "__end__"
 
+# What an edge to any node says as its condition, and what stands for its target before it is taken.
+GOTO: Final = "goto any"
+ANY_NODE: Final = "*"
+
 State = Mapping[str, Any]
 Reducer = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True)
 class Update:
-    """What a node leaves: values for channels, and, when it failed over, the node to go on with instead.
+    """What a node returns: values for channels, and, where it decides that itself, the node to go on with.
 
-    `routing_values` is what only the router after this node sees, beside the state; it is not kept. With an open
-    state there is nothing beside it, and `routing_values` is not looked at.
+    `goto` names the target of one of the node's fallbacks, which is then followed, or any node of the graph if the
+    node is in `Graph.goto_anywhere`. `routing_values` are laid over the state for the router after this node only;
+    they are not kept.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -104,6 +108,18 @@ Router = Callable[[State, RunContext], Awaitable[Sequence[Edge | Dispatch]]]
 """Chooses among a node's edges, on the state with that node's updates applied. No choice: the path ends."""
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A visit that is about to start, the `nth` of its node since the last input. `elapsed_s` is virtual."""
+
+    node: str
+    nth: int
+    elapsed_s: float
+
+
+Guard = Callable[[Entry], Exception | None]
+
+
 async def _nothing(_ctx: RunContext) -> None:
     return None
 
@@ -122,18 +138,21 @@ class Lifecycle:
 
     1. `prepare` once, before anything else (start hooks, list MCP servers); a ManifestError refuses the run.
     2. `accept` turns each input into a state update; what it raises fails the run before any node. An input
-       that has a method `recorded()` stands in the trace as what that gives, as effects do.
-    3. `answer` turns each reply to an interrupt into the value the paused node receives.
-    4. `edit` turns what a run that paused around a node is resumed with into an update of its state. Keys that
+       that has a method `recorded()` stands in the trace as what that returns, as effects do.
+    3. `guard` sees each visit before it starts; an error that it returns refuses the visit and fails the run there.
+       Entry limits of nodes, and limits of time that are checked between nodes, are guards.
+    4. `answer` turns each reply to an interrupt into the value the paused node receives.
+    5. `update_state` turns what a run at a static breakpoint is resumed with into an update of its state. Keys that
        are no channels are seen by the router that is asked again, and not kept.
-    5. `rescue` sees an error that ended the run and gives back the error to report, or None to swallow it.
-    6. `finish` makes the output from the final state; what it raises fails the run after its nodes.
+    6. `rescue` sees an error that ended the run and returns the error to report, or None to swallow it.
+    7. `finish` makes the output from the final state; what it raises fails the run after its nodes.
     """
 
     prepare: Callable[[RunContext], Awaitable[None]] = _nothing
     accept: Callable[[Any, RunContext], Awaitable[Mapping[str, Any]]] = _as_it_is
     answer: Callable[[Any, RunContext], Awaitable[Any]] = _as_it_is
-    edit: Callable[[Any, RunContext], Awaitable[Mapping[str, Any]]] = _as_it_is
+    guard: Guard | None = None
+    update_state: Callable[[Any, RunContext], Awaitable[Mapping[str, Any]]] = _as_it_is
     rescue: Callable[[Exception, RunContext], Awaitable[Exception | None]] = _not_rescued
     finish: Callable[[State, RunContext], Awaitable[Any]] = _as_it_is
 
@@ -149,13 +168,15 @@ class Graph:
     The state of a graph with `open_state` is one mapping of any keys, and it has no channels: what a node returns,
     and each input, is the whole new state, and two nodes of one superstep cannot both return one.
 
-    A run pauses before the nodes of `pause_before` start and after the superstep of those of `pause_after`, if
-    anything follows; nobody is asked anything (see `Conversation.resume`).
+    A run stops at a static breakpoint before the nodes of `pause_before` start and after the superstep of those of
+    `pause_after`, if anything follows; nobody is asked anything (see `Conversation.resume`).
+
+    The nodes of `goto_anywhere` may go on to any node (`Update.goto`).
 
     `sources` are the files it was compiled from. `scheduler` says what runs it (`harness.engine.scheduler`).
 
-    With `inside_is_own`, graphs that run inside its nodes are parts of the same agent: what their nodes took is told
-    beside what its own took.
+    With `inside_is_own`, graphs that run inside its nodes are parts of the same agent: the latency of their nodes is
+    listed beside that of its own.
     """
 
     name: str
@@ -172,6 +193,7 @@ class Graph:
     open_state: bool = False
     pause_before: frozenset[str] = frozenset()
     pause_after: frozenset[str] = frozenset()
+    goto_anywhere: frozenset[str] = frozenset()
     inside_is_own: bool = False
     sources: tuple[Path, ...] = ()
     scheduler: Literal["superstep", "event"] = "superstep"

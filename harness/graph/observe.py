@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from harness.graph.model import END, START, Edge, Graph
+from harness.graph.model import ANY_NODE, END, GOTO, START, Edge, Graph
 from harness.graph.to_json import to_json
 from harness.graph.trace import Event
 from harness.units import PRECISION
@@ -150,18 +150,24 @@ def coverage(events: Sequence[Event]) -> dict[str, Any]:
     return {
         "nodes": sorted(visits(events)),
         "edges": sorted([list(edge) for edge in {(source, target) for source, target, _ in taken}]),
-        "branches": sorted(branch(*route) for route in taken if route[2] is not None),
+        "branches": sorted({branch(*route) for route in taken if route[2] is not None}),
     }
 
 
 @lru_cache(maxsize=256)
 def shape(graph: Graph) -> dict[str, Any]:
-    """{nodes, edges, branches}: all that `coverage` could name. Not to be changed."""
+    """{nodes, edges, branches}: all that `coverage` could name. Not to be changed.
+
+    A node that may go on to any node has one branch for that, `a -> * [goto any]`, and no edges beside its own.
+    """
     edges = [*graph.edges, *implied_ends(graph)]
     return {
         "nodes": sorted(node.name for node in graph.nodes),
         "edges": sorted([list(edge) for edge in {(edge.source, edge.target) for edge in edges}]),
-        "branches": sorted({branch(e.source, e.target, e.label) for e in edges if e.label is not None}),
+        "branches": sorted(
+            {branch(e.source, e.target, e.label) for e in edges if e.label is not None}
+            | {branch(source, ANY_NODE, GOTO) for source in graph.goto_anywhere}
+        ),
     }
 
 
@@ -172,5 +178,6 @@ def implied_ends(graph: Graph) -> list[Edge]:
 
 
 def branch(source: str, target: str, condition: str | None) -> str:
-    """How coverage names a branch."""
+    """How coverage names a branch. Those to any node are one, whichever was taken."""
+    target = ANY_NODE if condition == GOTO else target
     return f"{source} -> {target} [{condition}]"

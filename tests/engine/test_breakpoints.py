@@ -244,7 +244,7 @@ def test_the_dialect_converts_an_edit() -> None:
     async def edit(value: Any, run: Any) -> Any:
         return {"log": [value["said"]]}
 
-    built = chain(lifecycle=Lifecycle(edit=edit), **pauses(before="b"))
+    built = chain(lifecycle=Lifecycle(update_state=edit), **pauses(before="b"))
     assert Talk(built, {"said": "hi"}).last.state["log"] == ["a", "hi", "b"]
 
 

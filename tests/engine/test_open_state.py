@@ -45,11 +45,20 @@ def test_each_input_is_the_whole_state() -> None:
     assert simulate(main).state == {"r": 2, "x": 1}
 
 
-def test_nothing_stands_beside_the_state() -> None:
+def test_the_router_sees_routing_values_over_the_state_which_does_not_keep_them() -> None:
     async def leaves(state: Any, ctx: Any) -> Any:
-        return Update({"x": 1}, routing_values={"y": 2})
+        return Update({"x": 1, "way": "kept"}, routing_values={"way": "right"})
 
-    assert send(open_graph({"a": leaves}, [(START, "a")]))[0].state == {"x": 1}
+    async def by_way(state: Any, run: Any) -> Any:
+        seen.append(state)
+        return [edge for edge in edges if edge.condition == state["way"]]
+
+    seen: list[Any] = []
+    edges = [Edge("a", "b", "kept"), Edge("a", "c", "right")]
+    nodes = {"a": leaves, "b": adds(b=True), "c": adds(c=True)}
+    built = open_graph(nodes, [(START, "a"), *edges], routers={"a": by_way})
+    assert send(built)[0].state == {"x": 1, "way": "kept", "c": True}
+    assert seen == [{"x": 1, "way": "right"}]
 
 
 def test_a_router_sees_every_key() -> None:

@@ -27,4 +27,4 @@ def lifecycle(keys: StateKeys) -> Lifecycle:
     async def finish(state: State, _run: RunContext) -> Any:
         return dict(state)
 
-    return Lifecycle(accept=accept, edit=edit, finish=finish)
+    return Lifecycle(accept=accept, update_state=edit, finish=finish)
