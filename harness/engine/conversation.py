@@ -15,6 +15,7 @@ from harness.engine.people import People
 from harness.engine.scheduler import Scheduler
 from harness.engine.simulation import Simulation
 from harness.errors import RunError, WorldError
+from harness.graph.events import EventGraph
 from harness.graph.model import Graph, State
 from harness.graph.to_json import error_text, to_json
 
@@ -180,6 +181,10 @@ class Conversation:
 
 def _scheduler(run: RunContext, single: bool) -> Scheduler:
     """What runs the graph, as it says. Imported when it is needed first: LangGraph takes its time."""
+    if isinstance(run.graph, EventGraph):
+        from harness.engine.event import EventScheduler
+
+        return EventScheduler(run, run.graph)
     from harness.engine.superstep import SuperstepScheduler
 
     return SuperstepScheduler(run, single=single)

@@ -16,7 +16,7 @@ reported without a node. The scheduler calls `visit` for each visit (see there f
 follows (`RunContext.record_routes`), and asks `people`, unless they are None, when its semantics say so: the
 supersteps when all stand still and everybody has an answer, the events as soon as a visit pauses.
 
-`Graph.scheduler` names the scheduler, and `harness.engine.conversation` makes it.
+The kind of the graph decides which scheduler runs it, and `harness.engine.conversation` makes it.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from harness.errors import Problem, Span
 
@@ -173,7 +173,7 @@ class Graph:
 
     The nodes of `goto_anywhere` may go on to any node (`Update.goto`).
 
-    `sources` are the files it was compiled from. `scheduler` says what runs it (`harness.engine.scheduler`).
+    `sources` are the files it was compiled from. Supersteps run it, or the event scheduler if it is an `EventGraph`.
 
     With `inside_is_own`, graphs that run inside its nodes are parts of the same agent: the latency of their nodes is
     listed beside that of its own.
@@ -196,7 +196,6 @@ class Graph:
     goto_anywhere: frozenset[str] = frozenset()
     inside_is_own: bool = False
     sources: tuple[Path, ...] = ()
-    scheduler: Literal["superstep", "event"] = "superstep"
 
     @property
     def has_breakpoints(self) -> bool:

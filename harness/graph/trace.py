@@ -6,6 +6,7 @@ Events are mappings with `event` and `at` (virtual seconds since the run began):
     node_pause   node, values, latency        node_end     node, update, latency
     node_error   node, type, message          route        source, target, condition
     pause        when, nodes                  reroute      instead_of
+    join_timeout node, type, message
     call         call, kind, name, node, …    answer       call, ok, latency, value | error
     input        value                        resume       value
     end          status, output, error, node  warning      text
@@ -13,8 +14,9 @@ Events are mappings with `event` and `at` (virtual seconds since the run began):
 Node, route and pause events also say `graph`: "" for the top graph, the path of nodes that leads to it
 (`outer/`) for a nested one; the `node` of a call is its full path. What a paused node leaves until it is resumed
 is the `update` of its node_pause. A pause is one before or after `nodes`; a reroute says that an edit of the
-state voids the last routes, as many as `instead_of`. `call` numbers the effects. The request of a model call
-keeps its messages by reference, and they are rendered when the trace is.
+state voids the last routes, as many as `instead_of`. Nodes with the same `step` and `invocation` ran in one
+superstep; the event scheduler has no supersteps, and numbers each start. `call` numbers the effects. The request of a
+model call keeps its messages by reference, and they are rendered when the trace is.
 """
 
 from __future__ import annotations

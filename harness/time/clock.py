@@ -14,13 +14,13 @@ from __future__ import annotations
 import asyncio
 import selectors
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any
 
 from harness.errors import RunError
+from harness.time.idle import IdleWaiters
 from harness.units import PRECISION
 
 # With no timer, no ready callback and nobody holding the clock, only a foreign thread could wake the loop.
@@ -50,11 +50,11 @@ class JumpingSelector(selectors.BaseSelector):
         self.holders = 0
         self.no_timeout = 0  # of the holders, those without a limit
         self.real_time = 0
-        self.waiting_for_idle: deque[asyncio.Future[None]] = deque()
+        self.idle = IdleWaiters()
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout != 0 and self.waiting_for_idle:
-            return self._real.select(0) or self._wake_one_idle()
+        if timeout != 0 and self.wakes_idle():
+            return self._real.select(0) or self._wake_idle()
         if self.real_time:
             return self._select_in_real_time(timeout)
         if self.holders:
@@ -71,12 +71,12 @@ class JumpingSelector(selectors.BaseSelector):
         self.now = round(self.now + timeout, PRECISION)
         return []
 
-    def _wake_one_idle(self) -> list[tuple[selectors.SelectorKey, int]]:
-        while self.waiting_for_idle:
-            future = self.waiting_for_idle.popleft()
-            if not future.done():
-                future.set_result(None)
-                break
+    def wakes_idle(self) -> bool:
+        """True if somebody waits for nothing to be ready."""
+        return self.idle.is_next(held=self.holders > 0)
+
+    def _wake_idle(self) -> list[tuple[selectors.SelectorKey, int]]:
+        self.idle.wake()
         return []
 
     def _select_outside(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
@@ -127,10 +127,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """The virtual time, in seconds since the loop was made."""
         return self._jumping.now
 
-    async def idle(self) -> None:
-        """Wait until nothing else is ready to run, so that the clock would move next."""
+    async def idle(self, *, even_if_held: bool = True) -> None:
+        """Wait until nothing else is ready to run, so that the clock would move next; see `end_of_instant`."""
         future = self.create_future()
-        self._jumping.waiting_for_idle.append(future)
+        self._jumping.idle.add(future, even_if_held=even_if_held)
         await future
 
     @contextmanager
@@ -188,6 +188,12 @@ async def idle() -> None:
     """Wait until nothing else is ready to run; on a loop without a virtual clock, let the others run once."""
     loop = asyncio.get_running_loop()
     await (loop.idle() if isinstance(loop, VirtualTimeLoop) else asyncio.sleep(0))
+
+
+async def end_of_instant() -> None:
+    """Wait until nothing else can happen at this virtual time: as `idle`, and for work that holds the clock."""
+    loop = asyncio.get_running_loop()
+    await (loop.idle(even_if_held=False) if isinstance(loop, VirtualTimeLoop) else asyncio.sleep(0))
 
 
 @contextmanager

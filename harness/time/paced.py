@@ -38,7 +38,7 @@ class _PacedSelector(JumpingSelector):
             self._origin = time.monotonic() - self.now - passed
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout == 0 or self.waiting_for_idle or self.holders or self.real_time:
+        if timeout == 0 or self.wakes_idle() or self.holders or self.real_time:
             return super().select(timeout)
         self.catch_up()
         if timeout is None:

@@ -1,0 +1,101 @@
+"""The joins of a run: who has arrived, what is late, and when a join gives up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from harness.graph.events import Arrival
+from harness.graph.joins import Join
+
+
+@dataclass(eq=False)
+class OpenJoin:
+    """The arrivals of a node since its join last started it, or timed out."""
+
+    node: str
+    join: Join
+    arrivals: list[Arrival] = field(default_factory=list)
+    sources: set[str] = field(default_factory=set)
+    holds: bool = False
+    is_due: bool = False
+    timer: asyncio.TimerHandle | None = None
+
+    def add(self, arrival: Arrival) -> bool:
+        """Add an arrival; True if it makes the requirement hold, which stops the timer."""
+        self.arrivals.append(arrival)
+        self.sources.add(arrival.source)
+        if self.holds or self.join.missing(self.sources) is not None:
+            return False
+        self.holds = True
+        self.stop_timer()
+        return True
+
+    def stop_timer(self) -> None:
+        """Wait without a limit from here on."""
+        self.is_due = False
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+    def error(self) -> Exception:
+        """What the node fails with when the time is up."""
+        missing = self.join.missing(self.sources)
+        return self.join.timed_out(f"'{self.node}' waited {self.join.timeout_s:g} s in vain for {missing}")
+
+
+class Joins:
+    """The open join of each node, and which callers are late for it.
+
+    `began` and `starts` are numbers of starts, counted over all nodes from 1. A caller whose call began by the start
+    that closed the join is late, and its arrival is ignored; a later one opens the join anew, so that loops can wait
+    again and again.
+    """
+
+    def __init__(self, joins: Mapping[str, Join], on_timeout: Callable[[], None]) -> None:
+        self._joins = joins
+        self._on_timeout = on_timeout
+        self._open: dict[str, OpenJoin] = {}
+        self._closed: dict[str, int] = {}
+
+    def waits_for(self, node: str, source: str) -> bool:
+        """True if `source` is a member of the join of `node`."""
+        return node in self._joins and source in self._joins[node].members
+
+    def arrive(self, node: str, arrival: Arrival, began: int) -> OpenJoin | None:
+        """Note an arrival; the join, if this arrival makes it hold."""
+        if began <= self._closed.get(node, 0):
+            return None
+        opened = self._open.get(node)
+        if opened is None:
+            opened = self._open[node] = OpenJoin(node, self._joins[node])
+            if opened.join.timeout_s is not None:
+                loop = asyncio.get_running_loop()
+                opened.timer = loop.call_later(opened.join.timeout_s, self._time_is_up, opened)
+        return opened if opened.add(arrival) else None
+
+    def _time_is_up(self, opened: OpenJoin) -> None:
+        opened.is_due = True
+        self._on_timeout()
+
+    @property
+    def are_timed(self) -> bool:
+        """True if the time of a join runs."""
+        return any(opened.timer is not None for opened in self._open.values())
+
+    def timed_out(self) -> list[OpenJoin]:
+        """The joins whose time is up, in the order of their first arrivals."""
+        return [opened for opened in self._open.values() if opened.is_due]
+
+    def close(self, opened: OpenJoin, starts: int) -> None:
+        """Take no more arrivals for this join, nor later ones of calls that began by this start."""
+        del self._open[opened.node]
+        self._closed[opened.node] = starts
+
+    def discard(self) -> None:
+        """Forget all arrivals and stop the timers."""
+        for opened in self._open.values():
+            opened.stop_timer()
+        self._open.clear()
+        self._closed.clear()

@@ -1,0 +1,101 @@
+"""A graph for the event scheduler: joins, limits, inputs and failures as data.
+
+`harness.engine.event` has the theory of operation. Nodes, edges, conditions and routers are those of any graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.graph.joins import Join
+from harness.graph.model import Dispatch, Edge, Graph, Router, RunContext, State
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A caller that reached a node. `state` is what its dispatch carries, None for a plain edge."""
+
+    source: str
+    state: State | None = None
+
+
+def merged_input(arrivals: Sequence[Arrival], state: State) -> State:
+    """A node's input: its dispatched states merged, later arrivals over earlier; without any, the run's state."""
+    dispatched = [arrival.state for arrival in arrivals if arrival.state is not None]
+    return {key: value for own in dispatched for key, value in own.items()} if dispatched else state
+
+
+@dataclass(frozen=True)
+class ConcurrencyLimit:
+    """So many visits of these nodes may run at once; None stands for all nodes of the graph.
+
+    A visit that waits for a person's answer still counts.
+    """
+
+    at_once: int
+    nodes: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A call of a node that failed.
+
+    `state` is the input it had. `attempt` counts the starts of this call; it is 0 when the node's join timed out, so
+    that the node never started. `handled`: `EventGraph.on_failure` had the run go on elsewhere.
+    """
+
+    node: str
+    error: Exception
+    state: State
+    attempt: int
+    handled: bool = False
+
+
+@dataclass(frozen=True)
+class Restart:
+    """Start the node again, with the same arrivals; `context` is laid over its input."""
+
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+
+FailureHandler = Callable[[Failure, RunContext], Awaitable[Sequence[Edge | Dispatch] | Restart]]
+"""Chooses how a run goes on after a failure: by these edges, with the same node again, or (no edges) with the other
+branches only. What it raises ends the whole run."""
+
+Verdict = Callable[[Sequence[Failure], RunContext], Awaitable[Failure | None]]
+"""Chooses the failure that a run fails with, if any. It is asked once, when the run has nothing left to do."""
+
+
+async def end_branch(_failure: Failure, _run: RunContext) -> Sequence[Edge | Dispatch]:
+    """A failure ends its branch; the others go on."""
+    return ()
+
+
+async def first_unhandled(failures: Sequence[Failure], _run: RunContext) -> Failure | None:
+    """A run fails with the first failure that was not handled."""
+    return next((failure for failure in failures if not failure.handled), None)
+
+
+@dataclass(frozen=True, eq=False)
+class EventGraph(Graph):
+    """A graph whose nodes start when what they wait for has settled.
+
+    `joins` has what nodes wait for, by name; a call from a node that is no member of the join does not wait.
+    Calls over a limit of `limits` wait in the order they were made. `input_of` makes a node's input when it starts,
+    from its arrivals and the run's state at that time. `late_routers` choose more edges after those that `routers`
+    chose, and may take their time: the nodes that were called first do not wait for them. `on_failure` chooses how
+    the run goes on when a node fails, and `verdict` whether the failures make the run fail.
+
+    `recursion_limit` is in starts of nodes for one input. Breakpoints (`pause_before`, `pause_after`) are for
+    supersteps only.
+    """
+
+    joins: Mapping[str, Join] = field(default_factory=dict)
+    limits: tuple[ConcurrencyLimit, ...] = ()
+    input_of: Callable[[Sequence[Arrival], State], State] = merged_input
+    late_routers: Mapping[str, Router] = field(default_factory=dict)
+    on_failure: FailureHandler = end_branch
+    verdict: Verdict = first_unhandled
+    recursion_limit: int = 1000
