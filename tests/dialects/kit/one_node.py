@@ -1,0 +1,48 @@
+"""One visit of a node in virtual time and a scripted world."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from harness.engine.context import NodeContext, Simulation
+from harness.engine.conversation import Conversation, Ending
+from harness.graph.model import START, Channel, Edge, Graph, Node, State, Update
+from harness.world.spec import WorldSpec
+from tests.engine.graphs import simulate
+
+Work = Callable[[NodeContext], Awaitable[Any]]
+
+
+@dataclass
+class Visited:
+    """How the visit ended: the value of the work, or its error; how long it took, in virtual seconds."""
+
+    ending: Ending
+    seconds: float
+
+    @property
+    def value(self) -> Any:
+        return self.ending.state["value"]
+
+    @property
+    def error(self) -> Exception | None:
+        return self.ending.error
+
+
+def visit(work: Work, *answers: Any, world: WorldSpec | None = None) -> Visited:
+    """Run a node that does this work; each pause is resumed with the next of the answers."""
+
+    async def run(_state: State, ctx: NodeContext) -> Update:
+        return Update({"value": await work(ctx)})
+
+    async def main(simulation: Simulation) -> Visited:
+        graph = Graph("g", "test", (Node("n", "step", run),), (Edge(START, "n"),), (Channel("value"),))
+        conversation = Conversation(graph, simulation)
+        ending = await conversation.send({})
+        for answer in answers:
+            assert ending.status == "interrupted"
+            ending = await conversation.resume(answer)
+        return Visited(ending, simulation.now)
+
+    visited: Visited = simulate(main, world)
+    return visited

@@ -1,0 +1,120 @@
+"""Attempts, the waits between them, and their time limits, in virtual time."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from harness.dialects.kit.attempts import backoff, in_time, retried
+from harness.engine.context import NodeContext
+from harness.errors import UnscriptedCall
+from harness.graph.effects import ToolCall
+from tests.dialects.kit.one_node import Visited, visit
+
+
+class Flaky:
+    """Fails so many times, then returns how often it was tried."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures, self.tried = failures, 0
+
+    async def __call__(self) -> int:
+        self.tried += 1
+        if self.tried <= self.failures:
+            raise OSError(f"failure {self.tried}")
+        return self.tried
+
+
+@pytest.mark.parametrize(
+    ("delay_s", "waits"),
+    [
+        (backoff(2.0), [2, 2, 2, 2]),
+        (backoff(2.0, most_s=1.5), [1.5, 1.5, 1.5, 1.5]),
+        (backoff(0.5, exponential=True), [0.5, 1, 2, 4]),
+        (backoff(0.5, exponential=True, most_s=3), [0.5, 1, 2, 3]),
+        (backoff(0, exponential=True), [0, 0, 0, 0]),
+    ],
+)
+def test_waits_are_fixed_or_double_up_to_a_limit(delay_s: Any, waits: list[float]) -> None:
+    assert [delay_s(failures) for failures in range(1, 5)] == waits
+
+
+def test_a_wait_after_very_many_failures_is_its_limit() -> None:
+    assert backoff(1.0, exponential=True, most_s=30)(5000) == 30
+
+
+def retry(attempt: Any, attempts: int, first_s: float = 1.0) -> Visited:
+    return visit(lambda ctx: retried(attempt, ctx, attempts=attempts, delay_s=backoff(first_s)))
+
+
+def test_an_attempt_that_succeeds_is_the_last() -> None:
+    visited = retry(Flaky(2), attempts=5)
+    assert (visited.value, visited.seconds) == (3, 2)
+
+
+def test_the_last_failure_is_raised_without_a_wait() -> None:
+    visited = retry(Flaky(9), attempts=3)
+    assert (str(visited.error), visited.seconds) == ("failure 3", 2)
+
+
+def test_what_the_world_cannot_answer_is_not_tried_again() -> None:
+    tried = []
+
+    async def work(ctx: NodeContext) -> Any:
+        async def attempt() -> Any:
+            tried.append(ctx.run.now)
+            return await ctx.perform(ToolCall(name="nobody"))
+
+        return await retried(attempt, ctx, attempts=3, delay_s=backoff(1.0))
+
+    assert isinstance(visit(work).error, UnscriptedCall)
+    assert tried == [0]
+
+
+def asks_until(ctx: NodeContext, wanted: str) -> Any:
+    async def attempt() -> str:
+        answer = str(await ctx.pause("?"))
+        if answer != wanted:
+            raise ValueError(answer)
+        return answer
+
+    return attempt
+
+
+def test_a_visit_that_restarts_asks_again_in_each_attempt() -> None:
+    def work(ctx: NodeContext) -> Any:
+        return retried(asks_until(ctx, "yes"), ctx, attempts=3, delay_s=backoff(1.0), restarts_visit=True)
+
+    visited = visit(work, "no", "never", "yes")
+    assert (visited.value, visited.seconds) == ("yes", 2)
+    assert str(visit(work, "no", "never", "nowhere").error) == "nowhere"
+
+
+async def slow(seconds: float) -> str:
+    await asyncio.sleep(seconds)
+    return "done"
+
+
+@pytest.mark.parametrize("limit_s", [None, 5, 3.5])
+def test_work_within_its_time_limit_is_not_touched(limit_s: float | None) -> None:
+    visited = visit(lambda ctx: in_time(lambda: slow(3), ctx, limit_s, "the work"))
+    assert (visited.value, visited.seconds) == ("done", 3)
+
+
+def test_work_that_takes_longer_is_cut_off_at_its_limit() -> None:
+    visited = visit(lambda ctx: in_time(lambda: slow(30), ctx, 2, "the work"))
+    assert (repr(visited.error), visited.seconds) == ("TimeoutError('the work timed out after 2 s')", 2)
+
+
+def test_work_that_swallows_its_cancellation_is_late_all_the_same() -> None:
+    async def stubborn() -> str:
+        try:
+            return await slow(30)
+        except asyncio.CancelledError:
+            return "kept"
+
+    assert isinstance(visit(lambda ctx: in_time(stubborn, ctx, 2, "the work")).error, TimeoutError)
+
+
+def test_a_failure_in_time_is_raised_as_it_is() -> None:
+    assert str(visit(lambda ctx: in_time(Flaky(1), ctx, 2, "the work")).error) == "failure 1"

@@ -1,0 +1,36 @@
+"""What a scenario gives an agent to begin with."""
+
+from typing import Any
+
+import pytest
+
+from harness.dialects.kit.inputs import BadInput, input_values, warn_of_dropped
+from harness.engine.context import NodeContext
+from harness.graph import observe
+from tests.dialects.kit.one_node import visit
+
+
+@pytest.mark.parametrize(
+    ("value", "values"),
+    [(None, {}), ("hello", {"question": "hello"}), ("", {"question": ""}), ({"a": 1}, {"a": 1})],
+)
+def test_text_stands_under_its_key_and_nothing_is_an_empty_mapping(
+    value: Any, values: dict[str, Any]
+) -> None:
+    assert input_values(value, "question", "an input is text") == values
+
+
+@pytest.mark.parametrize(("value", "found"), [(["a"], "a list"), (3, "the number 3"), (True, "true")])
+def test_anything_else_is_refused(value: Any, found: str) -> None:
+    with pytest.raises(BadInput, match=f"^an input is text, not {found}$"):
+        input_values(value, "question", "an input is text")
+
+
+def test_a_dropped_input_is_a_warning_with_the_nearest_name() -> None:
+    async def work(ctx: NodeContext) -> Any:
+        warn_of_dropped(["toppic"], ["mood", "topic"], "the flow has no such input", ctx.run)
+        return observe.warnings(ctx.run.simulation.trace.events)
+
+    assert visit(work).value == [
+        "input 'toppic' is dropped: the flow has no such input (did you mean 'topic'?)"
+    ]

@@ -1,0 +1,87 @@
+"""The messages that answer a model's tool calls."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+
+from harness.dialects.kit.tool_calls import (
+    BadArguments,
+    ToolReportedError,
+    answer_call,
+    answer_calls,
+    mcp_texts,
+)
+from tests.dialects.kit.one_node import Visited, visit
+
+Use = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
+TOOLS = {"add": "the adder", "ask": "the asker"}
+
+
+def call(name: str = "add", **args: Any) -> dict[str, Any]:
+    return {"name": name, "args": args, "id": f"{name}-1"}
+
+
+def answer(use: Use, asked: Mapping[str, Any]) -> ToolMessage:
+    message: ToolMessage = visit(lambda _: answer_call(asked, TOOLS, use)).value
+    return message
+
+
+async def echo(tool: str, args: Mapping[str, Any]) -> str:
+    return f"{tool} got {dict(args)}"
+
+
+def test_the_tool_of_that_name_is_given_the_arguments() -> None:
+    message = answer(echo, call(a=1))
+    assert (message.content, message.status) == ("the adder got {'a': 1}", "success")
+    assert (message.name, message.tool_call_id) == ("add", "add-1")
+
+
+def test_a_tool_the_model_does_not_have_is_named_with_those_it_has() -> None:
+    message = answer(echo, call("sub"))
+    assert message.status == "error"
+    assert "sub is not a valid tool" in message.content
+    assert "add, ask" in message.content
+
+
+def test_arguments_that_do_not_fit_go_back_to_the_model() -> None:
+    async def refuse(_tool: str, _args: Mapping[str, Any]) -> str:
+        raise BadArguments("a: must be a number")
+
+    message = answer(refuse, call(a="x"))
+    assert message.status == "error"
+    assert "a: must be a number" in message.content
+
+
+def test_a_failure_that_a_tool_reports_goes_back_as_its_content_or_else_its_text() -> None:
+    blocks = [{"type": "text", "text": "no such book"}]
+
+    async def report(_tool: str, args: Mapping[str, Any]) -> str:
+        raise ToolReportedError("it failed", args.get("content", ()))
+
+    assert answer(report, call(content=blocks)).content == blocks
+    message = answer(report, call())
+    assert (message.content, message.status) == ("it failed", "error")
+
+
+def test_what_a_tool_raises_is_raised() -> None:
+    async def broken(_tool: str, _args: Mapping[str, Any]) -> str:
+        raise OSError("disk full")
+
+    assert isinstance(visit(lambda _: answer_call(call(), TOOLS, broken)).error, OSError)
+
+
+def test_calls_are_answered_side_by_side_in_their_order() -> None:
+    async def sleepy(_tool: str, args: Mapping[str, Any]) -> str:
+        await asyncio.sleep(args["s"])
+        return f"after {args['s']} s"
+
+    visited: Visited = visit(lambda _: answer_calls([call(s=3), call("ask", s=1)], TOOLS, sleepy))
+    assert [message.content for message in visited.value] == ["after 3 s", "after 1 s"]
+    assert visited.seconds == 3
+
+
+def test_mcp_texts_are_those_of_text_blocks() -> None:
+    blocks = [{"type": "text", "text": "a"}, {"type": "image", "data": "…"}, {"type": "text", "text": "b"}]
+    assert mcp_texts(blocks) == ["a", "b"]
