@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from harness.engine.context import NodeContext, Simulation
+from harness.engine.context import NodeContext
 from harness.engine.conversation import Conversation, Ending
+from harness.engine.simulation import Simulation
 from harness.graph.model import START, Channel, Edge, Graph, Node, State, Update
 from harness.world.spec import WorldSpec
 from tests.engine.graphs import simulate
