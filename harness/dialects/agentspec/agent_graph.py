@@ -66,7 +66,7 @@ def agent_graph(agent: Agent) -> Graph:
     if agent.tools:
         nodes.append(Node(tools_name, "tools", running.use_tools, agent.span("tools")))
         edges += [wants_tools, Edge(tools_name, name)]
-    if agent.gives:
+    if agent.outputs:
         edges.append(goes_on)
 
     async def route(state: State, _run: RunContext) -> Sequence[Edge | Dispatch]:
@@ -110,13 +110,13 @@ class _AgentLifecycle:
 
     async def finish(self, state: State, _run: RunContext) -> Any:
         """The agent's outputs; of one without outputs, what it said last."""
-        if self.agent.gives:
+        if self.agent.outputs:
             return state["outputs"]
         return message_text(state["messages"][-1])
 
     def inputs(self, state: State) -> dict[str, Any]:
         """The values of the agent's inputs."""
-        return filled(self.agent.takes, state["inputs"], f"{self.agent}: input")
+        return filled(self.agent.inputs, state["inputs"], f"{self.agent}: input")
 
 
 class _Running(_AgentLifecycle):
@@ -153,20 +153,20 @@ class _Running(_AgentLifecycle):
     def _system_prompt(self, state: State) -> str:
         """The rendered prompt; an agent with outputs is told how to give them."""
         prompt = str(render(self.agent.system_prompt, self.inputs(state)))
-        if not self.agent.gives:
+        if not self.agent.outputs:
             return prompt
-        schema = json.dumps(schema_of(self.agent.gives), ensure_ascii=False)
+        schema = json.dumps(schema_of(self.agent.outputs), ensure_ascii=False)
         return f"{prompt}\n\nWhen you know them all, answer with nothing but a JSON object of this schema: {schema}"
 
     def _outcome(self, message: AIMessage) -> dict[str, Any]:
         """The outputs, if the model gave them. If they do not fit, it is told; any other text is for the user."""
-        if not self.agent.gives or (message.tool_calls and self.agent.tools):
+        if not self.agent.outputs or (message.tool_calls and self.agent.tools):
             return {"turn": NOBODY}
         found = json_object(message_text(message))
-        if found is None or not self.agent.gives.keys() & found.keys():
+        if found is None or not self.agent.outputs.keys() & found.keys():
             return {"turn": USER}
         try:
-            return {"turn": NOBODY, "outputs": filled(self.agent.gives, found, "output")}
+            return {"turn": NOBODY, "outputs": filled(self.agent.outputs, found, "output")}
         except (MissingValue, UnfitValue) as error:
             text = f"These are not the outputs: {error}. Please give them all again."
             return {"turn": MODEL, "messages": [corrected(text, self.agent.name)]}
@@ -202,11 +202,11 @@ def _checked(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:
         BadArguments: they do not fit.
     """
     try:
-        found = filled(tool.takes, args, "argument")
+        found = filled(tool.inputs, args, "argument")
         wrong = [
             f"{title}: {error}"
             for title, value in found.items()
-            for error in schema_errors(tool.takes[title].schema, value)
+            for error in schema_errors(tool.inputs[title].schema, value)
         ]
     except HarnessError as error:
         wrong = [str(error)]
@@ -255,6 +255,6 @@ class _Remote(_AgentLifecycle):
             )
         )
         reply = as_text(answer)
-        found = answer if isinstance(answer, Mapping) else from_reply(reply, agent.gives, str(agent))
-        outputs = filled(agent.gives, found, f"{agent}: output")
+        found = answer if isinstance(answer, Mapping) else from_reply(reply, agent.outputs, str(agent))
+        outputs = filled(agent.outputs, found, f"{agent}: output")
         return Update({"messages": [said(reply, agent.name)], "outputs": outputs})

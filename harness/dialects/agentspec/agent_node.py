@@ -21,9 +21,9 @@ async def run_agent(visit: Visit) -> NodeResult:
     node = visit.node
     assert isinstance(node, AgentNode)
     result = await visit.run_inside(node.agent, visit.inputs)
-    if isinstance(node.agent, Agent) and len(node.leaves_by) > 1:
+    if isinstance(node.agent, Agent) and len(node.branches) > 1:
         conversation = [*visit.state["messages"], *result.messages]
-        return replace(result, branch=await _chosen(visit, node.agent, conversation, node.leaves_by))
+        return replace(result, branch=await _chosen(visit, node.agent, conversation, node.branches))
     return result
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache, cached_property
 from typing import Annotated, Any, Final, get_args
 
-from pydantic import BaseModel, GetCoreSchemaHandler, PlainValidator, PrivateAttr, field_validator
+from pydantic import BaseModel, Field, GetCoreSchemaHandler, PlainValidator, PrivateAttr, field_validator
 from pydantic_core import core_schema
 
 from harness.dialects.agentspec.properties import Property, mistakes
@@ -151,12 +151,12 @@ PropertyField = Annotated[Property, PlainValidator(_property)]
 
 
 class ComponentWithIO(Component):
-    """spec: "Input/output schemas". `inputs` and `outputs` are as written, None where they are to be inferred."""
+    """spec: "Input/output schemas". The declared ones are as written, None where they are to be inferred."""
 
-    inputs: list[PropertyField] | None = None
-    outputs: list[PropertyField] | None = None
+    declared_inputs: list[PropertyField] | None = Field(None, alias="inputs")
+    declared_outputs: list[PropertyField] | None = Field(None, alias="outputs")
 
-    @field_validator("inputs", "outputs")
+    @field_validator("declared_inputs", "declared_outputs")
     @classmethod
     def _titles_are_unique(cls, properties: list[Property] | None) -> list[Property] | None:
         titles: set[str] = set()
@@ -168,22 +168,22 @@ class ComponentWithIO(Component):
         return properties
 
     @cached_property
-    def takes(self) -> Mapping[str, Property]:
-        """Its inputs by name: those written, else those inferred."""
-        return by_title(self.inferred_inputs() if self.inputs is None else self.inputs)
+    def inputs(self) -> Mapping[str, Property]:
+        """Its inputs by name: those declared, else those inferred."""
+        return by_title(self.inferred_inputs() if self.declared_inputs is None else self.declared_inputs)
 
     @cached_property
-    def gives(self) -> Mapping[str, Property]:
-        """Its outputs by name: those written, else those inferred."""
-        return by_title(self.inferred_outputs() if self.outputs is None else self.outputs)
+    def outputs(self) -> Mapping[str, Property]:
+        """Its outputs by name: those declared, else those inferred."""
+        return by_title(self.inferred_outputs() if self.declared_outputs is None else self.declared_outputs)
 
     def inferred_inputs(self) -> Sequence[Property]:
-        """The inputs its configuration asks for."""
-        return self.inputs or ()
+        """The inputs that its configuration implies."""
+        return self.declared_inputs or ()
 
     def inferred_outputs(self) -> Sequence[Property]:
-        """The outputs its configuration leads to."""
-        return self.outputs or ()
+        """The outputs that its configuration implies."""
+        return self.declared_outputs or ()
 
 
 def by_title(properties: Sequence[Property]) -> Mapping[str, Property]:

@@ -39,7 +39,7 @@ from harness.dialects.agentspec.wording import nearest_type
 from harness.dialects.kit.manifest import Problems
 from harness.errors import ManifestError, Problem, Span
 from harness.source.document import Document
-from harness.source.models import describe, validate
+from harness.source.models import describe, keys_of, validate
 from harness.source.suggest import did_you_mean
 
 _LEFT_OUT: Final = object()
@@ -227,7 +227,7 @@ class Configuration:
         if key in component_fields(model):
             inner = part.at((key,))
             return self._one(inner) if holds_one(model, key) else self._several(key, inner)
-        if key in model.model_fields and key != "metadata":
+        if key in keys_of(model) and key != "metadata":
             return self._references.value(part.at((key,)), room)
         if key in LATER and self._takes_later_fields:
             self._check_later(key, part)

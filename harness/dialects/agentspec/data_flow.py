@@ -67,7 +67,7 @@ class DataFlow:
             source = Source(edge.source_node, edge.source_output)
             self._into.setdefault((edge.destination_node, edge.destination_input), []).append(source)
         for node in _feeding(flow) if self._by_name else ():
-            for title in node.gives:
+            for title in node.outputs:
                 self._giving.setdefault(title, []).append(Source(node, title))
 
     def connections(self) -> Iterator[Connection]:
@@ -90,7 +90,7 @@ class DataFlow:
         """
         rank = {name: at for at, name in enumerate(outputs)}
         found = {}
-        for title, item in node.takes.items():
+        for title, item in node.inputs.items():
             ran = [
                 source
                 for source in self.sources(node, title)
@@ -100,7 +100,7 @@ class DataFlow:
                 # Of two outputs of one node the edge written last wins.
                 last = max(reversed(ran), key=lambda source: rank[names[source.node]])
                 value = outputs[names[last.node]][last.output]
-                found[title] = Arrived(value, last.node.gives.get(last.output))
+                found[title] = Arrived(value, last.node.outputs.get(last.output))
             elif item.has_default:
                 found[title] = Arrived(item.default, None)
             else:
@@ -116,9 +116,9 @@ def _written(flow: Flow) -> Iterator[Connection]:
 def _by_name(flow: Flow) -> Iterator[Connection]:
     """spec: "by simply connecting all the outputs to all the inputs with the same name"."""
     for source in _feeding(flow):
-        for title in source.gives:
+        for title in source.outputs:
             for destination in flow.nodes:
-                if title in destination.takes and destination is not flow.start_node:
+                if title in destination.inputs and destination is not flow.start_node:
                     yield Connection(source, title, destination, title)
 
 

@@ -69,7 +69,7 @@ def flow_graph(flow: Flow, graphs: Graphs) -> Graph:
             Channel("branch"),
             Channel("left_by"),
         ),
-        routers={names[node]: _router(node, names[node], edges) for node in nodes if len(node.leaves_by) > 1},
+        routers={names[node]: _router(node, names[node], edges) for node in nodes if len(node.branches) > 1},
         lifecycle=Lifecycle(accept=running.accept, finish=running.finish),
         recursion_limit=RECURSION_LIMIT,
         data_edges=lambda: tuple(
@@ -94,7 +94,7 @@ def _edges(flow: Flow, names: Mapping[Node, str]) -> Sequence[Edge]:
     start = flow.start_node
     found = [Edge(START, names[start], span=start.span())]
     for edge in flow.control_flow_connections:
-        branch = edge.branch if len(edge.from_node.leaves_by) > 1 else None
+        branch = edge.branch if len(edge.from_node.branches) > 1 else None
         found.append(Edge(names[edge.from_node], names[edge.to_node], branch, span=edge.span()))
     found += [Edge(names[end], END, span=end.span()) for end in flow.ends]
     return found
@@ -151,24 +151,24 @@ class _Running:
         async def run(state: State, ctx: NodeContext) -> Update:
             if node is self.flow.start_node:
                 arrived = {}
-                inputs = filled(node.takes, state["inputs"], f"{self.flow}: input")
+                inputs = filled(node.inputs, state["inputs"], f"{self.flow}: input")
             else:
                 arrived = self.data.arrived(node, self.names, state["outputs"])
                 inputs = {
                     title: found.value
                     if found.source is None
-                    else cast_to(node.takes[title], found.value, f"{node}: input")
+                    else cast_to(node.inputs[title], found.value, f"{node}: input")
                     for title, found in arrived.items()
                 }
             result = await body(Visit(node, inputs, arrived, state, ctx, self.graphs))
             values: dict[str, Any] = {
-                "outputs": {name: filled(node.gives, result.outputs, f"{node}: output")}
+                "outputs": {name: filled(node.outputs, result.outputs, f"{node}: output")}
             }
             if result.messages:
                 values["messages"] = result.messages
             if isinstance(node, EndNode):
                 values["left_by"] = result.branch
-            elif len(node.leaves_by) > 1:
+            elif len(node.branches) > 1:
                 values["branch"] = result.branch
             return Update(values)
 
@@ -191,4 +191,4 @@ class _Running:
         name, given = next(reversed(state["outputs"].items()))
         if name not in self.ends:
             raise OpenBranch(f"{self.flow} stopped at its node '{name}', which is no EndNode")
-        return filled(self.flow.gives, given, f"{self.flow}: output")
+        return filled(self.flow.outputs, given, f"{self.flow}: output")

@@ -104,7 +104,7 @@ def branches_have_one_edge(flow: Flow) -> Iterator[Problem]:
 
 def _branches(node: Node) -> Sequence[str]:
     """The branches of a node, those that are written being wrong notwithstanding."""
-    return node.leaves_by if isinstance(node, AgentNode) else list(dict.fromkeys(node.inferred_branches()))
+    return node.branches if isinstance(node, AgentNode) else list(dict.fromkeys(node.inferred_branches()))
 
 
 def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
@@ -150,7 +150,7 @@ def _reached(flow: Flow) -> set[Node]:
 def data_edges_fit(flow: Flow) -> Iterator[Problem]:
     """spec: "the output type must be compatible with the input type"."""
     for edge in flow.data_flow_connections or ():
-        source, target = edge.source_node.gives, edge.destination_node.takes
+        source, target = edge.source_node.outputs, edge.destination_node.inputs
         if edge.source_output not in source:
             text = f"{edge}: the {edge.source_node} has no output '{edge.source_output}'" + none_at_all(
                 source
@@ -185,7 +185,7 @@ def inputs_have_sources(flow: Flow) -> Iterator[Problem]:
         if node is flow.start_node or node not in reached:
             continue
         asked_for = {item.title for item in node.inferred_inputs()}
-        for title, item in node.takes.items():
+        for title, item in node.inputs.items():
             if title in asked_for and not item.has_default and not data.sources(node, title):
                 text = f"{flow}: input '{title}' of the {node} has neither a source nor a default"
                 place, hint = _place_of_input(node, title), _source_hint(flow, node, title)
@@ -194,7 +194,7 @@ def inputs_have_sources(flow: Flow) -> Iterator[Problem]:
 
 def _place_of_input(node: Node, title: str) -> Span:
     """Where an input is written, or its placeholder, or the node."""
-    for at, item in enumerate(node.inputs or ()):
+    for at, item in enumerate(node.declared_inputs or ()):
         if item.title == title:
             return node.span("inputs", at)
     for name in type(node).model_fields:
@@ -211,7 +211,7 @@ def _source_hint(flow: Flow, node: Node, title: str) -> str:
         output
         for other in flow.nodes
         if other is not node and not isinstance(other, EndNode)
-        for output in other.gives
+        for output in other.outputs
     ]
     near = nearest(title, outputs)
     guess = f"did you mean '{near}'? Otherwise " if near not in (None, title) else ""
@@ -222,7 +222,7 @@ def ends_agree(flow: Flow) -> Iterator[Problem]:
     """spec: "It is not possible to define two outputs with the same name and different types in two … EndNodes"."""
     seen: dict[str, tuple[EndNode, Property]] = {}
     for end in flow.ends:
-        for title, item in end.gives.items():
+        for title, item in end.outputs.items():
             other, first = seen.setdefault(title, (end, item))
             if not same_type(first.type, item.type):
                 text = (
@@ -234,17 +234,17 @@ def ends_agree(flow: Flow) -> Iterator[Problem]:
 
 def outputs_come_from_ends(flow: Flow) -> Iterator[Problem]:
     """spec: an output that does not "have a corresponding output … in every EndNode" needs a default."""
-    for at, item in enumerate(flow.outputs or ()):
+    for at, item in enumerate(flow.declared_outputs or ()):
         span = flow.span("outputs", at)
-        having = [end for end in flow.ends if item.title in end.gives]
+        having = [end for end in flow.ends if item.title in end.outputs]
         if flow.ends and not having:
-            known = [title for end in flow.ends for title in end.gives]
+            known = [title for end in flow.ends for title in end.outputs]
             text = f"{flow}: no EndNode has an output '{item.title}'"
             hint = did_you_mean(item.title, known)
             yield Problem("output-of-no-end", text, span, hint, "warning" if item.has_default else "error")
             continue
         for end in having:
-            kind = end.gives[item.title]
+            kind = end.outputs[item.title]
             fits = castable if item.has_default else same_type
             if not fits(kind.type, item.type):
                 text = f"{flow}: output '{item.title}' is {kind.type_text} in the {end}, not {item.type_text}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, cast
 
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from harness.dialects.agentspec import placeholders
 from harness.dialects.agentspec.agents import AgenticComponent
@@ -23,14 +23,14 @@ _RESPONSE: Final = {"title": "response"}
 
 
 class Node(ComponentWithIO, title="a node"):
-    """spec: "Node". `branches` is as written; without it, or null, it is inferred."""
+    """spec: "Node". Branches that are not declared, or null, are inferred."""
 
-    branches: list[str] | None = None
+    declared_branches: list[str] | None = Field(None, alias="branches")
 
     @cached_property
-    def leaves_by(self) -> Sequence[str]:
-        """The branches by which it can be left, in order."""
-        return list(dict.fromkeys(self.branches or self.inferred_branches()))
+    def branches(self) -> Sequence[str]:
+        """Its outgoing branches, in order."""
+        return list(dict.fromkeys(self.declared_branches or self.inferred_branches()))
 
     def inferred_branches(self) -> Sequence[str]:
         """The branches its configuration leads to. spec: "One, the default next", unless its type says otherwise."""
@@ -65,17 +65,21 @@ class DataFlowEdge(Component, title="a DataFlowEdge"):
 # ------------------------------------------------------------------ nodes with their inputs, outputs and branches
 
 
-class StartNode(Node, title="a StartNode"):
-    """spec: StartNode. Inputs and outputs are the same list, and need be written only once."""
+class BoundaryNode(Node):
+    """A StartNode or an EndNode: inputs and outputs are the same list, and need be written only once."""
 
     def inferred_inputs(self) -> Sequence[Property]:
-        return self.inputs or self.outputs or ()
+        return self.declared_inputs or self.declared_outputs or ()
 
     def inferred_outputs(self) -> Sequence[Property]:
-        return self.outputs or self.inputs or ()
+        return self.declared_outputs or self.declared_inputs or ()
 
 
-class EndNode(Node, title="an EndNode"):
+class StartNode(BoundaryNode, title="a StartNode"):
+    """spec: StartNode."""
+
+
+class EndNode(BoundaryNode, title="an EndNode"):
     """spec: EndNode. `branch_name` is how the flow is left; the node itself has no branch."""
 
     branch_name: str = NEXT
@@ -84,12 +88,6 @@ class EndNode(Node, title="an EndNode"):
     @classmethod
     def _null_is_next(cls, name: Any) -> Any:
         return NEXT if name is None else name
-
-    def inferred_inputs(self) -> Sequence[Property]:
-        return self.inputs or self.outputs or ()
-
-    def inferred_outputs(self) -> Sequence[Property]:
-        return self.outputs or self.inputs or ()
 
     def inferred_branches(self) -> Sequence[str]:
         return ()
@@ -105,7 +103,7 @@ class LlmNode(Node, title="an LlmNode"):
         return text_properties(placeholders.names(self.prompt_template))
 
     def inferred_outputs(self) -> Sequence[Property]:
-        return self.outputs or text_properties(["generated_text"])
+        return self.declared_outputs or text_properties(["generated_text"])
 
 
 class ApiNode(Node, RemoteCall, title="an ApiNode"):
@@ -117,34 +115,37 @@ class ApiNode(Node, RemoteCall, title="an ApiNode"):
 
         Configurations that were written by a program have that output written out.
         """
-        return [item.schema for item in self.gives.values()] == [_RESPONSE]
+        return [item.schema for item in self.outputs.values()] == [_RESPONSE]
 
     def inferred_outputs(self) -> Sequence[Property]:
-        return [Property(_RESPONSE)] if self.outputs is None else self.outputs
+        return [Property(_RESPONSE)] if self.declared_outputs is None else self.declared_outputs
 
 
-class AgentNode(Node, title="an AgentNode"):
+class WrapperNode(Node):
+    """A node that runs another component, and has the inputs and outputs of that."""
+
+    @property
+    def wrapped(self) -> ComponentWithIO:
+        """What it runs: the first component in it."""
+        return cast(ComponentWithIO, next(self.parts()))
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        return list(self.wrapped.inputs.values())
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        return list(self.wrapped.outputs.values())
+
+
+class AgentNode(WrapperNode, title="an AgentNode"):
     """spec: AgentNode. Inputs and outputs are "the ones defined by the Agent"."""
 
     agent: Annotated[AgenticComponent, A(AgenticComponent)]
 
-    def inferred_inputs(self) -> Sequence[Property]:
-        return list(self.agent.takes.values())
 
-    def inferred_outputs(self) -> Sequence[Property]:
-        return list(self.agent.gives.values())
-
-
-class ToolNode(Node, title="a ToolNode"):
+class ToolNode(WrapperNode, title="a ToolNode"):
     """spec: ToolNode. Inputs and outputs are "inferred from the definition of the tool to execute"."""
 
     tool: Annotated[Tool, A(Tool)]
-
-    def inferred_inputs(self) -> Sequence[Property]:
-        return list(self.tool.takes.values())
-
-    def inferred_outputs(self) -> Sequence[Property]:
-        return list(self.tool.gives.values())
 
 
 class BranchingNode(Node, title="a BranchingNode"):
@@ -153,7 +154,9 @@ class BranchingNode(Node, title="a BranchingNode"):
     mapping: dict[str, str]
 
     def inferred_inputs(self) -> Sequence[Property]:
-        return text_properties([self.inputs[0].title if self.inputs else "branching_mapping_key"])
+        return text_properties(
+            [self.declared_inputs[0].title if self.declared_inputs else "branching_mapping_key"]
+        )
 
     def inferred_outputs(self) -> Sequence[Property]:
         return ()
@@ -171,7 +174,7 @@ class InputMessageNode(Node, title="an InputMessageNode"):
         return text_properties(placeholders.names(self.message))
 
     def inferred_outputs(self) -> Sequence[Property]:
-        return text_properties([self.outputs[0].title if self.outputs else "user_input"])
+        return text_properties([self.declared_outputs[0].title if self.declared_outputs else "user_input"])
 
 
 class OutputMessageNode(Node, title="an OutputMessageNode"):
@@ -204,28 +207,22 @@ class Flow(AgenticComponent, title="a Flow"):
 
     def inferred_inputs(self) -> Sequence[Property]:
         """spec: "a flow must expose all the inputs that are defined in its StartNode"."""
-        return list(self.start_node.takes.values())
+        return list(self.start_node.inputs.values())
 
     def inferred_outputs(self) -> Sequence[Property]:
         """What every EndNode has; a flow may expose others that it has defaults for."""
-        if self.outputs is not None:
-            return self.outputs
+        if self.declared_outputs is not None:
+            return self.declared_outputs
         if not self.ends:
             return ()
         first, *others = self.ends
-        return [item for title, item in first.gives.items() if all(title in end.gives for end in others)]
+        return [item for title, item in first.outputs.items() if all(title in end.outputs for end in others)]
 
 
-class FlowNode(Node, title="a FlowNode"):
+class FlowNode(WrapperNode, title="a FlowNode"):
     """spec: FlowNode. One branch for each branch name of the inner EndNodes."""
 
     subflow: Annotated[Flow, A(Flow)]
-
-    def inferred_inputs(self) -> Sequence[Property]:
-        return list(self.subflow.takes.values())
-
-    def inferred_outputs(self) -> Sequence[Property]:
-        return list(self.subflow.gives.values())
 
     def inferred_branches(self) -> Sequence[str]:
         return sorted({end.branch_name for end in self.subflow.ends}) or (NEXT,)
@@ -241,8 +238,8 @@ class MapNode(Node, title="a MapNode"):
     def collects(self) -> dict[str, str]:
         """The reducer of each output of the inner flow that is exposed, by the output's inner name."""
         if self.reducers is None:
-            return dict.fromkeys(self.subflow.gives, "append")
-        return {title: self.reducers[title] for title in self.subflow.gives if title in self.reducers}
+            return dict.fromkeys(self.subflow.outputs, "append")
+        return {title: self.reducers[title] for title in self.subflow.outputs if title in self.reducers}
 
     def inferred_inputs(self) -> Sequence[Property]:
         return [
@@ -252,11 +249,11 @@ class MapNode(Node, title="a MapNode"):
                     "anyOf": [_type_of(inner), {"type": "array", "items": _type_of(inner)}],
                 }
             )
-            for title, inner in self.subflow.takes.items()
+            for title, inner in self.subflow.inputs.items()
         ]
 
     def inferred_outputs(self) -> Sequence[Property]:
-        collected = {title: _type_of(self.subflow.gives[title]) for title in self.collects}
+        collected = {title: _type_of(self.subflow.outputs[title]) for title in self.collects}
         return [
             Property(
                 {"title": COLLECTED + title, "type": "array", "items": kind}

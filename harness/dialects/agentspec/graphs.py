@@ -50,5 +50,5 @@ def may_pause(component: AgenticComponent) -> bool:
 
 def _pauses(part: Component) -> bool:
     if isinstance(part, Agent):
-        return bool(part.gives)  # it asks the user until it knows them
+        return bool(part.outputs)  # it asks the user until it knows them
     return isinstance(part, InputMessageNode | ClientTool) or part.component_type not in TYPES

@@ -24,8 +24,8 @@ def given_inputs(
         return {}, value
     expected = f"an input is the user's message or a mapping of the {component}'s inputs"
     values = input_values(value, "message", expected)
-    inputs = {title: item for title, item in values.items() if title in component.takes}
-    rest = {title: item for title, item in values.items() if title not in component.takes}
+    inputs = {title: item for title, item in values.items() if title in component.inputs}
+    rest = {title: item for title, item in values.items() if title not in component.inputs}
     message = rest.pop("message", None)
-    warn_of_dropped(rest, component.takes, f"{component} has no such input", run)
+    warn_of_dropped(rest, component.inputs, f"{component} has no such input", run)
     return inputs, None if message is None else message_text(to_message(message))

@@ -46,7 +46,7 @@ async def run_map(visit: Visit) -> NodeResult:
 
 def _items(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
     """The inputs of each run of the inner flow: lists of the inner type are walked together, the rest is repeated."""
-    inner = {ITERATED + title: item for title, item in node.subflow.takes.items()}
+    inner = {ITERATED + title: item for title, item in node.subflow.inputs.items()}
     lists = {
         title: visit.inputs[title] for title in inner if _is_iterated(visit.arrived[title], inner[title])
     }
@@ -88,7 +88,7 @@ _REDUCERS: Final[Mapping[str, Callable[[Sequence[Any]], Any]]] = {
 def _reduced(node: MapNode, title: str, values: Sequence[Any]) -> Any:
     reducer = node.collects[title]
     if not values and reducer in ("average", "max", "min"):
-        collected = node.gives[COLLECTED + title]
+        collected = node.outputs[COLLECTED + title]
         if collected.has_default:
             return collected.default
         raise MissingValue(f"{node}: nothing to take the {reducer} of '{title}' of, as its list is empty")

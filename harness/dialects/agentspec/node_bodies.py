@@ -39,7 +39,7 @@ async def llm(visit: Visit) -> NodeResult:
     """spec: LlmNode. One user message, the rendered prompt; the conversation is neither sent nor added to."""
     node = _of(visit, flows.LlmNode)
     prompt = str(render(node.prompt_template, visit.inputs))
-    outputs = node.gives
+    outputs = node.outputs
     wanted = None
     if outputs and not is_text(outputs):
         form = {"name": "structured_output", "schema": schema_of(outputs), "strict": False}
@@ -55,7 +55,7 @@ async def api(visit: Visit) -> NodeResult:
     answer = await remote_calls.perform(node, visit.inputs, visit.ctx)
     if node.gives_all and not (isinstance(answer, Mapping) and "response" in answer):
         return NodeResult({"response": answer})
-    if isinstance(answer, str) and node.gives:
+    if isinstance(answer, str) and node.outputs:
         raise UnfitValue(f"{node}: expected an answer in JSON, found {answer[:200]!r}")
     return NodeResult(answer if isinstance(answer, Mapping) else {})
 
@@ -84,7 +84,7 @@ async def input_message(visit: Visit) -> NodeResult:
     question = None if node.message is None else str(render(node.message, visit.inputs))
     asked = [] if question is None else [said(question, node.name)]
     answer = words_of(await visit.ctx.pause(question, partial_update={"messages": asked}))
-    return NodeResult(dict.fromkeys(node.gives, answer), messages=[*asked, heard(answer, node.name)])
+    return NodeResult(dict.fromkeys(node.outputs, answer), messages=[*asked, heard(answer, node.name)])
 
 
 async def output_message(visit: Visit) -> NodeResult:

@@ -56,10 +56,10 @@ def lists_match(component: ComponentWithIO) -> Iterator[Problem]:
     if isinstance(component, StartNode | EndNode):
         yield from _equal_lists(component)
         return
-    if component.inputs is not None:
-        yield from _matching(component, "inputs", component.inputs, component.inferred_inputs())
-    if component.outputs is not None:
-        yield from _matching(component, "outputs", component.outputs, component.inferred_outputs())
+    if component.declared_inputs is not None:
+        yield from _matching(component, "inputs", component.declared_inputs, component.inferred_inputs())
+    if component.declared_outputs is not None:
+        yield from _matching(component, "outputs", component.declared_outputs, component.inferred_outputs())
 
 
 def _matching(
@@ -89,9 +89,9 @@ def _specialises(written: Property, inferred: Property) -> bool:
 
 def _equal_lists(node: StartNode | EndNode) -> Iterator[Problem]:
     """spec: StartNode, EndNode: "If a value is given, it must match exactly" the other list."""
-    if node.inputs and node.outputs:
-        inputs = {item.title: item.schema for item in node.inputs}
-        outputs = {item.title: item.schema for item in node.outputs}
+    if node.declared_inputs and node.declared_outputs:
+        inputs = {item.title: item.schema for item in node.declared_inputs}
+        outputs = {item.title: item.schema for item in node.declared_outputs}
         for title in [*inputs, *(title for title in outputs if title not in inputs)]:
             if inputs.get(title) != outputs.get(title):
                 text = f"{node}: its inputs and its outputs must be the same, and '{title}' is not"
@@ -100,18 +100,18 @@ def _equal_lists(node: StartNode | EndNode) -> Iterator[Problem]:
 
 def branches_match(node: Node) -> Iterator[Problem]:
     """spec: "the branches attribute of the Node is typically managed (i.e., automatically inferred)"."""
-    if not node.branches or isinstance(node, AgentNode):
+    if not node.declared_branches or isinstance(node, AgentNode):
         return  # an agent may be asked to choose among branches (schema: AgentNode)
     expected = list(dict.fromkeys(node.inferred_branches()))
-    for at, branch in enumerate(node.branches):
+    for at, branch in enumerate(node.declared_branches):
         if branch not in expected:
             text = f"{node} has no branch '{branch}'" + none_at_all(expected)
             hint = did_you_mean(branch, expected)
             yield Problem("unknown-branch", text, node.span("branches", at), hint)
-        elif branch in node.branches[:at]:
+        elif branch in node.declared_branches[:at]:
             text = f"{node}: branch '{branch}' is there twice"
             yield Problem("duplicate-branch", text, node.span("branches", at))
-    missing = [branch for branch in expected if branch not in node.branches]
+    missing = [branch for branch in expected if branch not in node.declared_branches]
     if missing:
         text = f"{node}: {listed(missing)} missing in its branches"
         yield Problem("missing-branch", text, node.span("branches"))
@@ -119,7 +119,7 @@ def branches_match(node: Node) -> Iterator[Problem]:
 
 def input_is_text(node: InputMessageNode) -> Iterator[Problem]:
     """spec: InputMessageNode: "One string property"."""
-    for at, item in enumerate(node.outputs or ()):
+    for at, item in enumerate(node.declared_outputs or ()):
         if not same_type(item.type, _TEXT):
             text = f"{node}: what the user says is string, and cannot be declared as {item.type_text}"
             yield Problem("property-type", text, node.span("outputs", at))
@@ -135,7 +135,7 @@ _REDUCIBLE: Final[Mapping[str, tuple[str, ...]]] = {
 
 def reducers_fit(node: MapNode) -> Iterator[Problem]:
     """schema: "allowed methods depend on the type of the output"."""
-    outputs = node.subflow.gives
+    outputs = node.subflow.outputs
     for title, reducer in (node.reducers or {}).items():
         span = node.span("reducers", title)
         if title not in outputs:

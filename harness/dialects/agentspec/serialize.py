@@ -57,18 +57,18 @@ class _Writing:
         """A component where it is defined."""
         nested = component_fields(type(component))
         fields = {
-            name: self._inner(getattr(component, name))
+            field.alias or name: self._inner(getattr(component, name))
             if name in nested
             else _plain(getattr(component, name))
-            for name in type(component).model_fields
+            for name, field in type(component).model_fields.items()
         }
         if not component.id:
             del fields["id"]
         if isinstance(component, ComponentWithIO):
-            fields["inputs"] = [dict(item.schema) for item in component.takes.values()]
-            fields["outputs"] = [dict(item.schema) for item in component.gives.values()]
+            fields["inputs"] = [dict(item.schema) for item in component.inputs.values()]
+            fields["outputs"] = [dict(item.schema) for item in component.outputs.values()]
         if isinstance(component, Node):
-            fields["branches"] = list(component.leaves_by)
+            fields["branches"] = list(component.branches)
         head = {TYPE: component.component_type}
         plugin = self.plugins.reads(component)
         if plugin is None:

@@ -26,7 +26,7 @@ from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
 
 def spec_of(tool: Tool) -> ToolSpec:
     """The tool as models see it."""
-    return ToolSpec(tool.name, tool.description or "", schema_of(tool.takes))
+    return ToolSpec(tool.name, tool.description or "", schema_of(tool.inputs))
 
 
 def endpoint_of(transport: ClientTransport) -> MCPEndpoint:
@@ -85,8 +85,8 @@ def _from_mcp(tool: MCPTool, result: Any) -> Any:
     texts = mcp_texts(result.content)
     if result.is_error:
         raise ToolReportedError("\n".join(texts) or f"{tool} failed")
-    if isinstance(result.structured, Mapping) and not is_text(tool.gives):
-        only_result = set(result.structured) == {"result"} and "result" not in tool.gives
+    if isinstance(result.structured, Mapping) and not is_text(tool.outputs):
+        only_result = set(result.structured) == {"result"} and "result" not in tool.outputs
         return result.structured["result"] if only_result else result.structured
     return Texts(texts)
 
@@ -100,12 +100,12 @@ class Texts:
 
 def _by_order(tool: Tool, blocks: Sequence[str]) -> Any:
     """One block for each output. A lone block may be the JSON of what is declared."""
-    if len(blocks) == 1 and not is_text(tool.gives):
+    if len(blocks) == 1 and not is_text(tool.outputs):
         try:
             return json.loads(blocks[0])
         except (ValueError, RecursionError):
             return blocks[0]
-    return dict(zip(tool.gives, blocks, strict=False))
+    return dict(zip(tool.outputs, blocks, strict=False))
 
 
 def outputs_of(tool: Tool, returned: Any) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def outputs_of(tool: Tool, returned: Any) -> dict[str, Any]:
     owner = f"{tool}: output"
     if isinstance(returned, Texts):
         returned = _by_order(tool, returned.blocks)
-    return filled(tool.gives, from_tool(returned, tool.gives, str(tool)), owner)
+    return filled(tool.outputs, from_tool(returned, tool.outputs, str(tool)), owner)
 
 
 def as_text_for_model(returned: Any) -> str:

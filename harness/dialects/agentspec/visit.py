@@ -60,7 +60,7 @@ class Visit:
             attribute_to_caller=not isinstance(component, Flow),
             partial_update=lambda state: {"messages": added(state)},
         )
-        outputs = ending.output if component.gives else {}
+        outputs = ending.output if component.outputs else {}
         return NodeResult(outputs, ending.state.get("left_by", NEXT), added(ending.state))
 
 

@@ -195,7 +195,7 @@ def test_a_table_is_a_mapping(loader: Any) -> None:
     [
         ("system_prompt", "'Help {{you}}.'", lambda it: it.system_prompt, "Help {{you}}."),
         ("description", "null", lambda it: it.description, None),
-        ("outputs", "[{title: n, type: integer}]", lambda it: list(it.gives), ["n"]),
+        ("outputs", "[{title: n, type: integer}]", lambda it: list(it.outputs), ["n"]),
         ("tools", f"[{tool('x')}, {tool('y')}]", lambda it: [part.name for part in it.tools], ["x", "y"]),
         ("llm_config", MODEL, lambda it: it.llm_config.name, "model"),
     ],
@@ -216,7 +216,7 @@ def test_values_inside_values_may_be_referred_to(loader: Any) -> None:
         TABLE + entry("url", "'http://x/{{city}}'") + entry("leaf", "[1, 2]") + entry("city", "{title: city}")
     )
     [found] = loader.configuration(agent(tools=f"[{remote}]") + table).root.tools
-    assert (found.url, found.data, list(found.takes)) == (
+    assert (found.url, found.data, list(found.inputs)) == (
         "http://x/{{city}}",
         {"a": [{"b": [1, 2]}]},
         ["city"],

@@ -25,6 +25,7 @@ from harness.dialects.request import LoadRequest
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
 from harness.source.document import read
+from harness.source.models import keys_of
 
 pytest.importorskip("pyagentspec", reason="pyagentspec, the official SDK of Agent Spec, is not installed")
 
@@ -140,7 +141,7 @@ def test_what_the_next_version_adds_is_known_with_its_defaults() -> None:
     """No field more and no value more than the SDK writes where nothing of the new is used."""
     added: dict[str, list[Any]] = {}
     for component in _components_at("25.4.2"):
-        known = {*TYPES[component[TYPE]].model_fields, TYPE, TABLE, VERSION}
+        known = {*keys_of(TYPES[component[TYPE]]), TYPE, TABLE, VERSION}
         for key, value in component.items():
             if key not in known and not key.startswith("component_plugin_"):
                 values = added.setdefault(key, [])
@@ -194,11 +195,11 @@ def assert_same_properties(ours: Mapping[str, Property], theirs: Sequence[SdkPro
 
 def assert_same_interface(ours: ComponentWithIO, theirs: SdkComponentWithIO) -> None:
     assert ours.component_type == theirs.component_type
-    assert_same_properties(ours.takes, theirs.inputs)
-    assert_same_properties(ours.gives, theirs.outputs)
+    assert_same_properties(ours.inputs, theirs.inputs)
+    assert_same_properties(ours.outputs, theirs.outputs)
     if isinstance(ours, Node):
         assert isinstance(theirs, SdkNode)
-        assert sorted(ours.leaves_by) == sorted(theirs.branches)
+        assert sorted(ours.branches) == sorted(theirs.branches)
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
