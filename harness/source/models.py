@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -54,8 +54,11 @@ def validate(
     path: DocumentPath = (),
     *,
     error: type[SourceError] = ManifestError,
+    extra: Literal["forbid"] | None = None,
 ) -> Model:
     """The value at `path` of the document, as an instance of `model`.
+
+    `extra` forbids unknown keys, also where a model ignores them.
 
     Raises:
         error: with every mistake, in the order of the file. Codes: `unknown-key`, `missing-key`,
@@ -63,7 +66,7 @@ def validate(
     """
     part = document.at(path) if path else document
     try:
-        return model.model_validate(part.value)
+        return model.model_validate(part.value, extra=extra)
     except ValidationError as invalid:
         details = invalid.errors(include_url=False)
     findings = chosen([_finding(detail, part.value) for detail in details])

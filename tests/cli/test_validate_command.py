@@ -76,7 +76,7 @@ def test_warnings_are_told_and_allowed(invoke: Any, write: Any, counter: Any) ->
     write("counter.yaml", counter + "colour: red\n")
     result = invoke("validate", "counter.yaml")
     assert result.exit_code == 0
-    assert "counter.yaml:9:1: warning: key 'colour' is ignored" in result.stdout
+    assert "counter.yaml:9:1: warning: unknown key 'colour' in a manifest is ignored" in result.stdout
     assert "    colour: red\n    ^~~~~~\n" in result.stdout
 
 
@@ -101,7 +101,7 @@ def test_a_problem_is_told_once_of_a_scenario_and_its_manifest(
     suite("{name: a}")
     write("counter.yaml", counter + "colour: red\n")
     result = invoke("validate", "a.scenario.yaml", "counter.yaml")
-    assert result.stdout.count("key 'colour' is ignored") == 1
+    assert result.stdout.count("unknown key 'colour'") == 1
     assert "1 manifest, 1 scenario file: 1 warning\n" in result.stdout
 
 

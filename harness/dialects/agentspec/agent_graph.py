@@ -15,7 +15,13 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolM
 from harness.dialects.agentspec import tool_calls
 from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent
 from harness.dialects.agentspec.casts import as_text
-from harness.dialects.agentspec.conversation import Handed, corrected, heard, said, words_of
+from harness.dialects.agentspec.conversation import (
+    Handoff,
+    agent_message,
+    answer_text,
+    runtime_message,
+    user_message,
+)
 from harness.dialects.agentspec.data_flow import MissingValue, UnfitValue, filled
 from harness.dialects.agentspec.inputs import given_inputs
 from harness.dialects.agentspec.llm_calls import llm_call
@@ -98,14 +104,14 @@ class _AgentLifecycle:
 
     async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
         """An input: text is a message of the user, a mapping has the agent's inputs."""
-        if isinstance(value, Handed):
+        if isinstance(value, Handoff):
             return {"inputs": value.inputs, "messages": value.messages, "turn": MODEL}
         inputs, message = given_inputs(self.agent, value, run)
         update: dict[str, Any] = {"turn": MODEL}
         if inputs:
             update["inputs"] = inputs
         if message is not None:
-            update["messages"] = [heard(message, self.agent.name)]
+            update["messages"] = [user_message(message, self.agent.name)]
         return update
 
     async def finish(self, state: State, _run: RunContext) -> Any:
@@ -134,7 +140,7 @@ class _Running(_AgentLifecycle):
         answer: list[BaseMessage] = []
         if state["turn"] == USER:
             question = message_text(state["messages"][-1])
-            answer = [heard(words_of(await ctx.pause(question)), agent.name)]
+            answer = [user_message(answer_text(await ctx.pause(question)), agent.name)]
         system = SystemMessage(content=self._system_prompt(state))
         call = llm_call(
             agent.llm_config,
@@ -144,7 +150,7 @@ class _Running(_AgentLifecycle):
         reply: LLMReply = await ctx.perform(call)
         message = to_ai_message(reply, ctx.new_id)
         if not message.tool_calls:
-            message.additional_kwargs.update(said("", agent.name).additional_kwargs)
+            message.additional_kwargs.update(agent_message("", agent.name).additional_kwargs)
         elif not agent.tools:
             ctx.warn(f"the model asks {agent} for tools, but it has none")
         outcome = self._outcome(message)
@@ -169,7 +175,7 @@ class _Running(_AgentLifecycle):
             return {"turn": NOBODY, "outputs": filled(self.agent.outputs, found, "output")}
         except (MissingValue, UnfitValue) as error:
             text = f"These are not the outputs: {error}. Please give them all again."
-            return {"turn": MODEL, "messages": [corrected(text, self.agent.name)]}
+            return {"turn": MODEL, "messages": [runtime_message(text, self.agent.name)]}
 
     async def use_tools(self, state: State, ctx: NodeContext) -> Update:
         """The calls of the last message, side by side; then those of the client, one after the other."""
@@ -257,4 +263,4 @@ class _Remote(_AgentLifecycle):
         reply = as_text(answer)
         found = answer if isinstance(answer, Mapping) else from_reply(reply, agent.outputs, str(agent))
         outputs = filled(agent.outputs, found, f"{agent}: output")
-        return Update({"messages": [said(reply, agent.name)], "outputs": outputs})
+        return Update({"messages": [agent_message(reply, agent.name)], "outputs": outputs})

@@ -55,7 +55,7 @@ class Component(BaseModel, extra="forbid", strict=True, title="a component"):
             value = getattr(self, name)
             yield from value if isinstance(value, list) else () if value is None else (value,)
 
-    def found_in(self, source: Document, component_type: str) -> None:
+    def written_at(self, source: Document, component_type: str) -> None:
         """Remember where it is written, and as what."""
         self._source, self._component_type = source, component_type
 

@@ -21,17 +21,17 @@ from harness.dialects.agentspec.document import (
     TYPE,
     TYPES,
     VERSION,
+    allows_later_fields,
     check_shapes,
     referenced,
-    takes_later_fields,
     top_problem,
     version_problems,
 )
 from harness.dialects.agentspec.plugins import Plugins, deserialized
 from harness.dialects.agentspec.references import (
     MOST_NODES,
+    Budget,
     References,
-    Room,
     TooManyNodes,
     Unreadable,
 )
@@ -61,7 +61,7 @@ class Configuration:
             self.problems.add(version_problems(document, required=at == 0))
         self.problems.raise_errors()  # what else is wrong with a version that is not known, nobody can tell
         self._main = documents[0]
-        self._takes_later_fields = takes_later_fields(self._main)
+        self._allows_later_fields = allows_later_fields(self._main)
         self._references = References(documents, self.problems, self._component)
         self._unreadable: set[str] = set()  # names and ids of components that could not be read
         self._ids: dict[str, Span] = {}
@@ -156,7 +156,7 @@ class Configuration:
                 self.problems.add(_of(part, problem) for problem in error.problems)
             self._unreadable |= {part.value[key] for key in ("name", "id") if _is_text(part.value.get(key))}
             return BROKEN
-        made.found_in(part, component_type)
+        made.written_at(part, component_type)
         self.components.append(made)
         return made
 
@@ -205,14 +205,14 @@ class Configuration:
         if not isinstance(part.value.get(TABLE, {}), dict):
             text = f"{TABLE}: expected a mapping, found {describe(part.value[TABLE])}"
             self.problems.refuse("wrong-type", text, part.span((TABLE,)))
-        room = Room()
+        budget = Budget()
         fields: dict[str, Any] = {}
         unreadable = False
         for key in part.value:
             if key in (TYPE, TABLE) or (of_plugin and key.startswith(PLUGIN_KEYS)):
                 continue
             try:
-                fields[key] = self._field(key, part, model, room, of_plugin=of_plugin)
+                fields[key] = self._field(key, part, model, budget, of_plugin=of_plugin)
             except Unreadable:
                 unreadable = True
             except TooManyNodes:
@@ -222,18 +222,20 @@ class Configuration:
             raise Unreadable
         return {key: value for key, value in fields.items() if value is not _LEFT_OUT}
 
-    def _field(self, key: str, part: Document, model: type[Component], room: Room, *, of_plugin: bool) -> Any:
+    def _field(
+        self, key: str, part: Document, model: type[Component], budget: Budget, *, of_plugin: bool
+    ) -> Any:
         """The value of one field, or `_LEFT_OUT`."""
         if key in component_fields(model):
             inner = part.at((key,))
             return self._one(inner) if holds_one(model, key) else self._several(key, inner)
         if key in keys_of(model) and key != "metadata":
-            return self._references.value(part.at((key,)), room)
-        if key in LATER and self._takes_later_fields:
+            return self._references.value(part.at((key,)), budget)
+        if key in LATER and self._allows_later_fields:
             self._check_later(key, part)
             return _LEFT_OUT
         if of_plugin and key != "metadata":
-            return self._references.value(part.at((key,)), room)
+            return self._references.value(part.at((key,)), budget)
         return part.value[key]  # metadata means nothing, and what the model does not have it refuses
 
     def _one(self, part: Document) -> Any:

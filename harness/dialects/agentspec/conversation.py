@@ -16,7 +16,7 @@ RUNTIME: Final = "runtime"
 
 
 @dataclass(frozen=True)
-class Handed:
+class Handoff:
     """What a flow hands to a flow or an agent in it: values of its inputs, and the conversation so far."""
 
     inputs: Mapping[str, Any]
@@ -27,22 +27,22 @@ class Handed:
         return {"inputs": self.inputs, "messages": len(self.messages)}
 
 
-def said(text: str, sender: str) -> AIMessage:
+def agent_message(text: str, sender: str) -> AIMessage:
     """A message to the user. spec: messages have "a type …, content, the sender, and the recipient"."""
     return AIMessage(content=text, additional_kwargs={"sender": sender, "recipient": USER})
 
 
-def heard(text: str, recipient: str) -> HumanMessage:
+def user_message(text: str, recipient: str) -> HumanMessage:
     """A message of the user."""
     return HumanMessage(content=text, additional_kwargs={"sender": USER, "recipient": recipient})
 
 
-def corrected(text: str, recipient: str) -> HumanMessage:
+def runtime_message(text: str, recipient: str) -> HumanMessage:
     """What a model is told that gave outputs which do not fit."""
     return HumanMessage(content=text, additional_kwargs={"sender": RUNTIME, "recipient": recipient})
 
 
-def words_of(answer: Any) -> str:
+def answer_text(answer: Any) -> str:
     """The text of a person's answer to an interrupt: text, messages, or nothing at all (`{}`)."""
     if answer is None or answer == {}:
         return ""

@@ -182,7 +182,7 @@ _NEAR: Final = 0.8
 """How like each other words are if one is taken for a misspelling of the other, rather than for a word unknown."""
 
 
-def takes_later_fields(main: Document) -> bool:
+def allows_later_fields(main: Document) -> bool:
     """Whether a configuration may have the fields of 25.4.2."""
     return VERSION not in main.value or main.value[VERSION] == "25.4.2"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.dialects.agentspec.conversation import Handed, heard
+from harness.dialects.agentspec.conversation import Handoff, user_message
 from harness.dialects.agentspec.data_flow import DataFlow, Outputs, cast_to, filled
 from harness.dialects.agentspec.flows import EndNode, Flow, Node
 from harness.dialects.agentspec.inputs import given_inputs
@@ -135,12 +135,12 @@ class _Running:
 
     async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
         """An input: text is the user's first message, a mapping has the flow's inputs."""
-        if isinstance(value, Handed):
+        if isinstance(value, Handoff):
             return {"inputs": value.inputs, "messages": value.messages}
         inputs, message = given_inputs(self.flow, value, run)
         update: dict[str, Any] = {"inputs": inputs}
         if message is not None:
-            update["messages"] = [heard(message, self.flow.name)]
+            update["messages"] = [user_message(message, self.flow.name)]
         return update
 
     def step(self, node: Node) -> Any:

@@ -52,8 +52,8 @@ def _items(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
     }
     lengths = {title: len(value) for title, value in lists.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"'{title}' has {length}" for title, length in lengths.items())
-        raise UnequalLists(f"{node}: its lists must have the same length; {told}")
+        counts = ", ".join(f"'{title}' has {length}" for title, length in lengths.items())
+        raise UnequalLists(f"{node}: its lists must have the same length; {counts}")
     if not lists:
         inputs = ", ".join(f"'{title}'" for title in inner)
         raise NothingToIterate(f"{node}: none of its inputs is a list to walk through (they are {inputs})")

@@ -14,7 +14,7 @@ from harness.dialects.agentspec import flows, remote_calls, tool_calls
 from harness.dialects.agentspec.agent_node import run_agent
 from harness.dialects.agentspec.casts import as_text
 from harness.dialects.agentspec.component import Component
-from harness.dialects.agentspec.conversation import heard, said, words_of
+from harness.dialects.agentspec.conversation import agent_message, answer_text, user_message
 from harness.dialects.agentspec.data_flow import UnfitValue
 from harness.dialects.agentspec.llm_calls import llm_call
 from harness.dialects.agentspec.map_node import run_map
@@ -82,15 +82,15 @@ async def input_message(visit: Visit) -> NodeResult:
     """spec: InputMessageNode. Appends its message, interrupts, and appends what the user says."""
     node = _of(visit, flows.InputMessageNode)
     question = None if node.message is None else str(render(node.message, visit.inputs))
-    asked = [] if question is None else [said(question, node.name)]
-    answer = words_of(await visit.ctx.pause(question, partial_update={"messages": asked}))
-    return NodeResult(dict.fromkeys(node.outputs, answer), messages=[*asked, heard(answer, node.name)])
+    asked = [] if question is None else [agent_message(question, node.name)]
+    answer = answer_text(await visit.ctx.pause(question, partial_update={"messages": asked}))
+    return NodeResult(dict.fromkeys(node.outputs, answer), messages=[*asked, user_message(answer, node.name)])
 
 
 async def output_message(visit: Visit) -> NodeResult:
     """spec: OutputMessageNode."""
     node = _of(visit, flows.OutputMessageNode)
-    return NodeResult(messages=[said(str(render(node.message, visit.inputs)), node.name)])
+    return NodeResult(messages=[agent_message(str(render(node.message, visit.inputs)), node.name)])
 
 
 async def flow(visit: Visit) -> NodeResult:

@@ -113,7 +113,7 @@ def deserialized(plugin: ComponentPlugin, component_type: str, document: Documen
     except ManifestError:
         raise
     except Exception as error:
-        raise refused(_told(error)) from error
+        raise refused(_error_text(error)) from error
     if not isinstance(made, Component):
         raise refused(f"expected a component, found {describe(made)}")
     if isinstance(made, AgenticComponent) and not isinstance(made, Agent | RemoteAgent | Flow):
@@ -131,7 +131,7 @@ def installed() -> tuple[Sequence[ComponentPlugin], Sequence[Problem]]:
         except PluginError as error:
             warnings.append(_broken(point, str(error)))
         except (Exception, SystemExit) as error:  # a package may raise anything when it is imported
-            warnings.append(_broken(point, _told(error)))
+            warnings.append(_broken(point, _error_text(error)))
     return plugins, warnings
 
 
@@ -151,7 +151,7 @@ def as_plugin(found: Any, called: str) -> ComponentPlugin:
         try:
             plugin = found()
         except Exception as error:
-            raise PluginError(f"'{called}' cannot be made: {_told(error)}") from error
+            raise PluginError(f"'{called}' cannot be made: {_error_text(error)}") from error
     if not isinstance(plugin, ComponentPlugin):
         raise PluginError(f"'{called}' is no ComponentPlugin")
     for attribute in ("name", "version"):
@@ -172,5 +172,5 @@ def _are_models(found: Any) -> bool:
     )
 
 
-def _told(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -33,16 +33,16 @@ class Unreadable(Exception):
 
 
 class TooManyNodes(Exception):
-    """There is no more room for a value."""
+    """There is no more budget for a value."""
 
 
-class Room:
+class Budget:
     """How many nodes may still come to a value."""
 
     def __init__(self, nodes: int = MOST_NODES) -> None:
         self.left = nodes
 
-    def take(self, nodes: int) -> None:
+    def spend(self, nodes: int) -> None:
         """Raises: TooManyNodes."""
         self.left -= nodes
         if self.left < 0:
@@ -96,30 +96,30 @@ class References:
         key = self._key(part)
         return BROKEN if key is None else self.follow(key, part.span((REFERENCE,)))
 
-    def value(self, part: Document, room: Room) -> Any:
+    def value(self, part: Document, budget: Budget) -> Any:
         """A value with the values that are referred to in it.
 
         Raises:
             Unreadable: something in it could not be read.
-            TooManyNodes: references written out, it does not go into `room`.
+            TooManyNodes: references written out, it does not go into `budget`.
         """
         value = part.value
         if isinstance(value, dict) and REFERENCE in value:
-            return self._referred_value(part, room)
-        room.take(1)
+            return self._referred_value(part, budget)
+        budget.spend(1)
         if isinstance(value, dict):
-            return {key: self.value(part.at((key,)), room) for key in value}
+            return {key: self.value(part.at((key,)), budget) for key in value}
         if isinstance(value, list):
-            return [self.value(part.at((at,)), room) for at in range(len(value))]
+            return [self.value(part.at((at,)), budget) for at in range(len(value))]
         return value
 
-    def _referred_value(self, part: Document, room: Room) -> Any:
+    def _referred_value(self, part: Document, budget: Budget) -> Any:
         found = self.referred(part)
         if isinstance(found, Component):
             if found is not BROKEN:
                 self._problems.refuse("wrong-component", f"expected a value, found the {found}", part.span())
             raise Unreadable
-        room.take(self._nodes[part.value[REFERENCE]])
+        budget.spend(self._nodes[part.value[REFERENCE]])
         return found
 
     def components(self, part: Document) -> Any:
@@ -172,14 +172,14 @@ class References:
                 self._problems.add(version_problems(part, required=False))
                 part = part.without(VERSION)
             return self._read_component(part)
-        room = Room()
+        budget = Budget()
         try:
-            found = self.value(part, room)
+            found = self.value(part, budget)
         except TooManyNodes:
             text = f"'{key}' has more than {MOST_NODES:,} values, references written out"
             self._problems.refuse("too-many-nodes", text, part.span())
             raise Unreadable from None
-        self._nodes[key] = MOST_NODES - room.left
+        self._nodes[key] = MOST_NODES - budget.left
         return found
 
     def _once(self, known: dict[str, Any], key: str, span: Span, read: Callable[[Document], Read]) -> Any:

@@ -1,12 +1,12 @@
 """The types of properties, and which type can be given where another is expected ("Type compatibility rules").
 
-A `Type` is what is left of a JSON Schema once its annotations and constraints are put aside: the alternatives
-a value may be of. No function here changes a schema or raises, whatever it is given:
+A `Type` is a JSON Schema without its annotations and constraints: the alternatives that a value may be of.
+No function here changes a schema, or raises an error for any schema:
 
 - `enum` and `const` without `type` give the types of their values; a schema that says nothing is anything;
-- `oneOf` reads as `anyOf`, and what stands beside them holds for each alternative;
-- `allOf` and a local `$ref` are written into the schema, what is said first wins; a `$ref` inside itself, or to
-  another document, is anything. A schema that was put into another keeps its own `$defs`.
+- `oneOf` is read as `anyOf`, and keywords beside them apply to each alternative;
+- `allOf` and a local `$ref` are merged into the schema, and the first of two values wins; a `$ref` inside itself,
+  or to another document, is anything. A schema inside another keeps its own `$defs`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NO_DEFAULT: Final = object()
 
 @dataclass(frozen=True, eq=False)
 class Type:
-    """A value is of one of the `alternatives`, or of any type (`anything`); neither: there is no such value."""
+    """The alternatives of a value, or any type (`anything`). With neither, no value is of this type."""
 
     alternatives: tuple[Alternative, ...] = ()
     anything: bool = False
@@ -45,7 +45,7 @@ NOTHING: Final[Type] = Type()
 
 @dataclass(frozen=True, eq=False)
 class Alternative:
-    """One type by name, with the type of its items (`array`), its properties and others (`object`)."""
+    """One type by name, with the type of its items (`array`), of its properties and of all others (`object`)."""
 
     name: str
     items: Type = ANYTHING
@@ -54,14 +54,14 @@ class Alternative:
 
 
 def castable(source: Type, target: Type) -> bool:
-    """Whether every value of the type `source` can be given where the type `target` is expected.
+    """True if every value of the type `source` can be cast to the type `target`.
 
-    A subtype can; everything can become a string; numbers, integers and booleans each other. Arrays go by their
-    items, unions by alternative. What is of unknown type goes only into a string or where anything goes.
+    A subtype can; everything can become a string; numbers, integers and booleans each other. Arrays are compared
+    by their items, unions by alternative. A value of unknown type can become only a string, or anything.
 
-    An object needs every property the target lists, except those with a default it cannot have of a wrong
-    type. Its other properties, named or not, must go into the target's `additionalProperties` (true when not
-    given); for `false` the source must say false too, and properties it names beyond the target's are dropped.
+    An object needs every property the target lists, except those with a default, which must not be of a wrong
+    type. Its other properties, named or not, must be castable to the target's `additionalProperties` (true when
+    not given); for `false` the source must say false too, and properties that only the source names are dropped.
     """
     if target.anything:
         return True
@@ -71,14 +71,14 @@ def castable(source: Type, target: Type) -> bool:
 
 
 def same_type(a: Type, b: Type) -> bool:
-    """Whether two types are the same: the same alternatives, items and properties."""
+    """True if both types have the same alternatives, items and properties."""
     if a.anything or b.anything:
         return a.anything and b.anything
     return _covered(a, b) and _covered(b, a)
 
 
 def is_list_of(source: Type, inner: Type) -> bool:
-    """Whether `source` is an array, or an array or null, whose items can be given where `inner` is expected."""
+    """True if `source` is an array (or null) whose items can be cast to the type `inner`."""
     held = [one for one in source.alternatives if one.name != "null"]
     return bool(held) and all(one.name == "array" and castable(one.items, inner) for one in held)
 
@@ -86,7 +86,7 @@ def is_list_of(source: Type, inner: Type) -> bool:
 def type_of(schema: Any) -> Type:
     """The type a JSON Schema defines."""
     root = (schema,) if isinstance(schema, Mapping) else ()
-    return _Reader().read(schema, _Place(root, frozenset(map(id, root))))
+    return _Reader().read(schema, _Scope(root, frozenset(map(id, root))))
 
 
 def _text(one: Alternative) -> str:
@@ -137,7 +137,7 @@ def _same_alternative(a: Alternative, b: Alternative) -> bool:
 
 # ---------------------------------------------------------------- reading schemas
 
-# Bounds for what references blow up; beyond them a schema counts as anything.
+# References can make a schema very large; one beyond these limits counts as anything.
 _DEEPEST: Final = 60
 _MOST_SCHEMAS: Final = 10_000
 
@@ -155,17 +155,17 @@ _STRUCTURE: Final = (
 
 
 @dataclass(frozen=True)
-class _Place:
-    """Where a schema stands: the schemas `#` may mean (innermost last), and the references it is inside of."""
+class _Scope:
+    """The context of a schema: the schemas `#` may mean (innermost last), and the references followed to it."""
 
-    scopes: tuple[Mapping[str, Any], ...]
-    inside: frozenset[int] = frozenset()
+    roots: tuple[Mapping[str, Any], ...]
+    followed: frozenset[int] = frozenset()
     depth: int = 0
 
-    def deeper(self, *, scope: Mapping[str, Any] | None = None, reference: int | None = None) -> _Place:
-        return _Place(
-            self.scopes if scope is None else (*self.scopes, scope),
-            self.inside if reference is None else self.inside | {reference},
+    def deeper(self, *, root: Mapping[str, Any] | None = None, reference: int | None = None) -> _Scope:
+        return _Scope(
+            self.roots if root is None else (*self.roots, root),
+            self.followed if reference is None else self.followed | {reference},
             self.depth + 1,
         )
 
@@ -176,27 +176,27 @@ class _Reader:
     def __init__(self) -> None:
         self.count = 0
 
-    def read(self, schema: Any, place: _Place) -> Type:
+    def read(self, schema: Any, scope: _Scope) -> Type:
         if schema is False:
             return NOTHING
         self.count += 1
-        if not isinstance(schema, Mapping) or place.depth > _DEEPEST or self.count > _MOST_SCHEMAS:
+        if not isinstance(schema, Mapping) or scope.depth > _DEEPEST or self.count > _MOST_SCHEMAS:
             return ANYTHING
-        flat, place = self._written_out(schema, place)
-        found = self._type(flat, place)
+        flat, scope = self._merged(schema, scope)
+        found = self._type(flat, scope)
         return replace(found, default=flat["default"]) if "default" in flat else found
 
-    def _type(self, flat: Mapping[str, Any], place: _Place) -> Type:
+    def _type(self, flat: Mapping[str, Any], scope: _Scope) -> Type:
         for keyword in ("anyOf", "oneOf"):
             if isinstance(flat.get(keyword), list):
                 beside = {key: flat[key] for key in _STRUCTURE if key in flat and key != keyword}
                 members = [member for member in flat[keyword] if member is not False]
-                return _joined(self.read({"allOf": [member, beside]}, place.deeper()) for member in members)
+                return _joined(self.read({"allOf": [member, beside]}, scope.deeper()) for member in members)
         names = [name for name in _type_names(flat) if name in TYPES]
-        return Type(tuple(self._alternative(name, flat, place) for name in names)) if names else ANYTHING
+        return Type(tuple(self._alternative(name, flat, scope) for name in names)) if names else ANYTHING
 
-    def _alternative(self, name: str, flat: Mapping[str, Any], place: _Place) -> Alternative:
-        inside = place.deeper()
+    def _alternative(self, name: str, flat: Mapping[str, Any], scope: _Scope) -> Alternative:
+        inside = scope.deeper()
         if name == "array":
             return Alternative(name, items=self.read(flat.get("items", True), inside))
         if name == "object":
@@ -210,26 +210,26 @@ class _Reader:
             )
         return Alternative(name)
 
-    def _written_out(self, schema: Mapping[str, Any], place: _Place) -> tuple[dict[str, Any], _Place]:
-        """The schema with what it refers to and joins written into it, and the place of what is inside it."""
+    def _merged(self, schema: Mapping[str, Any], scope: _Scope) -> tuple[dict[str, Any], _Scope]:
+        """The schema with its `$ref` and `allOf` merged into it, and the scope of the schemas inside it."""
         self.count += 1
         if "$defs" in schema:
-            place = place.deeper(scope=schema)
+            scope = scope.deeper(root=schema)
         flat = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
         joined = schema.get("allOf")
         parts = list(joined) if isinstance(joined, list) else []
-        target = _referred(schema.get("$ref"), place.scopes)
-        if target is not None and id(target) not in place.inside:
-            place = place.deeper(reference=id(target))
+        target = _referred(schema.get("$ref"), scope.roots)
+        if target is not None and id(target) not in scope.followed:
+            scope = scope.deeper(reference=id(target))
             parts.insert(0, target)
         for part in parts:
-            if isinstance(part, Mapping) and place.depth <= _DEEPEST and self.count <= _MOST_SCHEMAS:
-                more, place = self._written_out(part, place)
+            if isinstance(part, Mapping) and scope.depth <= _DEEPEST and self.count <= _MOST_SCHEMAS:
+                more, scope = self._merged(part, scope)
                 both = flat.get("properties"), more.get("properties")
                 flat = {**more, **flat}
                 if all(isinstance(one, Mapping) for one in both):
                     flat["properties"] = {**more["properties"], **(both[0] or {})}
-        return flat, place
+        return flat, scope
 
 
 def _joined(types: Iterable[Type]) -> Type:
@@ -257,13 +257,13 @@ def _name_of(value: Any) -> str:
     return "object" if isinstance(value, Mapping) else "string"
 
 
-def _referred(reference: Any, scopes: tuple[Mapping[str, Any], ...]) -> Mapping[str, Any] | None:
+def _referred(reference: Any, roots: tuple[Mapping[str, Any], ...]) -> Mapping[str, Any] | None:
     """The schema a local reference (`#`, or a JSON pointer after it) leads to."""
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
         return None
     steps = [unquote(step).replace("~1", "/").replace("~0", "~") for step in reference.split("/")[1:]]
-    for scope in reversed(scopes):
-        found: Any = scope
+    for root in reversed(roots):
+        found: Any = root
         for step in steps:
             if isinstance(found, list) and step.isdecimal() and int(step) < len(found):
                 found = found[int(step)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import BaseMessage
 
 from harness.dialects.agentspec.agents import AgenticComponent
-from harness.dialects.agentspec.conversation import Handed
+from harness.dialects.agentspec.conversation import Handoff
 from harness.dialects.agentspec.data_flow import Arrived
 from harness.dialects.agentspec.flows import NEXT, Flow, Node
 from harness.engine.context import NodeContext
@@ -55,7 +55,7 @@ class Visit:
         ending = await run_inside(
             self.ctx,
             self.graphs.of(component),
-            Handed(inputs, self.state["messages"]),
+            Handoff(inputs, self.state["messages"]),
             key=key,
             attribute_to_caller=not isinstance(component, Flow),
             partial_update=lambda state: {"messages": added(state)},

@@ -29,9 +29,9 @@ async def call_llm(visit: Visit) -> Result:
     response = await _ask_model(visit, args, messages, tools)
     if visit.session.hooks:
         response = (await visit.fire("after_llm_call", response=response)).response
-    said = {"role": "ai", "content": response.content, "tool_calls": _plain_calls(response)}
+    value = {"role": "ai", "content": response.content, "tool_calls": _plain_calls(response)}
     result = {
-        field: visit.evaluate(expression, llm_response=said)
+        field: visit.evaluate(expression, llm_response=value)
         for field, expression in args.state_updates.items()
     }
     if tools and "messages" not in args.state_updates:
@@ -122,11 +122,11 @@ async def _before_llm_call(
     return [*front, *to_messages(changed.messages)], [as_tool_of_ours(tool) for tool in changed.tools]
 
 
-_PLACES: Final = ("base_url", "openai_api_base", "anthropic_api_url")
-_KEYS: Final = ("api_key", "openai_api_key", "anthropic_api_key")
+_BASE_URLS: Final = ("base_url", "openai_api_base", "anthropic_api_url")
+_API_KEYS: Final = ("api_key", "openai_api_key", "anthropic_api_key")
 
 
-def _said(params: Mapping[str, Any], names: Sequence[str]) -> str | None:
+def _setting(params: Mapping[str, Any], names: Sequence[str]) -> str | None:
     """What a hook says of how to reach the model; keys may be pydantic's secrets."""
     value = next((params[name] for name in names if params.get(name)), None)
     return str(value.get_secret_value() if hasattr(value, "get_secret_value") else value) if value else None
@@ -144,9 +144,9 @@ async def _ask_model(
     call = LLMCall(
         name=model,
         provider=llm.provider,
-        base_url=_said(params, _PLACES),
-        api_key=_said(params, _KEYS),
-        params={name: value for name, value in params.items() if name not in _KEYS},
+        base_url=_setting(params, _BASE_URLS),
+        api_key=_setting(params, _API_KEYS),
+        params={name: value for name, value in params.items() if name not in _API_KEYS},
         messages=tuple(messages),
         tools=tuple(bound_specs(tools)),
         response_format=args.response_format.model_dump(by_alias=True) if args.response_format else None,

@@ -24,7 +24,6 @@ from harness.dialects.sherma.skills import Skills, read_skill
 from harness.dialects.sherma.stand_in import offer_stand_in
 from harness.dialects.sherma.sub_agents import sub_agent, sub_agent_tool
 from harness.dialects.sherma.tools import Tool, ToolRegistry, python_tool
-from harness.dialects.sherma.unknown_keys import unknown_keys
 from harness.dialects.sherma.visit import around
 from harness.errors import ManifestError, Problem, Span
 from harness.graph.effects import MCPEndpoint
@@ -91,10 +90,13 @@ def chosen_agent(manifest: doc.Manifest, document: Document, wanted: str | None)
 
 
 def _unknown_keys(document: Document) -> Iterator[Problem]:
-    for path, known in unknown_keys(doc.Manifest, document.value):
-        hint = did_you_mean(str(path[-1]), known)
-        text = f"key '{path[-1]}' is ignored: sherma does not know it here"
-        yield Problem("unknown-key", text, document.key_span(path), hint, severity="warning")
+    """Warnings of keys that the documentation does not know: sherma ignores them."""
+    try:
+        validate(doc.Manifest, document, extra="forbid")
+    except ManifestError as refusal:
+        for problem in refusal.problems:
+            if problem.code == "unknown-key":
+                yield replace(problem, message=f"{problem.message} is ignored", severity="warning")
 
 
 class _Sections:

@@ -2,7 +2,7 @@
 
 Sections: manifest_version, prompts, llms, tools, skills, hooks, sub_agents, mcp_servers, checkpointer,
 default_llm, agents (state, schemas); `graph_document` has the graph with its nodes and edges. Keys the
-document does not know are ignored, as sherma does; `unknown_keys` names them for a warning.
+document does not know are ignored, with a warning.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ def python_tool(
     """
     tool: BaseTool = found if isinstance(found, BaseTool) else as_tool(found)
     schema: Any = tool.tool_call_schema
-    spec = _told(tool)
+    spec = _spec_of(tool)
 
     async def call(args: Arguments, ctx: NodeContext) -> Any:
         async def real() -> Any:
@@ -155,10 +155,12 @@ def python_tool(
     return Tool(id_, version, spec, call, origin)
 
 
-def _told(tool: BaseTool) -> ToolSpec:
+def _spec_of(tool: BaseTool) -> ToolSpec:
     """A tool as LangChain tells models of it: without the titles that pydantic gives, references resolved."""
-    told = convert_to_openai_tool(tool)["function"]
-    return ToolSpec(tool.name, told.get("description", ""), told.get("parameters", {"type": "object"}))
+    function = convert_to_openai_tool(tool)["function"]
+    return ToolSpec(
+        tool.name, function.get("description", ""), function.get("parameters", {"type": "object"})
+    )
 
 
 def _checked(schema: Any, args: Arguments) -> Arguments:
@@ -224,7 +226,7 @@ def _mcp_spec(name: str, listed: ToolSpec) -> ToolSpec:
         """LangChain wants a function; nobody calls this one."""
 
     try:
-        return _told(
+        return _spec_of(
             StructuredTool(
                 name=name, description=listed.description, args_schema=dict(listed.schema), func=never
             )

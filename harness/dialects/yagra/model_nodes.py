@@ -67,11 +67,11 @@ async def llm(
         ModelParamsError: the node's params do not do, or its prompt cannot be filled.
         ModelCallError: the model failed in every attempt.
     """
-    key, model, prompts = asked_of(params, state)
+    key, model, prompts = request_of(params, state)
     return {key: (await ask(model, prompts, node, state, ctx)).text}
 
 
-def asked_of(params: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[str, Model, Prompts]:
+def request_of(params: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[str, Model, Prompts]:
     """The key of the state a model node answers under, the model it asks, and what it asks it.
 
     Placeholders are filled from the state; a key that is absent is empty text.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.dialects.yagra.document import NodeSpec
-from harness.dialects.yagra.model_nodes import ask, asked_of
+from harness.dialects.yagra.model_nodes import ask, request_of
 from harness.engine.context import NodeContext
 
 
@@ -36,7 +36,7 @@ async def streaming_llm(
         ModelParamsError: the node's params do not do, or its prompt cannot be filled.
         ModelCallError: the model failed in every attempt.
     """
-    key, model, prompts = asked_of(params, state)
+    key, model, prompts = request_of(params, state)
     asked = replace(model, settings={"stream": True, **model.settings})
     reply = await ask(asked, prompts, node, state, ctx)
     return {key: Stream(reply.chunks or (reply.text,))}

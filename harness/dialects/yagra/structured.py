@@ -17,7 +17,7 @@ from harness.dialects.yagra.model_nodes import (
     ModelParamsError,
     Prompts,
     ask,
-    asked_of,
+    request_of,
 )
 from harness.engine.context import NodeContext
 from harness.errors import FormatError, HarnessError
@@ -64,7 +64,7 @@ async def structured_llm(
         ModelAnswerError: the reply is not what the schema asks for.
     """
     schema = schema_of(params.get("schema_yaml"))
-    key, model, prompts = asked_of(params, state)
+    key, model, prompts = request_of(params, state)
     settings = dict(model.settings)
     response_format = settings.pop(_RESPONSE_FORMAT, {"type": "json_object"})
     model = Model(model.provider, model.name, settings)

@@ -47,7 +47,7 @@ class Subgraphs:
         try:
             return self._at(request.resolve(reference, where), request, where)
         except ManifestError as error:
-            raise ManifestError(_told(node, error.problems)) from None
+            raise ManifestError(_with_subgraph(node, error.problems)) from None
 
     def _at(self, path: Path, request: LoadRequest, where: Span) -> Graph:
         if path in self._within:
@@ -62,11 +62,11 @@ class Subgraphs:
 
 def inner_warnings(node: NodeSpec, graph: Graph) -> list[Problem]:
     """What is odd about the subgraph of a node. Without a schema, what its prompts ask for may come from outside."""
-    return _told(
+    return _with_subgraph(
         node, (w for w in graph.warnings if not (graph.open_state and w.code == "unknown-placeholder"))
     )
 
 
-def _told(node: NodeSpec, problems: Iterable[Problem]) -> list[Problem]:
+def _with_subgraph(node: NodeSpec, problems: Iterable[Problem]) -> list[Problem]:
     """Problems of a subgraph, with the node that leads there."""
     return [replace(problem, message=f"subgraph '{node.id}': {problem.message}") for problem in problems]
