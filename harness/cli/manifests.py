@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
-from harness.dialects.load import Dialect, dialect_named, dialect_of
-from harness.dialects.load import dialects as known_dialects
+from harness.dialects.dialect import Dialect
+from harness.dialects.registry import detected, dialect_named, dialect_of, manifest_at, names
 from harness.errors import ManifestError, Problem
 from harness.source.document import read, shown_path
 
@@ -72,7 +72,7 @@ def agents_of(path: Path, dialect: str | None) -> tuple[Dialect, list[str]]:
         ManifestError: it cannot be read, or is no manifest.
     """
     found = dialect_named(dialect) if dialect else dialect_of(path)
-    return found, found.agents(read(path))
+    return found, list(found.agents(read(manifest_at(path, found), yaml=found.yaml)))
 
 
 def wanted(agents: Sequence[str], asked: str | None) -> list[str | None]:
@@ -89,17 +89,17 @@ class Found(NamedTuple):
 
 def manifests_below(folder: Path, dialect: str | None) -> Found:
     """The manifests in a folder and its folders, hidden ones left out, in order: what a dialect detects."""
-    dialects = [dialect_named(dialect)] if dialect else list(known_dialects().values())
+    dialects = [dialect_named(name) for name in ([dialect] if dialect else names())]
     found = Found([], [])
     for path in _candidates(folder):
         try:
-            document = read(path)
+            of_dialect, _ = detected(path, dialects)
         except ManifestError as error:
             first = error.problems[0]
             text = f"{shown_path(path)} is left out, as it cannot be read: {first.message}"
             found.unreadable.append(replace(first, message=text, severity="warning"))
             continue
-        if any(each.detect(document) for each in dialects):
+        if of_dialect is not None:
             found.manifests.append(path)
     return found
 
@@ -107,8 +107,8 @@ def manifests_below(folder: Path, dialect: str | None) -> Found:
 def _candidates(folder: Path) -> Iterator[Path]:
     from harness.scenario.load import SUFFIXES
 
-    for root, folders, names in os.walk(folder):
+    for root, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
+        for name in sorted(files):
             if name.lower().endswith(_SUFFIXES) and not name.endswith(SUFFIXES):
                 yield Path(root, name)

@@ -1,1 +1,16 @@
-"""The dialects: one front end each, and the table that finds them."""
+"""The dialects: one front end each. `DIALECTS` is the one table that names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+DIALECTS: Final[Mapping[str, str | None]] = {
+    "sherma": "harness.dialects.sherma.dialect",
+    "loki": None,
+    "leafmesh": None,
+    "yagra": "harness.dialects.yagra.dialect",
+    "agentspec": "harness.dialects.agentspec.dialect",
+}
+"""The module of each dialect, which has the members of `harness.dialects.dialect.Dialect`; None where a dialect
+of the scenario format has no front end yet."""

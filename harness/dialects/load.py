@@ -1,136 +1,72 @@
-"""From a manifest to a Graph, whatever its dialect. `DIALECTS` is the one list of front ends."""
+"""From a manifest to a Graph, whatever its dialect; the same Graph again while nothing it was made of has changed."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from harness.dialects.request import LoadRequest
-from harness.errors import ManifestError, Problem, Span
+from harness.dialects.registry import dialect_named, dialect_of
+from harness.dialects.request import LoadRequest, Stamp, stamp
 from harness.graph.model import Graph
-from harness.source.document import Document, read, shown_path
-from harness.source.suggest import did_you_mean
 
-
-@dataclass(frozen=True)
-class Dialect:
-    """A front end: `<package>.document.detect(Document) -> bool`, `<package>.compile.load(LoadRequest) -> Graph`.
-
-    `agents` names where a document keeps its agents, for `harness validate` and `show`.
-    """
-
-    name: str
-    package: str
-    title: str
-
-    def detect(self, document: Document) -> bool:
-        """Whether a document is of this dialect."""
-        found: Callable[[Document], bool] = self._part("document").detect
-        return found(document)
-
-    def load(self, request: LoadRequest) -> Graph:
-        """Compile a manifest."""
-        compile_: Callable[[LoadRequest], Graph] = self._part("compile").load
-        return compile_(request)
-
-    def agents(self, document: Document) -> list[str]:
-        """The agents a document defines, in order."""
-        names: Callable[[Document], list[str]] = self._part("document").agents
-        return names(document)
-
-    def _part(self, name: str) -> Any:
-        return import_module(f"{self.package}.{name}")
-
-
-GROUP: Final = "harness.dialects"
-
-DIALECTS: Final[dict[str, Dialect]] = {
-    "sherma": Dialect("sherma", "harness.dialects.sherma", "sherma agents (YAML + CEL, manifest version 1)"),
-    "agentspec": Dialect("agentspec", "harness.dialects.agentspec", "Agent Spec configurations (25.4.1)"),
-    "yagra": Dialect("yagra", "harness.dialects.yagra", "Yagra workflows (YAML, LangGraph)"),
-}
-
-
-@lru_cache(maxsize=1)
-def dialects() -> Mapping[str, Dialect]:
-    """The front ends by name: ours, and those of other packages (entry points `harness.dialects`, name = package)."""
-    others = {point.name: Dialect(point.name, point.value, point.name) for point in entry_points(group=GROUP)}
-    return {**others, **DIALECTS}
-
-
-def dialect_named(name: str) -> Dialect:
-    """The dialect of that name.
-
-    Raises:
-        ManifestError: there is none.
-    """
-    if name not in dialects():
-        hint = did_you_mean(name, dialects())
-        raise ManifestError(Problem("unknown-dialect", f"no dialect '{name}' can be run", None, hint))
-    return dialects()[name]
-
-
-def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
-    """The dialect a manifest is written in, by its content.
-
-    Raises:
-        ManifestError: it cannot be read, or no dialect knows it.
-    """
-    document = read(path, named_at=named_at)
-    for dialect in dialects().values():
-        if dialect.detect(document):
-            return dialect
-    text = f"{shown_path(path)} is a manifest of no known dialect ({', '.join(dialects())})"
-    raise ManifestError(
-        Problem("unknown-dialect", text, document.span(), "say `dialect:` if it is one of these")
-    )
+_MOST: Final = 128  # graphs that are kept
 
 
 def load_graph(request: LoadRequest, dialect: str | None = None) -> Graph:
-    """The compiled graph of a manifest; the same one again while its files are unchanged.
+    """The compiled graph of a manifest; the same object while the files and folders it was made of are unchanged.
+
+    Python modules that a manifest names are imported once in a process, changed or not.
 
     Raises:
         ManifestError: the manifest is refused.
     """
-    stamps = tuple(_stamp(path) for path in request.paths)
-    key = _Key(request, dialect, stamps, os.getcwd())
-    return _load(key)
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    try:
-        status = path.stat()
-    except (OSError, ValueError):  # what no file is called
-        return (0, 0)
-    return (status.st_mtime_ns, status.st_size)
+    key = _Key(request, dialect, os.getcwd())
+    kept = _KEPT.get(key)
+    if kept is None or kept.is_stale():
+        kept = _KEPT[key] = _load(key)
+        if len(_KEPT) > _MOST:
+            del _KEPT[next(iter(_KEPT))]
+    return kept.graph
 
 
 @dataclass(frozen=True)
 class _Key:
-    """What makes two loads the same. Files a manifest names are taken to be unchanged during a process."""
+    """What makes two loads the same."""
 
     request: LoadRequest
     dialect: str | None
-    stamps: tuple[tuple[int, int], ...]
-    here: str  # what relative paths are relative to
+    working_folder: str  # what relative paths are relative to
 
     def __hash__(self) -> int:
-        env = tuple(sorted(self.request.env.items()))
-        return hash(
-            (self.request.paths, self.request.agent, env, self.request.hooks, self.dialect, self.stamps)
-        )
+        request = self.request
+        env = tuple(sorted(request.env.items()))
+        return hash((request.paths, request.agent, env, request.hooks, self.dialect))
 
 
-@lru_cache(maxsize=128)
-def _load(key: _Key) -> Graph:
-    dialect = (
-        dialect_named(key.dialect) if key.dialect else dialect_of(key.request.path, key.request.named_at)
-    )
-    graph = dialect.load(key.request)
-    return replace(graph, sources=(*key.request.paths, *key.request.named))
+@dataclass(frozen=True)
+class _Kept:
+    """A graph, and what the files and folders it was made of looked like."""
+
+    graph: Graph
+    stamps: Mapping[Path, Stamp | None]
+
+    def is_stale(self) -> bool:
+        """True if one of them has changed. Sub-agents add theirs when they are first called."""
+        return any(stamp(path) != before for path, before in list(self.stamps.items()))
+
+
+_KEPT: Final[dict[_Key, _Kept]] = {}
+
+
+def _load(key: _Key) -> _Kept:
+    request = key.request
+    dialect = dialect_named(key.dialect) if key.dialect else dialect_of(request.path, request.named_at)
+    located = tuple(dialect.locate(request.path)) or (request.path,)
+    request = replace(request, paths=(*located, *request.paths[1:]), stamps={})
+    for path in request.paths:
+        request.record(path)
+    graph = dialect.load(request)
+    return _Kept(replace(graph, sources=request.files()), request.stamps)

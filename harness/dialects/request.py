@@ -1,19 +1,48 @@
-"""What a front end is asked to load."""
+"""What a front end is asked to load, and the files and folders that a manifest may name."""
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 from harness.errors import ManifestError, Problem, Span
 from harness.source.document import similar_path
 
 
+class Stamp(NamedTuple):
+    """What a file or folder looks like from outside. A folder changes when an entry is added or removed."""
+
+    modified_ns: int
+    size: int
+    inode: int
+    is_folder: bool
+
+
+def stamp(path: Path) -> Stamp | None:
+    """The stamp of what is at a path now; None if nothing is there."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):  # ValueError: no file can have this name
+        return None
+    return Stamp(status.st_mtime_ns, status.st_size, status.st_ino, stat.S_ISDIR(status.st_mode))
+
+
+class Folder(NamedTuple):
+    """A folder that a manifest names: its path, and its files sorted by path."""
+
+    path: Path
+    files: tuple[Path, ...]
+
+
 @dataclass(frozen=True)
 class LoadRequest:
-    """A manifest and the circumstances of its use.
+    """A manifest and the options for loading it.
 
     paths     the manifest, then the documents it draws components from
     agent     the agent, entry point or flow inside it; None where there is only one
@@ -23,7 +52,7 @@ class LoadRequest:
     allowed   further folders a manifest may read files from
     named_at  where the manifest is named, for the message that it is not there
     text      the manifest itself, where it is not in a file; `base` is then what its paths are relative to
-    named     the files that manifests were found to name, as they are resolved
+    stamps    the files and folders that were resolved so far, each as it was then
     """
 
     paths: tuple[Path, ...]
@@ -35,7 +64,7 @@ class LoadRequest:
     named_at: Span | None = field(default=None, compare=False)
     text: str | None = None
     base: Path | None = None
-    named: dict[Path, None] = field(default_factory=dict, compare=False, repr=False)
+    stamps: dict[Path, Stamp | None] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def path(self) -> Path:
@@ -48,37 +77,75 @@ class LoadRequest:
         return self.base if self.text is not None else self.path.resolve().parent
 
     def resolve(self, written: str, where: Span) -> Path:
-        """The file a manifest names. spec (sherma): base_path.
+        """The file that a manifest names at `where`. spec (sherma): base_path.
 
         Raises:
             ManifestError: it is not there, outside every folder that may be read, or relative to nothing.
         """
+        path = self._resolved(written, where)
+        if not path.is_file():
+            raise ManifestError(_missing("file", written, path, where))
+        self.record(path)
+        return path
+
+    def resolve_folder(
+        self, written: str, where: Span, pattern: str = "*", *, recursive: bool = True
+    ) -> Folder:
+        """The folder that a manifest names at `where`, with those of its files whose names match `pattern`.
+
+        Hidden files and folders, and folders behind symbolic links, are left out.
+
+        Raises:
+            ManifestError: it is not there, outside every folder that may be read, or relative to nothing; or
+                one of its files is a link to a file outside.
+        """
+        folder = self._resolved(written, where)
+        if not folder.is_dir():
+            raise ManifestError(_missing("folder", written, folder, where))
+        files = []
+        for within, folders, names in os.walk(folder, onerror=partial(_refuse_unreadable, written, where)):
+            folders[:] = [name for name in folders if recursive and _is_content(name)]
+            self.record(Path(within))
+            found = (Path(within, name) for name in names if _is_content(name) and fnmatchcase(name, pattern))
+            files += [path for path in found if path.is_file()]
+        for path in sorted(files):
+            self._check_readable(path.resolve(), path.name, where)
+            self.record(path)
+        return Folder(folder, tuple(sorted(files)))
+
+    def _resolved(self, written: str, where: Span) -> Path:
         if self.base_path is None and not Path(written).is_absolute():
             text = f"the relative path '{written}' needs a base_path, or a manifest in a file"
             raise ManifestError(Problem("no-base-path", text, where))
-        path = (self.base_path or Path()) / written
         try:
-            path = path.resolve()
-            is_file = path.is_file()
+            path = ((self.base_path or Path()) / written).resolve()
+            path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            pass
         except (OSError, ValueError) as error:  # a name no file can have
             reason = getattr(error, "strerror", None) or error
             raise ManifestError(
                 Problem("missing-file", f"no file can be called that: {reason}", where)
             ) from None
-        if not self.may_read(path):
-            text = f"'{written}' is outside the folders a manifest may read"
-            raise ManifestError(
-                Problem("path-outside", text, where, "allow its folder in [tool.harness] allow_paths")
-            )
-        if not is_file:
-            near = similar_path(path)
-            hint = f"did you mean '{near}'?" if near else ""
-            raise ManifestError(Problem("missing-file", f"file '{written}' is not there", where, hint))
-        self.named[path] = None
+        self._check_readable(path, written, where)
         return path
 
+    def _check_readable(self, path: Path, written: str, where: Span) -> None:
+        if not self.may_read(path):
+            text = f"'{written}' is outside the folders a manifest may read"
+            hint = "allow its folder in [tool.harness] allow_paths"
+            raise ManifestError(Problem("path-outside", text, where, hint))
+
+    def record(self, path: Path) -> None:
+        """Note that the graph depends on this file or folder, as it is now."""
+        self.stamps.setdefault(path, stamp(path))
+
+    def files(self) -> tuple[Path, ...]:
+        """The files that were resolved so far, in that order."""
+        return tuple(path for path, seen in self.stamps.items() if seen is None or not seen.is_folder)
+
     def may_read(self, path: Path) -> bool:
-        """Whether a manifest may read what is at this (resolved) path."""
+        """True if a manifest may read what is at this (resolved) path."""
         return any(path.is_relative_to(folder) for folder in self.readable_folders())
 
     def readable_folders(self) -> Sequence[Path]:
@@ -92,4 +159,23 @@ class LoadRequest:
 
     def beside(self, path: Path, agent: str | None) -> LoadRequest:
         """The request for another manifest, named by this one; hooks of the caller are not handed on."""
-        return LoadRequest((path,), agent, self.env, self.folders, (), self.allowed, named=self.named)
+        return LoadRequest((path,), agent, self.env, self.folders, (), self.allowed, stamps=self.stamps)
+
+
+def _missing(kind: str, written: str, path: Path, where: Span) -> Problem:
+    if path.exists():
+        other = "folder" if path.is_dir() else "file"
+        return Problem(f"not-a-{kind}", f"'{written}' is a {other}, and a {kind} is needed", where)
+    near = similar_path(path)
+    hint = f"did you mean '{near}'?" if near else ""
+    return Problem("missing-file", f"{kind} '{written}' is not there", where, hint)
+
+
+def _refuse_unreadable(written: str, where: Span, error: OSError) -> NoReturn:
+    text = f"folder '{written}' cannot be read: {error.strerror or error}"
+    raise ManifestError(Problem("unreadable-file", text, where)) from None
+
+
+def _is_content(name: str) -> bool:
+    """True unless a file or folder is hidden, or written by Python beside modules."""
+    return not name.startswith(".") and name != "__pycache__"

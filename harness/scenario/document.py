@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, field_validator, model_validator
 
+from harness.dialects import DIALECTS
 from harness.recording.names import flaw_in
 from harness.scenario.document_expect import Expect
 from harness.scenario.document_world import World
@@ -19,7 +20,6 @@ from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
 
 FORMAT_VERSION: Final = 1
-DIALECTS: Final = ("sherma", "loki", "leafmesh", "yagra", "agentspec")
 
 _PYTEST_MARKS: Final = (
     "filterwarnings",
@@ -53,9 +53,9 @@ def _version(value: int) -> int:
 
 def _dialect(value: str) -> str:
     if value not in DIALECTS:
-        from harness.dialects.load import dialects
+        from harness.dialects.registry import names
 
-        known = (*DIALECTS, *(name for name in dialects() if name not in DIALECTS))
+        known = dict.fromkeys((*DIALECTS, *names()))
         if value not in known:
             raise mistaken(Mistake(f"unknown dialect '{value}'", hint=did_you_mean(value, known)))
     return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from harness.dialects.load import dialect_of
+from harness.dialects.registry import dialect_of
 from harness.errors import SourceError
 from harness.graph import observe
 from harness.graph.model import Graph

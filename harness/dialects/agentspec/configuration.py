@@ -16,14 +16,9 @@ from harness.dialects.agentspec.document import (
     LATER,
     PLUGIN,
     PLUGIN_KEYS,
-    REFERENCE,
-    TABLE,
-    TYPE,
     TYPES,
-    VERSION,
     allows_later_fields,
     check_shapes,
-    referenced,
     top_problem,
     version_problems,
 )
@@ -35,6 +30,7 @@ from harness.dialects.agentspec.references import (
     TooManyNodes,
     Unreadable,
 )
+from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, referenced
 from harness.dialects.agentspec.wording import nearest_type
 from harness.dialects.kit.manifest import Problems
 from harness.errors import ManifestError, Problem, Span

@@ -11,15 +11,12 @@ from typing import Any, Final
 from harness.dialects.agentspec import agents as agentic
 from harness.dialects.agentspec import flows, llm_configs, tools, transports
 from harness.dialects.agentspec.component import Component
+from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION
 from harness.errors import ManifestError, Problem
-from harness.source.document import Document, DocumentPath
+from harness.source.document import Document
 from harness.source.models import describe
 from harness.source.suggest import did_you_mean, nearest
 
-REFERENCE: Final = "$component_ref"
-TABLE: Final = "$referenced_components"
-VERSION: Final = "agentspec_version"
-TYPE: Final = "component_type"
 PLUGIN: Final = "component_plugin_name"
 PLUGIN_KEYS: Final = "component_plugin_"
 
@@ -78,45 +75,6 @@ TYPES: Final[Mapping[str, type[Component]]] = {
     )
 }
 """The component types of the language, by their names."""
-
-
-def detect(document: Document) -> bool:
-    """Whether a document is a configuration with a component at its top; one of parts for others is not."""
-    value = document.value
-    if not isinstance(value, dict):
-        return False
-    return isinstance(value.get(TYPE), str) or REFERENCE in value or (VERSION in value and TABLE not in value)
-
-
-def agents(document: Document) -> list[str]:
-    """The agent or flow at the top, by its name."""
-    value = document.value
-    if isinstance(value, dict) and REFERENCE in value:
-        tables = {key: part.value for key, part in referenced(document)}
-        value = tables.get(value[REFERENCE]) if isinstance(value[REFERENCE], str) else None
-    name = value.get("name") if isinstance(value, dict) else None
-    return [name] if isinstance(name, str) else []
-
-
-def referenced(document: Document) -> Iterator[tuple[str, Document]]:
-    """What the tables of a document hold, by key; they may stand at any depth. spec: "Symbolic references"."""
-    for path in _tables(document.value, ()):
-        part = document.at(path)
-        for key in part.value:
-            yield key, part.at((key,))
-
-
-def _tables(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
-    """Where tables stand. Metadata means nothing, so that nothing is looked for in it."""
-    if isinstance(value, dict):
-        if isinstance(value.get(TABLE), dict):
-            yield (*path, TABLE)
-        for key, item in value.items():
-            if key != "metadata":
-                yield from _tables(item, (*path, key))
-    elif isinstance(value, list):
-        for at, item in enumerate(value):
-            yield from _tables(item, (*path, at))
 
 
 def check_shapes(documents: Sequence[Document]) -> None:

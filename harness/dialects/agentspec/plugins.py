@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Final
 
 from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent
 from harness.dialects.agentspec.component import Component
-from harness.dialects.agentspec.document import TYPE
 from harness.dialects.agentspec.flows import Flow, Node
+from harness.dialects.agentspec.tables import TYPE
 from harness.dialects.agentspec.visit import NodeResult
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError, ManifestError, Problem

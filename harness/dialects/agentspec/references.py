@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from harness.dialects.agentspec.component import BROKEN, Component
-from harness.dialects.agentspec.document import REFERENCE, TABLE, TYPE, VERSION, referenced, version_problems
+from harness.dialects.agentspec.document import version_problems
+from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, referenced
 from harness.dialects.kit.manifest import Problems
 from harness.errors import Span
 from harness.source.document import Document

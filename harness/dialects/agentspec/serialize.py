@@ -14,9 +14,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from harness.dialects.agentspec.component import Component, ComponentWithIO, component_fields
-from harness.dialects.agentspec.document import REFERENCE, TABLE, TYPE, VERSION, VERSIONS
+from harness.dialects.agentspec.document import VERSIONS
 from harness.dialects.agentspec.flows import Node
 from harness.dialects.agentspec.plugins import Plugins
+from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION
 
 
 def serialize(component: Component, plugins: Plugins, *, version: str = VERSIONS[0]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from harness.dialects.sherma.agent import Agent, MCPDeclaration, SubAgent
 from harness.dialects.sherma.hooks import POINTS
 from harness.dialects.sherma.lifecycle import lifecycle
 from harness.dialects.sherma.nodes import BODIES
+from harness.dialects.sherma.prompt_list import read_instructions
 from harness.dialects.sherma.routing import edges_and_routers
 from harness.dialects.sherma.rules import Rules, tool_node_name, wants_tool_node
 from harness.dialects.sherma.section import INTERNAL
@@ -148,18 +149,14 @@ class _Sections:
         return variables
 
     def _instructions(self, prompt: doc.Prompt, at: int) -> str:
-        """spec: `instructions_path`. The file's text word for word; nothing in it is substituted."""
+        """spec: `instructions` or `instructions_path`."""
         if prompt.instructions_path is None:
             return prompt.instructions or ""
         where = self.document.span(("prompts", at, "instructions_path"))
         text = ""
         with self.problems.collecting():
             path = self.request.resolve(prompt.instructions_path, where)
-            try:
-                text = path.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                message = f"prompt file '{prompt.instructions_path}' cannot be read as UTF-8 text: {error}"
-                raise ManifestError(Problem("unreadable-file", message, where)) from None
+            text = read_instructions(path, where)
         return text
 
     def tools(self) -> Iterator[Tool]:

@@ -13,7 +13,6 @@ from pydantic import Field, field_validator, model_validator
 
 from harness.dialects.sherma.graph_document import Graph
 from harness.dialects.sherma.section import Ref, Section
-from harness.source.document import Document
 from harness.source.models import Mistake, mistaken
 
 MANIFEST_VERSION: Final = 1
@@ -196,21 +195,3 @@ class Manifest(Section, title="a manifest"):
             text = f"manifest_version {version} is not known; the current one is {MANIFEST_VERSION}"
             raise mistaken(Mistake(text, code="manifest-version"))
         return version
-
-
-def detect(document: Document) -> bool:
-    """Whether a document is a sherma manifest: it says `manifest_version`, or its agents have graphs."""
-    value = document.value
-    if not isinstance(value, dict):
-        return False
-    agents = value.get("agents")
-    has_graphs = isinstance(agents, dict) and any(
-        isinstance(agent, dict) and "graph" in agent for agent in agents.values()
-    )
-    return "manifest_version" in value or has_graphs
-
-
-def agents(document: Document) -> list[str]:
-    """The names of the agents a manifest defines."""
-    defined = document.value.get("agents") if isinstance(document.value, dict) else None
-    return list(defined) if isinstance(defined, dict) else []

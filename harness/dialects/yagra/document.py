@@ -10,7 +10,6 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from harness.source.document import Document
 from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
 
@@ -147,14 +146,3 @@ class Workflow(Section, title="a workflow"):
 def _nearest(word: str, known: tuple[str, ...]) -> str:
     hint = did_you_mean(word, known)
     return hint if hint.startswith("did") else ""
-
-
-def detect(document: Document) -> bool:
-    """Whether a document is a Yagra workflow: it has `nodes`, and says where they start or end."""
-    value = document.value
-    return isinstance(value, dict) and "nodes" in value and ("start_at" in value or "end_at" in value)
-
-
-def agents(document: Document) -> list[str]:
-    """A workflow defines one agent, which has no name."""
-    return []

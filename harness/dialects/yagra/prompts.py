@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span
@@ -105,6 +105,14 @@ class Params:
         return str(self.values.get("output_key") or "output")
 
 
+class Merged(NamedTuple):
+    """A node, and the workflow's params with its own over them; `places` says which mapping each key is from."""
+
+    node: Mapping[str, Any]
+    values: dict[str, Any]
+    places: Mapping[str, DocumentPath]
+
+
 class References:
     """Follows the references of one workflow."""
 
@@ -118,12 +126,19 @@ class References:
         Raises:
             ManifestError: with the first reference that cannot be followed.
         """
+        return [self._resolved(merged.values, merged.places) for merged in self.merged()]
+
+    def merged(self) -> Iterator[Merged]:
+        """What each node is given as params, before its reference is followed.
+
+        Raises:
+            ManifestError: a node, or its params, is no mapping.
+        """
         value = self.document.value
         if not isinstance(value, dict):
-            return []
+            return
         shared = self._mapping(value.get("params"), "params")
         nodes = value.get("nodes")
-        found = []
         for at, node in enumerate(nodes if isinstance(nodes, list) else ()):
             path: DocumentPath = ("nodes", at)
             if not isinstance(node, dict):
@@ -133,8 +148,7 @@ class References:
             own = self._mapping(node.get("params"), *path, "params")
             places: dict[str, DocumentPath] = dict.fromkeys(shared, ("params",))
             places.update(dict.fromkeys(own, (*path, "params")))
-            found.append(self._resolved({**shared, **own}, places))
-        return found
+            yield Merged(node, {**shared, **own}, places)
 
     def _mapping(self, value: Any, *path: str | int) -> Mapping[str, Any]:
         if value is not None and not isinstance(value, dict):
@@ -142,24 +156,34 @@ class References:
         return value or {}
 
     def _resolved(self, params: dict[str, Any], places: Mapping[str, DocumentPath]) -> Params:
-        """The params with their prompt; `places` says where the mapping stands that each key comes from."""
+        """The params with their prompt."""
         if params.get(PROMPT) is not None:
             text = "a prompt inside the workflow is not supported"
             hint = "put it into a file of its own and refer to it: prompt_ref: prompts/mine.yaml#key"
             raise self._fault("unsupported", text, *places[PROMPT], PROMPT, hint=hint, on_key=True)
-        reference = params.pop(PROMPT_REF, None)
-        prompt = None
-        if reference is not None and not isinstance(reference, str):
-            text = f"prompt_ref: expected text, found {describe(reference)}"
-            raise self._fault("wrong-type", text, *places[PROMPT_REF], PROMPT_REF)
-        if reference is not None and reference.strip():
-            prompt = self._prompt(reference, self.document.span((*places[PROMPT_REF], PROMPT_REF)))
+        prompt = self.prompt(params, places)
+        params.pop(PROMPT_REF, None)
+        if prompt is not None:
             params[PROMPT] = prompt.value
         if MODEL_REF in params:
             hint = "describe the model in place: model: {provider: …, name: …}"
             text = "model_ref is not supported"
             raise self._fault("unsupported", text, *places[MODEL_REF], MODEL_REF, hint=hint, on_key=True)
         return Params(params, prompt)
+
+    def prompt(self, params: Mapping[str, Any], places: Mapping[str, DocumentPath]) -> Prompt | None:
+        """The prompt that params refer to; None where they refer to none.
+
+        Raises:
+            ManifestError: the reference cannot be followed.
+        """
+        reference = params.get(PROMPT_REF)
+        if reference is not None and not isinstance(reference, str):
+            text = f"prompt_ref: expected text, found {describe(reference)}"
+            raise self._fault("wrong-type", text, *places[PROMPT_REF], PROMPT_REF)
+        if reference is None or not reference.strip():
+            return None
+        return self._prompt(reference, self.document.span((*places[PROMPT_REF], PROMPT_REF)))
 
     def _prompt(self, written: str, where: Span) -> Prompt:
         reference = Reference.parse(written)

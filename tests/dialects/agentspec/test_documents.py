@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from harness.dialects.agentspec.agents import AgenticComponent
-from harness.dialects.agentspec.document import agents, detect
+from harness.dialects.agentspec.dialect import agents, detect
 from harness.dialects.agentspec.flows import Node
 from harness.dialects.agentspec.plugins import ComponentPlugin, Plugins, installed
 from harness.dialects.agentspec.serialize import serialize

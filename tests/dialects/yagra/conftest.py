@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.dialects.load import dialect_of
+from harness.dialects.registry import dialect_of
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.graph.model import Graph

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.dialects.load import dialect_of, load_graph
+from harness.dialects.load import load_graph
+from harness.dialects.registry import dialect_of
 from harness.dialects.request import LoadRequest
-from harness.dialects.yagra.document import agents
+from harness.dialects.yagra.dialect import agents
 from harness.errors import ManifestError
 from harness.graph.model import END, START
 from harness.source.document import parse

@@ -1,0 +1,54 @@
+"""The dialect Agent Spec: the members of `harness.dialects.dialect.Dialect`. The rest is imported when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, referenced
+from harness.dialects.prompt import Prompt
+from harness.dialects.request import LoadRequest
+from harness.graph.model import Graph
+from harness.source.document import Document
+from harness.source.yaml import Version
+
+name = "agentspec"
+title = "Agent Spec configurations (25.4.1)"
+yaml: Version = "1.1"
+
+
+def locate(path: Path) -> Sequence[Path]:
+    """The file itself; a folder stands for nothing."""
+    return () if path.is_dir() else (path,)
+
+
+def detect(document: Document) -> bool:
+    """Whether a document is a configuration with a component at its top; one of parts for others is not."""
+    value = document.value
+    if not isinstance(value, dict):
+        return False
+    return isinstance(value.get(TYPE), str) or REFERENCE in value or (VERSION in value and TABLE not in value)
+
+
+def agents(document: Document) -> list[str]:
+    """The agent or flow at the top, by its name."""
+    value = document.value
+    if isinstance(value, dict) and REFERENCE in value:
+        tables = {key: part.value for key, part in referenced(document)}
+        value = tables.get(value[REFERENCE]) if isinstance(value[REFERENCE], str) else None
+    name = value.get("name") if isinstance(value, dict) else None
+    return [name] if isinstance(name, str) else []
+
+
+def prompts(request: LoadRequest) -> Sequence[Prompt]:
+    """The prompts, as `prompt_list` finds them."""
+    from harness.dialects.agentspec.prompt_list import prompts
+
+    return prompts(request)
+
+
+def load(request: LoadRequest) -> Graph:
+    """The graph, as `compile` makes it."""
+    from harness.dialects.agentspec.compile import load
+
+    return load(request)

@@ -1,0 +1,77 @@
+"""The prompts of a configuration, as data: `<component>.system_prompt` and `<node>.prompt_template`.
+
+Components are named by their `name`. Those that nothing refers to are listed too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from harness.dialects.agentspec.tables import REFERENCE, TYPE, referenced
+from harness.dialects.prompt import Prompt
+from harness.dialects.request import LoadRequest
+from harness.errors import ManifestError, Problem
+from harness.source.document import Document, read
+from harness.source.models import describe
+from harness.source.suggest import did_you_mean
+
+_KEYS: Final = ("system_prompt", "prompt_template")
+
+
+def prompts(request: LoadRequest) -> list[Prompt]:
+    """The prompts in the order of the documents, each where its text stands.
+
+    Raises:
+        ManifestError: with every prompt that is no text, or refers to none.
+    """
+    listing = _Listing([read(path, yaml="1.1", named_at=request.named_at) for path in request.paths])
+    found = list(listing.prompts())
+    if listing.problems:
+        raise ManifestError(listing.problems)
+    return found
+
+
+class _Listing:
+    def __init__(self, documents: list[Document]) -> None:
+        self.problems: list[Problem] = []
+        self._documents = documents
+        self._tables: dict[str, Document] = {}
+        self._seen: set[int] = set()
+        for document in documents:
+            for key, part in referenced(document):
+                self._tables.setdefault(key, part)
+
+    def prompts(self) -> Iterator[Prompt]:
+        for document in self._documents:
+            yield from self._below(document)
+
+    def _below(self, part: Document) -> Iterator[Prompt]:
+        value = part.value
+        if not isinstance(value, dict | list) or id(value) in self._seen:
+            return
+        self._seen.add(id(value))  # an alias shares the object of its anchor
+        component = value.get("name") if isinstance(value, dict) and TYPE in value else None
+        for key in value if isinstance(value, dict) else range(len(value)):
+            if isinstance(component, str) and key in _KEYS:
+                yield from self._prompt(f"{component}.{key}", str(key), part.at((key,)))
+            elif key != "metadata":
+                yield from self._below(part.at((key,)))
+
+    def _prompt(self, id_: str, kind: str, part: Document) -> Iterator[Prompt]:
+        """A prompt, where its text stands: spec: "also values … can become referenced"."""
+        followed: set[str] = set()
+        while isinstance(part.value, dict) and isinstance(key := part.value.get(REFERENCE), str):
+            if key in followed or key not in self._tables:
+                code = "circular-reference" if key in followed else "unknown-reference"
+                text = f"{id_}: no text is at the end of the reference '{key}'"
+                hint = "" if key in followed else did_you_mean(key, self._tables)
+                self.problems.append(Problem(code, text, part.span((REFERENCE,)), hint))
+                return
+            followed.add(key)
+            part = self._tables[key]
+        if isinstance(part.value, str):
+            yield Prompt(id_, kind, part.value, part.span())
+        elif part.value is not None:
+            text = f"{id_}: expected text, found {describe(part.value)}"
+            self.problems.append(Problem("wrong-type", text, part.span()))

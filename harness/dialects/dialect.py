@@ -1,0 +1,109 @@
+"""What a dialect is: the interface of a front end, and its verification."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol, cast, get_args
+
+from harness.dialects.prompt import Prompt
+from harness.dialects.request import LoadRequest
+from harness.errors import ManifestError, Problem
+from harness.graph.model import Graph
+from harness.source.document import Document
+from harness.source.yaml import Version
+
+
+class Dialect(Protocol):
+    """A front end: a module, or any object, with these members. Importing it must be cheap.
+
+    Everything that reads a manifest raises `ManifestError` with all problems it found.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name in scenarios, and the name under which the dialect is registered."""
+
+    @property
+    def title(self) -> str:
+        """What its manifests are, in a few words."""
+
+    @property
+    def yaml(self) -> Version:
+        """The version of YAML its manifests are written in, known before one is parsed."""
+
+    def locate(self, path: Path) -> Sequence[Path]:
+        """The files a path stands for: the manifest, then documents it draws components from.
+
+        A file stands for itself, whether it exists or not. Of a folder, the files of the manifest in it; none
+        where the dialect has no use for the folder. Nothing is parsed.
+        """
+
+    def detect(self, document: Document) -> bool:
+        """True if the document, of a located manifest, is of this dialect. Must not raise."""
+
+    def agents(self, document: Document) -> Sequence[str]:
+        """The names of the agents a manifest defines, in order; none where its sections are not as they should be."""
+
+    def prompts(self, request: LoadRequest) -> Sequence[Prompt]:
+        """Every prompt of a manifest and of the manifests that are part of it, in the order of the files."""
+
+    def load(self, request: LoadRequest) -> Graph:
+        """The compiled graph of the agent that a request asks for."""
+
+
+_TEXTS: Final = ("name", "title")
+_METHODS: Final[Mapping[str, Any]] = {
+    name: member
+    for name, member in vars(Dialect).items()
+    if inspect.isfunction(member) and not name.startswith("_")
+}
+
+
+def verified(found: Any, name: str, origin: str) -> Dialect:
+    """The object as the dialect that is registered under `name`; `origin` says in messages who registers it.
+
+    Raises:
+        ManifestError: members are missing or wrong (code `broken-dialect`), all of them in one error.
+    """
+    hint = "correct or uninstall the package; a manifest whose `dialect:` is given needs only that one"
+    faults = [
+        Problem("broken-dialect", f"the dialect '{name}' of {origin} {fault}", None, hint)
+        for fault in _faults(found, name)
+    ]
+    if faults:
+        raise ManifestError(faults)
+    return cast(Dialect, found)
+
+
+def _faults(found: Any, name: str) -> Iterator[str]:
+    missing = [member for member in (*_TEXTS, "yaml", *_METHODS) if not hasattr(found, member)]
+    yield from (f"has no member '{member}'" for member in missing)
+    present = {member: getattr(found, member) for member in (*_TEXTS, "yaml") if member not in missing}
+    for member in _TEXTS:
+        if member in present and not (isinstance(present[member], str) and present[member].strip()):
+            yield f"has a '{member}' that is not text: {present[member]!r}"
+    if isinstance(present.get("name"), str) and present["name"] != name:
+        yield f"says that its 'name' is {present['name']!r}"
+    if "yaml" in present and present["yaml"] not in get_args(Version):
+        yield f"has a 'yaml' that is not one of {', '.join(get_args(Version))}: {present['yaml']!r}"
+    for member, method in _METHODS.items():
+        if member not in missing:
+            yield from _method_faults(member, getattr(found, member), method)
+
+
+def _method_faults(member: str, found: Any, method: Any) -> Iterator[str]:
+    """What is wrong with a method; one whose signature Python cannot tell is taken as it is."""
+    if not callable(found):
+        yield f"has a '{member}' that cannot be called: {found!r}"
+        return
+    parameters = [name for name in inspect.signature(method).parameters if name != "self"]
+    try:
+        signature = inspect.signature(found)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*parameters)
+    except TypeError:
+        yield f"has a '{member}' with the wrong signature: {signature}, not ({', '.join(parameters)})"

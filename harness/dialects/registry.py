@@ -1,0 +1,104 @@
+"""The registered dialects: those of the table, and those of installed packages (entry points `harness.dialects`).
+
+The name of an entry point is the name of its dialect, its value the module or object that is the dialect. Each is
+imported, and verified, when it is first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Final
+
+from harness.dialects import DIALECTS
+from harness.dialects.dialect import Dialect, verified
+from harness.errors import ManifestError, Problem, Span
+from harness.source.document import Document, read, shown_path
+from harness.source.suggest import did_you_mean
+from harness.source.yaml import Version
+
+GROUP: Final = "harness.dialects"
+
+
+@cache
+def _registered() -> Mapping[str, EntryPoint]:
+    """The front ends by name. Those of packages come first, but never instead of one of ours."""
+    ours = {name: EntryPoint(name, module, GROUP) for name, module in DIALECTS.items() if module}
+    return {**{point.name: point for point in entry_points(group=GROUP)}, **ours}
+
+
+def names() -> list[str]:
+    """The names of the dialects that can be run."""
+    return list(_registered())
+
+
+@cache
+def dialect_named(name: str) -> Dialect:
+    """The dialect of that name.
+
+    Raises:
+        ManifestError: there is none (code `unknown-dialect`), or it is not as it should be (`broken-dialect`).
+    """
+    if name not in _registered():
+        hint = did_you_mean(name, names())
+        raise ManifestError(Problem("unknown-dialect", f"no dialect '{name}' can be run", None, hint))
+    point = _registered()[name]
+    origin = f"the package '{point.dist.name}' ({point.value})" if point.dist else point.value
+    try:
+        found = point.load()
+    except Exception as error:  # whatever a package does when it is imported
+        text = f"the dialect '{name}' of {origin} cannot be imported: {type(error).__name__}: {error}"
+        raise ManifestError(Problem("broken-dialect", text)) from error
+    return verified(found, name, origin)
+
+
+def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
+    """The dialect a manifest is written in, by its content.
+
+    Raises:
+        ManifestError: it cannot be read, or no dialect knows it.
+    """
+    dialect, document = detected(path, map(dialect_named, names()), named_at)
+    if dialect is None:
+        text = f"{shown_path(path)} is a manifest of no known dialect ({', '.join(names())})"
+        hint = "say `dialect:` if it is one of these"
+        raise ManifestError(Problem("unknown-dialect", text, document.span(), hint))
+    return dialect
+
+
+def detected(
+    path: Path, dialects: Iterable[Dialect], named_at: Span | None = None
+) -> tuple[Dialect | None, Document]:
+    """The first of the dialects that recognizes a manifest, and the manifest as that dialect reads it.
+
+    A file is parsed at most once for each version of YAML.
+
+    Raises:
+        ManifestError: the manifest cannot be read in any version that one of the dialects is written in.
+    """
+    documents: dict[tuple[Path, Version], Document | ManifestError] = {}
+    for dialect in dialects:
+        key = (manifest_at(path, dialect), dialect.yaml)
+        if key not in documents:
+            documents[key] = _read(*key, named_at)
+        document = documents[key]
+        if isinstance(document, Document) and dialect.detect(document):
+            return dialect, document
+    for found in documents.values():
+        if isinstance(found, Document):
+            return None, found
+    raise next(error for error in documents.values() if isinstance(error, ManifestError))
+
+
+def manifest_at(path: Path, dialect: Dialect) -> Path:
+    """The manifest that a path stands for in a dialect; the path itself where the dialect knows none."""
+    return next(iter(dialect.locate(path)), path)
+
+
+def _read(path: Path, yaml: Version, named_at: Span | None) -> Document | ManifestError:
+    try:
+        return read(path, yaml=yaml, named_at=named_at)
+    except ManifestError as error:
+        return error

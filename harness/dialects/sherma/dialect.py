@@ -1,0 +1,53 @@
+"""The dialect sherma: the members of `harness.dialects.dialect.Dialect`. The rest is imported when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.dialects.prompt import Prompt
+from harness.dialects.request import LoadRequest
+from harness.graph.model import Graph
+from harness.source.document import Document
+from harness.source.yaml import Version
+
+name = "sherma"
+title = "sherma agents (YAML + CEL, manifest version 1)"
+yaml: Version = "1.1"
+
+
+def locate(path: Path) -> Sequence[Path]:
+    """The file itself; a folder stands for nothing."""
+    return () if path.is_dir() else (path,)
+
+
+def detect(document: Document) -> bool:
+    """Whether a document is a sherma manifest: it says `manifest_version`, or its agents have graphs."""
+    value = document.value
+    if not isinstance(value, dict):
+        return False
+    agents = value.get("agents")
+    has_graphs = isinstance(agents, dict) and any(
+        isinstance(agent, dict) and "graph" in agent for agent in agents.values()
+    )
+    return "manifest_version" in value or has_graphs
+
+
+def agents(document: Document) -> list[str]:
+    """The names of the agents a manifest defines."""
+    defined = document.value.get("agents") if isinstance(document.value, dict) else None
+    return list(defined) if isinstance(defined, dict) else []
+
+
+def prompts(request: LoadRequest) -> Sequence[Prompt]:
+    """The prompts, as `prompt_list` finds them."""
+    from harness.dialects.sherma.prompt_list import prompts
+
+    return prompts(request)
+
+
+def load(request: LoadRequest) -> Graph:
+    """The graph, as `compile` makes it."""
+    from harness.dialects.sherma.compile import load
+
+    return load(request)

@@ -1,0 +1,75 @@
+"""The prompts of a manifest, and of the manifests of its sub-agents, as data. Ids are the prompts' own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import Field
+
+from harness.dialects.prompt import Prompt
+from harness.dialects.request import LoadRequest
+from harness.dialects.sherma import document as doc
+from harness.dialects.sherma.section import Section
+from harness.errors import ManifestError, Problem, Span
+from harness.source.document import Document, read, shown_path
+from harness.source.environment import substitute
+from harness.source.models import validate
+
+
+class _Sections(Section, title="a manifest"):
+    """The sections that prompts come from."""
+
+    prompts: list[doc.Prompt] = Field(default_factory=list)
+    sub_agents: list[doc.SubAgent] = Field(default_factory=list)
+
+
+def prompts(request: LoadRequest) -> list[Prompt]:
+    """The prompts in the order of the section `prompts`, then those of sub-agents with a `yaml_path`.
+
+    Texts keep their `${VAR}`s.
+
+    Raises:
+        ManifestError: one of the two sections, or a file they name, is not as it should be.
+    """
+    return list(_of_manifest(request, set()))
+
+
+def _of_manifest(request: LoadRequest, seen: set[Path]) -> Iterator[Prompt]:
+    seen.add(request.path.resolve())
+    document = read(request.path, yaml="1.1", named_at=request.named_at)
+    sections = validate(_Sections, document)
+    for at, prompt in enumerate(sections.prompts):
+        part = document.at(("prompts", at))
+        id_ = _substituted(part, "id", request)
+        if prompt.instructions_path is None:
+            yield Prompt(id_, "instructions", prompt.instructions or "", part.span(("instructions",)))
+        else:
+            where = part.span(("instructions_path",))
+            path = request.resolve(_substituted(part, "instructions_path", request), where)
+            yield Prompt(id_, "instructions", read_instructions(path, where), Span(shown_path(path), 1, 1))
+    for at, declared in enumerate(sections.sub_agents):
+        if declared.yaml_path is not None:
+            part = document.at(("sub_agents", at))
+            where = part.span(("yaml_path",))
+            path = request.resolve(_substituted(part, "yaml_path", request), where)
+            if path not in seen:
+                yield from _of_manifest(replace(request.beside(path, declared.id), named_at=where), seen)
+
+
+def _substituted(part: Document, key: str, request: LoadRequest) -> str:
+    return str(substitute(part.at((key,)), request.env).value)
+
+
+def read_instructions(path: Path, where: Span) -> str:
+    """spec: `instructions_path`. The file's text word for word; nothing in it is substituted.
+
+    Raises:
+        ManifestError: it is not UTF-8 text, or cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"prompt file '{shown_path(path)}' cannot be read as UTF-8 text: {error}"
+        raise ManifestError(Problem("unreadable-file", message, where)) from None

@@ -1,0 +1,46 @@
+"""The dialect Yagra: the members of `harness.dialects.dialect.Dialect`. The rest is imported when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.dialects.prompt import Prompt
+from harness.dialects.request import LoadRequest
+from harness.graph.model import Graph
+from harness.source.document import Document
+from harness.source.yaml import Version
+
+name = "yagra"
+title = "Yagra workflows (YAML, LangGraph)"
+yaml: Version = "1.1"
+
+
+def locate(path: Path) -> Sequence[Path]:
+    """The file itself; a folder stands for nothing."""
+    return () if path.is_dir() else (path,)
+
+
+def detect(document: Document) -> bool:
+    """Whether a document is a Yagra workflow: it has `nodes`, and says where they start or end."""
+    value = document.value
+    return isinstance(value, dict) and "nodes" in value and ("start_at" in value or "end_at" in value)
+
+
+def agents(document: Document) -> list[str]:
+    """A workflow defines one agent, which has no name."""
+    return []
+
+
+def prompts(request: LoadRequest) -> Sequence[Prompt]:
+    """The prompts, as `prompt_list` finds them."""
+    from harness.dialects.yagra.prompt_list import prompts
+
+    return prompts(request)
+
+
+def load(request: LoadRequest) -> Graph:
+    """The graph, as `compile` makes it."""
+    from harness.dialects.yagra.compile import load
+
+    return load(request)

@@ -1,0 +1,76 @@
+"""The prompts of a workflow and its subgraphs, as data.
+
+Ids: `<file>#<key>` for a text in a prompt file, the file from the folder of the outermost workflow, the key dotted;
+`<node>.prompt` (`<node>.prompt.system`, …) for a text inside the workflow. Prompts inside are listed although
+they are refused when the workflow is loaded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from harness.dialects.prompt import Prompt
+from harness.dialects.request import LoadRequest
+from harness.dialects.yagra.document import SUBGRAPH
+from harness.dialects.yagra.prompts import PROMPT, Merged, References
+from harness.source.document import Document, read
+
+_MESSAGES: Final = ("system", "user")
+_META: Final = "_meta"
+
+
+def prompts(request: LoadRequest) -> list[Prompt]:
+    """The prompts that nodes refer to or have, each once.
+
+    Raises:
+        ManifestError: a reference cannot be followed, or nodes are not as they should be.
+    """
+    listing = _Listing(request.path.resolve().parent)
+    return list(dict.fromkeys(listing.of_workflow(request)))
+
+
+class _Listing:
+    def __init__(self, top: Path) -> None:
+        self._top = top
+        self._seen: set[Path] = set()
+
+    def of_workflow(self, request: LoadRequest) -> Iterator[Prompt]:
+        self._seen.add(request.path.resolve())
+        document = read(request.path, yaml="1.1", named_at=request.named_at)
+        references = References(document, request)
+        for merged in references.merged():
+            if merged.values.get(PROMPT) is not None:
+                path = (*merged.places[PROMPT], PROMPT)
+                owner = "params" if path[0] == "params" else str(merged.node.get("id"))
+                yield from _texts(document.at(path), f"{owner}.{PROMPT}", ".")
+            elif (found := references.prompt(merged.values, merged.places)) is not None:
+                file = Path(os.path.relpath(Path(found.document.file).resolve(), self._top)).as_posix()
+                key = found.reference.key
+                yield from _texts(
+                    found.document.at(found.path), f"{file}#{key}" if key else file, ".#"[not key]
+                )
+            if merged.node.get("handler") == SUBGRAPH:
+                yield from self._of_subgraph(merged, document, request)
+
+    def _of_subgraph(self, merged: Merged, document: Document, request: LoadRequest) -> Iterator[Prompt]:
+        reference = merged.values.get("workflow_ref")
+        if isinstance(reference, str) and reference:
+            where = document.span((*merged.places["workflow_ref"], "workflow_ref"))
+            path = request.resolve(reference, where)
+            if path not in self._seen:
+                yield from self.of_workflow(replace(request.beside(path, None), named_at=where))
+
+
+def _texts(part: Document, id_: str, separator: str) -> Iterator[Prompt]:
+    """The texts of a prompt: itself, or those of a mapping such as `{system, user}`, at any depth."""
+    if isinstance(part.value, str):
+        last = id_.rpartition(separator)[2]
+        yield Prompt(id_, last if last in _MESSAGES else PROMPT, part.value, part.span())
+    elif isinstance(part.value, dict):
+        for key in part.value:
+            if key != _META:
+                yield from _texts(part.at((key,)), f"{id_}{separator}{key}", ".")
