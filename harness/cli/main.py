@@ -18,6 +18,7 @@ COMMANDS = {
     "serve": "Answer any client from the stubs of a scenario.",
     "validate": "Check manifests and scenario files without running them.",
     "show": "Draw the graph of a manifest.",
+    "prompts": "List the prompts of a manifest, with their places.",
     "schema": "Print the JSON Schema of scenario files, for editors.",
     "init": "Write a small example that works, to start from.",
 }

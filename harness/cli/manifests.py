@@ -1,68 +1,27 @@
-"""Manifests as commands are given them: the options that say how to read one, and where they lie in a folder."""
+"""Manifests that commands are given: their dialects, their agents, and those in a folder."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
-
-import click
+from typing import Final, NamedTuple
 
 from harness.dialects.dialect import Dialect
 from harness.dialects.registry import detected, dialect_named, dialect_of, manifest_at, names
-from harness.errors import ManifestError, Problem
+from harness.errors import FormatError, ManifestError, Problem
+from harness.scenario.load import SUFFIXES
 from harness.source.document import read, shown_path
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def reading_options(command: F) -> F:
-    """The options of a command that reads manifests: which part, what dialect, and what belongs to it."""
-    for option in reversed(
-        (
-            click.option("--agent", metavar="NAME", help="The agent inside the manifest (default: all)."),
-            click.option(
-                "--dialect", metavar="NAME", help="The manifest's dialect (default: by its content)."
-            ),
-            click.option(
-                "--with",
-                "parts",
-                multiple=True,
-                metavar="FILE",
-                type=click.Path(path_type=Path),
-                help="A document the manifest draws components from.",
-            ),
-            click.option(
-                "--env", "env", multiple=True, metavar="K=V", callback=_pairs, help="A value for ${K}."
-            ),
-            click.option(
-                "--env-passthrough",
-                "passed",
-                multiple=True,
-                metavar="NAME",
-                help="Take ${NAME} from the environment; nothing else is looked up there.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-def _pairs(_ctx: click.Context, _option: click.Parameter, written: tuple[str, ...]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in written]
-    for name, equals, _ in pairs:
-        if not name or not equals:
-            raise click.BadParameter(f"'{name}' is not NAME=value")
-    return {name: value for name, _, value in pairs}
-
-
-def environment(env: dict[str, str], passed: Sequence[str]) -> dict[str, str]:
-    """The values of `${VAR}`: those of the process that were named, then those that were given."""
-    return {name: os.environ[name] for name in passed if name in os.environ} | env
+def check_not_a_scenario(path: Path) -> None:
+    """Raises: FormatError: the file that is given as a manifest is a scenario file."""
+    if path.name.endswith(SUFFIXES):
+        message = f"{shown_path(path)} is a scenario file"
+        raise FormatError(Problem("not-a-manifest", message, hint="give the manifest that it names"))
 
 
 def agents_of(path: Path, dialect: str | None) -> tuple[Dialect, list[str]]:
@@ -105,8 +64,6 @@ def manifests_below(folder: Path, dialect: str | None) -> Found:
 
 
 def _candidates(folder: Path) -> Iterator[Path]:
-    from harness.scenario.load import SUFFIXES
-
     for root, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):

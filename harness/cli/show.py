@@ -8,16 +8,14 @@ from typing import Final
 
 import click
 
-from harness.cli.manifests import agents_of, environment, reading_options, wanted
+from harness.cli.load_options import LoadOptions, agent_option, load_options
+from harness.cli.manifests import agents_of, check_not_a_scenario, wanted
 from harness.cli.output import deliver
-from harness.cli.validation import Circumstances
 from harness.dialects.load import load_graph
 from harness.draw import diagram
 from harness.errors import FormatError, Problem
 from harness.graph.model import Graph
 from harness.graph.observe import implied_ends
-from harness.scenario.load import SUFFIXES
-from harness.settings import load_settings
 from harness.source.document import shown_path
 
 _TITLES: Final[Mapping[str, Callable[[str], str]]] = {
@@ -32,17 +30,14 @@ MOST_DRAWN: Final = 2000
 
 @click.command("show")
 @click.argument("manifest", type=click.Path(path_type=Path))
-@reading_options
+@agent_option
+@load_options
 @click.option("-f", "--format", "form", type=click.Choice(["text", "mermaid", "svg"]), default="text")
 @click.option("--data", is_flag=True, help="Draw also which output feeds which input (data edges).")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write it to a file.")
 def command(
     manifest: Path,
-    agent: str | None,
-    dialect: str | None,
-    parts: tuple[Path, ...],
-    env: dict[str, str],
-    passed: tuple[str, ...],
+    options: LoadOptions,
     form: str,
     data: bool,
     output: Path | None,
@@ -51,16 +46,14 @@ def command(
 
     Of several agents all are drawn, one after the other; an SVG shows one.
     """
-    if manifest.name.endswith(SUFFIXES):
-        message = f"{shown_path(manifest)} is a scenario file"
-        raise FormatError(Problem("not-a-manifest", message, hint="show the manifest that it names"))
-    found, agents = agents_of(manifest, dialect)
-    if form == "svg" and len(agents) > 1 and agent is None:
+    check_not_a_scenario(manifest)
+    found, agents = agents_of(manifest, options.dialect)
+    if form == "svg" and len(agents) > 1 and options.agent is None:
         message = f"{shown_path(manifest)} has several agents, and an SVG shows one"
         raise FormatError(Problem("which-agent", message, hint=f"--agent, one of: {', '.join(agents)}"))
-    circumstances = Circumstances(load_settings(), env=environment(env, passed), parts=parts)
     graphs = {
-        name: load_graph(circumstances.request(manifest, name), found.name) for name in wanted(agents, agent)
+        name: load_graph(options.request(manifest, name), found.name)
+        for name in wanted(agents, options.agent)
     }
     titled = len(graphs) > 1
     drawn = [

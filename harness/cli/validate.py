@@ -10,26 +10,22 @@ from pathlib import Path
 import click
 
 from harness.cli import exit_code
-from harness.cli.manifests import environment, reading_options
+from harness.cli.load_options import LoadOptions, agent_option, load_options
 from harness.cli.problems import as_json, tell
-from harness.cli.validation import Circumstances, Files, collect, problems
+from harness.cli.validation import Files, collect, problems
 from harness.errors import Problem
 from harness.report.formatting import plural
-from harness.settings import load_settings
 from harness.source.document import shown_path
 
 
 @click.command("validate")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path))
-@reading_options
+@agent_option
+@load_options
 @click.option("--json", "json_", is_flag=True, help="Print the problems as a JSON list.")
 def command(
     paths: tuple[Path, ...],
-    agent: str | None,
-    dialect: str | None,
-    parts: tuple[Path, ...],
-    env: dict[str, str],
-    passed: tuple[str, ...],
+    options: LoadOptions,
     json_: bool,
 ) -> int:
     """Check manifests and scenario files without running them.
@@ -41,9 +37,8 @@ def command(
 
     Exits with 2 when there are errors, with 0 when there are none or only warnings.
     """
-    files = collect(paths, dialect)
-    circumstances = Circumstances(load_settings(), dialect, agent, environment(env, passed), parts)
-    found = list(problems(files, circumstances))
+    files = collect(paths, options.dialect)
+    found = list(problems(files, options))
     if json_:
         listed = [as_json(problem, shown_path(path) if path else "") for path, problem in found]
         click.echo(json.dumps(listed, indent=2))

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from harness.cli.load_options import LoadOptions
 from harness.cli.manifests import agents_of, manifests_below, wanted
 from harness.dialects.load import load_graph
-from harness.dialects.request import LoadRequest
 from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.graph.model import Graph
 from harness.scenario.load import SUFFIXES, discover, load_file
 from harness.scenario.model import Scenario
 from harness.scenario.names import unknown_in_worlds, unknown_names
 from harness.scenario.request import load_request
-from harness.settings import Settings
 from harness.source.document import shown_path
 
 
@@ -49,68 +48,27 @@ def collect(paths: Sequence[Path], dialect: str | None) -> Files:
     return files
 
 
-@dataclass
-class Circumstances:
-    """How manifests are read: by the command line, and by the scenarios that use them.
-
-    `parts` are the documents a manifest draws components from; without any, those a scenario names with it.
-    """
-
-    settings: Settings
-    dialect: str | None = None
-    agent: str | None = None
-    env: Mapping[str, str] = field(default_factory=dict)
-    parts: tuple[Path, ...] = ()
-    users: dict[Path, list[Scenario]] = field(default_factory=dict)
-
-    def used_by(self, scenario: Scenario) -> None:
-        """Remember a scenario: its manifests get its `env` and hooks, and modules from beside it."""
-        for path in scenario.manifests:
-            self.users.setdefault(path.resolve(), []).append(scenario)
-
-    def request(self, path: Path, agent: str | None) -> LoadRequest:
-        """What a manifest's front end is asked for. The command line's values win over those of scenarios."""
-        users = self.users.get(path.resolve(), [])
-        env = {name: value for user in users for name, value in user.env.items()}
-        known = {user.file.parent.resolve() for users in self.users.values() for user in users}
-        above = sorted(folder for folder in known if path.resolve().is_relative_to(folder))
-        beside = (
-            path.parent,
-            *(user.file.parent for user in users),
-            *self.settings.pythonpath,
-            *above,
-            Path.cwd(),
-        )
-        folders = tuple(dict.fromkeys(folder.resolve() for folder in beside))
-        used_with = (user.manifests[1:] for user in users if user.manifests[0].resolve() == path.resolve())
-        parts = self.parts or next(used_with, ())
-        hooks = tuple(dict.fromkeys(hook for user in users for hook in user.world.hooks))
-        return LoadRequest(
-            (path, *parts), agent, {**env, **self.env}, folders, hooks, self.settings.allow_paths
-        )
-
-
-def problems(files: Files, circumstances: Circumstances) -> Iterator[tuple[Path | None, Problem]]:
+def problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, Problem]]:
     """All that is wrong with the files, each problem once, with the file that was looked at."""
     told = set()
-    for path, problem in _of_each(files, circumstances):
+    for path, problem in _of_each(files, options):
         if (same := (problem.code, problem.span, problem.message)) not in told:
             told.add(same)
             yield path, problem
 
 
-def _of_each(files: Files, circumstances: Circumstances) -> Iterator[tuple[Path | None, Problem]]:
+def _of_each(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, Problem]]:
     for problem in files.unreadable:
         yield None, problem
     for path in files.scenarios:
-        for problem in of_scenarios(path, circumstances):
+        for problem in of_scenarios(path, options):
             yield path, problem
     for path in files.manifests:
-        for problem in of_manifest(path, circumstances):
+        for problem in of_manifest(path, options):
             yield path, problem
 
 
-def of_scenarios(path: Path, circumstances: Circumstances) -> Iterator[Problem]:
+def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
     """What is wrong with a scenario file, and with the manifests its scenarios run."""
     try:
         loaded = load_file(path)
@@ -120,11 +78,11 @@ def of_scenarios(path: Path, circumstances: Circumstances) -> Iterator[Problem]:
     found: dict[Problem, None] = {}
     runs: list[tuple[Scenario, Graph]] = []
     for scenario in loaded.scenarios:
-        circumstances.used_by(scenario)
+        options.used_by(scenario)
         if scenario.expect.values.get("status") == "invalid":
             continue
         try:
-            graph = _graph(scenario, circumstances)
+            graph = _graph(scenario, options)
         except ManifestError as error:
             found |= dict.fromkeys(error.problems)
             continue
@@ -134,24 +92,24 @@ def of_scenarios(path: Path, circumstances: Circumstances) -> Iterator[Problem]:
     yield from (_with_option(problem) for problem in found)
 
 
-def _graph(scenario: Scenario, circumstances: Circumstances) -> Graph:
+def _graph(scenario: Scenario, options: LoadOptions) -> Graph:
     """The manifest as this scenario uses it."""
-    request = load_request(scenario, circumstances.settings)
-    request = replace(request, env={**request.env, **circumstances.env})
+    request = load_request(scenario, options.settings)
+    request = replace(request, env={**request.env, **options.env})
     return load_graph(request, scenario.dialect)
 
 
-def of_manifest(path: Path, circumstances: Circumstances) -> Iterator[Problem]:
+def of_manifest(path: Path, options: LoadOptions) -> Iterator[Problem]:
     """What is wrong with a manifest and, unless one agent is asked for, all of its agents."""
     found: dict[Problem, None] = {}
     try:
-        dialect, agents = agents_of(path, circumstances.dialect)
+        dialect, agents = agents_of(path, options.dialect)
     except SourceError as error:
         yield from error.problems
         return
-    for agent in wanted(agents, circumstances.agent):
+    for agent in wanted(agents, options.agent):
         try:
-            graph = load_graph(circumstances.request(path, agent), dialect.name)
+            graph = load_graph(options.request(path, agent), dialect.name)
             found |= dict.fromkeys(graph.warnings)
         except ManifestError as error:
             found |= dict.fromkeys(error.problems)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, cast, get_args
@@ -53,6 +54,13 @@ class Dialect(Protocol):
         """The compiled graph of the agent that a request asks for."""
 
 
+def single_file(path: Path) -> Sequence[Path]:
+    """`locate` of a dialect whose manifests are one file: the file itself, and nothing for a folder."""
+    return () if os.path.isdir(path) else (path,)  # of a name no file can have, Path.is_dir would raise
+
+
+BROKEN_HINT: Final = "correct or uninstall it; where `dialect:` names another dialect, it is not needed"
+
 _TEXTS: Final = ("name", "title")
 _METHODS: Final[Mapping[str, Any]] = {
     name: member
@@ -67,9 +75,8 @@ def verified(found: Any, name: str, origin: str) -> Dialect:
     Raises:
         ManifestError: members are missing or wrong (code `broken-dialect`), all of them in one error.
     """
-    hint = "correct or uninstall the package; a manifest whose `dialect:` is given needs only that one"
     faults = [
-        Problem("broken-dialect", f"the dialect '{name}' of {origin} {fault}", None, hint)
+        Problem("broken-dialect", f"the dialect '{name}' of {origin} {fault}", None, BROKEN_HINT)
         for fault in _faults(found, name)
     ]
     if faults:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from harness.dialects.dialect import Dialect
+from harness.dialects.prompt import Prompt
 from harness.dialects.registry import dialect_named, dialect_of
 from harness.dialects.request import LoadRequest, Stamp, stamp
 from harness.graph.model import Graph
@@ -61,12 +63,30 @@ class _Kept:
 _KEPT: Final[dict[_Key, _Kept]] = {}
 
 
+def load_prompts(request: LoadRequest, dialect: str | None = None) -> Sequence[Prompt]:
+    """Every prompt of a manifest and of the manifests that are part of it, in the order of the files.
+
+    Raises:
+        ManifestError: a prompt, or what leads to it, is not as it should be.
+    """
+    found = _dialect(request, dialect)
+    return found.prompts(_located(request, found))
+
+
 def _load(key: _Key) -> _Kept:
-    request = key.request
-    dialect = dialect_named(key.dialect) if key.dialect else dialect_of(request.path, request.named_at)
-    located = tuple(dialect.locate(request.path)) or (request.path,)
-    request = replace(request, paths=(*located, *request.paths[1:]), stamps={})
+    dialect = _dialect(key.request, key.dialect)
+    request = _located(key.request, dialect)
     for path in request.paths:
         request.record(path)
     graph = dialect.load(request)
     return _Kept(replace(graph, sources=request.files()), request.stamps)
+
+
+def _dialect(request: LoadRequest, name: str | None) -> Dialect:
+    return dialect_named(name) if name else dialect_of(request.path, request.named_at)
+
+
+def _located(request: LoadRequest, dialect: Dialect) -> LoadRequest:
+    """The request for the files that its path stands for, before any of them is resolved."""
+    located = tuple(dialect.locate(request.path)) or (request.path,)
+    return replace(request, paths=(*located, *request.paths[1:]), stamps={})

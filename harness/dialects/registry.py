@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.dialects import DIALECTS
-from harness.dialects.dialect import Dialect, verified
+from harness.dialects.dialect import BROKEN_HINT, Dialect, verified
 from harness.errors import ManifestError, Problem, Span
 from harness.source.document import Document, read, shown_path
 from harness.source.suggest import did_you_mean
@@ -23,15 +23,15 @@ GROUP: Final = "harness.dialects"
 
 
 @cache
-def _registered() -> Mapping[str, EntryPoint]:
-    """The front ends by name. Those of packages come first, but never instead of one of ours."""
+def registered() -> Mapping[str, EntryPoint]:
+    """Where the front ends are, by name. Those of packages come first, but never instead of one of ours."""
     ours = {name: EntryPoint(name, module, GROUP) for name, module in DIALECTS.items() if module}
     return {**{point.name: point for point in entry_points(group=GROUP)}, **ours}
 
 
 def names() -> list[str]:
     """The names of the dialects that can be run."""
-    return list(_registered())
+    return list(registered())
 
 
 @cache
@@ -41,16 +41,16 @@ def dialect_named(name: str) -> Dialect:
     Raises:
         ManifestError: there is none (code `unknown-dialect`), or it is not as it should be (`broken-dialect`).
     """
-    if name not in _registered():
+    if name not in registered():
         hint = did_you_mean(name, names())
         raise ManifestError(Problem("unknown-dialect", f"no dialect '{name}' can be run", None, hint))
-    point = _registered()[name]
+    point = registered()[name]
     origin = f"the package '{point.dist.name}' ({point.value})" if point.dist else point.value
     try:
         found = point.load()
-    except Exception as error:  # whatever a package does when it is imported
+    except (Exception, SystemExit) as error:  # whatever a package does when it is imported
         text = f"the dialect '{name}' of {origin} cannot be imported: {type(error).__name__}: {error}"
-        raise ManifestError(Problem("broken-dialect", text)) from error
+        raise ManifestError(Problem("broken-dialect", text, None, BROKEN_HINT)) from error
     return verified(found, name, origin)
 
 

@@ -163,9 +163,10 @@ class LoadRequest:
 
 
 def _missing(kind: str, written: str, path: Path, where: Span) -> Problem:
+    if path.is_dir():
+        return Problem("not-a-file", f"'{written}' is a folder, and a {kind} is needed", where)
     if path.exists():
-        other = "folder" if path.is_dir() else "file"
-        return Problem(f"not-a-{kind}", f"'{written}' is a {other}, and a {kind} is needed", where)
+        return Problem("not-a-folder", f"'{written}' is a file, and a {kind} is needed", where)
     near = similar_path(path)
     hint = f"did you mean '{near}'?" if near else ""
     return Problem("missing-file", f"{kind} '{written}' is not there", where, hint)

@@ -80,7 +80,7 @@ def test_a_drawing_may_go_to_a_file(invoke: Any) -> None:
         (["two.yaml", "--agent", "othr"], "did you mean 'other'?"),
         (["conter.yaml"], "did you mean 'counter.yaml'?"),
         (["asking.yaml"], "MODEL is not set"),
-        (["a.scenario.yaml"], "show the manifest that it names"),
+        (["a.scenario.yaml"], "give the manifest that it names"),
         (["."], "this is a folder"),
         (["counter.yaml", "-o", "nowhere/graph.svg"], "nowhere/graph.svg cannot be written"),
     ],

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
+from harness.dialects.dialect import single_file
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.graph.model import Graph
@@ -14,11 +14,7 @@ from harness.source.yaml import Version
 name = "sherma"
 title = "sherma agents (YAML + CEL, manifest version 1)"
 yaml: Version = "1.1"
-
-
-def locate(path: Path) -> Sequence[Path]:
-    """The file itself; a folder stands for nothing."""
-    return () if path.is_dir() else (path,)
+locate = single_file
 
 
 def detect(document: Document) -> bool:

@@ -1,0 +1,122 @@
+"""The options of commands that read manifests, and the requests that are made of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.dialects.request import LoadRequest
+from harness.scenario.model import Scenario
+from harness.settings import Settings, load_settings
+
+
+@dataclass
+class LoadOptions:
+    """The options that manifests are loaded with: those of the command line, and of the scenarios that use them.
+
+    `parts` are the documents a manifest draws components from; without any, those a scenario names with it.
+    """
+
+    settings: Settings
+    dialect: str | None = None
+    agent: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    parts: tuple[Path, ...] = ()
+    users: dict[Path, list[Scenario]] = field(default_factory=dict)
+
+    def used_by(self, scenario: Scenario) -> None:
+        """Record a scenario: its manifests get its `env` and hooks, and modules from its folder."""
+        for path in scenario.manifests:
+            self.users.setdefault(path.resolve(), []).append(scenario)
+
+    def request(self, path: Path, agent: str | None) -> LoadRequest:
+        """The request to load a manifest. The command line's values win over those of scenarios."""
+        users = self.users.get(path.resolve(), [])
+        env = {name: value for user in users for name, value in user.env.items()}
+        known = {user.file.parent.resolve() for users in self.users.values() for user in users}
+        above = sorted(folder for folder in known if path.resolve().is_relative_to(folder))
+        beside = (
+            path.parent,
+            *(user.file.parent for user in users),
+            *self.settings.pythonpath,
+            *above,
+            Path.cwd(),
+        )
+        folders = tuple(dict.fromkeys(folder.resolve() for folder in beside))
+        used_with = (user.manifests[1:] for user in users if user.manifests[0].resolve() == path.resolve())
+        parts = self.parts or next(used_with, ())
+        hooks = tuple(dict.fromkeys(hook for user in users for hook in user.world.hooks))
+        return LoadRequest(
+            (path, *parts), agent, {**env, **self.env}, folders, hooks, self.settings.allow_paths
+        )
+
+
+def agent_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option of a command that may be about one agent of a manifest."""
+    return click.option("--agent", metavar="NAME", help="The agent inside the manifest (default: all).")(
+        command
+    )
+
+
+def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a command that reads manifests, which it is given as one argument `options`."""
+
+    @wraps(command)
+    def with_options(
+        *args: Any,
+        dialect: str | None,
+        parts: tuple[Path, ...],
+        env: dict[str, str],
+        passed: tuple[str, ...],
+        agent: str | None = None,
+        **others: Any,
+    ) -> Any:
+        options = LoadOptions(load_settings(), dialect, agent, _environment(env, passed), parts)
+        return command(*args, options=options, **others)
+
+    for option in reversed(
+        (
+            click.option(
+                "--dialect", metavar="NAME", help="The manifest's dialect (default: by its content)."
+            ),
+            click.option(
+                "--with",
+                "parts",
+                multiple=True,
+                metavar="FILE",
+                type=click.Path(path_type=Path),
+                help="A document the manifest draws components from.",
+            ),
+            click.option(
+                "--env", "env", multiple=True, metavar="K=V", callback=_pairs, help="A value for ${K}."
+            ),
+            click.option(
+                "--env-passthrough",
+                "passed",
+                multiple=True,
+                metavar="NAME",
+                help="Take ${NAME} from the environment; nothing else is looked up there.",
+            ),
+        )
+    ):
+        with_options = option(with_options)
+    return with_options
+
+
+def _pairs(_ctx: click.Context, _option: click.Parameter, written: tuple[str, ...]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in written]
+    for name, equals, _ in pairs:
+        if not name or not equals:
+            raise click.BadParameter(f"'{name}' is not NAME=value")
+    return {name: value for name, _, value in pairs}
+
+
+def _environment(env: dict[str, str], passed: Sequence[str]) -> dict[str, str]:
+    """The values of `${VAR}`: those of the process that were named, then those that were given."""
+    return {name: os.environ[name] for name in passed if name in os.environ} | env

@@ -1,0 +1,65 @@
+"""`harness prompts`: every prompt of a manifest, with its place."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from textwrap import indent
+
+import click
+
+from harness.cli.load_options import LoadOptions, load_options
+from harness.cli.manifests import check_not_a_scenario
+from harness.cli.problems import tell
+from harness.dialects.load import load_prompts
+from harness.dialects.prompt import Prompt
+from harness.draw.escaping import printable
+from harness.errors import Problem
+from harness.report.formatting import plural
+from harness.secrets import Secrets
+
+
+@click.command("prompts")
+@click.argument("manifest", type=click.Path(path_type=Path))
+@load_options
+@click.option("--json", "json_", is_flag=True, help="Print a JSON list of {id, kind, text, where}.")
+def command(manifest: Path, options: LoadOptions, json_: bool) -> None:
+    """List the prompts of a manifest: id, kind, place and text of each.
+
+    Texts are printed as they are written: no ${VAR} and no placeholder is filled in. Prompts in files of their
+    own, and those of manifests that are part of this one, are listed too. An id that several prompts have is a
+    warning.
+    """
+    check_not_a_scenario(manifest)
+    found = load_prompts(options.request(manifest, None), options.dialect)
+    tell(_ambiguous(found))
+    if json_:
+        listed = [
+            {"id": prompt.id, "kind": prompt.kind, "text": prompt.text, "where": str(prompt.where)}
+            for prompt in found
+        ]
+        click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
+    else:
+        secrets = Secrets({**os.environ, **options.env}, options.settings.secrets)
+        click.echo("\n\n".join(_shown(prompt, secrets) for prompt in found) or "no prompts")
+
+
+def _ambiguous(prompts: Sequence[Prompt]) -> Iterator[Problem]:
+    """A warning for each id that several prompts have."""
+    places: dict[str, list[Prompt]] = {}
+    for prompt in prompts:
+        places.setdefault(prompt.id, []).append(prompt)
+    for id_, same in places.items():
+        if len(same) > 1:
+            where = ", ".join(str(prompt.where) for prompt in same)
+            text = f"the id '{id_}' is ambiguous: {plural(len(same), 'prompt')} have it: {where}"
+            yield Problem("ambiguous-prompt", text, same[1].where, severity="warning")
+
+
+def _shown(prompt: Prompt, secrets: Secrets) -> str:
+    """A prompt as text for a terminal, its control characters escaped and its secrets replaced."""
+    head = printable(f"{prompt.id}  {prompt.kind}  {prompt.where}")
+    body = printable(secrets.text(prompt.text).rstrip("\n"), keep_newlines=True)
+    return f"{head}\n{indent(body, '    ')}"

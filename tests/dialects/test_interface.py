@@ -1,0 +1,228 @@
+"""A dialect of a package of its own: what it must have, and what works then without another line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli.main import cli
+from harness.dialects import DIALECTS
+from harness.dialects.load import load_graph
+from harness.dialects.registry import dialect_named, dialect_of, names, registered
+from harness.dialects.request import LoadRequest
+from harness.errors import ManifestError
+
+RELAY = '''\
+"""Relays: one node that says a text; the manifest is a folder with a relay.yaml."""
+
+from harness.dialects.prompt import Prompt
+from harness.graph.model import END, START, Channel, Edge, Graph, Node, Update
+from harness.source.document import read
+
+name = "relay"
+title = "relays (YAML 1.2)"
+yaml = "1.2"
+
+
+def locate(path):
+    if path.is_dir():
+        return [path / "relay.yaml"] if (path / "relay.yaml").is_file() else []
+    return [path]
+
+
+def detect(document):
+    return isinstance(document.value, dict) and "relay" in document.value
+
+
+def agents(document):
+    return ["relay"]
+
+
+def prompts(request):
+    document = read(request.path, yaml=yaml)
+    return [Prompt("relay.say", "say", document.value["say"], document.span(("say",)))]
+
+
+def load(request):
+    document = read(request.path, yaml=yaml, named_at=request.named_at)
+    papers = request.resolve_folder("papers", document.span()).files
+
+    async def run(state, ctx):
+        return Update({"said": document.value["say"], "papers": [paper.name for paper in papers]})
+
+    return Graph(
+        name="relay",
+        dialect=name,
+        nodes=(Node("say", "say", run, document.span(("say",))),),
+        edges=(Edge(START, "say"), Edge("say", END)),
+        channels=(Channel("said"), Channel("papers")),
+    )
+'''
+
+SCENARIO = """\
+harness: 1
+manifest: agent
+scenarios:
+  - name: a relay says its text
+    input: {}
+    expect: {path: [say], output: {said: "no", papers: [a.md, b.md]}}
+"""
+
+Install = Callable[..., None]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Puts a package with a dialect where Python looks for packages."""
+
+    def install_(module: str, text: str, name: str = "relay", value: str = "") -> None:
+        info = tmp_path / "site" / f"acme_{module}-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: acme-{module}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[harness.dialects]\n{name} = {value or module}\n")
+        (tmp_path / "site" / f"{module}.py").write_text(text)
+        monkeypatch.syspath_prepend(tmp_path / "site")
+        _forget()
+
+    yield install_
+    _forget()
+
+
+def _forget() -> None:
+    registered.cache_clear()
+    dialect_named.cache_clear()
+
+
+@pytest.fixture
+def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A relay: a folder with a manifest and its papers."""
+    folder = tmp_path / "agent"
+    (folder / "papers").mkdir(parents=True)
+    (folder / "relay.yaml").write_text("relay: 1\nsay: no\n")
+    for paper in ("b.md", "a.md"):
+        (folder / "papers" / paper).write_text(paper)
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def refusal(name: str) -> str:
+    with pytest.raises(ManifestError) as refused:
+        dialect_named(name)
+    return str(refused.value)
+
+
+# ------------------------------------------------------------------ a sixth dialect
+
+
+def test_a_dialect_of_a_package_runs_scenarios(install: Install, agent: Path, tmp_path: Path) -> None:
+    install("relays", RELAY)
+    (tmp_path / "a.scenario.yaml").write_text(SCENARIO)
+    done = CliRunner().invoke(cli, ["run", "a.scenario.yaml"])
+    assert done.exit_code == 0, done.output
+
+
+def test_its_folders_are_shown_and_validated_and_their_prompts_listed(install: Install, agent: Path) -> None:
+    install("relays", RELAY)
+    run = CliRunner().invoke
+    assert run(cli, ["show", "agent"]).stdout == "(start)\n└─▶ say\n\nsay  [say]\n└─▶ (end)\n"
+    assert run(cli, ["validate", "agent"]).stdout == "1 manifest, 0 scenario files: no problems\n"
+    assert run(cli, ["prompts", "agent"]).stdout == "relay.say  say  agent/relay.yaml:2:6\n    no\n"
+
+
+def test_a_dialect_may_be_an_object(install: Install, agent: Path) -> None:
+    install("objects", f"{RELAY}\nimport sys\nrelay = sys.modules[__name__]\n", value="objects:relay")
+    assert dialect_of(agent).title == "relays (YAML 1.2)"
+
+
+def test_a_folder_no_dialect_has_a_use_for_is_no_manifest(install: Install, tmp_path: Path) -> None:
+    install("relays", RELAY)
+    with pytest.raises(ManifestError, match="this is a folder, not a file"):
+        dialect_of(tmp_path)
+
+
+def test_a_manifest_in_yaml_that_only_one_version_can_read(install: Install, agent: Path) -> None:
+    install("relays", RELAY)
+    (agent / "relay.yaml").write_text("relay: 1\nsay: 2024-13-45\n")  # no date of YAML 1.1
+    assert dialect_of(agent / "relay.yaml").name == "relay"
+
+
+# ------------------------------------------------------------------ what is verified
+
+
+@pytest.mark.parametrize("member", ["name", "title", "yaml", "locate", "detect", "agents", "prompts", "load"])
+def test_a_missing_member_is_named(install: Install, member: str) -> None:
+    install(f"without_{member}", f"{RELAY}\ndel {member}\n")
+    assert refusal("relay").startswith(
+        f"the dialect 'relay' of the package 'acme-without_{member}' (without_{member}) "
+        f"has no member '{member}'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "fault"),
+    [
+        ("wrong_load", "load = lambda: None", "has a 'load' with the wrong signature: (), not (request)"),
+        ("wrong_class", "load = int.__add__", "'load' with the wrong signature"),
+        ("wrong_detect", "detect = True", "has a 'detect' that cannot be called: True"),
+        ("wrong_yaml", "yaml = '1.3'", "has a 'yaml' that is not one of 1.1, 1.2: '1.3'"),
+        ("wrong_title", "title = ' '", "has a 'title' that is not text: ' '"),
+        ("wrong_name", "name = 'rely'", "says that its 'name' is 'rely'"),
+        ("wrong_import", "import nowhere_at_all", "cannot be imported: ModuleNotFoundError"),
+        ("wrong_exit", "raise SystemExit(3)", "cannot be imported: SystemExit: 3"),
+    ],
+)
+def test_a_wrong_member_is_named(install: Install, module: str, line: str, fault: str) -> None:
+    install(module, f"{RELAY}\n{line}\n")
+    assert fault in refusal("relay")
+
+
+def test_all_faults_are_told_at_once(install: Install) -> None:
+    install("faulty", "name = 'relay'\n")
+    assert refusal("relay").count("has no member") == 7
+
+
+def test_a_broken_dialect_is_told_before_anything_is_detected_without_it(
+    install: Install, tmp_path: Path
+) -> None:
+    install("faulty_too", "")
+    (tmp_path / "m.yaml").write_text("manifest_version: 1\n")
+    with pytest.raises(ManifestError, match="the dialect 'relay' of the package 'acme-faulty_too'"):
+        dialect_of(tmp_path / "m.yaml")
+    assert dialect_named("sherma").name == "sherma"
+
+
+# ------------------------------------------------------------------ names
+
+
+def test_the_dialects_of_the_table_are_verified() -> None:
+    assert [dialect_named(name).name for name in names()] == [name for name, at in DIALECTS.items() if at]
+
+
+def test_a_dialect_of_the_format_without_a_front_end_is_refused() -> None:
+    assert refusal("loki") == "no dialect 'loki' can be run\n    known: sherma, yagra, agentspec"
+
+
+def test_a_package_may_bring_a_dialect_of_the_format_but_not_replace_one(install: Install) -> None:
+    install("lokis", RELAY.replace('"relay"', '"loki"'), name="loki")
+    assert dialect_named("loki").title == "relays (YAML 1.2)"
+    install("shermas", RELAY, name="sherma")
+    assert dialect_named("sherma").title.startswith("sherma agents")
+
+
+# ------------------------------------------------------------------ what a graph is made of
+
+
+def test_a_graph_is_compiled_again_when_a_file_in_a_folder_changes(install: Install, agent: Path) -> None:
+    install("relays", RELAY)
+    request = LoadRequest((agent,))
+    graph = load_graph(request)
+    assert load_graph(LoadRequest((agent,))) is graph
+    assert [path.name for path in graph.sources] == ["relay.yaml", "a.md", "b.md"]
+    (agent / "papers/b.md").write_text("changed")
+    changed = load_graph(request)
+    assert changed is not graph
+    (agent / "papers/c.md").write_text("added")
+    assert [path.name for path in load_graph(request).sources] == ["relay.yaml", "a.md", "b.md", "c.md"]
