@@ -8,12 +8,13 @@ from pathlib import Path
 
 from pydantic import Field
 
+from harness.dialects.kit.manifest import only_document
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.section import Section
 from harness.errors import ManifestError, Problem, Span
-from harness.source.document import Document, read, shown_path
+from harness.source.document import Document, shown_path
 from harness.source.environment import substitute
 from harness.source.models import validate
 
@@ -38,7 +39,7 @@ def prompts(request: LoadRequest) -> list[Prompt]:
 
 def _of_manifest(request: LoadRequest, seen: set[Path]) -> Iterator[Prompt]:
     seen.add(request.path.resolve())
-    document = read(request.path, yaml="1.1", named_at=request.named_at)
+    document = only_document(request, what="a sherma manifest")
     sections = validate(_Sections, document)
     for at, prompt in enumerate(sections.prompts):
         part = document.at(("prompts", at))

@@ -13,11 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from harness.dialects.kit.manifest import only_document
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.dialects.yagra.document import SUBGRAPH
 from harness.dialects.yagra.prompts import PROMPT, Merged, References
-from harness.source.document import Document, read
+from harness.source.document import Document
 
 _MESSAGES: Final = ("system", "user")
 _META: Final = "_meta"
@@ -40,7 +41,7 @@ class _Listing:
 
     def of_workflow(self, request: LoadRequest) -> Iterator[Prompt]:
         self._seen.add(request.path.resolve())
-        document = read(request.path, yaml="1.1", named_at=request.named_at)
+        document = only_document(request, what="a Yagra workflow")
         references = References(document, request)
         for merged in references.merged():
             if merged.values.get(PROMPT) is not None:
