@@ -1,4 +1,4 @@
-"""Checkpoints in memory that keep state by reference: nothing changes it in place."""
+"""Checkpoints in memory that keep the state by reference: nothing changes it in place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _ByReference:
 
 
 class Checkpoints(InMemorySaver):
-    """The checkpoints of one thread. What LangGraph notes for itself it does change in place, so that is copied."""
+    """The checkpoints of one thread. LangGraph changes its own notes in place, so those are copied."""
 
     def __init__(self) -> None:
         super().__init__(serde=_ByReference())

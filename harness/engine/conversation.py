@@ -117,20 +117,20 @@ class Conversation:
             if value is None or value == {}:
                 await self._scheduler.resume(dict.fromkeys(pending), people)
             else:
-                await self._scheduler.update_state(await self._edit(value), people)
+                await self._scheduler.update_state(await self._state_update(value), people)
             return
         answers = [await self.graph.lifecycle.answer(value, self.run) for value in values]
         if len(answers) == 1:
             answers *= len(pending)
         await self._scheduler.resume(dict(zip(pending, answers, strict=True)), people)
 
-    async def _edit(self, value: Any) -> Mapping[str, Any]:
+    async def _state_update(self, value: Any) -> Mapping[str, Any]:
         update = await self.graph.lifecycle.update_state(value, self.run)
         if not isinstance(update, Mapping):
             nodes = ", ".join(question.node for question in self.pending.values())
             raise NotAnEdit(
-                f"the run is paused around {nodes}, where nothing is asked: expected {{}} to go on, or a mapping "
-                f"that edits the state, found {update!r}"
+                f"the run is at a breakpoint ({nodes}), where nothing is asked: expected {{}} to go on, or a mapping "
+                f"that updates the state, found {update!r}"
             )
         return update
 
@@ -138,12 +138,12 @@ class Conversation:
         """Have the run go as far as it can, and record how it ended."""
         ending = await self._reached(going)
         error = ending.error
-        told_error = None if error is None else {"type": type(error).__name__, "message": error_text(error)}
+        shown = None if error is None else {"type": type(error).__name__, "message": error_text(error)}
         self.run.record(
             "end",
             status=ending.status,
             output=to_json(ending.output),
-            error=told_error,
+            error=shown,
             node=ending.node,
         )
         return ending

@@ -1,4 +1,4 @@
-"""The error of a graph that takes more steps than it may: where it went round."""
+"""The error of a graph that exceeds its recursion limit: it names the cycle, or the last steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.errors import RunError
 
 
 class GraphRecursionError(RunError, errors.GraphRecursionError):
-    """A graph that did not end within its steps. The name is LangGraph's, and so is one of its bases."""
+    """A graph that did not end within its recursion limit. The name is LangGraph's, and so is one of its bases."""
 
     code = "too-many-steps"
 

@@ -1,4 +1,4 @@
-"""Fields of the state whose names LangGraph keeps for itself: it is given others, which nobody else sees."""
+"""Fields of the state whose names LangGraph reserves are renamed for it; nobody else sees the other names."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from typing import Any, Final
 
 from harness.graph.model import Graph
 
-_KEPT: Final = re.compile(
+_RESERVED: Final = re.compile(
     r"__(start|error|error_source_node|input|interrupt|resume|no_writes|snapshot_bumps)__|__pregel_.*"
     r"|configurable|checkpoint_(id|map|ns)|langsmith:hidden|[:|]"
 )
 
 
 class FieldNames:
-    """What LangGraph calls the fields of a graph's state."""
+    """The names of a graph's fields in LangGraph."""
 
     def __init__(self, graph: Graph) -> None:
-        kept = [channel.name for channel in graph.channels if _KEPT.fullmatch(channel.name)]
-        self._called = {name: f"field {name}" for name in kept}
+        reserved = [channel.name for channel in graph.channels if _RESERVED.fullmatch(channel.name)]
+        self._called = {name: f"field {name}" for name in reserved}
         self._named = {called: name for name, called in self._called.items()}
 
     def called(self, name: str) -> str:
-        """What LangGraph calls a field."""
+        """The name of a field in LangGraph."""
         return self._called.get(name, name)
 
     def inside(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Values by field, as LangGraph takes them."""
+        """Values by field, with LangGraph's names."""
         return _renamed(values, self._called) if self._called else values
 
     def outside(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Values by field, as everybody else knows them."""
+        """Values by field, with the graph's own names."""
         return _renamed(values, self._named) if self._named else values
 
 
 @lru_cache(maxsize=256)
 def field_names(graph: Graph) -> FieldNames:
-    """Those of a graph. Of an open state LangGraph knows no fields."""
+    """The field names of a graph, made once. LangGraph knows no fields of an open state."""
     return FieldNames(graph)
 
 

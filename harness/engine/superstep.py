@@ -85,8 +85,8 @@ class SuperstepScheduler:
             if self._run.failure is not None:  # a router's
                 raise
             raise InvalidUpdateError(
-                "Ambiguous update: an edit counts as the writing of the last node that ran, but several ran side "
-                "by side; go on without values"
+                "Ambiguous update: an update of the state counts as written by the last node that ran, but several "
+                "ran side by side; go on without values"
             ) from None
         thread.replays.clear()
         await self._go(None, people)

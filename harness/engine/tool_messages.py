@@ -1,4 +1,4 @@
-"""The messages that answer a model's tool calls, in the words of LangGraph's own tool node, whatever the dialect."""
+"""Tool messages that answer a model's tool calls, with the texts of LangGraph's tool node."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ Call = Mapping[str, Any]
 
 
 def answered(call: Call, content: str | list[Any]) -> ToolMessage:
-    """What the tool gave back."""
+    """The message with a tool's result."""
     return ToolMessage(content=content, name=call["name"], tool_call_id=call["id"], status="success")
 
 
 def reported(call: Call, content: str | list[Any]) -> ToolMessage:
-    """What the tool said of its failure."""
+    """The message with the text in which a tool reported its failure."""
     return _failed(call, content)
 
 
 def unknown_tool(call: Call, names: Iterable[str]) -> ToolMessage:
-    """The model asked for a tool it does not have. `names` are those it has."""
+    """The message for a tool that the model does not have. `names` are those it has."""
     from langgraph.prebuilt.tool_node import INVALID_TOOL_NAME_ERROR_TEMPLATE as TEMPLATE
 
     return _failed(call, TEMPLATE.format(requested_tool=call["name"], available_tools=", ".join(names)))
 
 
 def bad_arguments(call: Call, why: object) -> ToolMessage:
-    """The model's arguments are not those the tool takes."""
+    """The message for arguments that the tool does not accept."""
     from langgraph.prebuilt.tool_node import TOOL_INVOCATION_ERROR_TEMPLATE as TEMPLATE
 
     return _failed(call, TEMPLATE.format(tool_name=call["name"], tool_kwargs=call["args"], error=why))

@@ -1,8 +1,8 @@
 """Graph to LangGraph: channels, then nodes, then edges, then `compile()`.
 
-The translation is made once a Graph and knows no dialect. What belongs to one run (its world, clock and
-trace) reaches the nodes as LangGraph's runtime context, a `Thread`. LangGraph refuses some names of nodes and fields,
-so it is given others, which nobody else sees.
+A Graph is translated once, whatever its dialect. What belongs to one run (its world, clock and trace) reaches the
+nodes as LangGraph's runtime context, a `Thread`. LangGraph refuses some names of nodes and fields, so both are
+renamed for it; nobody else sees the other names.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def build(graph: Graph) -> Compiled:
 
 
 def node_names(graph: Graph) -> dict[str, str]:
-    """What LangGraph calls each node. It applies the updates of one superstep in the order of these names."""
+    """The names of the nodes in LangGraph, which applies the updates of one superstep in their order."""
     return {name: f"{rank:06}" for rank, name in enumerate(sorted(node.name for node in graph.nodes))}
 
 

@@ -63,8 +63,8 @@ async def visit(
         raise
     except Exception as error:
         run.fail(error, name)
-        told = {"type": type(error).__name__, "message": error_text(error)}
-        run.record("node_error", node=name, **told, latency=_since(started, run))
+        failure = {"type": type(error).__name__, "message": error_text(error)}
+        run.record("node_error", node=name, **failure, latency=_since(started, run))
         raise
     values = declared(run.graph, update.values)
     run.record("node_end", node=name, update=to_json(values), latency=_since(started, run))

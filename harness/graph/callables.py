@@ -1,6 +1,6 @@
-"""Calling people's Python: functions and LangChain tools, in the task that wants the answer.
+"""Calls of people's Python: functions and LangChain tools, in the task that awaits the result.
 
-A synchronous one runs here and holds the loop, so that no thread is involved and runs repeat exactly.
+A synchronous function blocks the loop, so that no thread is involved and runs repeat exactly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ async def call(target: Any, *given: Any, **named: Any) -> Any:
 
 
 def _is_asynchronous(tool: Any) -> bool:
-    """Whether a tool has an implementation of its own for being awaited; without one LangChain uses a thread."""
+    """True if a tool has an asynchronous implementation of its own; without one LangChain uses a thread."""
     from langchain_core.tools import BaseTool, StructuredTool, Tool
 
     inherited = (BaseTool._arun, StructuredTool._arun, Tool._arun)

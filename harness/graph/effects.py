@@ -1,4 +1,4 @@
-"""Effects: everything a node can want from outside, as plain data, and the answers to them.
+"""Effects: everything a node can ask of the world, as plain data, and the answers to them.
 
 A node awaits `ctx.perform(effect)`; the run's world answers. `name` and `args` are what a scenario's
 `calls` and `args` matchers see (docs/scenario-format.md); `request()` is what `when` sees as `request`.
@@ -21,15 +21,14 @@ if TYPE_CHECKING:
     from harness.graph.model import State
 
 Real = Callable[[], Awaitable[Any]]
-"""Does the real thing, when the world says `real`."""
+"""Performs the effect for real, when the world says `real`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """One wish. `node` is filled in by the context (`outer/inner` in nested graphs).
+    """A request to the world. `node` is filled in by the context (`outer/inner` in nested graphs).
 
-    `alias` is another name the world may know it by. `hint` tells people what else they could do when
-    nothing answers.
+    `alias` is another name the world may know it by. `hint` says what else people could do when nothing answers.
     """
 
     kind: ClassVar[str] = ""
@@ -50,7 +49,7 @@ class Effect:
         return {"args": self.args}
 
     async def ask(self, target: Any) -> Any:
-        """The answer of a callable that the world has in place of the real thing."""
+        """The answer of a callable that stands in for the real thing."""
         return await call_with(target, self.args)
 
 
@@ -71,9 +70,9 @@ class ToolSpec:
 class LLMCall(Effect):
     """A chat model's turn. `name` is the model without its provider; `messages` in the order sent.
 
-    `base_url` is where the manifest says the provider is, None for the provider's own place; `api_key` is the
-    key it names, which is in no trace. `as_written`: OpenAI is sent the parameters by the names they have here,
-    and nothing else, as LiteLLM does.
+    `base_url` is the provider's address in the manifest, None for its default; `api_key` is the key the manifest
+    names, which is in no trace. `as_written`: OpenAI is sent the parameters by the names they have here, and nothing
+    else, as LiteLLM does.
     """
 
     kind: ClassVar[str] = "llm"
@@ -215,7 +214,7 @@ def http_call(
 ) -> HTTPCall:
     """An HTTP request with all its `args`, as scenarios match them.
 
-    The query of the URL stands apart from it, and `query` is laid over it. A key has one text, or a list of
+    The query of the URL is taken out of it, and `query` is laid over that. A key has one text, or a list of
     texts when it is repeated (in the URL) or given as a list. The body is `json`, or `form`, which is
     urlencoded in `text` (then `json` is None); not both. `headers` has the names in lower case and only
     those given: no content-type is added for a body. Values are texts; a bool is `true` or `false` and None
@@ -359,7 +358,7 @@ class RetrievalReply:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the world says. `error` instead of `value` is raised in the node; `latency_s` is virtual."""
+    """The world's answer. `error` instead of `value` is raised in the node; `latency_s` is virtual."""
 
     value: Any = None
     error: Exception | None = None
@@ -378,18 +377,18 @@ class World(Protocol):
         ...
 
     def has_answers(self, effects: Sequence[Effect], state: State) -> bool:
-        """Whether `answer` would find one for each; uses nothing up (a pause without an answer is no error)."""
+        """True if `answer` would find one for each; consumes nothing (a pause without an answer is no error)."""
         ...
 
     def answers_for(self, effect: Effect) -> bool:
-        """Whether anything is said about who answers effects of this kind and name; uses nothing up.
+        """True if the world says who answers effects of this kind and name; consumes nothing.
 
         Whether it would answer this one, with these arguments, is what `has_answers` says.
         """
         ...
 
     def uses_backend(self, effect: Effect, state: State) -> bool:
-        """Whether no stub would answer this effect, and the real thing, or its recording, could; uses nothing up."""
+        """True if no stub would answer this effect, but the real thing, or its recording, could; consumes nothing."""
         ...
 
     async def mcp_tools(self, endpoint: MCPEndpoint) -> Sequence[ToolSpec]:

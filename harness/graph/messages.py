@@ -1,8 +1,8 @@
 """Conversations: LangChain messages in state, and as plain data.
 
-`MessageLog` is the value of a messages channel. Appending to it is O(1) and leaves older views as they
-were, so a step in a conversation of a thousand messages costs what it costs in one of ten (LangGraph's
-`add_messages` copies and re-coerces the whole list at every step).
+`MessageLog` is the value of a messages channel. Appending to it is O(1) and leaves older views unchanged, so a step
+costs the same in a conversation of a thousand messages as in one of ten (LangGraph's `add_messages` copies and
+re-coerces the whole list at every step).
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ ROLES: Mapping[str, type[BaseMessage]] = {
 FIELDS = frozenset(
     {"name", "id", "tool_calls", "tool_call_id", "status", "additional_kwargs", "response_metadata"}
 )
-"""What a message written as a mapping may say beside its role and content; the rest is dropped."""
+"""Fields of a message written as a mapping, beside its role and content; others are dropped."""
 
 
 class NotAMessage(HarnessError, ValueError):
-    """Something stands where a message should."""
+    """A value that is no message, where one is expected."""
 
     code = "not-a-message"
 
@@ -129,7 +129,7 @@ class MessageLog(Sequence[BaseMessage]):
 
 
 def append_messages(left: MessageLog, right: Sequence[BaseMessage]) -> MessageLog:
-    """The reducer of a messages channel. A log that comes into an empty one is taken as it is."""
+    """The reducer of a messages channel. A log written to an empty one replaces it."""
     if not left and isinstance(right, MessageLog):
         return right
     return left.merged(right)
@@ -170,7 +170,7 @@ def to_message(value: Any) -> BaseMessage:
 
 
 def _first_line(error: Exception) -> str:
-    """What is wrong, without the documentation links pydantic adds."""
+    """The error's text, without the documentation links that pydantic adds."""
     if isinstance(error, ValidationError):
         return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
     return str(error)
@@ -196,7 +196,7 @@ def message_text(message: BaseMessage) -> str:
 def message_json(message: BaseMessage) -> dict[str, Any]:
     """A message as scenarios and results see it: type, content, name, tool_calls, …
 
-    What does not apply to the type of message is left out.
+    Fields that do not apply to the type of message are left out.
     """
     plain: dict[str, Any] = {"type": message.type, "content": message.content}
     if message.name is not None:
@@ -216,7 +216,7 @@ def message_json(message: BaseMessage) -> dict[str, Any]:
 
 
 class MessageViews(Sequence[Mapping[str, Any]]):
-    """Messages as `when` sees them: mappings as in state with the alias `role`, made when they are read."""
+    """Messages as `when` sees them: mappings as in the state with the alias `role`, converted on access."""
 
     def __init__(self, messages: Sequence[BaseMessage]) -> None:
         self._messages = messages

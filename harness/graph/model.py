@@ -51,7 +51,7 @@ class Channel:
 
     `reducer` merges a written value into the old one (None: the new value replaces the old, and two writes
     in one superstep fail). `initial` makes the value a thread starts with, fresh each time (None: the
-    field starts absent).
+    field is absent at first).
     """
 
     name: str
@@ -61,7 +61,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class Node:
-    """A step. `run` never touches the outside but through its context."""
+    """A node. `run` reaches the world only through its context."""
 
     name: str
     kind: str
@@ -71,7 +71,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """A way from one node to another. `condition` is its text (None: always); `on_error` marks fallbacks."""
+    """An edge from one node to another. `condition` is its text (None: always); `on_error` marks fallbacks."""
 
     source: str
     target: str
@@ -81,13 +81,13 @@ class Edge:
 
     @property
     def label(self) -> str | None:
-        """What a diagram writes on the edge."""
+        """The label of the edge in pictures and in coverage."""
         return "on error" if self.on_error else self.condition
 
 
 @dataclass(frozen=True)
 class DataEdge:
-    """A value that goes from one node's output to another node's input; it never decides what runs."""
+    """A value passed from one node's output to another node's input; it never decides what runs."""
 
     source: str
     output: str
@@ -162,11 +162,11 @@ class Graph:
     """A compiled agent. `routers` choose among a node's edges; a node without one follows all its edges.
 
     `recursion_limit` is in supersteps for one invocation. `warnings` were raised at load. A graph that never
-    pauses (`may_pause` False) runs a single input without checkpoints. `data_edges` makes the data edges, of
-    which there may be very many.
+    pauses (`may_pause` False) runs a single input without checkpoints. `data_edges` makes the data edges, which may
+    be very many.
 
-    The state of a graph with `open_state` is one mapping of any keys, and it has no channels: what a node returns,
-    and each input, is the whole new state, and two nodes of one superstep cannot both return one.
+    The state of a graph with `open_state` is one mapping of any keys, without channels: what a node returns, and each
+    input, is the whole new state, and two nodes of one superstep cannot both return one.
 
     A run stops at a static breakpoint before the nodes of `pause_before` start and after the superstep of those of
     `pause_after`, if anything follows; nobody is asked anything (see `Conversation.resume`).

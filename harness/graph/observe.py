@@ -1,4 +1,4 @@
-"""What a trace says about a run: path, visits, routes, calls, latency, usage, coverage.
+"""Observations of a run, computed from its trace: path, visits, routes, calls, latency, usage, coverage.
 
 Each function takes the events of a run, or of one turn of it, and looks at the top graph only; the calls
 and tokens of nested graphs count too. Times are virtual seconds.
@@ -44,7 +44,7 @@ def routes(events: Sequence[Event]) -> list[list[str]]:
 
 
 def _taken(events: Iterable[Event]) -> list[Event]:
-    """The routes but for those that an edit of the state put others in place of."""
+    """The routes, without those that an update of the state replaced."""
     taken: list[Event] = []
     for event in _top(events, "route", "reroute"):
         if event["event"] == "route":
@@ -77,8 +77,7 @@ def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
 def latency(events: Sequence[Event], began: float, ended: float, *, inside: bool = False) -> dict[str, Any]:
     """{total, nodes}: from `began` to `ended`, and by node summed over its visits, unfinished ones too.
 
-    With `inside`, the nodes of graphs inside have theirs too, by their own names, where the top graph has none so
-    called.
+    With `inside`, the nodes of nested graphs are included by their own names, where the top graph has no such node.
     """
     nodes = _seconds([event for event in events if event.get("graph") == ""], ended)
     if inside:
@@ -90,7 +89,7 @@ def latency(events: Sequence[Event], began: float, ended: float, *, inside: bool
 
 
 def _seconds(events: Iterable[Event], ended: float) -> dict[str, float]:
-    """What the visits of each node took."""
+    """The seconds that the visits of each node took."""
     nodes: dict[str, float] = {}
     running: dict[tuple[str, str], list[float]] = {}
     for event in events:
@@ -129,7 +128,7 @@ def usage(events: Sequence[Event]) -> dict[str, Any]:
 
 
 def interrupts(events: Sequence[Event]) -> list[Any]:
-    """The values the run paused with, in order; the nodes' names where a pause carries none."""
+    """The values the run paused with, in order; the node's name where a pause has no value."""
     found: list[Any] = []
     for event in _top(events, "node_pause", "pause"):
         if event["event"] == "pause":

@@ -1,4 +1,4 @@
-"""Any value as plain JSON data: what traces, results and reports are made of."""
+"""Any value as plain JSON data, for traces, results and reports."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def to_json(value: Any, inside: tuple[int, ...] = ()) -> Any:
     """The value as JSON data, a snapshot that shares nothing mutable with it.
 
     Messages become mappings (`message_json`); dataclasses, models and other objects mappings of their
-    public fields; sets sorted lists; what has a text of its own that text; anything else its type's name in
-    angle brackets. What contains itself, or is nested deeper than 100 levels, ends in "…".
+    public fields; sets sorted lists; objects with a text of their own (`__str__`) that text; anything else its type's
+    name in angle brackets. A value that contains itself, or is nested deeper than 100 levels, ends in "…".
     """
     if value is None or isinstance(value, (str, bool, int)):
         return value

@@ -12,11 +12,11 @@ Events are mappings with `event` and `at` (virtual seconds since the run began):
     end          status, output, error, node  warning      text
 
 Node, route and pause events also say `graph`: "" for the top graph, the path of nodes that leads to it
-(`outer/`) for a nested one; the `node` of a call is its full path. What a paused node leaves until it is resumed
-is the `update` of its node_pause. A pause is one before or after `nodes`; a reroute says that an edit of the
-state voids the last routes, as many as `instead_of`. Nodes with the same `step` and `invocation` ran in one
-superstep; the event scheduler has no supersteps, and numbers each start. `call` numbers the effects. The request of a
-model call keeps its messages by reference, and they are rendered when the trace is.
+(`outer/`) for a nested one; the `node` of a call is its full path. The `update` of a node_pause is the partial
+update that the state shows until the node is resumed. A pause is a static breakpoint before or after `nodes`; a
+reroute says that an update of the state replaces the last routes, as many as `instead_of`. Nodes with the same `step`
+and `invocation` ran in one superstep; the event scheduler has no supersteps, and numbers each start. `call` numbers
+the effects. The request of a model call keeps its messages by reference; they are rendered with the trace.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Rewritten = Callable[[Any], Any]
 
 
 class Trace:
-    """A growing list of events, and the digest that tells two runs apart."""
+    """The events of a run, in order, and their digest."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -49,7 +49,7 @@ class Trace:
         self.events.append({"event": event, "at": at, **data})
 
     def call(self, effect: Effect, at: float) -> int:
-        """Record that an effect was asked for; returns its number."""
+        """Record that an effect is performed; returns its number."""
         self._calls += 1
         request = effect.recorded()
         if "args" in request:
@@ -75,8 +75,8 @@ class Trace:
             failure = {"type": type(error).__name__, "message": error_text(error)}
             self.record("answer", at, call=call, ok=False, latency=latency_s, error=failure)
             return
-        said = value.as_mapping() if hasattr(value, "as_mapping") else value
-        data: dict[str, Any] = {"value": to_json(said)}
+        plain = value.as_mapping() if hasattr(value, "as_mapping") else value
+        data: dict[str, Any] = {"value": to_json(plain)}
         if isinstance(value, LLMReply):
             data["usage"] = dict(value.usage)
         # An MCP tool reports its own failure in its answer.
@@ -90,7 +90,7 @@ class Trace:
     def digest(self, rewritten: Rewritten | None = None) -> str:
         """SHA-256 of the canonical trace, as hexadecimal digits.
 
-        `rewritten` is applied to events and messages before, as JSON.
+        `rewritten` is applied to events and messages first, as JSON.
         """
         events = [self._fingerprinted(event, rewritten) for event in self.events]
         if rewritten is not None:
@@ -98,7 +98,7 @@ class Trace:
         return hashlib.sha256(_canonical(events).encode("utf-8", "surrogatepass")).hexdigest()
 
     def _fingerprinted(self, event: Event, rewritten: Rewritten | None) -> Event:
-        """Messages replaced by their hashes: a long conversation is sent many times but hashed once."""
+        """The event with messages replaced by their hashes: a conversation is sent many times, and hashed once."""
         if event["event"] != "call" or "messages" not in event["request"]:
             return event
         request = {**event["request"], "messages": self._hashes(event["request"]["messages"], rewritten)}
@@ -118,7 +118,7 @@ class Trace:
 
 
 def _whole(event: Event) -> Event:
-    """The event with a streamed reply in one piece: what is to be rewritten may lie across several."""
+    """The event with a streamed reply in one piece: a text to rewrite may span several chunks."""
     if "usage" not in event or "chunks" not in event["value"]:
         return event
     return {**event, "value": {**event["value"], "chunks": "".join(event["value"]["chunks"])}}

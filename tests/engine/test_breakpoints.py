@@ -254,7 +254,7 @@ def test_only_a_mapping_edits_and_the_run_still_waits_after_another_value() -> N
     error = talk.endings[1].error
     assert error.code == "not-an-edit"
     assert str(error) == (
-        "the run is paused around b, where nothing is asked: expected {} to go on, or a mapping that edits the "
+        "the run is at a breakpoint (b), where nothing is asked: expected {} to go on, or a mapping that updates the "
         "state, found 'yes'"
     )
 
