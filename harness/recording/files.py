@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from harness.errors import CassetteError
 from harness.interception.headers import kept_request_headers, kept_response_headers
@@ -21,7 +21,8 @@ HTTP: Final = "http.yaml"
 MCP: Final = "mcp.yaml"
 META: Final = "meta.yaml"
 NAMES: Final = (HTTP, MCP, META)
-FORMAT: Final = "harness-cassette/1"
+Format = Literal["harness-cassette/1"]
+FORMAT: Final[Format] = "harness-cassette/1"
 
 
 def write(recording: Recording) -> dict[str, bytes]:

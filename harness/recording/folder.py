@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Final
 
 from harness.draw.escaping import clip, printable
-from harness.errors import CassetteBroken, CassetteError, Span
+from harness.errors import CassetteBroken, CassetteError, SourceError, Span
 from harness.interception.headers import kept_request_headers, kept_response_headers
 from harness.recording import files, journal
 from harness.recording.interactions import Recording
 from harness.recording.locks import locked
 from harness.recording.names import flaw_in
-from harness.recording.reading import MAX_BYTES, read
-from harness.source.document import shown_path
+from harness.recording.reading import MAX_BYTES, broken, read
+from harness.source.document import Document, shown_path
+from harness.source.document import read as read_document
 
 __all__ = ["CassetteFolder", "cassette_names", "kept_request_headers", "kept_response_headers"]
 
@@ -84,9 +85,9 @@ class CassetteFolder:
         """
         with self._settled():
             folder = self.folder_of(number)
-            found = {name: self._read(folder / name) for name in files.NAMES}
-        there = {name: data for name, data in found.items() if data is not None}
-        return read(there, lambda name: shown_path(folder / name)) if there else None
+            found = {name: self._document(folder / name) for name in files.NAMES}
+        there = {name: document for name, document in found.items() if document is not None}
+        return read(there) if there else None
 
     def save(self, recordings: Mapping[int, Recording]) -> bool:
         """Make these, by number, the recordings of the cassette; others go. Whoever reads sees all of it or nothing.
@@ -210,25 +211,25 @@ class CassetteFolder:
         is_ours = not folder or _NUMBERED.fullmatch(folder) is not None
         return file in files.NAMES and is_ours and self._is_inside((self.path / name).parent)
 
-    def _read(self, path: Path) -> bytes | None:
-        """What is in a file of the cassette, None when there is no such file."""
+    def _document(self, path: Path) -> Document | None:
+        """A file of the cassette, None when there is no such file."""
         try:
             info = path.stat()
             if not self._is_inside(path):
                 raise CassetteBroken("a link leads out of the cassettes", self._at(path))
             if not stat.S_ISREG(info.st_mode):
                 raise CassetteBroken("this is no file", self._at(path))
-            with path.open("rb") as file:
-                data = file.read(MAX_BYTES + 1)
+            if info.st_size > MAX_BYTES:
+                raise CassetteBroken(f"larger than {MAX_BYTES // 1024**2} MiB", self._at(path))
+            return read_document(path, yaml="vcr", error=SourceError, max_bytes=MAX_BYTES)
+        except SourceError as error:
+            raise broken(error) from None
         except (FileNotFoundError, NotADirectoryError):
             if path.is_symlink():
                 raise CassetteBroken("a link that leads nowhere", self._at(path)) from None
             return None
         except OSError as error:
             raise CassetteBroken(f"cannot be read: {_reason(error)}", self._at(path)) from None
-        if len(data) > MAX_BYTES:
-            raise CassetteBroken(f"larger than {MAX_BYTES // 1024**2} MiB", self._at(path))
-        return data
 
     def _at(self, path: Path) -> Span:
         return Span(shown_path(path), 1, 1)

@@ -141,6 +141,7 @@ def parse(
     yaml: Version = "1.1",
     json: bool = False,
     error: type[SourceError] = ManifestError,
+    max_bytes: int = MAX_BYTES,
 ) -> Document:
     """The document in `text`, JSON or YAML of that version. `file` is the name in messages.
 
@@ -149,7 +150,7 @@ def parse(
     """
     text = text.removeprefix("\ufeff")
     try:
-        _check_characters(text)
+        _check_characters(text, max_bytes)
         value, place = _load_json(text) if json else _load_yaml(text, yaml)
     except Unreadable as unreadable:
         raise error(_problems(unreadable, file, text)) from None
@@ -165,6 +166,7 @@ def read(
     yaml: Version = "1.1",
     error: type[SourceError] = ManifestError,
     named_at: Span | None = None,
+    max_bytes: int = MAX_BYTES,
 ) -> Document:
     """The document in a file: JSON when its name ends in `.json`, else YAML of that version.
 
@@ -186,22 +188,24 @@ def read(
 
     try:
         with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+            data = stream.read(max_bytes + 1)
     except (FileNotFoundError, NotADirectoryError):
         refuse("missing-file", "no such file", _similar_file(path))
     except IsADirectoryError:
         refuse("not-a-file", "this is a folder, not a file")
     except (OSError, ValueError) as failure:
         refuse("unreadable-file", f"cannot be read: {getattr(failure, 'strerror', None) or failure}")
-    if len(data) > MAX_BYTES:
-        refuse("too-large", f"larger than {MAX_BYTES // 1024**2} MiB")
+    if len(data) > max_bytes:
+        refuse("too-large", f"larger than {max_bytes // 1024**2} MiB")
     if b"\0" in data:
         refuse_byte(data.index(b"\0"), "not a text file: it contains zero bytes")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as failure:
         refuse_byte(failure.start, f"not UTF-8: the byte 0x{data[failure.start]:02x}")
-    return parse(text, file=name, yaml=yaml, json=path.suffix.lower() == ".json", error=error)
+    return parse(
+        text, file=name, yaml=yaml, json=path.suffix.lower() == ".json", error=error, max_bytes=max_bytes
+    )
 
 
 def shown_path(path: str | Path) -> str:
@@ -229,9 +233,9 @@ def _similar_file(path: Path) -> str:
     return f"did you mean '{shown_path(found)}'?" if found else ""
 
 
-def _check_characters(text: str) -> None:
-    if len(text) > MAX_BYTES:
-        raise Unreadable(Flaw("too-large", f"larger than {MAX_BYTES // 1024**2} MiB", 0, 0))
+def _check_characters(text: str, max_bytes: int) -> None:
+    if len(text) > max_bytes:
+        raise Unreadable(Flaw("too-large", f"larger than {max_bytes // 1024**2} MiB", 0, 0))
     found = _SURROGATE.search(text)
     if found:
         raise Unreadable(Flaw("bad-surrogate", "half of a surrogate pair", found.start(), found.end()))

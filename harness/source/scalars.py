@@ -2,11 +2,13 @@
 
 * 1.1 as PyYAML's `safe_load` has it: `yes` and `on` are booleans, `012` is ten, `1:30` is ninety, dates
   are `datetime` values;
-* 1.2, core schema: only `true` and `false` are booleans, `012` is twelve, dates are text.
+* 1.2, core schema: only `true` and `false` are booleans, `012` is twelve, dates are text;
+* vcr, as cassettes of vcrpy are written: 1.1, but dates are text, and `!!binary` is bytes.
 """
 
 from __future__ import annotations
 
+import binascii
 import re
 from collections.abc import Callable
 from typing import Any, Final
@@ -68,12 +70,23 @@ def resolve_1_2(text: str) -> Any:
             return float(text)
 
 
+def resolve_vcr(text: str) -> Any:
+    """What a cassette means by a plain scalar: JSON data; texts that 1.1 takes for dates are texts."""
+    try:
+        value = resolve_1_1(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, int | float | None) else text
+
+
 def tagged(tag: str, text: str, resolve: Resolve) -> Any:
     """What `!!tag text` means; raises ValueError when it means nothing, LookupError for an unknown tag."""
     if tag == "str":
         return text
     if tag == "null":
         return None
+    if tag == "binary" and resolve is resolve_vcr:
+        return binascii.a2b_base64(text)
     value = resolve(text)
     if tag == "float":
         return float(value if type(value) in (int, float) else text)

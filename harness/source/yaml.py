@@ -26,11 +26,12 @@ from yaml.events import (
 from yaml.reader import Reader
 
 from harness.source.place import MAX_DEPTH, MAX_NODES, Children, Flaw, Lines, Place, Unreadable
-from harness.source.scalars import PREFIX, Resolve, resolve_1_1, resolve_1_2, tagged
+from harness.source.scalars import PREFIX, Resolve, resolve_1_1, resolve_1_2, resolve_vcr, tagged
 from harness.source.suggest import did_you_mean
 
-Version = Literal["1.1", "1.2"]
+Version = Literal["1.1", "1.2", "vcr"]
 
+_RESOLVERS: Final[dict[Version, Resolve]] = {"1.1": resolve_1_1, "1.2": resolve_1_2, "vcr": resolve_vcr}
 _LOADER: Final[Any] = getattr(pyyaml, "CSafeLoader", pyyaml.SafeLoader)
 
 
@@ -42,7 +43,7 @@ def load(text: str, version: Version = "1.1") -> tuple[Any, Place]:
     Raises:
         Unreadable: with every duplicate or unusable key, or the first thing that cannot be read at all.
     """
-    builder = _Builder(resolve_1_1 if version == "1.1" else resolve_1_2)
+    builder = _Builder(_RESOLVERS[version])
     try:
         builder.build(pyyaml.parse(text, Loader=_LOADER))
     except pyyaml.YAMLError as error:

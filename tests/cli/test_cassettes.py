@@ -111,7 +111,7 @@ def test_a_damaged_one_is_told_with_its_place(project: Project) -> None:
     project.write("cassettes/one/http.yaml", "interactions:\n- 5\n")
     done = project.harness("cassettes")
     assert done.code == 1
-    assert "one: cassettes/one/http.yaml:2:3: an interaction must be a mapping" in done.out
+    assert "one: cassettes/one/http.yaml:2:3: interactions[0]: expected a mapping" in done.out
     assert re.search(r"^two .* ok *$", done.out, re.MULTILINE)
 
 
