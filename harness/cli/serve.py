@@ -16,7 +16,7 @@ from harness.report.formatting import plural
 
 if TYPE_CHECKING:
     from harness.serve import Serving
-    from harness.serve.responder import Desk
+    from harness.serve.responder import StubResponder
 
 
 @click.command("serve")
@@ -33,18 +33,20 @@ def command(target: str, host: str, port: int, stdio: str | None) -> None:
     scenario's MCP servers and of its HTTP services are answered by its `llm`, `mcp` and `http` stubs, until
     Ctrl-C. Every request is told in a line, and at the end which stubs were not used.
     """
-    from harness.serve.server import desk_of, serve_until_interrupted
+    from harness.serve.server import responder_for, serve_until_interrupted
 
-    desk = desk_of(target, tell=lambda asked: _say(str(asked), to_stderr=stdio is not None))
+    responder = responder_for(
+        target, on_request=lambda request: _say(str(request), to_stderr=stdio is not None)
+    )
     if stdio is not None:
-        _serve_stdio(desk, stdio)
-        _tell_unused(_of_server(desk, stdio), to_stderr=True)
+        _serve_stdio(responder, stdio)
+        _tell_unused(_of_server(responder, stdio), to_stderr=True)
     else:
         try:
-            serve_until_interrupted(desk, host=host, port=port, ready=_announce)
+            serve_until_interrupted(responder, host=host, port=port, ready=_announce)
         except ExtraMissing as error:
             raise FormatError(Problem(error.code, str(error))) from None
-        _tell_unused(desk.unused(), to_stderr=False)
+        _tell_unused(responder.unused(), to_stderr=False)
 
 
 def _say(line: str, *, to_stderr: bool = False) -> None:
@@ -58,23 +60,23 @@ def _announce(server: Serving) -> None:
         _say(f"MCP server {printable(name)}: {url}")
 
 
-def _serve_stdio(desk: Desk, name: str) -> None:
+def _serve_stdio(responder: StubResponder, name: str) -> None:
     import asyncio
 
     from harness.serve.mcp import serve_stdio
 
     def leave(_signal: int, _frame: FrameType | None) -> None:
-        _tell_unused(_of_server(desk, name), to_stderr=True)
+        _tell_unused(_of_server(responder, name), to_stderr=True)
         os._exit(0)  # a thread reads standard input, and nothing else would end that
 
     for asked in (signal.SIGINT, signal.SIGTERM):
         signal.signal(asked, leave)
-    asyncio.run(serve_stdio(desk, name))
+    asyncio.run(serve_stdio(responder, name))
 
 
-def _of_server(desk: Desk, name: str) -> list[str]:
+def _of_server(responder: StubResponder, name: str) -> list[str]:
     """The stubs of this MCP server that were not used: nobody could ask for the others."""
-    return [text for text in desk.unused() if text.startswith(f"mcp.{name}.")]
+    return [text for text in responder.unused() if text.startswith(f"mcp.{name}.")]
 
 
 def _tell_unused(left: Sequence[str], *, to_stderr: bool) -> None:

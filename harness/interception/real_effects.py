@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
@@ -16,6 +16,7 @@ from threading import Lock
 from typing import Any, Final, NoReturn
 
 from harness.errors import WorldError
+from harness.graph.effects import Effect
 from harness.time.real_work import RealWork
 from harness.units import MEASURED
 
@@ -31,11 +32,14 @@ class Unanswerable(BaseException):
 class RealEffect:
     """One effect that is really performed, in one thread or several.
 
+    effect   what the world was asked, with the `state` of the node; None where a backend performs it
     number   counts effects in the order they began
     owed_s   the time that clients without an event loop have used up and that virtual time has not yet spent
     refused  why a request of it could not be answered
     """
 
+    effect: Effect | None = None
+    state: Mapping[str, Any] = field(default_factory=dict)
     number: int = field(default_factory=count(1).__next__)
     owed_s: float = 0.0
     refused: WorldError | None = None
@@ -63,23 +67,25 @@ _current: ContextVar[RealEffect | None] = ContextVar("_current", default=None)
 _under_way: Final[list[RealEffect]] = []
 
 
-async def within_effect(work: Callable[[], Awaitable[Any]]) -> Any:
-    """The result of `work`. HTTP that it does, in threads too, takes its time on the loop's clock.
+async def within_effect(
+    work: Callable[[], Awaitable[Any]], effect: Effect | None = None, state: Mapping[str, Any] | None = None
+) -> Any:
+    """The result of `work`, which performs `effect`. HTTP that it does, in threads too, takes virtual time.
 
     Raises:
         WorldError: a request cannot be answered, whatever the code in between made of that.
     """
-    effect = RealEffect()
-    token = _current.set(effect)
+    real = RealEffect(effect, state or {})
+    token = _current.set(real)
     try:
-        value = await _in_its_time(work, effect)
+        value = await _in_its_time(work, real)
     except BaseException:
-        if effect.refused is None:
+        if real.refused is None:
             raise
     finally:
         _current.reset(token)
-    if effect.refused is not None:
-        raise effect.refused
+    if real.refused is not None:
+        raise real.refused
     return value
 
 

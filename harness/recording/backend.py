@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from harness.errors import CassetteError, CassetteMissing
 from harness.graph.effects import Answer, Effect, HTTPCall, HumanCall, LLMCall, MCPEndpoint
+from harness.graph.model import State
 from harness.interception.intercept import intercepted
 from harness.interception.messages import Request
 from harness.recording.choice import Choice
@@ -120,7 +121,7 @@ class RecordedBackend:
         for recorder in self._mcp.values():
             recorder.turn = number
 
-    async def answer(self, effect: Effect) -> Answer | None:
+    async def answer(self, effect: Effect, state: State) -> Answer | None:
         """Answer an effect; None when it is of a kind that nothing outside answers.
 
         Raises:
@@ -133,11 +134,11 @@ class RecordedBackend:
             raise CassetteMissing(self._missing(f"{effect.kind} {effect.name}"))
         if isinstance(effect, LLMCall):
             self._source.scrubbing.learn("api_key", effect.api_key)
-        return await self._live.answer(effect)
+        return await self._live.answer(effect, state)
 
-    def has_answers(self, effects: Sequence[Effect]) -> bool:
-        """Whether each of these questions to a person would be answered; uses nothing up."""
-        return self._human.has_answers(effects)
+    def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
+        """For each, True if they are questions to a person that would all be answered; uses nothing up."""
+        return [self._human.has_answers(effects)] * len(effects)
 
     def session(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
         """A session with an MCP server, real or replayed; see `MCPRecorder` for what it raises."""

@@ -1,9 +1,9 @@
 """Answers any client from the stubs of a scenario, over real sockets: `from harness.serve import serving`.
 
-One wire format a module (`openai`, `responses`, `anthropic`, `http`, `mcp`), all answered by one `Desk`.
+`app` reads requests in the wire formats of `harness.world.wire`; one `StubResponder` answers them all.
 """
 
-from harness.serve.responder import Asked
+from harness.serve.responder import ServedRequest
 from harness.serve.server import Serving, serving
 
-__all__ = ["Asked", "Serving", "serving"]
+__all__ = ["ServedRequest", "Serving", "serving"]

@@ -8,19 +8,18 @@ from typing import Any
 
 from harness.errors import FormatError, Problem, UnscriptedCall
 from harness.graph.effects import MCPCall, MCPEndpoint
-from harness.serve.responder import Asker, Desk
+from harness.serve.responder import Client, StubResponder
 from harness.source.suggest import did_you_mean
-from harness.world.failures import to_exception
 from harness.world.mcp.fake import error_result
-from harness.world.mcp.tools import MCPFailure, MCPResult, MCPTool
+from harness.world.mcp.tools import MCPFailure, MCPResult
 
 
-def scripted(desk: Desk) -> list[str]:
+def scripted(responder: StubResponder) -> list[str]:
     """The names of the servers that can be served: those that are not real."""
-    return [name for name, server in desk.world.mcp.items() if not server.real]
+    return [name for name, server in responder.world.mcp.items() if not server.real]
 
 
-def tool_server(desk: Desk, name: str) -> Any:
+def tool_server(responder: StubResponder, name: str) -> Any:
     """An SDK server with the tools of a scripted server, which answers from their stubs.
 
     Raises:
@@ -28,39 +27,39 @@ def tool_server(desk: Desk, name: str) -> Any:
     """
     from harness.world.mcp.build import build_server
 
-    server = desk.world.mcp[name]
     endpoint = MCPEndpoint(id=name, transport="streamable_http")
 
     async def answer(tool: str, args: dict[str, Any]) -> MCPResult:
         effect = MCPCall(name=tool, args=args, endpoint=endpoint)
         try:
-            said = desk.ask(effect, Asker("", f"MCP {name}"))
+            answer = await responder.answer(effect, Client("", f"MCP {name}"))
         except UnscriptedCall as error:
             raise MCPFailure(str(error)) from error
-        await desk.wait(server.latency_s + said.latency_s)
-        if said.error is not None:
-            return error_result(str(to_exception(said.error)))
-        result: MCPResult = said.value
+        await responder.wait(answer.latency_s)
+        if answer.error is not None:
+            return error_result(str(answer.error))
+        result: MCPResult = answer.value
         return result
 
-    tools = [MCPTool(tool.name, tool.description, dict(tool.input_schema)) for tool in server.tools]
-    return build_server(name, tools, answer)
+    return build_server(name, responder.mcp.tools(name), answer)
 
 
 class MCPOverHTTP:
     """Every scripted server as an ASGI application, without sessions: each request stands alone."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, responder: StubResponder) -> None:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
         self._managers = {
-            name: StreamableHTTPSessionManager(tool_server(desk, name), json_response=True, stateless=True)
-            for name in scripted(desk)
+            name: StreamableHTTPSessionManager(
+                tool_server(responder, name), json_response=True, stateless=True
+            )
+            for name in scripted(responder)
         }
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """The servers can be asked inside."""
+        """The servers answer inside."""
         async with AsyncExitStack() as running:
             for manager in self._managers.values():
                 await running.enter_async_context(manager.run())
@@ -71,7 +70,7 @@ class MCPOverHTTP:
         return self._managers[name].handle_request
 
 
-async def serve_stdio(desk: Desk, name: str) -> None:
+async def serve_stdio(responder: StubResponder, name: str) -> None:
     """Serve one server on standard input and output, until the input ends.
 
     Raises:
@@ -79,19 +78,19 @@ async def serve_stdio(desk: Desk, name: str) -> None:
     """
     from mcp.server.stdio import stdio_server
 
-    check_known(desk, name)
-    server = tool_server(desk, name)
+    check_known(responder, name)
+    server = tool_server(responder, name)
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 
 
-def check_known(desk: Desk, name: str) -> None:
+def check_known(responder: StubResponder, name: str) -> None:
     """Refuse the name of a server that cannot be served.
 
     Raises:
         FormatError: there is no such server, or it is real (`unknown-server`).
     """
-    if name not in scripted(desk):
-        what = "is real, and only scripted ones are served" if name in desk.world.mcp else "is not there"
-        hint = did_you_mean(name, scripted(desk)) or "the scenario scripts none under `mcp:`"
+    if name not in (known := scripted(responder)):
+        what = "is real, and only scripted ones are served" if name in responder.world.mcp else "is not there"
+        hint = did_you_mean(name, known) or "the scenario scripts none under `mcp:`"
         raise FormatError(Problem("unknown-server", f"MCP server '{name}' {what}", hint=hint))

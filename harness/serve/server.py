@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from harness.errors import ExtraMissing, FormatError, Problem
 from harness.serve.mcp import scripted
-from harness.serve.responder import Asked, Desk
+from harness.serve.responder import ServedRequest, StubResponder
 from harness.serve.worlds import chosen, whole_world
 from harness.world.spec import WorldSpec
 
@@ -30,7 +30,7 @@ class Serving:
     """A server that is answering. `url` is `http://HOST:PORT`."""
 
     url: str
-    desk: Desk
+    responder: StubResponder
 
     @property
     def openai_url(self) -> str:
@@ -45,28 +45,30 @@ class Serving:
     @property
     def mcp_urls(self) -> dict[str, str]:
         """Where each scripted MCP server is, over streamable HTTP."""
-        return {name: f"{self.url}/mcp/{quote(name)}" for name in scripted(self.desk)}
+        return {name: f"{self.url}/mcp/{quote(name)}" for name in scripted(self.responder)}
 
     @property
-    def requests(self) -> list[Asked]:
-        """What was asked so far, in order, and what answered it."""
-        return list(self.desk.requests)
+    def requests(self) -> list[ServedRequest]:
+        """The requests so far, in order, and what answered them."""
+        return list(self.responder.requests)
 
     def unused(self) -> list[str]:
         """One text for each stub that is left over."""
-        return self.desk.unused()
+        return self.responder.unused()
 
 
-def desk_of(target: str | Path | WorldSpec, *, tell: Callable[[Asked], object] | None = None) -> Desk:
-    """Who answers for `FILE`, `FILE::NAME` or a world.
+def responder_for(
+    target: str | Path | WorldSpec, *, on_request: Callable[[ServedRequest], object] | None = None
+) -> StubResponder:
+    """The responder for `FILE`, `FILE::NAME` or a world.
 
     Raises:
         FormatError: the file cannot be used, or does not say which of its scenarios is meant.
     """
     if isinstance(target, WorldSpec):
-        return Desk(target, tell=tell)
+        return StubResponder(target, on_request=on_request)
     scenario = chosen(target)
-    return Desk(whole_world(scenario), seed=scenario.seed, tell=tell)
+    return StubResponder(whole_world(scenario), seed=scenario.seed, on_request=on_request)
 
 
 @contextmanager
@@ -81,7 +83,7 @@ def serving(target: str | Path | WorldSpec, *, host: str = "127.0.0.1", port: in
             there (`cannot-listen`).
         WorldError: an MCP tool's schema is not a valid JSON Schema.
     """
-    server, listening, served = _prepared(desk_of(target), host, port)
+    server, listening, served = _prepared(responder_for(target), host, port)
     broke: list[BaseException] = []
 
     def run() -> None:
@@ -106,19 +108,19 @@ def serving(target: str | Path | WorldSpec, *, host: str = "127.0.0.1", port: in
 
 
 def serve_until_interrupted(
-    desk: Desk, *, host: str = "127.0.0.1", port: int = 0, ready: Callable[[Serving], object]
+    responder: StubResponder, *, host: str = "127.0.0.1", port: int = 0, ready: Callable[[Serving], object]
 ) -> None:
     """Serve in the foreground until SIGINT or SIGTERM. `ready` is called once clients can connect.
 
     Raises: as `serving`.
     """
-    server, listening, served = _prepared(desk, host, port)
+    server, listening, served = _prepared(responder, host, port)
     with listening, suppress(KeyboardInterrupt):
         ready(served)
         server.run([listening])
 
 
-def _prepared(desk: Desk, host: str, port: int) -> tuple[Any, socket.socket, Serving]:
+def _prepared(responder: StubResponder, host: str, port: int) -> tuple[Any, socket.socket, Serving]:
     """The server, the socket it listens on, and where that is."""
     _check_extra()
     from harness.serve.app import build_app
@@ -130,11 +132,11 @@ def _prepared(desk: Desk, host: str, port: int) -> tuple[Any, socket.socket, Ser
         if transport is not None:
             transport.abort()
 
-    server = _server(build_app(desk, drop), desk, transports)
+    server = _server(build_app(responder, drop), responder, transports)
     listening = _listening(host, port)
     shown = _WILDCARDS.get(host, host)
     shown = f"[{shown}]" if ":" in shown else shown
-    return server, listening, Serving(f"http://{shown}:{listening.getsockname()[1]}", desk)
+    return server, listening, Serving(f"http://{shown}:{listening.getsockname()[1]}", responder)
 
 
 def _check_extra() -> None:
@@ -158,7 +160,7 @@ def _listening(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def _server(app: Any, desk: Desk, transports: dict[Any, asyncio.Transport]) -> Any:
+def _server(app: Any, responder: StubResponder, transports: dict[Any, asyncio.Transport]) -> Any:
     import uvicorn
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -183,7 +185,7 @@ def _server(app: Any, desk: Desk, transports: dict[Any, asyncio.Transport]) -> A
             self.ready.set()
 
         async def shutdown(self, sockets: Sequence[socket.socket] | None = None) -> None:
-            desk.closing.set()
+            responder.closing.set()
             asyncio.get_running_loop().call_later(_PATIENCE_S, self._leave)
             await super().shutdown(list(sockets or ()))
 

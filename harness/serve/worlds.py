@@ -1,4 +1,4 @@
-"""Which world is served: that of one scenario of a file, for a server that knows neither turns nor nodes."""
+"""The world that is served: that of one scenario of a file, for a server that knows neither turns nor nodes."""
 
 from __future__ import annotations
 
@@ -73,8 +73,7 @@ def anywhere(world: WorldSpec) -> WorldSpec:
 
     What a stub or a fault says of nodes holds, and of the `url` of an HTTP stub only the path counts.
     """
-    return replace(
-        world,
+    return WorldSpec(
         llm=_nodeless(world.llm),
         http=tuple(_by_path(stub) for stub in _nodeless(world.http)),
         mcp=_nodeless_servers(world.mcp),

@@ -1,27 +1,67 @@
-"""What a stub answers, in the form its kind of effect wants. Source: docs/scenario-format.md, "The world"."""
+"""The answer of a stub, in the form its kind of effect wants. Source: docs/scenario-format.md, "The world"."""
 
 from __future__ import annotations
 
 import copy
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from harness.errors import WorldError
+from harness.errors import Span, WorldError
 from harness.graph.effects import Answer, HTTPReply, LLMReply, RetrievalReply
 from harness.world.failures import to_exception
-from harness.world.spec import Stub
+from harness.world.spec import ErrorAnswer, Fault, MCPServer, Stub
 
-Said = Mapping[str, Any]
+Written = Mapping[str, Any]
 
 
-def answer_of(stub: Stub, kind: str) -> Answer:
-    """The answer a stub gives to an effect of this kind, with its virtual latency."""
+@dataclass(frozen=True)
+class ScriptedAnswer(Answer):
+    """An answer from a stub, a fault or a scripted server, its `source`. `title` names the stub list, in messages."""
+
+    source: Stub | Fault | MCPServer | None = None
+    title: str = ""
+
+    @property
+    def failure(self) -> ErrorAnswer | None:
+        """The error as it is written; None for a value."""
+        return None if self.source is None else self.source.error
+
+    @property
+    def span(self) -> Span | None:
+        """Where the source is written."""
+        return None if self.source is None else self.source.span
+
+    @property
+    def description(self) -> str:
+        """What the source answers, in a few words."""
+        return describe(self.source, self.title) if isinstance(self.source, Stub) else self.title
+
+
+def describe(stub: Stub, title: str) -> str:
+    """What a stub answers, in a few words."""
     if stub.error is not None:
-        return Answer(error=to_exception(stub.error), latency_s=stub.latency_s)
-    # A copy: who gets it may change it, and the stub may answer again.
-    said = copy.deepcopy(dict(stub.answer))
-    return Answer(value=_FORMS.get(kind, _returned)(said), latency_s=stub.latency_s)
+        return f"{title}: error {stub.error.kind}"
+    written = ", ".join(f"{key}: {_short(value)}" for key, value in stub.answer.items())
+    return f"{title}: {written or 'an empty answer'}"
+
+
+def _short(value: Any, limit: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def answer_of(stub: Stub, kind: str, title: str) -> ScriptedAnswer:
+    """The answer of a stub to an effect of this kind, with its virtual latency."""
+    if stub.error is not None:
+        return ScriptedAnswer(
+            error=to_exception(stub.error), latency_s=stub.latency_s, source=stub, title=title
+        )
+    # A copy: whoever gets it may change it, and the stub may answer again.
+    written = copy.deepcopy(dict(stub.answer))
+    value = _FORMS.get(kind, _returned)(written)
+    return ScriptedAnswer(value, latency_s=stub.latency_s, source=stub, title=title)
 
 
 def compact_json(value: Any) -> str:
@@ -29,30 +69,30 @@ def compact_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _llm(said: Said) -> LLMReply:
-    chunks = tuple(str(chunk) for chunk in said.get("chunks", ()))
-    if "json" in said:
-        text = compact_json(said["json"])
-    elif "reply" in said:
-        text = str(said["reply"])
+def _llm(written: Written) -> LLMReply:
+    chunks = tuple(str(chunk) for chunk in written.get("chunks", ()))
+    if "json" in written:
+        text = compact_json(written["json"])
+    elif "reply" in written:
+        text = str(written["reply"])
     else:
         text = "".join(chunks)
     return LLMReply(
         text=text,
-        tool_calls=tuple(said.get("tool_calls", ())),
-        usage=dict(said.get("usage") or {}),
-        finish_reason=said.get("finish_reason"),
+        tool_calls=tuple(written.get("tool_calls", ())),
+        usage=dict(written.get("usage") or {}),
+        finish_reason=written.get("finish_reason"),
         chunks=chunks,
     )
 
 
-def _http(said: Said) -> HTTPReply:
-    has_json = "json" in said
+def _http(written: Written) -> HTTPReply:
+    has_json = "json" in written
     return HTTPReply(
-        status=int(said.get("status", 200)),
-        text=compact_json(said["json"]) if has_json else str(said.get("text", "")),
-        json=said["json"] if has_json else _parsed(said.get("text", "")),
-        headers={str(name).lower(): str(value) for name, value in (said.get("headers") or {}).items()},
+        status=int(written.get("status", 200)),
+        text=compact_json(written["json"]) if has_json else str(written.get("text", "")),
+        json=written["json"] if has_json else _parsed(written.get("text", "")),
+        headers={str(name).lower(): str(value) for name, value in (written.get("headers") or {}).items()},
     )
 
 
@@ -63,22 +103,22 @@ def _parsed(text: Any) -> Any:
         return None
 
 
-def _human(said: Said) -> Any:
-    return said.get("reply")
+def _human(written: Written) -> Any:
+    return written.get("reply")
 
 
-def _retrieval(said: Said) -> RetrievalReply:
+def _retrieval(written: Written) -> RetrievalReply:
     try:
-        return RetrievalReply.of(said.get("return"))
+        return RetrievalReply.of(written.get("return"))
     except ValueError as error:
         raise WorldError(f"a stub under `retrieval:` cannot answer: {error}") from None
 
 
-def _returned(said: Said) -> Any:
-    return said.get("return")
+def _returned(written: Written) -> Any:
+    return written.get("return")
 
 
-_FORMS: dict[str, Callable[[Said], Any]] = {
+_FORMS: dict[str, Callable[[Written], Any]] = {
     "llm": _llm,
     "http": _http,
     "human": _human,

@@ -11,14 +11,16 @@ from typing import Any, Protocol
 
 from harness.errors import ProviderDown
 from harness.graph.effects import Answer, Effect, HTTPCall, LLMCall, MCPEndpoint
+from harness.graph.model import State
 from harness.interception.real_effects import within_effect
 from harness.world.http_client import HTTPClient
 from harness.world.mcp.connect import connect
 from harness.world.mcp.tools import MCPSession
 from harness.world.providers import Access, Providers, is_down
+from harness.world.responder import Responder
 
 
-class Backend(Protocol):
+class Backend(Responder, Protocol):
     """The last responder of a world: it answers what the scenario does not, live or recorded."""
 
     @property
@@ -29,18 +31,6 @@ class Backend(Protocol):
     @property
     def has_anything(self) -> bool:
         """True if it can answer anything at all."""
-        ...
-
-    async def answer(self, effect: Effect) -> Answer | None:
-        """The answer to an effect; None when it is of a kind that no backend answers.
-
-        Raises:
-            WorldError: it cannot be answered.
-        """
-        ...
-
-    def has_answers(self, effects: Sequence[Effect]) -> bool:
-        """True if each of these questions to a person would be answered; uses nothing up."""
         ...
 
     def session(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
@@ -76,7 +66,7 @@ class LiveBackend:
         """The variables that said where providers are, as far as they were asked."""
         return self._providers.places
 
-    async def answer(self, effect: Effect) -> Answer | None:
+    async def answer(self, effect: Effect, state: State) -> Answer | None:
         """The answer to an effect; None when it is of a kind that no backend answers.
 
         Raises:
@@ -101,9 +91,9 @@ class LiveBackend:
             return lambda: self._client.send(effect)
         return effect.real
 
-    def has_answers(self, effects: Sequence[Effect]) -> bool:
-        """False: nobody is asked."""
-        return not effects
+    def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
+        """False for each: nobody is asked."""
+        return [False] * len(effects)
 
     def session(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
         """A session with a real MCP server; see `connect` for what it raises."""

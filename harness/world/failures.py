@@ -11,31 +11,31 @@ import builtins
 from harness.world.spec import ErrorAnswer
 
 
-class ProviderError(Exception):
+class RemoteError(Exception):
     """Base of the errors a model, tool or server answers with."""
 
 
-class RateLimitError(ProviderError):
+class RateLimitError(RemoteError):
     """Too many requests."""
 
 
-class APITimeoutError(ProviderError, TimeoutError):
+class APITimeoutError(RemoteError, TimeoutError):
     """No answer in time."""
 
 
-class APIConnectionError(ProviderError, ConnectionError):
+class APIConnectionError(RemoteError, ConnectionError):
     """The other side cannot be reached."""
 
 
-class InternalServerError(ProviderError):
+class InternalServerError(RemoteError):
     """The other side broke."""
 
 
-class AuthenticationError(ProviderError):
+class AuthenticationError(RemoteError):
     """The credentials were refused."""
 
 
-class BadRequestError(ProviderError):
+class BadRequestError(RemoteError):
     """The request was refused."""
 
 
@@ -43,11 +43,11 @@ class ContextLengthError(BadRequestError):
     """The prompt is longer than the model takes."""
 
 
-class ContentFilterError(ProviderError):
+class ContentFilterError(RemoteError):
     """The answer was withheld."""
 
 
-class MalformedAnswerError(ProviderError):
+class MalformedAnswerError(RemoteError):
     """The answer cannot be parsed."""
 
 

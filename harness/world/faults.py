@@ -1,13 +1,16 @@
-"""Faults: what goes wrong around otherwise good answers. Drawn from the seed, so a run repeats exactly."""
+"""Faults: errors, delays and truncation put around answers. Drawn from the seed, so a run repeats exactly."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from harness.graph.effects import Answer, Effect, HTTPReply, LLMReply
+from harness.graph.model import State
 from harness.matchers.glob import last_part_matches, name_matches
+from harness.world.answers import ScriptedAnswer
 from harness.world.failures import to_exception
 from harness.world.mcp.tools import MCPResult
 from harness.world.spec import Fault
@@ -16,12 +19,11 @@ from harness.world.spec import Fault
 class Faults:
     """The faults of one run. Each counts the effects it could have hit."""
 
-    def __init__(self, faults: Sequence[Fault], seed: int) -> None:
+    def __init__(self, seed: int) -> None:
         self._seed = seed
         self._faults: list[Fault] = []
         self._seen: list[int] = []
         self._random: list[random.Random] = []
-        self.add(faults)
 
     def add(self, faults: Sequence[Fault]) -> None:
         """Add a turn's faults; they count from here."""
@@ -30,9 +32,11 @@ class Faults:
             self._faults.append(fault)
             self._seen.append(0)
 
-    def strike(self, effect: Effect) -> list[Fault]:
+    def strike(self, effect: Effect) -> Strike:
         """The faults that hit this effect. Every matching effect is counted, hit or not."""
-        return [fault for index, fault in enumerate(self._faults) if self._hits(index, fault, effect)]
+        if not self._faults:
+            return _NO_STRIKE
+        return Strike([fault for index, fault in enumerate(self._faults) if self._hits(index, fault, effect)])
 
     def _hits(self, index: int, fault: Fault, effect: Effect) -> bool:
         if fault.effect != effect.kind:
@@ -49,23 +53,35 @@ class Faults:
         return self._random[index].random() < (1.0 if fault.rate is None else fault.rate)
 
 
-def refusal(faults: Sequence[Fault]) -> Answer | None:
-    """The answer of a fault that is an error: the effect then never reaches who would have answered."""
-    latency_s = sum(fault.latency_s or 0.0 for fault in faults)
-    for fault in faults:
-        if fault.error is not None:
-            return Answer(error=to_exception(fault.error), latency_s=latency_s)
-    return None
+class Strike:
+    """The faults that hit one effect: the first responder it is asked of."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        self._faults = faults
+
+    async def answer(self, effect: Effect, state: State) -> Answer | None:
+        """The error of the first fault that has one: then the effect reaches no other responder."""
+        for fault in self._faults:
+            if fault.error is not None:
+                title = f"fault: error {fault.error.kind}"
+                return ScriptedAnswer(error=to_exception(fault.error), source=fault, title=title)
+        return None
+
+    def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
+        """False for each: faults are drawn for effects that are performed."""
+        return [False] * len(effects)
+
+    def changed(self, answer: Answer) -> Answer:
+        """The answer made slower or shorter. `truncate` is the number of characters of text that are left."""
+        for fault in self._faults:
+            if fault.latency_s is not None:
+                answer = replace(answer, latency_s=answer.latency_s + fault.latency_s)
+            if fault.truncate is not None and answer.error is None:
+                answer = replace(answer, value=_cut(answer.value, fault.truncate))
+        return answer
 
 
-def distorted(answer: Answer, faults: Sequence[Fault]) -> Answer:
-    """The answer made slower or shorter. `truncate` is the number of characters of text that are left."""
-    for fault in faults:
-        if fault.latency_s is not None:
-            answer = replace(answer, latency_s=answer.latency_s + fault.latency_s)
-        if fault.truncate is not None:
-            answer = replace(answer, value=_cut(answer.value, fault.truncate))
-    return answer
+_NO_STRIKE: Final = Strike(())
 
 
 def _cut(value: object, length: int) -> object:

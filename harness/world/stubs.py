@@ -1,8 +1,8 @@
-"""Stub lists: scripted answers, taken in file order by the first call that fits them."""
+"""Stub lists: scripted answers. A call gets the first one, in file order, whose matchers all hold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -11,6 +11,7 @@ from harness.errors import ExpressionError, Nearest
 from harness.graph.effects import Effect
 from harness.graph.model import State
 from harness.matchers.glob import glob_matches, last_part_matches
+from harness.world.answers import ScriptedAnswer, answer_of, describe
 from harness.world.spec import Stub
 
 _COMPARED: Final = (str, int, float)
@@ -51,11 +52,16 @@ class StubList:
     def _with_uses_left(self) -> list[_Live]:
         return [live for live in self._live if live.left]
 
-    def take(self, effect: Effect, state: State) -> Stub | None:
+    def answer(self, effect: Effect, state: State) -> ScriptedAnswer | None:
+        """The answer of the first stub that fits, used once; None if there is none."""
+        stub = self.consume(effect, state)
+        return None if stub is None else answer_of(stub, effect.kind, self.title)
+
+    def consume(self, effect: Effect, state: State) -> Stub | None:
         """The first stub with uses left whose matchers all hold, used once; None if there is none."""
-        asked = _Asked(effect, state)
+        request = _Request(effect, state)
         for at, live in enumerate(self._left):
-            if asked.fits(live.stub):
+            if request.fits(live.stub):
                 live.used += 1
                 if not live.left:
                     del self._left[at]
@@ -63,7 +69,7 @@ class StubList:
         return None
 
     def put_back(self, stub: Stub) -> None:
-        """Undo one `take` of a stub."""
+        """Undo one `consume` of a stub."""
         next(live for live in self._live if live.stub is stub).used -= 1
         self._left = self._with_uses_left()
 
@@ -77,10 +83,10 @@ class StubList:
 
     def nearest(self, effect: Effect, state: State) -> Nearest | None:
         """The stub with the fewest reasons against it, those with uses left first."""
-        asked = _Asked(effect, state)
+        request = _Request(effect, state)
         ranked = []
         for position, live in enumerate(self._live):
-            reasons = list(asked.reasons_against(live.stub))
+            reasons = list(request.reasons_against(live.stub))
             if not live.left:
                 reasons.append(f"it was used up ({live.used} of {live.stub.times})")
             ranked.append((len(reasons), position, live.stub, reasons))
@@ -96,8 +102,8 @@ def _times_left(live: _Live) -> str:
     return f", used {live.used} of {live.stub.times} times"
 
 
-class _Asked:
-    """One call, asked against many stubs; what `when` sees is made once."""
+class _Request:
+    """One call, compared with many stubs; what `when` sees is made once."""
 
     def __init__(self, effect: Effect, state: State) -> None:
         self.effect = effect
@@ -108,7 +114,7 @@ class _Asked:
         return {"request": self.effect.request(), "state": self.state}
 
     def fits(self, stub: Stub) -> bool:
-        """Whether the stub answers: nothing is against it."""
+        """True if all matchers of the stub hold."""
         return not self._surely_differs(stub.args) and next(self.reasons_against(stub), None) is None
 
     def _surely_differs(self, wanted: Mapping[str, Any] | None) -> bool:
@@ -124,7 +130,7 @@ class _Asked:
         )
 
     def reasons_against(self, stub: Stub) -> Iterator[str]:
-        """Why the stub does not answer, matcher by matcher; nothing when it does."""
+        """Why the stub does not fit, matcher by matcher; nothing when it does."""
         effect = self.effect
         for pattern in stub.nodes:
             if not last_part_matches(pattern, effect.node):
@@ -158,14 +164,20 @@ class _Asked:
             yield f"when: {when} is {holds!r}"
 
 
-def describe(stub: Stub, title: str) -> str:
-    """What a stub answers, in a few words."""
-    if stub.error is not None:
-        return f"{title}: error {stub.error.kind}"
-    said = ", ".join(f"{key}: {_short(value)}" for key, value in stub.answer.items())
-    return f"{title}: {said or 'an empty answer'}"
-
-
-def _short(value: Any, limit: int = 60) -> str:
-    text = repr(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+def can_answer(
+    effects: Sequence[Effect], state: State, stubs_of: Callable[[Effect], Iterable[StubList]]
+) -> list[bool]:
+    """For each effect, True if one of its stub lists would answer it after those before it; uses nothing up."""
+    used: list[tuple[StubList, Stub]] = []
+    found = []
+    try:
+        for effect in effects:
+            consumed = ((stubs, stubs.consume(effect, state)) for stubs in stubs_of(effect))
+            first = next(((stubs, stub) for stubs, stub in consumed if stub is not None), None)
+            found.append(first is not None)
+            if first is not None:
+                used.append(first)
+    finally:
+        for stubs, stub in used:
+            stubs.put_back(stub)
+    return found

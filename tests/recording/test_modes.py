@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 from harness.cli.main import cli
 from harness.graph.effects import MCPCall
 from harness.scenario.outcome import Outcome
-from harness.serve import Asked
+from harness.serve import ServedRequest
 from harness.settings import RecordMode
 from tests.recording.project import Project, told
 
@@ -183,7 +183,7 @@ mcp:
 LEM_AND_LE_GUIN = "turns: [{input: Lem?}, {input: Le Guin?}]"
 
 
-def asked_of_the_catalogue(requests: Sequence[Asked]) -> list[str]:
+def asked_of_the_catalogue(requests: Sequence[ServedRequest]) -> list[str]:
     return [asked.effect.args["author"] for asked in requests if isinstance(asked.effect, MCPCall)]
 
 

@@ -101,7 +101,7 @@ def test_over_stdio(scenario: Callable[[str], Path]) -> None:
 
 def test_a_call_that_nothing_answers_is_a_protocol_error(serve: Serve) -> None:
     async def ask(session: ClientSession) -> str:
-        with pytest.raises(Exception, match="nothing answers mcp find") as raised:
+        with pytest.raises(Exception, match="nothing answers MCP tool 'find' of server 'shop'") as raised:
             await session.call_tool("find", {"q": "plums"})
         return str(raised.value)
 

@@ -11,22 +11,10 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.graph.effects import LLMCall
-from harness.serve import openai
-from harness.serve.wire import (
-    Json,
-    Refusal,
-    Reply,
-    ToolRequest,
-    ai_message,
-    content_of,
-    event,
-    list_of,
-    message,
-    params_of,
-    slices,
-    text_of,
-    tool_spec,
-)
+from harness.world.wire import openai_chat
+from harness.world.wire.format import Json, Refusal
+from harness.world.wire.reading import ai_message, content_of, list_of, message, params_of, text_of, tool_spec
+from harness.world.wire.reply import Reply, ToolRequest, event, slices
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -39,24 +27,24 @@ _INCOMPLETE: Final = {
     "refusal": "content_filter",
 }
 
-error = openai.error
+error = openai_chat.error
 
 
 def read(body: Json) -> LLMCall:
-    """The request as an effect: see `harness.serve.wire.Wire`."""
+    """The request as an effect: see `harness.world.wire.format.WireFormat`."""
     return LLMCall(
         name=text_of(body, "model"),
         provider="openai",
         params=params_of(body, *_APART),
         messages=list(_messages(body)),
-        tools=[tool_spec(said, "parameters") for said in list_of(body.get("tools"), "tools")],
+        tools=[tool_spec(written, "parameters") for written in list_of(body.get("tools"), "tools")],
         response_format=_response_format(body.get("text")),
     )
 
 
-def _response_format(said: Any) -> Any:
+def _response_format(written: Any) -> Any:
     """As Chat Completions have it, so that one condition does for both."""
-    wanted = said.get("format") if isinstance(said, dict) else None
+    wanted = written.get("format") if isinstance(written, dict) else None
     if not isinstance(wanted, dict) or wanted.get("type") != "json_schema":
         return wanted
     return {"type": "json_schema", "json_schema": {k: v for k, v in wanted.items() if k != "type"}}
@@ -67,8 +55,8 @@ def _messages(body: Json) -> Iterator[BaseMessage]:
 
     instructions, given = body.get("instructions"), body.get("input")
     if instructions:
-        told = content_of(instructions, "instructions")
-        yield message("instructions", lambda: SystemMessage(content=told))
+        text = content_of(instructions, "instructions")
+        yield message("instructions", lambda: SystemMessage(content=text))
     if isinstance(given, str):
         yield HumanMessage(content=given)
     else:
@@ -76,8 +64,8 @@ def _messages(body: Json) -> Iterator[BaseMessage]:
 
 
 def _items(items: list[Json]) -> Iterator[BaseMessage]:
-    """The messages of a list of items. What a model said and the calls after it are one message."""
-    said: str | list[Any] = ""
+    """The messages of a list of items. What a model written and the calls after it are one message."""
+    written: str | list[Any] = ""
     calls: list[tuple[str, str, Any]] = []
     speaking = False
     for at, item in enumerate(items):
@@ -89,16 +77,16 @@ def _items(items: list[Json]) -> Iterator[BaseMessage]:
         if kind not in ("message", "function_call_output"):  # reasoning, and what providers run themselves
             continue
         if speaking:
-            yield ai_message(said, calls, param)
-            said, calls, speaking = "", [], False
+            yield ai_message(written, calls, param)
+            written, calls, speaking = "", [], False
         if kind == "function_call_output":
             yield _tool_result(item, param)
         elif item.get("role") == "assistant":
-            said, speaking = content_of(item.get("content"), f"{param}.content"), True
+            written, speaking = content_of(item.get("content"), f"{param}.content"), True
         else:
             yield _message(item, param)
     if speaking:
-        yield ai_message(said, calls, "input")
+        yield ai_message(written, calls, "input")
 
 
 def _tool_result(item: Json, param: str) -> BaseMessage:
@@ -129,8 +117,8 @@ def events(reply: Reply, body: Json) -> Iterator[str]:
     """The response item by item, each in pieces."""
     numbers = count()
 
-    def numbered(kind: str, **said: Any) -> str:
-        return event({"type": kind, "sequence_number": next(numbers), **said}, kind)
+    def numbered(kind: str, **written: Any) -> str:
+        return event({"type": kind, "sequence_number": next(numbers), **written}, kind)
 
     begun = _response(reply, body, [], ended=False)
     yield numbered("response.created", response=begun)
@@ -141,8 +129,8 @@ def events(reply: Reply, body: Json) -> Iterator[str]:
         added = {**item, **empty, "status": "in_progress"}
         yield numbered("response.output_item.added", output_index=index, item=added)
         parts = _text_parts(reply, item) if item["type"] == "message" else _argument_parts(item)
-        for kind, said in parts:
-            yield numbered(f"response.{kind}", **place, **said)
+        for kind, written in parts:
+            yield numbered(f"response.{kind}", **place, **written)
         yield numbered("response.output_item.done", output_index=index, item=item)
     done = whole(reply, body)
     yield numbered(f"response.{done['status']}", response=done)

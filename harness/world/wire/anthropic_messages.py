@@ -10,21 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.graph.effects import LLMCall
-from harness.serve.wire import (
-    Json,
-    Refusal,
-    RefusalKind,
-    Reply,
-    ai_message,
-    content_of,
-    event,
-    list_of,
-    message,
-    params_of,
-    slices,
-    text_of,
-    tool_spec,
-)
+from harness.world.wire.format import Json, Refusal, RefusalKind
+from harness.world.wire.reading import ai_message, content_of, list_of, message, params_of, text_of, tool_spec
+from harness.world.wire.reply import Reply, event, slices
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -47,19 +35,19 @@ _ERRORS: Final[Mapping[RefusalKind, str]] = {
 
 
 def read(body: Json) -> LLMCall:
-    """The request as an effect: see `harness.serve.wire.Wire`."""
+    """The request as an effect: see `harness.world.wire.format.WireFormat`."""
     model = text_of(body, "model")
     if not isinstance(body.get("max_tokens"), int):
         raise Refusal("invalid_request", "'max_tokens' must be a whole number", param="max_tokens")
     messages = list(_system(body.get("system")))
-    for at, said in enumerate(list_of(body.get("messages"), "messages", needed=True)):
-        messages += _messages(said, f"messages.{at}")
+    for at, written in enumerate(list_of(body.get("messages"), "messages", needed=True)):
+        messages += _messages(written, f"messages.{at}")
     return LLMCall(
         name=model,
         provider="anthropic",
         params=params_of(body, *_APART),
         messages=messages,
-        tools=[tool_spec(said, "input_schema") for said in list_of(body.get("tools"), "tools")],
+        tools=[tool_spec(written, "input_schema") for written in list_of(body.get("tools"), "tools")],
         response_format=_response_format(body),
     )
 
@@ -69,17 +57,17 @@ def _response_format(body: Json) -> Any:
     return body.get("output_format") or (config.get("format") if isinstance(config, dict) else None)
 
 
-def _system(said: Any) -> Iterator[BaseMessage]:
+def _system(written: Any) -> Iterator[BaseMessage]:
     from langchain_core.messages import SystemMessage
 
-    if said:
-        content = content_of(said, "system")
+    if written:
+        content = content_of(written, "system")
         yield message("system", lambda: SystemMessage(content=content))
 
 
-def _messages(said: Json, param: str) -> Iterator[BaseMessage]:
+def _messages(written: Json, param: str) -> Iterator[BaseMessage]:
     """One message; a user's may hold the results of tools, which are messages of their own."""
-    role, given = said.get("role"), said.get("content")
+    role, given = written.get("role"), written.get("content")
     blocks = [] if isinstance(given, str) else list_of(given, f"{param}.content", needed=True)
     if role == "assistant":
         spoken = [block for block in blocks if block.get("type") != "tool_use"]

@@ -9,22 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.graph.effects import LLMCall, ToolSpec
-from harness.serve.wire import (
-    Json,
-    Refusal,
-    RefusalKind,
-    Reply,
-    ToolRequest,
-    ai_message,
-    content_of,
-    event,
-    list_of,
-    message,
-    params_of,
-    slices,
-    text_of,
-    tool_spec,
-)
+from harness.world.wire.format import Json, Refusal, RefusalKind
+from harness.world.wire.reading import ai_message, content_of, list_of, message, params_of, text_of, tool_spec
+from harness.world.wire.reply import Reply, ToolRequest, event, slices
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -50,7 +37,7 @@ _ERRORS: Final[Mapping[RefusalKind, tuple[str, str | None]]] = {
 
 
 def read(body: Json) -> LLMCall:
-    """The request as an effect: see `harness.serve.wire.Wire`."""
+    """The request as an effect: see `harness.world.wire.format.WireFormat`."""
     if body.get("n", 1) not in (1, None):
         raise Refusal("invalid_request", "'n' must be 1: a stub is one answer", param="n")
     model = text_of(body, "model")
@@ -59,49 +46,49 @@ def read(body: Json) -> LLMCall:
         name=model,
         provider="openai",
         params=params_of(body, *_APART),
-        messages=[_message(said, f"messages[{at}]") for at, said in enumerate(messages)],
-        tools=[_tool(said) for said in list_of(body.get("tools"), "tools")],
+        messages=[_message(written, f"messages[{at}]") for at, written in enumerate(messages)],
+        tools=[_tool(written) for written in list_of(body.get("tools"), "tools")],
         response_format=body.get("response_format"),
     )
 
 
-def _message(said: Json, param: str) -> BaseMessage:
+def _message(written: Json, param: str) -> BaseMessage:
     from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 
-    role, content = said.get("role"), content_of(said.get("content"), f"{param}.content")
-    name = said.get("name")
+    role, content = written.get("role"), content_of(written.get("content"), f"{param}.content")
+    name = written.get("name")
     if role in ("system", "developer"):
         return message(param, lambda: SystemMessage(content=content, name=name))
     if role == "user":
         return message(param, lambda: HumanMessage(content=content, name=name))
     if role == "assistant":
-        calls = list_of(said.get("tool_calls"), f"{param}.tool_calls")
+        calls = list_of(written.get("tool_calls"), f"{param}.tool_calls")
         return ai_message(content, [_call(call) for call in calls], param)
     if role in ("tool", "function"):
-        call_id = str(said.get("tool_call_id") or name or "")
+        call_id = str(written.get("tool_call_id") or name or "")
         return message(param, lambda: ToolMessage(content=content, tool_call_id=call_id, name=name))
     known = "system, developer, user, assistant, tool"
     raise Refusal("invalid_request", f"'{param}.role' is {role!r}; there are {known}", param=f"{param}.role")
 
 
-def _call(said: Json) -> tuple[str, str, Any]:
-    function = said.get("function")
+def _call(written: Json) -> tuple[str, str, Any]:
+    function = written.get("function")
     function = function if isinstance(function, dict) else {}
-    return str(said.get("id") or ""), str(function.get("name") or ""), function.get("arguments") or "{}"
+    return str(written.get("id") or ""), str(function.get("name") or ""), function.get("arguments") or "{}"
 
 
-def _tool(said: Json) -> ToolSpec:
-    function = said.get(str(said.get("type")))
-    return tool_spec(function if isinstance(function, dict) else said, "parameters")
+def _tool(written: Json) -> ToolSpec:
+    function = written.get(str(written.get("type")))
+    return tool_spec(function if isinstance(function, dict) else written, "parameters")
 
 
 def whole(reply: Reply, body: Json) -> Json:
     """The completion."""
-    told: Json = {"role": "assistant", "content": reply.text, "refusal": None}
+    text: Json = {"role": "assistant", "content": reply.text, "refusal": None}
     if reply.calls:
-        told["content"] = reply.text or None
-        told["tool_calls"] = [_wire_call(call) for call in reply.calls]
-    choice = {"index": 0, "message": told, "logprobs": None, "finish_reason": _finish(reply)}
+        text["content"] = reply.text or None
+        text["tool_calls"] = [_wire_call(call) for call in reply.calls]
+    choice = {"index": 0, "message": text, "logprobs": None, "finish_reason": _finish(reply)}
     return {**_head(reply, "chat.completion"), "choices": [choice], "usage": _usage(reply)}
 
 

@@ -1,0 +1,156 @@
+"""The responder of what has a name: tools, handlers, agents, scripts and retrieval, by stubs or the real thing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from harness.errors import UnscriptedCall, WorldError
+from harness.graph.effects import Answer, Effect, ScriptCall, ToolCall
+from harness.graph.model import State
+from harness.interception.real_effects import within_effect
+from harness.source.imports import ImportProblem, import_object
+from harness.source.suggest import did_you_mean
+from harness.world.scripts import Scripts
+from harness.world.spec import Entry, WorldSpec
+from harness.world.stubs import StubList, can_answer
+from harness.world.unscripted import unscripted
+
+# The kind of an effect, and the scenario key that says by name who answers it.
+KEYS: Final = {
+    "tool": "tools",
+    "handler": "handlers",
+    "agent": "agents",
+    "script": "scripts",
+    "retrieval": "retrieval",
+}
+
+Layer = StubList | str | bool
+"""Who answers for a name: stubs, the callable at a dotted path, or (True) the one the manifest names."""
+
+
+class Entries:
+    """Answers effects by their name.
+
+    Args:
+        folders: where `real: pkg.mod.fn` is imported from, in front of `sys.path`.
+        scripts: runs the scripts that are real.
+    """
+
+    def __init__(self, folders: Sequence[Path], scripts: Scripts) -> None:
+        self._folders = folders
+        self._scripts = scripts
+        self._layers: dict[tuple[str, str], list[Layer]] = {}
+        self._imported: dict[str, Any] = {}
+
+    def put_in_front(self, world: WorldSpec) -> None:
+        """Add what a turn says of names, in front of what is there."""
+        for kind, key in KEYS.items():
+            entries: Mapping[str, Entry] = getattr(world, key)
+            for name, entry in entries.items():
+                layer: Layer = entry.real or StubList(entry.stubs, f"{key}.{name}")
+                self._layers.setdefault((kind, name), []).insert(0, layer)
+
+    async def answer(self, effect: Effect, state: State) -> Answer | None:
+        """The answer of a stub or of the real thing, whichever the scenario names first for this name.
+
+        Raises:
+            UnscriptedCall: there are stubs for just this name, and none of them fits.
+            WorldError: the real thing cannot be imported.
+        """
+        if effect.kind not in KEYS:
+            return None
+        for layer in self._layers_of(effect):
+            if isinstance(layer, StubList):
+                if (answer := layer.answer(effect, state)) is not None:
+                    return answer
+            elif (real := self._real(layer, effect)) is not None:
+                return await _performed(real, effect, state)
+        if self.has_stubs(effect) and (error := self.unscripted(effect, state)) is not None:
+            raise error
+        return None
+
+    def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
+        """For each effect, True if a stub would answer it after those before it; uses nothing up."""
+        return can_answer(effects, state, self._stubs_of)
+
+    def covers(self, effect: Effect) -> bool:
+        """True if the scenario has an entry for the effect's name or alias."""
+        return self._entry(effect) is not None
+
+    def has_stubs(self, effect: Effect) -> bool:
+        """True if there are stubs for just this name: then none of them answering is a mistake."""
+        return any(isinstance(layer, StubList) for layer in self._entry(effect) or ())
+
+    def unscripted(self, effect: Effect, state: State) -> UnscriptedCall | None:
+        """The error for an effect with a name that nothing answers."""
+        if effect.kind not in KEYS:
+            return None
+        found = [near for stubs in self._stubs_of(effect) if (near := stubs.nearest(effect, state))]
+        nearest = min(found, key=lambda near: len(near.reasons), default=None)
+        return unscripted(effect, nearest, self._hint(effect))
+
+    def unused(self) -> list[str]:
+        """One text for each stub that is left over."""
+        return [
+            text
+            for layers in self._layers.values()
+            for layer in layers
+            if isinstance(layer, StubList)
+            for text in layer.unused()
+        ]
+
+    def _layers_of(self, effect: Effect) -> Sequence[Layer]:
+        found = self._entry(effect)
+        if found is not None:
+            return found
+        # Local sub-agents, scripts and what the dialect itself provides run for real by default.
+        native = isinstance(effect, ToolCall) and effect.native
+        return [True] if native or effect.kind in ("agent", "script") else []
+
+    def _stubs_of(self, effect: Effect) -> list[StubList]:
+        return [layer for layer in self._layers_of(effect) if isinstance(layer, StubList)]
+
+    def _entry(self, effect: Effect) -> Sequence[Layer] | None:
+        """What the scenario says under the effect's name, else under its alias."""
+        found = self._layers.get((effect.kind, effect.name))
+        return self._layers.get((effect.kind, effect.alias)) if found is None and effect.alias else found
+
+    def _real(self, layer: str | bool, effect: Effect) -> Callable[[], Awaitable[Any]] | None:
+        if not isinstance(layer, str):
+            if isinstance(effect, ScriptCall) and effect.argv:
+                return partial(self._scripts.run, effect)
+            return effect.real
+        if layer not in self._imported:
+            try:
+                self._imported[layer] = import_object(layer, self._folders)
+            except ImportProblem as error:
+                # The scenario's own mistake: no node may take it for a failure of its tool.
+                raise WorldError(f"`{effect.name}` cannot be real: {error}") from None
+        return partial(effect.ask, self._imported[layer])
+
+    def _hint(self, effect: Effect) -> str:
+        key = KEYS[effect.kind]
+        if True in (self._entry(effect) or ()):
+            told = effect.name if (effect.kind, effect.name) in self._layers else effect.alias
+            text = f"`{told}: real` names no function, and the manifest has none: write `{told}: "
+            return text + ("package.module.function`" if key in ("tools", "handlers") else "{return: …}`")
+        names = [name for kind, name in self._layers if kind == effect.kind]
+        about = "" if effect.name in names else _known(effect.name, names)
+        return f"add `{effect.name}` under `{key}:`" + (f" ({about})" if about else "")
+
+
+def _known(name: str, names: Sequence[str]) -> str:
+    """The name that may be meant, and all there are."""
+    hint = did_you_mean(name, names)
+    return f"{hint} known: {', '.join(names)}" if hint.startswith("did") else hint
+
+
+async def _performed(real: Callable[[], Awaitable[Any]], effect: Effect, state: State) -> Answer:
+    """The result of the real thing. A call to `sys.exit` in it is its own failure, not the end of the harness."""
+    try:
+        return Answer(value=await within_effect(real, effect, state))
+    except SystemExit as stop:
+        return Answer(error=RuntimeError(f"it called sys.exit({stop.code!r})"))

@@ -1,0 +1,89 @@
+"""The stubs of scripted MCP servers: what their tools answer, whatever transport carries the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from harness.errors import Nearest
+from harness.graph.effects import Answer, Effect, MCPCall, MCPEndpoint
+from harness.graph.model import State
+from harness.world.answers import ScriptedAnswer
+from harness.world.failures import to_exception
+from harness.world.mcp.fake import content_result, error_result, structured_result, text_result
+from harness.world.mcp.tools import MCPResult, MCPTool
+from harness.world.spec import MCPServer, Stub
+from harness.world.stubs import StubList
+
+
+class MCPStubs:
+    """A responder for calls of scripted servers. `servers` has all that the scenario names, real ones as well."""
+
+    def __init__(self) -> None:
+        self.servers: dict[str, MCPServer] = {}
+        self._stubs: dict[tuple[str, str], StubList] = {}
+
+    def put_in_front(self, servers: Mapping[str, MCPServer]) -> None:
+        """Add servers, or more stubs in front of the tools of servers that are there.
+
+        A turn's latency and error count from there on; tools it adds to a server in use are not listed again.
+        """
+        for name, server in servers.items():
+            known_tools = self.servers[name].tools if name in self.servers else ()
+            tools = {tool.name: tool for tool in (*known_tools, *server.tools)}
+            self.servers[name] = replace(server, tools=tuple(tools.values()))
+            for tool in server.tools:
+                stubs = self._stubs.setdefault((name, tool.name), StubList((), f"mcp.{name}.{tool.name}"))
+                stubs.put_in_front(tool.stubs)
+
+    def tools(self, server: str) -> list[MCPTool]:
+        """The tools that a scripted server lists."""
+        return [
+            MCPTool(tool.name, tool.description, dict(tool.input_schema))
+            for tool in self.servers[server].tools
+        ]
+
+    def failure(self, endpoint: MCPEndpoint) -> ScriptedAnswer | None:
+        """The answer of a scripted server that cannot be reached; None where it can."""
+        server = self.servers.get(endpoint.id)
+        if server is None or server.error is None:
+            return None
+        return ScriptedAnswer(error=to_exception(server.error), source=server, title=server.error.kind)
+
+    async def answer(self, effect: Effect, state: State) -> Answer | None:
+        """The answer of the tool's first stub that fits, an `MCPResult`; None when there is none.
+
+        Raises:
+            WorldError: the stub's content is not what the protocol knows.
+        """
+        stubs = self._of(effect)
+        stub = None if stubs is None else stubs.consume(effect, state)
+        if stub is None or stubs is None or not isinstance(effect, MCPCall):
+            return None
+        latency_s = self.servers[effect.server].latency_s + stub.latency_s
+        return ScriptedAnswer(_result(stub), latency_s=latency_s, source=stub, title=stubs.title)
+
+    def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
+        """False for each: no pause asks a server."""
+        return [False] * len(effects)
+
+    def nearest(self, effect: Effect, state: State) -> Nearest | None:
+        """The stub that came closest to a call."""
+        stubs = self._of(effect)
+        return None if stubs is None else stubs.nearest(effect, state)
+
+    def unused(self) -> list[str]:
+        """One text for each stub that is left over."""
+        return [text for stubs in self._stubs.values() for text in stubs.unused()]
+
+    def _of(self, effect: Effect) -> StubList | None:
+        return self._stubs.get((effect.server, effect.name)) if isinstance(effect, MCPCall) else None
+
+
+def _result(stub: Stub) -> MCPResult:
+    if stub.error is not None:
+        return error_result(str(to_exception(stub.error)))
+    if "content" in stub.answer:
+        return content_result(stub.answer["content"])
+    value = stub.answer.get("return")
+    return text_result(value) if isinstance(value, str) else structured_result(value)

@@ -1,0 +1,51 @@
+"""The responder of `llm`, `http` and `human`: one stub list for each of these kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from harness.errors import UnscriptedCall
+from harness.graph.effects import Answer, Effect
+from harness.graph.model import State
+from harness.world.spec import WorldSpec
+from harness.world.stubs import StubList, can_answer
+from harness.world.unscripted import unscripted
+
+KINDS: Final = ("llm", "http", "human")
+
+
+class StubLists:
+    """Answers model calls, HTTP requests and questions to people."""
+
+    def __init__(self) -> None:
+        self._lists = {kind: StubList((), kind) for kind in KINDS}
+
+    def put_in_front(self, world: WorldSpec) -> None:
+        """Add the stubs of a turn, in front of those that are there."""
+        for kind, stubs in self._lists.items():
+            stubs.put_in_front(getattr(world, kind))
+
+    async def answer(self, effect: Effect, state: State) -> Answer | None:
+        """The answer of the first stub that fits; None when there is none."""
+        stubs = self._lists.get(effect.kind)
+        return None if stubs is None else stubs.answer(effect, state)
+
+    def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
+        """For each effect, True if a stub would answer it after those before it; uses nothing up."""
+        return can_answer(effects, state, lambda effect: filter(None, [self._lists.get(effect.kind)]))
+
+    def covers(self, effect: Effect) -> bool:
+        """True if there is a stub for this kind, used or not."""
+        return bool(self._lists.get(effect.kind))
+
+    def unscripted(self, effect: Effect, state: State) -> UnscriptedCall | None:
+        """The error for an effect of these kinds that nothing answers."""
+        stubs = self._lists.get(effect.kind)
+        if stubs is None:
+            return None
+        return unscripted(effect, stubs.nearest(effect, state), f"add a stub under `{effect.kind}:`")
+
+    def unused(self) -> list[str]:
+        """One text for each stub that is left over."""
+        return [text for stubs in self._lists.values() for text in stubs.unused()]

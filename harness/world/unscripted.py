@@ -1,0 +1,51 @@
+"""What people read about a request that nothing answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from harness.errors import Nearest, UnscriptedCall
+from harness.graph.effects import Effect, HTTPCall, LLMCall, MCPCall
+from harness.graph.messages import message_text
+
+
+def unscripted(effect: Effect, nearest: Nearest | None, hint: str) -> UnscriptedCall:
+    """The error for an effect that nothing answers: the request, the nearest stub, and what to write."""
+    return UnscriptedCall(request_text(effect), nearest, ", ".join(filter(None, (hint, effect.hint))))
+
+
+def without_headers(effect: Effect) -> Effect:
+    """An HTTP request without its headers, which say nothing to people and may hold a key; others as they are."""
+    if not isinstance(effect, HTTPCall):
+        return effect
+    return replace(effect, args={key: value for key, value in effect.args.items() if key != "headers"})
+
+
+def request_text(effect: Effect) -> str:
+    """An effect in a few lines."""
+    where = f" in node {effect.node!r}" if effect.node else ""
+    if isinstance(effect, MCPCall):
+        return f"MCP tool {effect.name!r} of server {effect.server!r} with {dict(effect.args)!r}"
+    if isinstance(effect, LLMCall):
+        lines = [f"the call of model {effect.name!r}{where}, with {_count(effect.messages)}:"]
+        shown = effect.messages[-3:]
+        if len(effect.messages) > len(shown):
+            lines.append("    …")
+        lines += [f"    {message.type}: {short(message_text(message), 160)}" for message in shown]
+        if effect.tools:
+            lines.append(f"    tools: {', '.join(tool.name for tool in effect.tools)}")
+        return "\n".join(lines)
+    args = ", ".join(f"{key}={short(repr(value), 80)}" for key, value in effect.args.items())
+    return f"{effect.kind} {effect.name}({args}){where}"
+
+
+def _count(messages: Sequence[Any]) -> str:
+    return "1 message" if len(messages) == 1 else f"{len(messages)} messages"
+
+
+def short(text: str, limit: int) -> str:
+    """The text on one line, cut after `limit` characters."""
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,65 @@
+"""A wire format of a model provider: requests as effects, answers and errors as bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal, Protocol
+
+from harness.graph.effects import LLMCall
+from harness.world.spec import ErrorKind
+from harness.world.wire.reply import Reply
+
+RefusalKind = ErrorKind | Literal["unscripted", "not_found", "too_large"]
+
+STATUS: Final[Mapping[RefusalKind, int]] = {
+    "rate_limit": 429,
+    "server_error": 500,
+    "auth": 401,
+    "invalid_request": 400,
+    "context_length": 400,
+    "content_filter": 400,
+    "exception": 500,
+    "unscripted": 400,  # a status that clients do not retry
+    "not_found": 404,
+    "too_large": 413,
+}
+
+Json = dict[str, Any]
+
+
+class Refusal(Exception):
+    """A request that is answered with an error. `param` names the part of the request that is wrong."""
+
+    def __init__(self, kind: RefusalKind, message: str, *, param: str | None = None) -> None:
+        self.kind: RefusalKind = kind
+        self.param = param
+        super().__init__(message)
+
+    @property
+    def status(self) -> int:
+        """The HTTP status it is sent with."""
+        return STATUS[self.kind]
+
+
+class WireFormat(Protocol):
+    """A provider's wire format; each is a module."""
+
+    def read(self, body: Json) -> LLMCall:
+        """The request as an effect.
+
+        Raises:
+            Refusal: it is not as the provider wants it.
+        """
+        ...
+
+    def whole(self, reply: Reply, body: Json) -> Json:
+        """The answer in one piece."""
+        ...
+
+    def events(self, reply: Reply, body: Json) -> Iterator[str]:
+        """The answer as server-sent events."""
+        ...
+
+    def error(self, refusal: Refusal) -> Json:
+        """The body of an error."""
+        ...

@@ -1,0 +1,164 @@
+"""HTTP requests as effects, and the answers to them as responses, for servers and intercepted clients alike."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from harness.graph.effects import Answer, HTTPCall, HTTPReply, LLMCall, LLMReply
+from harness.world.answers import ScriptedAnswer
+from harness.world.spec import ErrorAnswer
+from harness.world.wire.format import Json, Refusal, WireFormat
+from harness.world.wire.reply import Replies, compact
+
+_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_OF_THE_CONNECTION: Final = frozenset(
+    {"content-length", "content-encoding", "transfer-encoding", "connection", "keep-alive"}
+)
+_LONGEST_RETRY_S: Final = 86_400.0
+
+
+@dataclass(frozen=True)
+class WireResponse:
+    """A response: its status, its headers, and its body, in the pieces that are sent one by one."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    pieces: Iterator[str] = field(default_factory=lambda: iter(()))
+
+
+# ---------------------------------------------------------------- requests
+
+
+def call_of(method: str, url: str, headers: Mapping[str, str], body: bytes) -> HTTPCall:
+    """A request as an effect. `url` may be a path alone; its query stands apart in `args`."""
+    address, _, query = url.partition("#")[0].partition("?")
+    text = body.decode("utf-8", "replace")
+    values = parse_qs(query, keep_blank_values=True)
+    args = {
+        "method": method,
+        "url": address,
+        "query": {key: found if len(found) > 1 else found[0] for key, found in values.items()},
+        "json": _parsed(text),
+        "headers": dict(headers),
+        "text": text,
+    }
+    return HTTPCall(name=address, args=args)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def json_object(body: bytes) -> Json:
+    """A body that must be a JSON object.
+
+    Raises:
+        Refusal: it is not.
+    """
+    try:
+        value = json.loads(body)
+    except RecursionError:
+        raise Refusal("invalid_request", "the request is nested too deeply") from None
+    except ValueError as error:
+        raise Refusal("invalid_request", f"the request is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise Refusal("invalid_request", "the request is not a JSON object")
+    return value
+
+
+# ---------------------------------------------------------------- responses
+
+
+def model_response(
+    wire: WireFormat, call: LLMCall, body: Json, answer: Answer, replies: Replies
+) -> WireResponse:
+    """The answer to a model call in the provider's wire format, streamed if `body` asks for it.
+
+    `answer` has a value or an error with a status; see `with_status`. One that is `malformed` is cut off.
+    """
+    failure = failure_of(answer)
+    if failure is not None and failure.kind != "malformed":
+        return error_response(wire, Refusal(failure.kind, str(answer.error)), failure.retry_after_s)
+    cut = failure is not None
+    reply = replies.reply_to(call, LLMReply(str(answer.error)) if cut else answer.value)
+    if body.get("stream") is not True:
+        return json_response(wire.whole(reply, body), cut=cut)
+    events = wire.events(reply, body)
+    headers = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
+    return WireResponse(200, headers, iter([_half(next(events)) + "\n\n"]) if cut else events)
+
+
+def http_response(wire: WireFormat, answer: Answer) -> WireResponse:
+    """The answer to an HTTP request. An error is written in the `wire` format.
+
+    Raises:
+        Refusal: the stub's answer cannot be sent.
+    """
+    failure = failure_of(answer)
+    if failure is None:
+        return _written(answer.value)
+    if failure.kind == "malformed":
+        return json_response({"error": str(answer.error)}, cut=True)
+    return error_response(wire, Refusal(failure.kind, str(answer.error)), failure.retry_after_s)
+
+
+def failure_of(answer: Answer) -> ErrorAnswer | None:
+    """The scripted error of an answer; None where it has a value."""
+    return answer.failure if isinstance(answer, ScriptedAnswer) else None
+
+
+def error_response(wire: WireFormat, refusal: Refusal, retry_after_s: float | None = None) -> WireResponse:
+    """An error in the provider's wire format.
+
+    `retry-after` has whole seconds; the providers' clients prefer the milliseconds beside it.
+    """
+    headers = {}
+    if retry_after_s is not None:
+        seconds = min(retry_after_s, _LONGEST_RETRY_S)
+        headers = {"retry-after": str(math.ceil(seconds)), "retry-after-ms": f"{seconds * 1000:.3f}"}
+    return json_response(wire.error(refusal), refusal.status, headers)
+
+
+def json_response(
+    value: Json, status: int = 200, headers: Mapping[str, str] | None = None, *, cut: bool = False
+) -> WireResponse:
+    """A response with this JSON; `cut`: with the first half of its text."""
+    text = compact(value)
+    headers = {"content-type": "application/json", **(headers or {})}
+    return WireResponse(status, headers, iter([_half(text) if cut else text]))
+
+
+def _half(text: str) -> str:
+    return text[: len(text) // 2]
+
+
+def _written(reply: HTTPReply) -> WireResponse:
+    """The response that a stub gives."""
+    if reply.status < 200:
+        raise Refusal("server_error", f"the stub's status {reply.status} is no answer of a server")
+    kind = "application/json" if reply.json is not None else "text/plain; charset=utf-8"
+    pieces = iter(()) if reply.status in (204, 304) else iter([reply.text])
+    return WireResponse(reply.status, _headers({"content-type": kind, **reply.headers}), pieces)
+
+
+def _headers(written: Mapping[str, str]) -> dict[str, str]:
+    """Those that a response may carry; the length and the like are the connection's own."""
+    wrong = next((name for name in written if not _NAME.fullmatch(name)), None)
+    if wrong is not None:
+        raise Refusal("server_error", f"{wrong!r}, in the headers of the stub, is not the name of a header")
+    return {
+        name: "".join(c if c.isprintable() else " " for c in value)
+        .encode("latin-1", "replace")
+        .decode("latin-1")
+        for name, value in written.items()
+        if name not in _OF_THE_CONNECTION
+    }

@@ -1,0 +1,109 @@
+"""Reading requests of models: texts, lists, contents, messages, tools and parameters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from harness.graph.effects import ToolSpec
+from harness.world.wire.format import Json, Refusal
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
+
+def text_of(body: Mapping[str, Any], key: str) -> str:
+    """A text the request must have.
+
+    Raises:
+        Refusal: it is missing, or no text.
+    """
+    value = body.get(key)
+    if not isinstance(value, str) or not value:
+        raise Refusal("invalid_request", f"'{key}' must be a text that is not empty", param=key)
+    return value
+
+
+def list_of(value: Any, param: str, *, needed: bool = False) -> list[Json]:
+    """A list of mappings; an empty one when there is none, unless it is `needed`.
+
+    Raises:
+        Refusal: it is something else.
+    """
+    if value is None and not needed:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise Refusal("invalid_request", f"'{param}' must be a list of objects", param=param)
+    if needed and not value:
+        raise Refusal("invalid_request", f"'{param}' is empty", param=param)
+    return value
+
+
+def content_of(value: Any, param: str) -> str | list[Any]:
+    """The content of a message: parts that are all text become one text, as matchers want it.
+
+    Raises:
+        Refusal: it is neither a text nor a list of parts.
+    """
+    if value is None or isinstance(value, str):
+        return value or ""
+    parts = list_of(value, param)
+    texts = [part.get("text") for part in parts if part.get("type") in ("text", "input_text", "output_text")]
+    if len(texts) == len(parts) and all(isinstance(text, str) for text in texts):
+        return "".join(map(str, texts))
+    return list(parts)
+
+
+def message(param: str, make: Callable[[], BaseMessage]) -> BaseMessage:
+    """A LangChain message.
+
+    Raises:
+        Refusal: LangChain does not take it.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return make()
+    except (ValidationError, TypeError, ValueError) as error:
+        first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise Refusal("invalid_request", f"'{param}' is no message: {first}", param=param) from None
+
+
+def ai_message(content: str | list[Any], calls: Sequence[tuple[str, str, Any]], param: str) -> BaseMessage:
+    """A model's message; `calls` are (id, name, arguments), arguments as JSON or as a mapping."""
+    from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
+
+    good: list[ToolCall] = []
+    bad: list[InvalidToolCall] = []
+    for call_id, name, given in calls:
+        args = _parsed(given) if isinstance(given, str) else given
+        if isinstance(args, dict):
+            good.append(ToolCall(name=name, args=args, id=call_id, type="tool_call"))
+        else:
+            text = str(given)
+            bad.append(
+                InvalidToolCall(name=name, args=text, id=call_id, error=None, type="invalid_tool_call")
+            )
+    return message(param, lambda: AIMessage(content=content, tool_calls=good, invalid_tool_calls=bad))
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return None
+
+
+def tool_spec(written: Mapping[str, Any], schema_key: str) -> ToolSpec:
+    """A tool a model is offered. One that the provider runs itself has its type for a name, and no schema."""
+    schema = written.get(schema_key)
+    name = written.get("name") or written.get("type") or ""
+    return ToolSpec(
+        str(name), str(written.get("description") or ""), schema if isinstance(schema, dict) else {}
+    )
+
+
+def params_of(body: Mapping[str, Any], *apart: str) -> Json:
+    """What the request says beside its parts: temperature, top_p, …"""
+    return {key: value for key, value in body.items() if key not in apart and value is not None}

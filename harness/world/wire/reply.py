@@ -1,0 +1,103 @@
+"""A model's reply as every wire format has it, its pieces when it is streamed, and what is counted in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from harness.graph.effects import LLMCall, LLMReply
+
+
+@dataclass(frozen=True)
+class ToolRequest:
+    """A tool call of a reply; `arguments` is JSON."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A model's answer. `number` counts those of its provider; `pieces` are what its text is streamed in."""
+
+    number: int
+    model: str
+    text: str
+    pieces: tuple[str, ...]
+    calls: tuple[ToolRequest, ...]
+    finish_reason: str | None
+    input_tokens: int
+    output_tokens: int
+
+
+class Replies:
+    """Makes the replies of one server or run, and numbers them, so that the same requests get the same ids."""
+
+    def __init__(self) -> None:
+        self._numbers: Counter[str] = Counter()
+        self._calls = count(1)
+
+    def reply_to(self, call: LLMCall, answer: LLMReply) -> Reply:
+        """The reply to a call. Usage that the stub does not give is a count of words."""
+        calls = tuple(
+            ToolRequest(
+                one.get("id") or f"call_{next(self._calls)}",
+                one["name"],
+                compact(dict(one.get("args") or {})),
+            )
+            for one in answer.tool_calls
+        )
+        answer_words = words(answer.text) + sum(words(f"{one.name} {one.arguments}") for one in calls)
+        self._numbers[call.provider] += 1
+        return Reply(
+            number=self._numbers[call.provider],
+            model=call.name,
+            text=answer.text,
+            pieces=tuple(answer.chunks) or tuple(pieces(answer.text)),
+            calls=calls,
+            finish_reason=answer.finish_reason,
+            input_tokens=answer.usage.get("input_tokens", _request_words(call)),
+            output_tokens=answer.usage.get("output_tokens", answer_words),
+        )
+
+
+def compact(value: Any) -> str:
+    """JSON in ASCII, so that any text a client or a stub gave can be sent."""
+    return json.dumps(value, separators=(",", ":"), default=str)
+
+
+def event(data: Mapping[str, Any], name: str = "") -> str:
+    """One server-sent event."""
+    return (f"event: {name}\n" if name else "") + f"data: {compact(data)}\n\n"
+
+
+def _request_words(call: LLMCall) -> int:
+    from harness.graph.messages import message_text
+
+    return sum(words(message_text(message)) for message in call.messages)
+
+
+def words(text: str) -> int:
+    """A rough count of tokens."""
+    return len(text.split())
+
+
+def pieces(text: str, most: int = 4) -> Iterator[str]:
+    """The text in at most that many pieces of whole words; nothing for an empty text."""
+    parts = re.findall(r"\S+\s*|\s+", text)
+    size = max(1, -(-len(parts) // most))
+    for start in range(0, len(parts), size):
+        yield "".join(parts[start : start + size])
+
+
+def slices(text: str, most: int = 4) -> Iterator[str]:
+    """The text in at most that many pieces, cut anywhere."""
+    size = max(1, -(-len(text) // most))
+    for start in range(0, len(text), size):
+        yield text[start : start + size]
