@@ -1,8 +1,9 @@
-"""Files that manifests name, and manifests themselves, under names that no file can have."""
+"""Files and folders that manifests name, manifests under names that no file can have, and graphs that are kept."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,3 +28,92 @@ def test_a_manifest_is_not_there(tmp_path: Path, name: str) -> None:
     with pytest.raises(ManifestError) as refusal:
         load_graph(LoadRequest((tmp_path / name,), named_at=HERE))
     assert [problem.span for problem in refusal.value.problems] == [HERE]
+
+
+# ------------------------------------------------------------------ folders
+
+
+@pytest.fixture
+def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoadRequest:
+    """The request for a manifest beside the folder `parts`."""
+    project = tmp_path / "project"
+    for name in ("b.py", "a.py", "a.md", ".hidden.py", "deep/c.py", ".git/d.py", "__pycache__/e.py"):
+        path = project / "parts" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    monkeypatch.chdir(project)
+    (project / "pyproject.toml").touch()
+    return LoadRequest((project / "agent.yaml",))
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({}, ["a.md", "a.py", "b.py", "deep/c.py"]),
+        ({"pattern": "*.py"}, ["a.py", "b.py", "deep/c.py"]),
+        ({"recursive": False}, ["a.md", "a.py", "b.py"]),
+        ({"pattern": "*.txt"}, []),
+    ],
+)
+def test_a_folder_lists_its_files_in_order(
+    request_: LoadRequest, options: dict[str, Any], names: list[str]
+) -> None:
+    folder = request_.resolve_folder("parts", HERE, **options)
+    assert [file.relative_to(folder.path).as_posix() for file in folder.files] == names
+    assert request_.files() == folder.files
+
+
+@pytest.mark.parametrize(
+    ("written", "code", "message"),
+    [
+        ("prts", "missing-file", "folder 'prts' is not there"),
+        ("parts/a.md", "not-a-folder", "'parts/a.md' is a file, and a folder is needed"),
+        ("../..", "path-outside", "'../..' is outside the folders a manifest may read"),
+        ("long" * 5000, "missing-file", "no file can be called that: File name too long"),
+    ],
+)
+def test_a_folder_that_cannot_be_listed(request_: LoadRequest, written: str, code: str, message: str) -> None:
+    with pytest.raises(ManifestError) as refusal:
+        request_.resolve_folder(written, HERE)
+    [problem] = refusal.value.problems
+    assert (problem.code, problem.message, problem.span) == (code, message, HERE)
+
+
+def test_a_folder_where_a_file_is_needed(request_: LoadRequest) -> None:
+    with pytest.raises(ManifestError, match="'parts' is a folder, and a file is needed"):
+        request_.resolve("parts", HERE)
+
+
+def test_a_file_in_a_folder_may_not_lead_outside(request_: LoadRequest, tmp_path: Path) -> None:
+    (tmp_path / "secret.md").touch()
+    Path("parts/z.md").symlink_to(tmp_path / "secret.md")
+    with pytest.raises(ManifestError, match=r"'z\.md' is outside"):
+        request_.resolve_folder("parts", HERE)
+
+
+# ------------------------------------------------------------------ graphs that are kept
+
+AGENT = """\
+manifest_version: 1
+prompts: [{id: p, instructions_path: p.md}]
+agents:
+  a:
+    state: {fields: [{name: said, type: str}]}
+    graph:
+      entry_point: say
+      nodes: [{name: say, type: set_state, args: {values: {said: 'prompts["p"]["instructions"]'}}}]
+      edges: []
+"""
+
+
+def test_a_graph_is_compiled_again_when_a_file_that_its_manifest_names_changes(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(AGENT)
+    (tmp_path / "p.md").write_text("one")
+    request = LoadRequest((tmp_path / "a.yaml",))
+    graph = load_graph(request)
+    assert load_graph(request) is graph
+    (tmp_path / "p.md").write_text("two!")
+    assert load_graph(request) is not graph
+    (tmp_path / "p.md").unlink()
+    with pytest.raises(ManifestError, match=r"'p\.md' is not there"):
+        load_graph(request)

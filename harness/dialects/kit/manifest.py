@@ -26,6 +26,7 @@ def only_document(request: LoadRequest, *, what: str, yaml: Version = "1.1") -> 
         raise ManifestError(Problem("several-manifests", text, request.named_at))
     if request.text is not None:
         return parse(request.text, file=str(request.path), yaml=yaml)
+    request.record(request.path)
     return read(request.path, yaml=yaml, named_at=request.named_at)
 
 

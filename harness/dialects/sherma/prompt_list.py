@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from pydantic import Field
 
-from harness.dialects.kit.manifest import only_document
+from harness.dialects.kit.manifest import imported, only_document
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
@@ -27,7 +26,7 @@ class _Sections(Section, title="a manifest"):
 
 
 def prompts(request: LoadRequest) -> list[Prompt]:
-    """The prompts in the order of the section `prompts`, then those of sub-agents with a `yaml_path`.
+    """The prompts in the order of the section `prompts`, then those of sub-agents that have a manifest here.
 
     Texts keep their `${VAR}`s.
 
@@ -51,12 +50,25 @@ def _of_manifest(request: LoadRequest, seen: set[Path]) -> Iterator[Prompt]:
             path = request.resolve(_substituted(part, "instructions_path", request), where)
             yield Prompt(id_, "instructions", read_instructions(path, where), Span(shown_path(path), 1, 1))
     for at, declared in enumerate(sections.sub_agents):
-        if declared.yaml_path is not None:
-            part = document.at(("sub_agents", at))
-            where = part.span(("yaml_path",))
-            path = request.resolve(_substituted(part, "yaml_path", request), where)
-            if path not in seen:
-                yield from _of_manifest(replace(request.beside(path, declared.id), named_at=where), seen)
+        nested = _sub_agent(declared, document.at(("sub_agents", at)), request)
+        if nested is not None and nested.path.resolve() not in seen:
+            yield from _of_manifest(nested, seen)
+
+
+def _sub_agent(declared: doc.SubAgent, part: Document, request: LoadRequest) -> LoadRequest | None:
+    """The request for the manifest of a sub-agent; None where its agent has none here. spec: `sub_agents`."""
+    if declared.yaml_path is not None:
+        path = request.resolve(_substituted(part, "yaml_path", request), part.span(("yaml_path",)))
+        return request.beside(path, declared.id)
+    if declared.import_path is None:
+        return None
+    from harness.dialects.sherma.stand_in import offer_stand_in
+    from harness.dialects.sherma.sub_agents import local_manifest
+
+    offer_stand_in()
+    where = part.span(("import_path",))
+    found = imported(_substituted(part, "import_path", request), request.folders, where)
+    return local_manifest(declared, request, None, found)
 
 
 def _substituted(part: Document, key: str, request: LoadRequest) -> str:

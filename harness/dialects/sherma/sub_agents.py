@@ -39,7 +39,7 @@ def sub_agent(
     declared: doc.SubAgent, parent: LoadRequest, path: Path | None, imported: Any, load: Load
 ) -> SubAgent:
     """A declared sub-agent. `path` is set for `yaml_path`, `imported` for `import_path`."""
-    manifest = _manifest(declared, parent, path, imported)
+    manifest = local_manifest(declared, parent, path, imported)
     compiled: list[Graph] = []
 
     async def nested(text: str, ctx: NodeContext) -> str | None:
@@ -91,7 +91,7 @@ async def _call_object(imported: Any, text: str, declared: doc.SubAgent) -> str 
     )
 
 
-def _manifest(
+def local_manifest(
     declared: doc.SubAgent, parent: LoadRequest, path: Path | None, imported: Any
 ) -> LoadRequest | None:
     """The manifest of a local sub-agent: a file, or that of a declarative agent object. None for the rest.

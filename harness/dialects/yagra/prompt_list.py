@@ -8,6 +8,7 @@ they are refused when the workflow is loaded.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -69,7 +70,7 @@ class _Listing:
 def _texts(part: Document, id_: str, separator: str) -> Iterator[Prompt]:
     """The texts of a prompt: itself, or those of a mapping such as `{system, user}`, at any depth."""
     if isinstance(part.value, str):
-        last = id_.rpartition(separator)[2]
+        last = re.split("[.#]", id_)[-1]
         yield Prompt(id_, last if last in _MESSAGES else PROMPT, part.value, part.span())
     elif isinstance(part.value, dict):
         for key in part.value:

@@ -1,0 +1,86 @@
+"""`harness prompts`: the listing, its JSON, and what is told instead. Ids: tests/dialects/test_prompts.py."""
+
+import json
+from typing import Any
+
+import pytest
+
+MANIFEST = """\
+manifest_version: 1
+prompts:
+  - {id: greet, instructions: "Greet ${NAME}."}
+  - {id: think, instructions_path: think.md}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _manifest(write: Any) -> None:
+    write("a.yaml", MANIFEST)
+    write("think.md", "Think.\nTwice.\n")
+
+
+def test_prompts_are_listed_with_their_places(invoke: Any) -> None:
+    result = invoke("prompts", "a.yaml")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == (
+        "greet  instructions  a.yaml:3:31\n    Greet ${NAME}.\n\n"
+        "think  instructions  think.md:1:1\n    Think.\n    Twice.\n"
+    )
+
+
+def test_prompts_are_listed_as_json(invoke: Any) -> None:
+    assert json.loads(invoke("prompts", "a.yaml", "--json").stdout) == [
+        {"id": "greet", "kind": "instructions", "text": "Greet ${NAME}.", "where": "a.yaml:3:31"},
+        {"id": "think", "kind": "instructions", "text": "Think.\nTwice.\n", "where": "think.md:1:1"},
+    ]
+
+
+def test_a_manifest_may_have_none(invoke: Any, write: Any, counter: Any) -> None:
+    write("counter.yaml", counter)
+    assert invoke("prompts", "counter.yaml").stdout == "no prompts\n"
+    assert json.loads(invoke("prompts", "counter.yaml", "--json").stdout) == []
+
+
+def test_an_id_that_several_prompts_have_is_a_warning(invoke: Any, write: Any) -> None:
+    write("a.yaml", MANIFEST.replace("think,", "greet,"))
+    for options in ((), ("--json",)):
+        result = invoke("prompts", "a.yaml", *options)
+        assert result.exit_code == 0
+        assert "warning: the id 'greet' is ambiguous: 2 prompts have it: a.yaml:3:31, think.md:1:1" in (
+            result.stderr
+        )
+        assert "ambiguous" not in result.stdout
+
+
+def test_control_characters_are_escaped_and_secrets_replaced_on_a_terminal(
+    invoke: Any, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACME_API_KEY", "sk-4f9a8b7c6d5e")
+    write("think.md", "\x1b[31mred\nkey sk-4f9a8b7c6d5e, code tok-1234567")
+    told = invoke("prompts", "a.yaml", "--env", "CODE_TOKEN=tok-1234567").stdout
+    assert "    \\x1b[31mred\n    key <secret:ACME_API_KEY>, code <secret:CODE_TOKEN>\n" in told
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["nowhere.yaml"], "no such file"),
+        (["a.scenario.yaml"], "give the manifest that it names"),
+        (["think.md"], "a manifest of no known dialect"),
+        (["."], "this is a folder"),
+        (["a.yaml", "--dialect", "shermi"], "did you mean 'sherma'?"),
+        (["a.yaml", "--dialect", "loki"], "no dialect 'loki' can be run"),
+        (["a.yaml", "--with", "think.md"], "stands alone"),
+        (["broken.yaml"], "broken.yaml:2:38: error: file 'nowhere.md' is not there [missing-file]"),
+    ],
+)
+def test_what_cannot_be_listed_is_told(invoke: Any, write: Any, args: Any, told: str) -> None:
+    write("broken.yaml", "manifest_version: 1\nprompts: [{id: p, instructions_path: nowhere.md}]\n")
+    result = invoke("prompts", *args)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr
+
+
+def test_the_command_is_listed_and_has_help(invoke: Any) -> None:
+    assert "List the prompts of a manifest, with their places." in invoke("--help").stdout
+    assert "Usage: harness prompts [OPTIONS] MANIFEST" in invoke("prompts", "--help").stdout
