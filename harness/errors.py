@@ -9,7 +9,8 @@
     │   ├── UnscriptedCall       … because no stub was written for this call
     │   ├── CassetteError        … because of its recording: missing, broken, or of another request
     │   └── ProviderError        … because the real thing cannot be asked
-    └── RunError                 a run that broke (recursion limit, deadlock)
+    ├── RunError                 a run that broke (recursion limit, deadlock)
+    └── WorkerDied               the process that ran a scenario ended in the middle of it
 
 Fields come first (`code`, `span`, `hint`); text is made from them at the rim.
 """
@@ -182,3 +183,14 @@ class RunError(HarnessError):
     """A run that broke for a reason of its own."""
 
     code = "run-error"
+
+
+class WorkerDied(HarnessError):
+    """The worker process that ran a scenario ended in the middle of it. A negative exit code is a signal's number."""
+
+    code = "worker-died"
+
+    def __init__(self, exit_code: int | None) -> None:
+        self.exit_code = exit_code
+        how = f"was ended by signal {-exit_code}" if exit_code and exit_code < 0 else f"left with {exit_code}"
+        super().__init__(f"the process that ran this scenario {how}")

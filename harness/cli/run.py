@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,6 +17,7 @@ from harness.settings import RecordMode
 
 if TYPE_CHECKING:
     from harness.cli.selection import Selection
+    from harness.cli.workers import WorkerPool
     from harness.settings import Settings
 
 _EXIT_CODES = """\b
@@ -27,6 +29,19 @@ Exit codes, the first that applies:
 """
 
 
+class Jobs(click.ParamType[int]):
+    """A number of processes, or `auto`: as many as this process may use processors."""
+
+    name = "jobs"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if value == "auto":
+            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if not value.isdecimal() or int(value) < 1:
+            self.fail(f"'{value}' is neither a number of processes nor 'auto'", param, ctx)
+        return int(value)
+
+
 @click.command("run", epilog=_EXIT_CODES)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("-k", "substring", default="", metavar="TEXT", help="Only scenarios with TEXT in FILE::NAME.")
@@ -34,6 +49,14 @@ Exit codes, the first that applies:
     "--tag", "tags", multiple=True, metavar="TAG", help="Only scenarios with this tag, or another given."
 )
 @click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Run each scenario N times.")
+@click.option(
+    "-j",
+    "--jobs",
+    type=Jobs(),
+    default="1",
+    metavar="N|auto",
+    help="Run scenarios in N processes at once; auto is one for each processor.",
+)
 @click.option("-x", "--exit-first", is_flag=True, help="Stop after the first that does not pass.")
 @click.option("--json", "lines", metavar="FILE", help="Also write the lines of results to FILE; - is stdout.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="DIR", help="Folder for results.")
@@ -54,6 +77,7 @@ def command(
     substring: str,
     tags: tuple[str, ...],
     repeat: int | None,
+    jobs: int,
     exit_first: bool,
     lines: str | None,
     report: Path | None,
@@ -65,7 +89,8 @@ def command(
     """Run scenarios and say which of them hold.
 
     PATH is a scenario file (*.scenario.yaml), a folder of them, or FILE::NAME for one scenario.
-    Results are written to reports/latest, or as --report or [tool.harness] says.
+    Results are written to reports/latest, or as --report or [tool.harness] says; they are the same, and in the same
+    order, however many jobs there are. Scenarios that are recorded, or run live, run one at a time.
     With --json - everything but the results goes to stderr.
     """
     from harness.cli.selection import select
@@ -77,12 +102,19 @@ def command(
     if live and record_mode != "none":
         raise click.UsageError("--live and --record-mode exclude each other")
     mode = RecordMode.LIVE if live else RecordMode(record_mode)
+    settings = replace(settings, record_mode=mode)
+    workers = None
+    if jobs > 1 and mode is RecordMode.NONE:
+        from harness.cli.workers import WorkerPool
+
+        workers = WorkerPool(jobs, settings, stdout_to_stderr=lines == "-")
     selection = select(paths, substring, tags)
     if repeat is not None:
         selection = selection.repeated(repeat)
     return run_selection(
         selection,
-        replace(settings, record_mode=mode),
+        settings,
+        workers=workers,
         lines=lines,
         exit_first=exit_first,
         quiet=quiet,
@@ -94,12 +126,15 @@ def run_selection(
     selection: Selection,
     settings: Settings,
     *,
+    workers: WorkerPool | None = None,
     lines: str | None = None,
     exit_first: bool = False,
     quiet: bool = False,
     verbose: bool = False,
 ) -> int:
-    """Run what was selected, tell of it, and give the exit code. `lines` is where results go as well.
+    """Run what was selected, show it, and give the exit code.
+
+    `workers` run the scenarios, else this process does. `lines` is where lines of results go as well: a file, or `-`.
 
     Raises:
         FormatError: results cannot be written, or two scenarios would write one cassette.
@@ -117,7 +152,9 @@ def run_selection(
         console = open_console(sys.stderr if lines == "-" else sys.stdout)
         reporter = RunReporter(console, coverage=verbose)
         ask = at_terminal(reporter)
-        session = Session(settings, reporter, stream, exit_first=exit_first, quiet=quiet, ask=ask)
+        session = Session(
+            settings, reporter, stream, exit_first=exit_first, quiet=quiet, ask=ask, workers=workers
+        )
         code = session.run(selection)
     if session.interrupted:
         click.echo("interrupted: what had ended is written down, the rest was not run", err=True)

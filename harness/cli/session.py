@@ -1,32 +1,41 @@
-"""One `harness run`: the scenarios run in order, told as they end, and written down."""
+"""One `harness run`: the scenarios run, shown as they end, and written down."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Generator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from harness.cli import exit_code
 from harness.cli.interruption import Interruption, between_scenarios
 from harness.cli.selection import Selection
+from harness.cli.workers import Ended, WorkerPool
 from harness.errors import FormatError
-from harness.recording.human import Ask
 from harness.report.console import RunReporter
-from harness.report.results import ResultsWriter
+from harness.report.encoding import encode
+from harness.report.results import ResultsWriter, line
 from harness.scenario.outcome import Observed, Outcome
-from harness.scenario.run import run_scenario
 from harness.settings import Settings
 from harness.source.document import shown_path
+
+if TYPE_CHECKING:
+    from harness.recording.human import Ask
+
+NOT_PASSED = {"failed", "error"}
 
 
 @dataclass
 class Session:
-    """`lines` takes results as they are written to results.jsonl. `quiet` tells only of what did not pass.
+    """Runs a selection and reports it.
 
-    `ask` asks a person, where a scenario is being recorded.
+    lines       also gets the lines of results.jsonl, in the order of the scenarios
+    exit_first  ends the run after the first scenario that does not pass
+    quiet       shows only what did not pass
+    ask         asks a person, where a scenario is being recorded
+    workers     run the scenarios; None: this process does
     """
 
     settings: Settings
@@ -35,6 +44,7 @@ class Session:
     exit_first: bool = False
     quiet: bool = False
     ask: Ask | None = None
+    workers: WorkerPool | None = None
     interrupted: bool = False
     verdicts: set[str] = field(default_factory=set)
 
@@ -46,7 +56,7 @@ class Session:
         """
         with ResultsWriter(self.settings.report) as writer:
             for file, error in selection.refused.items():
-                self._write(writer, refused(file, error))
+                self._write(writer, encode(line(refused(file, error))), place=-1)
             if not self.quiet:
                 self.reporter.start(selection.runs)
             try:
@@ -57,28 +67,45 @@ class Session:
         return self._exit_code(selection)
 
     def _run_all(self, selection: Selection, writer: ResultsWriter) -> None:
-        def done(outcome: Outcome, interruption: Interruption) -> None:
-            self.verdicts.add(outcome.verdict)
-            self._write(writer, outcome)
-            not_passed = outcome.verdict in ("failed", "error")
-            if not_passed or not self.quiet:
-                self.reporter.done(outcome)
-            interruption.heed()
-
         try:
-            with _kept_apart(self.lines), between_scenarios() as interruption:
-                for scenario in selection.scenarios:
-                    told = partial(done, interruption=interruption)
-                    run_scenario(scenario, self.settings, told, ask=self.ask)
-                    if self.exit_first and self.verdicts & {"failed", "error"}:
+            with (
+                _kept_apart(self.lines),
+                between_scenarios() as interruption,
+                contextlib.closing(self._ended(selection)) as ended,
+            ):
+                for one in ended:
+                    if one.outcome is not None:
+                        self._done(one.outcome, one.line, one.number, writer, interruption)
+                    elif self.exit_first and self.verdicts & NOT_PASSED:
                         break
         except KeyboardInterrupt:
             self.interrupted = True
 
-    def _write(self, writer: ResultsWriter, outcome: Outcome) -> None:
-        line = writer.add(outcome)
+    def _ended(self, selection: Selection) -> Generator[Ended]:
+        if self.workers is not None:
+            in_order = self.exit_first or self.lines is not None
+            yield from self.workers.run(selection.scenarios, in_order=in_order)
+            return
+        from harness.scenario.run import outcomes
+
+        for number, scenario in enumerate(selection.scenarios):
+            for outcome in outcomes(scenario, self.settings, ask=self.ask):
+                yield Ended(number, outcome, encode(line(outcome)))
+            yield Ended(number, None)
+
+    def _done(
+        self, outcome: Outcome, text: str, number: int, writer: ResultsWriter, interruption: Interruption
+    ) -> None:
+        self.verdicts.add(outcome.verdict)
+        self._write(writer, text, number)
+        if outcome.verdict in NOT_PASSED or not self.quiet:
+            self.reporter.done(outcome)
+        interruption.heed()
+
+    def _write(self, writer: ResultsWriter, text: str, place: int) -> None:
+        writer.add_line(text, place)
         if self.lines is not None:
-            self.lines.write(line.encode() + b"\n")
+            self.lines.write(text.encode() + b"\n")
             self.lines.flush()
 
     def _exit_code(self, selection: Selection) -> int:
@@ -99,7 +126,7 @@ def _kept_apart(lines: IO[bytes] | None) -> contextlib.AbstractContextManager[ob
 def refused(file: Path, error: FormatError) -> Outcome:
     """The line of results that stands for a file nothing of which could be run."""
     first = error.problems[0]
-    told: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "type": type(error).__name__,
         "code": error.code,
         "message": str(error),
@@ -112,7 +139,7 @@ def refused(file: Path, error: FormatError) -> Outcome:
         manifest="",
         dialect="",
         agent="",
-        observed=Observed(status="invalid", error=told),
+        observed=Observed(status="invalid", error=shown),
         verdict="error",
         score=0.0,
         span=first.span,

@@ -1,16 +1,21 @@
 """From the text of an expression to cel-python's parse tree.
 
-cel-python builds its parser once in a process, at first use (0.1 s). Text that would make it hang is
-refused before it is parsed: its pattern for strings backtracks exponentially over an unclosed one.
+cel-python builds its parser once in a process, at first use. That takes 0.15 s, so its tables are kept beside the
+bytecode of this module, where Python may write such files. Text that would make the parser hang is refused before it
+is parsed: its pattern for strings backtracks exponentially over an unclosed one.
 """
 
 from __future__ import annotations
 
 import re
+import sys
+from functools import partial
+from importlib.util import cache_from_source
 from typing import NoReturn
 
+from celpy import celparser
 from celpy.celparser import CELParseError, CELParser
-from lark import Token, Tree
+from lark import Lark, Token, Tree
 
 from harness.errors import ExpressionError
 
@@ -40,6 +45,11 @@ _ADVICE = {
     "&": "and is &&",
     "|": "or is ||",
 }
+
+
+if not sys.dont_write_bytecode:
+    # CELParser calls Lark without `cache`. Lark notices when the grammar, its options or a version has changed.
+    setattr(celparser, "Lark", partial(Lark, cache=f"{cache_from_source(__file__)}.cel"))  # noqa: B010
 
 
 def parse(source: str) -> Node:

@@ -41,10 +41,10 @@ class ScenarioItem(pytest.Item):
         Raises:
             ScenarioFailed: a repeat did not pass.
         """
-        from harness.scenario.run import run_scenario
+        from harness.scenario.run import outcomes
 
         ask = ask_past_capture(self.config)
-        run_scenario(self.scenario, settings_of(self.config), self.outcomes.append, ask=ask)
+        self.outcomes.extend(outcomes(self.scenario, settings_of(self.config), ask=ask))
         if not all(outcome.passed for outcome in self.outcomes):
             raise ScenarioFailed
 

@@ -91,6 +91,7 @@ class ResultsWriter:
         self._home = Path.cwd()  # a tool may change the current folder
         self._file: BinaryIO | None = None
         self._figures = Summary()
+        self._places: list[int] = []
         self._summary: dict[str, Any] | None = None
 
     @property
@@ -120,12 +121,16 @@ class ResultsWriter:
         self.add_line(text)
         return text
 
-    def add_line(self, text: str) -> None:
-        """Append a line, without its line break, that `encode` made (in another process, perhaps)."""
+    def add_line(self, text: str, place: int = 0) -> None:
+        """Append a line, without its line break, that `encode` made (in another process, perhaps).
+
+        `finish` sorts lines by `place`; those of one place stay in the order they came.
+        """
         if self._file is None:
             raise ValueError("results are added between `with ResultsWriter(…)` and `finish()`")
         self._file.write(text.encode() + b"\n")
         self._file.flush()
+        self._places.append(place)
         self._figures.add(json.loads(text))
 
     def finish(self) -> dict[str, Any]:
@@ -136,12 +141,19 @@ class ResultsWriter:
         if self._summary is not None:
             return self._summary
         if self._file is not None:
+            self._sort()
             self._file.close()
             self._file = None
         self._summary = self._figures.as_json()
-        write_text(self._home / self.folder / "summary.json", encode(self._summary, indented=True) + "\n")
-        write_text(self._home / self.folder / "summary.md", markdown(self._summary))
+        _replace(self.path.with_name("summary.json"), encode(self._summary, indented=True).encode() + b"\n")
+        _replace(self.path.with_name("summary.md"), markdown(self._summary).encode())
         return self._summary
+
+    def _sort(self) -> None:
+        order = sorted(range(len(self._places)), key=self._places.__getitem__)
+        if order != list(range(len(order))):
+            lines = self.path.read_bytes().splitlines(keepends=True)
+            _replace(self.path, b"".join(lines[at] for at in order))
 
 
 def _opened_alone(path: Path) -> BinaryIO:
@@ -164,7 +176,7 @@ def _opened_alone(path: Path) -> BinaryIO:
     return file
 
 
-def write_text(path: Path, text: str) -> None:
+def _replace(path: Path, content: bytes) -> None:
     """Write a file of a report whole or not at all: readers never see half of it.
 
     Raises:
@@ -173,8 +185,8 @@ def write_text(path: Path, text: str) -> None:
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with open(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
+            with open(handle, "wb") as file:
+                file.write(content)
             os.chmod(name, 0o644)
             os.replace(name, path)
         except BaseException:

@@ -23,6 +23,9 @@ class _Missing:
     def __bool__(self) -> bool:
         return False
 
+    def __reduce__(self) -> str:
+        return "MISSING"  # the same object in every process
+
 
 MISSING: Final = _Missing()
 

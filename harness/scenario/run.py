@@ -14,7 +14,7 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
 from harness.dialects.load import load_graph
@@ -37,27 +37,19 @@ from harness.world.scripted import ScriptedWorld
 
 
 def run_scenario(
-    scenario: Scenario,
-    settings: Settings | None = None,
-    done: Callable[[Outcome], None] | None = None,
-    *,
-    ask: Ask | None = None,
+    scenario: Scenario, settings: Settings | None = None, *, ask: Ask | None = None
 ) -> list[Outcome]:
-    """Run a scenario as often as it repeats; `done` is called with each outcome as it comes.
+    """The outcomes of a scenario, see `outcomes`."""
+    return list(outcomes(scenario, settings or Settings(), ask=ask))
+
+
+def outcomes(scenario: Scenario, settings: Settings, *, ask: Ask | None = None) -> Iterator[Outcome]:
+    """Run a scenario as often as it repeats; each outcome as it comes.
 
     A scenario with `skip` gives one outcome with the verdict `skipped`. `ask` asks a person at the terminal, where
     the scenario is being recorded. Nothing a manifest, a scenario, a cassette or the code they name does raises out
     of here, except KeyboardInterrupt.
     """
-    outcomes = []
-    for outcome in _outcomes(scenario, settings or Settings(), ask):
-        outcomes.append(outcome)
-        if done is not None:
-            done(outcome)
-    return outcomes
-
-
-def _outcomes(scenario: Scenario, settings: Settings, ask: Ask | None) -> Iterator[Outcome]:
     if scenario.skip is not None:
         yield skipped(scenario)
         return

@@ -24,6 +24,7 @@ UNJUDGED: Final = frozenset(
         "extra-missing",
         "key-missing",
         "harness-broke",
+        "worker-died",
     }
 )
 """Codes of errors that say nothing about the agent: its world could not answer."""

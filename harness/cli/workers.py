@@ -1,0 +1,178 @@
+"""Scenarios in worker processes, for `harness run -j N`.
+
+    WorkerPool.run ──(number, scenario)──▶ worker: outcomes(scenario)
+                   ◀──(number, outcome, line)── for each repeat
+                   ◀──(number, None, "")── at the end
+
+A worker is told its next scenario before it has ended the current one, so that it never waits for this process. One
+that dies (a tool that crashes the interpreter, the kernel short of memory) makes an error of the scenario it was
+running; the one after it goes back to the queue, and a new worker takes over. Workers are forked from a server that
+has imported everything already, where the system has such a thing; they end when this process does.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import redirect_stdout, suppress
+from dataclasses import dataclass, field
+from multiprocessing import forkserver, get_all_start_methods, get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Final, NamedTuple
+
+from harness.scenario.model import Scenario
+from harness.scenario.outcome import Outcome
+from harness.settings import Settings
+
+PRELOADED: Final = ["harness.scenario.run", "harness.report.results"]
+AHEAD: Final = 2
+"""Scenarios a worker is given at once while many are left; the last ones are given one by one."""
+PATIENCE_S: Final = 1.0
+"""Real seconds a worker has to clean up when the run is left."""
+
+_HAS_SERVER: Final = "forkserver" in get_all_start_methods()
+_CONTEXT: Final = get_context("forkserver") if _HAS_SERVER else get_context("spawn")
+
+
+class Ended(NamedTuple):
+    """An outcome of scenario `number` with its line of results; without outcome, the end of the scenario."""
+
+    number: int
+    outcome: Outcome | None
+    line: str = ""
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: BaseProcess
+    connection: Connection
+    tasks: deque[int] = field(default_factory=deque)
+    repeats: int = 0
+    """Outcomes of the first of its tasks so far."""
+
+
+class WorkerPool:
+    """Runs scenarios in so many processes. Imports begin when the pool is made: make it before loading files.
+
+    `stdout_to_stderr`: what the scenarios' own code prints goes to standard error.
+    """
+
+    def __init__(self, jobs: int, settings: Settings, *, stdout_to_stderr: bool = False) -> None:
+        self._jobs, self._settings, self._stdout_to_stderr = jobs, settings, stdout_to_stderr
+        self._workers: list[_Worker] = []
+        if _HAS_SERVER:
+            _CONTEXT.set_forkserver_preload(PRELOADED)
+            forkserver.ensure_running()
+
+    def run(self, scenarios: Sequence[Scenario], *, in_order: bool = False) -> Generator[Ended]:
+        """Outcomes as they come, or in the order of the scenarios. Closing the iterator ends the workers."""
+        ended = self._as_they_come(scenarios)
+        try:
+            yield from _in_order(ended) if in_order else ended
+        finally:
+            ended.close()
+            self._end()
+
+    def _as_they_come(self, scenarios: Sequence[Scenario]) -> Generator[Ended]:
+        queue = deque(range(len(scenarios)))
+        for _ in range(min(self._jobs, len(queue))):
+            self._start()
+        while True:
+            ahead = AHEAD if len(queue) > AHEAD * len(self._workers) else 1
+            for worker in self._workers:
+                while queue and len(worker.tasks) < ahead:
+                    self._give(worker, queue.popleft(), scenarios)
+            busy = [worker for worker in self._workers if worker.tasks]
+            if not busy:
+                return
+            ready = wait([worker.connection for worker in busy])
+            for worker in busy:
+                if worker.connection not in ready:
+                    continue
+                try:
+                    ended = Ended(*worker.connection.recv())
+                except (EOFError, OSError):
+                    number, *others = worker.tasks
+                    queue.extendleft(reversed(others))
+                    yield from _died(number, scenarios[number], worker)
+                    self._workers.remove(worker)
+                    self._start()
+                    continue
+                worker.repeats = worker.repeats + 1 if ended.outcome else 0
+                if ended.outcome is None:
+                    worker.tasks.popleft()
+                yield ended
+
+    def _start(self) -> None:
+        ours, theirs = _CONTEXT.Pipe()
+        process = _CONTEXT.Process(target=_work, args=(theirs, self._settings, self._stdout_to_stderr))
+        process.start()
+        theirs.close()  # so that the end of the worker is the end of the pipe
+        self._workers.append(_Worker(process, ours))
+
+    def _give(self, worker: _Worker, number: int, scenarios: Sequence[Scenario]) -> None:
+        worker.tasks.append(number)
+        with suppress(OSError):  # it has died: reading from it will tell
+            worker.connection.send((number, scenarios[number]))
+
+    def _end(self) -> None:
+        for worker in self._workers:
+            worker.connection.close()
+            if worker.tasks:
+                worker.process.terminate()
+        for worker in self._workers:
+            worker.process.join(PATIENCE_S)
+            worker.process.kill()
+        self._workers.clear()
+
+
+def _in_order(ended: Iterator[Ended]) -> Iterator[Ended]:
+    """Those of scenario 0 as they come, then those of scenario 1, and so on."""
+    held: dict[int, list[Ended]] = {}
+    current = 0
+    for one in ended:
+        held.setdefault(one.number, []).append(one)
+        while of_current := held.pop(current, []):
+            yield from of_current
+            if of_current[-1].outcome is not None:
+                break
+            current += 1
+
+
+def _died(number: int, scenario: Scenario, worker: _Worker) -> Iterator[Ended]:
+    """An error for each repeat that is missing."""
+    from harness.errors import WorkerDied
+    from harness.report.encoding import encode
+    from harness.report.results import line
+    from harness.scenario.evaluation import outcome_of
+    from harness.scenario.run_result import failed
+
+    worker.process.join()
+    error = WorkerDied(worker.process.exitcode)
+    for repeat in range(worker.repeats, scenario.repeat):
+        outcome = outcome_of(scenario, repeat, failed(error), 0.0)
+        yield Ended(number, outcome, encode(line(outcome)))
+    yield Ended(number, None)
+
+
+def _work(connection: Connection, settings: Settings, stdout_to_stderr: bool) -> None:
+    """The main function of a worker. Ctrl-C is the parent's to handle."""
+    from harness.report.encoding import encode
+    from harness.report.results import line
+    from harness.scenario.run import outcomes
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with (
+        suppress(EOFError, OSError, KeyboardInterrupt),  # the parent wants no more, or is gone
+        redirect_stdout(sys.stderr if stdout_to_stderr else sys.stdout),
+    ):
+        while True:
+            number, scenario = connection.recv()
+            for outcome in outcomes(scenario, settings):
+                connection.send((number, outcome, encode(line(outcome))))
+            sys.stdout.flush()
+            connection.send((number, None, ""))

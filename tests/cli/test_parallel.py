@@ -1,0 +1,128 @@
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PASSES = "{name: counts to one, repeat: 3, expect: {state: {count: 1}}}"
+FAILS = "{name: counts to two, expect: {state: {count: 2}}}"
+CANNOT_BE_JUDGED = "{name: nobody answers, manifest: asking.yaml, env: {MODEL: tiny}, input: hello}"
+SKIPPED = "{name: later, skip: not yet}"
+
+FLOW = """\
+agentspec_version: 25.4.1
+component_type: Flow
+name: calls
+start_node: {$component_ref: s}
+nodes: [{$component_ref: s}, {$component_ref: w}, {$component_ref: e}]
+control_flow_connections:
+- {component_type: ControlFlowEdge, name: a, from_node: {$component_ref: s}, to_node: {$component_ref: w}}
+- {component_type: ControlFlowEdge, name: b, from_node: {$component_ref: w}, to_node: {$component_ref: e}}
+$referenced_components:
+  s: {component_type: StartNode, name: s}
+  w: {component_type: ToolNode, name: w, tool: {component_type: ServerTool, name: call}}
+  e: {component_type: EndNode, name: e}
+"""
+
+TOOLS = """\
+import os, threading
+
+def fine():
+    print("a tool prints")
+
+def crash():
+    os._exit(7)
+
+def wait():
+    print("begun", flush=True)
+    threading.Event().wait()
+"""
+
+
+@pytest.fixture
+def calls(write: Any) -> Any:
+    """Writes a suite with a scenario for each of these tools."""
+
+    def written(*tools: str) -> None:
+        write("calls.yaml", FLOW)
+        write("tools.py", TOOLS)
+        listed = [f"{{name: {n} {tool}, tools: {{call: tools.{tool}}}}}" for n, tool in enumerate(tools)]
+        text = "".join(f"\n  - {scenario}" for scenario in listed)
+        write("calls.scenario.yaml", f"harness: 1\nmanifest: calls.yaml\nscenarios:{text}\n")
+
+    return written
+
+
+def results() -> list[dict[str, Any]]:
+    text = Path("reports/latest/results.jsonl").read_text(encoding="utf-8")
+    return [{**json.loads(line), "wall": 0} for line in text.splitlines()]
+
+
+def summary() -> dict[str, Any]:
+    return dict(json.loads(Path("reports/latest/summary.json").read_text(encoding="utf-8"))["total"], wall=0)
+
+
+@pytest.mark.parametrize(("jobs", "more"), [("2", ()), ("auto", ("-x",))])
+def test_results_are_those_of_one_process_and_in_their_order(
+    invoke: Any, suite: Any, jobs: str, more: tuple[str, ...]
+) -> None:
+    suite(PASSES, SKIPPED, *(f"{{name: number {n}}}" for n in range(9)), CANNOT_BE_JUDGED, FAILS)
+    suite(FAILS, PASSES, file="b.scenario.yaml")
+    serial = invoke("run", ".", *more)
+    expected, total = results(), summary()
+    parallel = invoke("run", ".", "-j", jobs, *more)
+    assert results() == expected
+    assert summary() == total
+    assert parallel.exit_code == serial.exit_code
+
+
+def test_lines_on_standard_output_are_in_order_and_free_of_what_tools_print(harness: Any, calls: Any) -> None:
+    calls(*["fine"] * 6)
+    done = harness("run", ".", "-j", "2", "--json", "-")
+    assert done.stdout == Path("reports/latest/results.jsonl").read_text()
+    assert [json.loads(line)["scenario"][0] for line in done.stdout.splitlines()] == list("012345")
+    assert "a tool prints" in done.stderr
+
+
+def test_a_worker_that_dies_is_an_error_of_its_scenario_alone(invoke: Any, calls: Any) -> None:
+    calls("fine", "crash", "fine", "crash", "fine", "fine")
+    result = invoke("run", ".", "-j", "2")
+    assert result.exit_code == 3
+    assert [line["verdict"] for line in results()] == [
+        "passed",
+        "error",
+        "passed",
+        "error",
+        "passed",
+        "passed",
+    ]
+    error = results()[1]["error"]
+    assert (error["type"], error["code"]) == ("WorkerDied", "worker-died")
+    assert error["message"] == "the process that ran this scenario left with 7"
+
+
+def test_ctrl_c_keeps_what_is_done_and_leaves_a_tool_that_waits(installed: Any, calls: Any) -> None:
+    calls("fine", "wait", "fine")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
+    with subprocess.Popen([installed, "run", ".", "-j", "2"], **pipes, text=True) as process:
+        assert process.stdout is not None
+        shown = ""
+        while "begun" not in shown or shown.count("passed") < 2:
+            shown += (line := process.stdout.readline())
+            assert line
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert stderr.startswith("interrupted")
+    assert [line["scenario"] for line in results()] == ["0 fine", "2 fine"]
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "many", "1.5"])
+def test_a_number_of_jobs_that_is_none_is_refused(invoke: Any, suite: Any, jobs: str) -> None:
+    suite(PASSES)
+    result = invoke("run", ".", f"--jobs={jobs}")
+    assert result.exit_code == 2
+    assert f"'{jobs}' is neither a number of processes nor 'auto'" in result.stderr
