@@ -35,7 +35,8 @@ collected until nothing is ready any more (`harness.time.clock.end_of_instant`),
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -95,28 +96,25 @@ class _Pause(NamedTuple):
 
 
 class _Limits:
-    """How many more visits of each node may run."""
+    """How many visits run under each limit."""
 
-    def __init__(self, limits: Sequence[ConcurrencyLimit]) -> None:
-        self._limits = limits
-        self._running = [0] * len(limits)
+    def __init__(self, limits: Iterable[ConcurrencyLimit], nodes: Iterable[str]) -> None:
+        self._running = Counter[ConcurrencyLimit]()
+        self._of = {
+            node: [limit for limit in limits if limit.nodes is None or node in limit.nodes] for node in nodes
+        }
 
     def acquire(self, node: str) -> bool:
-        """Have one more visit run, if it may."""
-        found = self._of(node)
-        if any(self._running[at] >= self._limits[at].at_once for at in found):
+        """Have one more visit of the node run, if it may."""
+        limits = self._of[node]
+        if any(self._running[limit] >= limit.at_once for limit in limits):
             return False
-        for at in found:
-            self._running[at] += 1
+        self._running.update(limits)
         return True
 
     def release(self, node: str) -> None:
-        """One visit less runs."""
-        for at in self._of(node):
-            self._running[at] -= 1
-
-    def _of(self, node: str) -> list[int]:
-        return [at for at, limit in enumerate(self._limits) if limit.nodes is None or node in limit.nodes]
+        """A visit of the node has ended."""
+        self._running.subtract(self._of[node])
 
 
 class EventScheduler:
@@ -137,7 +135,7 @@ class EventScheduler:
     def _begin(self) -> None:
         """Nothing is queued, running, paused or waited for."""
         self._starts = 0
-        self._limits = _Limits(self._graph.limits)
+        self._limits = _Limits(dict.fromkeys(self._graph.limits), self._nodes)
         self._queue: list[_Call] = []
         self._resumed: list[_Call] = []
         self._work: dict[asyncio.Task[Any], _Work] = {}
@@ -172,7 +170,9 @@ class EventScheduler:
     async def resume(self, answers: Mapping[str, Any], people: People | None) -> None:
         """See `harness.engine.scheduler`."""
         for id_, answer in answers.items():
-            self._take_answer(id_, answer)
+            call, question, _ = self._paused.pop(id_)
+            question.answer(answer)
+            self._resumed.append(call)
         await self._work_off(people)
 
     async def update_state(self, update: Mapping[str, Any], people: People | None) -> None:
@@ -290,9 +290,14 @@ class EventScheduler:
         )
 
     async def _visit(self, call: _Call) -> Update:
-        resumed = call.replay is not None and not call.replay.continues_after_breakpoint
-        ctx = NodeContext(self._run, call.node.name, call.state, call.replay)
-        return await visit(ctx, call.node.run, step=call.start, invocation=self._invocation, resumed=resumed)
+        replay, step = call.replay, call.start
+        is_listed_again = replay is not None and replay.continues_after_breakpoint
+        if is_listed_again:
+            self._starts += 1
+            step = self._starts
+        resumed = replay is not None and not is_listed_again
+        ctx = NodeContext(self._run, call.node.name, call.state, replay)
+        return await visit(ctx, call.node.run, step=step, invocation=self._invocation, resumed=resumed)
 
     # Work, and how it is settled
 
@@ -388,24 +393,16 @@ class EventScheduler:
         (question,) = paused.questions
         people = self._people
         is_asked = (
-            people is not None and not question.breakpoint and people.can_answer([question], self.state)
+            not question.breakpoint and people is not None and people.can_answer([question], self.state)
         )
-        id_ = str(call.start)
-        self._paused[id_] = _Pause(call, question, is_asked)
+        self._paused[str(call.start)] = _Pause(call, question, is_asked)
         if people is not None and is_asked:
-            await self._do(call, people.answer(question, self.state), self._settle_answer)
+            await self._do(call, self._ask(call, question, people), self._settle_visit)
 
-    async def _settle_answer(self, call: _Call, task: asyncio.Task[Any]) -> None:
+    async def _ask(self, call: _Call, question: Question, people: People) -> Update:
+        """The rest of the visit after a person's answer. An answer that is an error fails the node."""
         try:
-            answer = task.result()
-        except Exception as error:
+            question.answer(await people.answer(question, self.state))
+        finally:
             del self._paused[str(call.start)]
-            self._limits.release(call.node.name)
-            await self._fail(call, error)
-        else:
-            self._take_answer(str(call.start), answer)
-
-    def _take_answer(self, id_: str, answer: Any) -> None:
-        call, question, _ = self._paused.pop(id_)
-        question.answer(answer)
-        self._resumed.append(call)
+        return await self._visit(call)

@@ -185,8 +185,9 @@ class Run:
 
     @property
     def starts(self) -> list[tuple[str, float]]:
-        """The nodes that started, and when."""
-        return [(event["node"], event["at"]) for event in self.events if event["event"] == "node_start"]
+        """The nodes of the graph itself that started, and when."""
+        started = [event for event in self.events if event["event"] == "node_start" and event["graph"] == ""]
+        return [(event["node"], event["at"]) for event in started]
 
     def seen(self, node: str) -> Mapping[str, Any]:
         """What the last visit of a node saw."""

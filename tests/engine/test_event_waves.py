@@ -8,7 +8,9 @@ import pytest
 from harness.engine.context import NodeContext
 from harness.engine.conversation import Conversation
 from harness.graph import observe
+from harness.graph.effects import ToolCall
 from harness.graph.model import State, Update
+from harness.world.spec import Entry, Stub, WorldSpec
 from tests.engine.events import compiled, run
 from tests.engine.graphs import simulate
 
@@ -39,6 +41,18 @@ def test_what_ends_at_one_instant_settles_in_order_of_starts() -> None:
     for start in (["late", "s"], ["s", "late"]):
         done = run({"start": start, "nodes": nodes})
         assert done.starts[-2:] == [("x", 2.0), ("y", 2.0)]
+
+
+def test_nodes_that_take_no_time_act_one_after_the_other() -> None:
+    async def two_calls(state: State, ctx: NodeContext) -> Update:
+        for _ in range(2):
+            await ctx.perform(ToolCall(name="t", args={}))
+        return Update()
+
+    nodes: Any = {"a": {"body": two_calls}, "b": {"body": two_calls}}
+    world = WorldSpec(tools={"t": Entry(stubs=(Stub(times="any", answer={"return": 1}),))})
+    done = run({"start": ["a", "b"], "nodes": nodes}, world)
+    assert [call["node"] for call in observe.calls(done.events)] == ["a", "a", "b", "b"]
 
 
 def test_every_edge_whose_condition_holds_is_followed_and_the_others_are_not() -> None:

@@ -1,0 +1,151 @@
+"""The event scheduler: a failure ends its branch, and what becomes of the run is data."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from harness.engine.context import NodeContext, RunContext
+from harness.errors import UnscriptedCall
+from harness.graph import observe
+from harness.graph.effects import ToolCall
+from harness.graph.events import Failure
+from harness.graph.model import Dispatch, Edge, State, Update
+from harness.world.spec import Entry, Stub, WorldSpec
+from tests.engine.events import compiled, run
+
+BESIDE = {
+    "start": ["bad", "good"],
+    "nodes": {
+        "bad": {"takes": 1, "error": "broken", "to": "never"},
+        "good": {"takes": 5, "to": "after"},
+        "after": {},
+        "never": {},
+    },
+}
+
+
+def test_a_failed_branch_ends_beside_a_sound_one_and_then_the_run_fails_with_it() -> None:
+    done = run(BESIDE)
+    assert (done.status, done.ending.node, str(done.ending.error)) == ("failed", "bad", "broken")
+    assert (done.log, done.total) == (["good", "after"], 5.0)
+    assert "never" not in done.path
+
+
+def test_of_several_failures_the_first_is_the_one_of_the_run() -> None:
+    nodes = {"a": {"takes": 3, "error": "later"}, "b": {"takes": 1, "error": "sooner"}, "c": {"takes": 4}}
+    done = run({"start": ["a", "b", "c"], "nodes": nodes})
+    assert (done.ending.node, str(done.ending.error), done.total) == ("b", "sooner", 4.0)
+
+
+def test_a_graph_may_tolerate_its_failures() -> None:
+    async def tolerate(failures: Sequence[Failure], run: RunContext) -> None:
+        for failure in failures:
+            run.warn(f"{failure.node}: {failure.error}")
+
+    done = run(compiled(BESIDE, verdict=tolerate))
+    assert (done.status, done.log) == ("completed", ["good", "after"])
+    assert observe.warnings(done.events) == ["bad: broken"]
+
+
+def test_a_graph_may_end_at_its_first_failure() -> None:
+    async def raise_it(failure: Failure, _run: RunContext) -> Sequence[Edge]:
+        raise failure.error
+
+    done = run(compiled(BESIDE, on_failure=raise_it))
+    assert (done.status, done.ending.node, done.total, done.log) == ("failed", "bad", 1.0, [])
+
+
+def test_a_failed_node_may_have_the_run_go_on_elsewhere() -> None:
+    agent: Any = {"start": "bad", "nodes": {"bad": {"error": "broken", "fallback": "rescue"}, "rescue": {}}}
+    done = run(agent)
+    assert (done.status, done.path) == ("completed", ["bad", "rescue"])
+    assert observe.coverage(done.events)["branches"] == ["bad -> rescue [on error]"]
+
+
+def test_a_failed_node_may_be_started_again_with_context() -> None:
+    tries = iter(["one", "two", ""])
+
+    async def third_time(state: State, ctx: NodeContext) -> Update:
+        if text := next(tries):
+            raise ValueError(text)
+        return Update({"log": [state["failed"], state["callers"], state["mark"]]})
+
+    nodes: Any = {
+        "s": {"to": "x"},
+        "x": {"body": third_time, "tries": 3},
+        "side": {"writes": {"mark": "seen"}},
+    }
+    done = run({"start": ["s", "side"], "nodes": nodes})
+    assert done.path == ["s", "side", "x", "x", "x"]
+    assert done.log[-3:] == ["two", ["s"], "seen"]
+
+
+def test_a_call_that_failed_leaves_nothing_and_reaches_no_join() -> None:
+    nodes = {
+        "a": {"error": "broken", "writes": {"mark": 1}, "to": "join"},
+        "b": {"to": "join"},
+        "join": {"wait_for": "a OR b"},
+    }
+    done = run({"start": ["a", "b"], "nodes": nodes})
+    assert done.seen("join")["callers"] == ["b"]
+    assert "mark" not in done.ending.state
+
+
+def test_what_the_world_cannot_answer_ends_the_run_at_once_whoever_catches_it() -> None:
+    async def careless(state: State, ctx: NodeContext) -> Update:
+        await ctx.sleep(1)
+        try:
+            await ctx.perform(ToolCall(name="unknown", args={}))
+        except Exception:
+            return Update({"log": ["caught"]})
+        return Update()
+
+    nodes: Any = {"a": {"body": careless, "to": "b", "tries": 5}, "b": {}, "slow": {"takes": 60}}
+    done = run({"start": ["a", "slow"], "nodes": nodes})
+    assert isinstance(done.ending.error, UnscriptedCall)
+    assert (done.ending.node, done.total, done.path) == ("a", 1.0, ["a", "slow"])
+
+
+def test_a_router_that_fails_ends_the_run() -> None:
+    async def breaks(state: State, _run: RunContext) -> Sequence[Edge]:
+        raise KeyError("kind")
+
+    agent: Any = {"start": ["a", "slow"], "nodes": {"a": {"takes": 1}, "slow": {"takes": 60}}}
+    done = run(compiled(agent, routers={"a": breaks}))
+    assert (done.status, done.ending.node, done.total) == ("failed", "a", 1.0)
+
+
+# What takes its time after a node
+
+
+def test_a_late_router_adds_calls_when_it_is_done_and_nothing_waits_for_it() -> None:
+    async def ask_model(state: State, run: RunContext) -> Sequence[Edge | Dispatch]:
+        chosen = await run.perform(ToolCall(name="advise", args={"mark": state["mark"]}), state, "adviser")
+        return [Edge("a", chosen)]
+
+    advice = Stub(latency_s=3, args={"mark": 1}, answer={"return": "c"})
+    nodes: Any = {"a": {"takes": 1, "writes": {"mark": 1}, "to": "b", "limit": 1}, "b": {}, "c": {}}
+    done = run(
+        compiled({"start": "a", "nodes": nodes}, late_routers={"a": ask_model}),
+        WorldSpec(tools={"advise": Entry(stubs=(advice,))}),
+    )
+    assert done.starts == [("a", 0.0), ("b", 1.0), ("c", 4.0)]
+    assert observe.latency(done.events, 0.0, done.total)["nodes"]["a"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "starts"), [(0, [("x", 1.0), ("y", 1.0)]), (2, [("y", 1.0), ("x", 3.0)])]
+)
+def test_a_router_that_takes_its_time_delays_only_its_own_calls(
+    seconds: float, starts: list[tuple[str, float]]
+) -> None:
+    async def slow(state: State, _run: RunContext) -> Sequence[Edge]:
+        import asyncio
+
+        await asyncio.sleep(seconds)
+        return [Edge("a", "x")]
+
+    nodes: Any = {"a": {"takes": 1}, "b": {"takes": 1, "to": "y"}, "x": {}, "y": {}}
+    done = run(compiled({"start": ["a", "b"], "nodes": nodes}, routers={"a": slow}))
+    assert [start for start in done.starts if start[0] in "xy"] == starts

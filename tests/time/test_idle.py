@@ -1,0 +1,80 @@
+"""Who hears that nothing is ready to run, and in which order."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harness.time.clock import VirtualTimeLoop, end_of_instant, idle
+from harness.time.idle import inside
+
+
+def run(main: Any) -> Any:
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        return runner.run(main())
+
+
+def test_the_innermost_hears_of_it_first_however_often_it_goes_on() -> None:
+    async def main() -> list[str]:
+        order: list[str] = []
+
+        async def waits(name: str, times: int) -> None:
+            for _ in range(times):
+                await idle()
+                order.append(name)
+
+        outer = asyncio.ensure_future(waits("outer", 2))
+        with inside():
+            inner = asyncio.ensure_future(waits("inner", 3))
+            with inside():
+                innermost = asyncio.ensure_future(waits("innermost", 1))
+        await asyncio.gather(outer, inner, innermost)
+        return order
+
+    assert run(main) == ["innermost", "inner", "inner", "inner", "outer", "outer"]
+
+
+def test_those_of_one_level_hear_of_it_in_turn() -> None:
+    async def main() -> list[str]:
+        order: list[str] = []
+
+        async def waits(name: str) -> None:
+            for _ in range(2):
+                await idle()
+                order.append(name)
+
+        await asyncio.gather(waits("a"), waits("b"))
+        return order
+
+    assert run(main) == ["a", "b", "a", "b"]
+
+
+def test_one_that_has_given_up_is_passed_over() -> None:
+    async def main() -> float:
+        waiting = asyncio.ensure_future(idle())
+        asyncio.get_running_loop().call_soon(waiting.cancel)
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await asyncio.sleep(5)
+        return asyncio.get_running_loop().time()
+
+    assert run(main) == 5.0
+
+
+@pytest.mark.parametrize(("wait", "hears"), [(idle, True), (end_of_instant, False)])
+def test_while_the_clock_is_held_an_instant_has_no_end(wait: Callable[[], Any], hears: bool) -> None:
+    async def main() -> bool:
+        loop = asyncio.get_running_loop()
+        released, looked = threading.Event(), threading.Event()
+        held = loop.run_in_executor(None, released.wait)
+        waiting = asyncio.ensure_future(wait())
+        await loop.run_in_executor(None, looked.wait, 0.05)  # time for the loop to find nothing ready
+        heard = waiting.done()
+        released.set()
+        await held
+        await waiting
+        return heard
+
+    assert run(main) is hears
