@@ -1,7 +1,7 @@
-"""An agent as a Graph: one node that asks its model, one that runs the tools it asks for. spec: "Agent".
+"""An agent as a Graph: one node for its model, and one for the tools that the model calls. spec: "Agent".
 
 The state has `messages`, the conversation without the system prompt; `inputs`; `outputs`, once they are known; and
-`turn`: who is to go on, once the model has spoken without asking for tools.
+`turn`: who continues after a reply without tool calls.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from harness.graph.model import END, START, Channel, Dispatch, Edge, Graph, Life
 from harness.matchers.json_schema import schema_errors
 
 RECURSION_LIMIT = 200
-"""Model calls and rounds of tools in one run."""
+"""The limit of model calls and rounds of tools in one run."""
 
 
 def _overlaid(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
-    """In a later turn an agent keeps the inputs that are not given anew."""
+    """The reducer of `inputs`: a later turn replaces only the inputs it has."""
     return {**old, **new}
 
 
@@ -98,7 +98,7 @@ def _calls(state: State) -> Sequence[Any]:
 
 
 class _AgentLifecycle:
-    """What agents and remote agents have in common: how a run of one begins and ends."""
+    """The start and the end of a run, of agents and remote agents alike."""
 
     agent: AgenticComponent
 
@@ -115,7 +115,7 @@ class _AgentLifecycle:
         return update
 
     async def finish(self, state: State, _run: RunContext) -> Any:
-        """The agent's outputs; of one without outputs, what it said last."""
+        """The agent's outputs; of an agent without outputs, its last message."""
         if self.agent.outputs:
             return state["outputs"]
         return message_text(state["messages"][-1])
@@ -126,7 +126,7 @@ class _AgentLifecycle:
 
 
 class _Running(_AgentLifecycle):
-    """What happens when an agent runs."""
+    """The nodes of an agent's graph."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent: Agent = agent
@@ -135,7 +135,7 @@ class _Running(_AgentLifecycle):
             self.tools.setdefault(tool.name, tool)
 
     async def converse(self, state: State, ctx: NodeContext) -> Update:
-        """The user's answer, if one is awaited; then the model's turn."""
+        """Get the user's answer, if it is the user's turn; then call the model."""
         agent = self.agent
         answer: list[BaseMessage] = []
         if state["turn"] == USER:
@@ -157,7 +157,7 @@ class _Running(_AgentLifecycle):
         return Update({**outcome, "messages": [*answer, message, *outcome.get("messages", ())]})
 
     def _system_prompt(self, state: State) -> str:
-        """The rendered prompt; an agent with outputs is told how to give them."""
+        """The rendered prompt, with the schema of the outputs, if there are any."""
         prompt = str(render(self.agent.system_prompt, self.inputs(state)))
         if not self.agent.outputs:
             return prompt
@@ -165,7 +165,7 @@ class _Running(_AgentLifecycle):
         return f"{prompt}\n\nWhen you know them all, answer with nothing but a JSON object of this schema: {schema}"
 
     def _outcome(self, message: AIMessage) -> dict[str, Any]:
-        """The outputs, if the model gave them. If they do not fit, it is told; any other text is for the user."""
+        """The outputs, if the reply has them; a correction, if they do not fit. Any other text goes to the user."""
         if not self.agent.outputs or (message.tool_calls and self.agent.tools):
             return {"turn": NOBODY}
         found = json_object(message_text(message))
@@ -178,7 +178,7 @@ class _Running(_AgentLifecycle):
             return {"turn": MODEL, "messages": [runtime_message(text, self.agent.name)]}
 
     async def use_tools(self, state: State, ctx: NodeContext) -> Update:
-        """The calls of the last message, side by side; then those of the client, one after the other."""
+        """Answer the calls of the last message: side by side, then those for the client one after the other."""
         calls = _calls(state)
         answers: dict[int, ToolMessage] = {}
 
@@ -239,13 +239,13 @@ def remote_agent_graph(agent: RemoteAgent) -> Graph:
 
 
 class _Remote(_AgentLifecycle):
-    """What happens when a remote agent runs."""
+    """The node of a remote agent's graph."""
 
     def __init__(self, agent: RemoteAgent) -> None:
         self.agent: RemoteAgent = agent
 
     async def ask(self, state: State, ctx: NodeContext) -> Update:
-        """It is sent the user's last message; if it has inputs, these as a JSON object, the message among them."""
+        """Send the user's last message; to an agent with inputs, a JSON object of these and the message."""
         agent = self.agent
         human = [message for message in state["messages"] if message.type == "human"]
         text = message_text(human[-1]) if human else ""

@@ -1,4 +1,4 @@
-"""The AgentNode: an agent, a remote agent or a flow as a step of a flow. spec: AgentNode."""
+"""The AgentNode: an agent, a remote agent or a flow as a node of a flow. spec: AgentNode."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.graph.messages import to_messages
 
 
 async def run_agent(visit: Visit) -> NodeResult:
-    """The agent goes on with the conversation until its outputs are known."""
+    """Run the agent in this conversation until its outputs are known; the model then chooses among branches."""
     node = visit.node
     assert isinstance(node, AgentNode)
     result = await visit.run_inside(node.agent, visit.inputs)

@@ -1,4 +1,4 @@
-"""What one can talk to. spec: "Agentic Components", "Agent", "RemoteAgent"."""
+"""Agents. spec: "Agentic Components", "Agent", "RemoteAgent"."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Agent(AgenticComponent, title="an Agent"):
     tools: list[Annotated[Tool, A(Tool)]] = Field(default_factory=list)
 
     def inferred_inputs(self) -> Sequence[Property]:
-        """One for each placeholder of the system prompt."""
+        """One input for each placeholder of the system prompt."""
         return text_properties(placeholders.names(self.system_prompt))
 
 

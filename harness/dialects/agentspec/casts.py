@@ -1,14 +1,14 @@
-"""Values cast to the type of a property ("Type compatibility rules").
+"""Values cast to the type of a property. spec: "Type compatibility rules".
 
 - To string: a string stays, everything else becomes its JSON text.
 - Numbers, integers and booleans become each other: an integer is truncated towards zero, 0 is false, true is 1.
   A `number` is a float (2 becomes 2.0) unless that would change its value.
-- Numeric text is read where it can be meant one way only: `"2.5"` for a number, `"12"` for an integer,
+- Numeric text is read where it has one meaning only: `"2.5"` for a number, `"12"` for an integer,
   `"true"` for a boolean.
 - Arrays are cast item by item, objects property by property. A property that is missing takes its default, or
-  stays away; one that the object may not have is dropped.
-- In a union, a value that is of one alternative stays as it is, and null always does. Otherwise it becomes the
-  first alternative it can be cast to, string last.
+  stays missing; one that the object may not have is dropped.
+- In a union, null and a value of one of the alternatives stay as they are. Any other value is cast to the first
+  alternative that it can be cast to, string last.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
 class CastError(HarnessError):
-    """A value that cannot be cast. `path` leads to the part of it that is at fault."""
+    """A value that cannot be cast. `path` leads to the part of it that cannot."""
 
     code = "cast"
 
@@ -42,7 +42,7 @@ class CastError(HarnessError):
 
 
 def cast_as(value: Any, wanted: Type) -> Any:
-    """The value as one of a type; `value` itself is not changed.
+    """The value, cast to a type; `value` itself is not changed.
 
     Raises:
         CastError: it cannot be one.
@@ -51,7 +51,7 @@ def cast_as(value: Any, wanted: Type) -> Any:
 
 
 def fits(value: Any, wanted: Type) -> bool:
-    """Whether the value is of the type already: casting it gives an equal value.
+    """True if the value already is of the type: casting it returns an equal value.
 
     As in JSON Schema true is no number, and 2.0 is an integer.
     """
@@ -59,7 +59,7 @@ def fits(value: Any, wanted: Type) -> bool:
 
 
 def serves_as_default(value: Any, wanted: Type) -> bool:
-    """Whether the value may be declared as the default of a property.
+    """True if the value may be declared as the default of a property.
 
     A string takes anything; numbers, integers and booleans take each other, but no text. An object has every
     property that has no default of its own. Null is fine for every union.
@@ -68,7 +68,7 @@ def serves_as_default(value: Any, wanted: Type) -> bool:
 
 
 def as_text(value: Any) -> str:
-    """A text as it is, everything else as JSON, written as `json.dumps` does.
+    """The text of a value: text as it is, everything else as JSON (`json.dumps`).
 
     Raises:
         CastError: it has no JSON text.
@@ -143,7 +143,7 @@ def _to_number(value: Any, wanted: Alternative, path: Path) -> int | float:
 
 
 def _read(text: str) -> int | float | None:
-    """The number a text is, if it is one."""
+    """The number that a text spells; None if it is not a number."""
     text = text.strip()
     if not _NUMBER.fullmatch(text):
         return None

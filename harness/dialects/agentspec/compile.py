@@ -20,7 +20,7 @@ from harness.source.place import MAX_DEPTH
 
 
 def load(request: LoadRequest) -> Graph:
-    """Compile the flow or agent a request asks for; the one at the top, unless it names another.
+    """The graph of the flow or agent that a request names; by default, of the component at the top.
 
     Raises:
         ManifestError: with everything wrong that was found.
@@ -39,17 +39,17 @@ def configuration_of(request: LoadRequest) -> Configuration:
     """The components of a request's files.
 
     Raises:
-        ManifestError: a file cannot be read, or a plugin not be used.
+        ManifestError: a file cannot be read, or a plugin cannot be used.
     """
     documents = [read(path, yaml="1.1", named_at=request.named_at) for path in request.paths]
     return Configuration(documents, plugins_of(request))
 
 
 def chosen(configuration: Configuration, request: LoadRequest) -> AgenticComponent:
-    """What is to be run.
+    """The flow or agent to run.
 
     Raises:
-        ManifestError: it is not there, or cannot be run.
+        ManifestError: it does not exist, or cannot be run.
     """
     if configuration.root is BROKEN:
         configuration.problems.raise_errors()
@@ -58,16 +58,16 @@ def chosen(configuration: Configuration, request: LoadRequest) -> AgenticCompone
         text = f"the {component} is neither an agent nor a flow, so that it cannot be run"
         raise ManifestError([*configuration.problems.errors, Problem("not-runnable", text, component.span())])
     if not component.sound and not configuration.problems.errors:
-        # It is not used by what stands at the top, which is why its faults were warnings.
+        # The component at the top does not use it, so its problems were only warnings.
         raise ManifestError(in_file_order(configuration.unused))
     return component
 
 
 def plugins_of(request: LoadRequest) -> Plugins:
-    """The plugins of installed packages, and those the caller names.
+    """The plugins of installed packages and of the request's hooks.
 
     Raises:
-        ManifestError: one is not there, or is no plugin.
+        ManifestError: a hook cannot be imported, or is not a plugin.
     """
     found, warnings = installed()
     try:

@@ -1,7 +1,7 @@
-"""What every component of a configuration has, and how components stand inside each other.
+"""The base of all components, and how components contain each other.
 
 spec: "Base Component", "Input/output schemas". The models of the package are the components of the
-published JSON schema, one class a component type, under the names the schema gives them.
+published JSON schema: one class for each component type, with the names of the schema.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from harness.source.models import Mistake, describe, mistaken
 
 
 class Component(BaseModel, extra="forbid", strict=True, title="a component"):
-    """spec: "Base Component". Two components are the same only if they are one object.
+    """spec: "Base Component". Components are equal only if they are the same object.
 
-    A component without an `id` has the empty one, which nothing refers to.
+    A component without an `id` has an empty one, which nothing can refer to.
     """
 
     id: str = ""
@@ -46,25 +46,25 @@ class Component(BaseModel, extra="forbid", strict=True, title="a component"):
 
     @cached_property
     def sound(self) -> bool:
-        """Whether every component in it, at any depth, could be read."""
+        """True if every component in it, at any depth, could be read."""
         return all(part is not BROKEN and part.sound for part in self.parts())
 
     def parts(self) -> Iterator[Component]:
-        """The components that stand directly in it, in the order of its fields."""
+        """The components directly in it, in the order of its fields."""
         for name in component_fields(type(self)):
             value = getattr(self, name)
             yield from value if isinstance(value, list) else () if value is None else (value,)
 
-    def written_at(self, source: Document, component_type: str) -> None:
-        """Remember where it is written, and as what."""
+    def set_source(self, source: Document, component_type: str) -> None:
+        """Set its source and the name of its type there."""
         self._source, self._component_type = source, component_type
 
     def span(self, *path: str | int) -> Span:
-        """Where it, or something in it, is written."""
+        """The location of the component, or of a value in it."""
         return self._source.span(path)
 
     def span_in_text(self, name: str, at: int, length: int) -> Span:
-        """Where a stretch of a text it has is written; the whole text, where it is not written as it is read."""
+        """The location of a part of a text field; of the whole text if the file writes it in another way."""
         lines = str(getattr(self, name))[:at].split("\n")
         whole = self._source.span((name,))
         if not isinstance(self._source.value[name], str):  # a reference
@@ -77,16 +77,16 @@ class Component(BaseModel, extra="forbid", strict=True, title="a component"):
 
 
 class _Broken(Component):
-    """Stands where a component could not be read, so that the rest can be."""
+    """The placeholder of a component that could not be read, so that the rest can be."""
 
 
 BROKEN: Final = _Broken(name="broken")
 
 
 class A:
-    """The annotation of a field that holds a component of this kind, itself or by reference.
+    """The annotation of a field that holds a component of this kind, by definition or by reference.
 
-    By the time a model is made, the components in it have been.
+    Inner components are read before the model is made.
     """
 
     def __init__(self, kind: type[Component]) -> None:
@@ -111,7 +111,7 @@ def component_fields(model: type[BaseModel]) -> tuple[str, ...]:
 
 
 def holds_one(model: type[BaseModel], name: str) -> bool:
-    """Whether such a field holds one component, not a list of them."""
+    """True if such a field holds one component, and not a list."""
     return any(isinstance(item, A) for item in model.model_fields[name].metadata)
 
 
@@ -122,7 +122,7 @@ def _holds_component(annotation: Any, metadata: Sequence[Any]) -> bool:
 
 
 def inner_first(root: Component) -> list[Component]:
-    """A component and all those in it, each once, inner ones before those they stand in."""
+    """A component and all components in it, each once, inner ones first."""
     found: dict[Component, None] = {}
 
     def visit(component: Component) -> None:

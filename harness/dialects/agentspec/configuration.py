@@ -1,7 +1,7 @@
-"""From documents to components: fields are read, places kept, and every fault collected.
+"""Documents read into components: fields with their source locations, and all problems collected.
 
-A component that is referred to from several places is one object; inside a component, any value may be a
-reference (`references`).
+Several references to a component lead to one object. Inside a component, any value may be a reference
+(`references`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LEFT_OUT: Final = object()
 
 
 class Configuration:
-    """The components of a main document, and of the documents it draws some from.
+    """The components of a main document, and of the documents that hold others it refers to.
 
     `root` is the component at the top of the main document, `components` all that were read, inner ones first.
     """
@@ -62,10 +62,10 @@ class Configuration:
         self._unreadable: set[str] = set()  # names and ids of components that could not be read
         self._ids: dict[str, Span] = {}
         self.root = self._root()
-        self._look_at_unused()
+        self._read_unused()
 
     def named(self, wanted: str | None) -> Component:
-        """The agent or flow of that name (or id, or key); without a name, the one at the top.
+        """The agent or flow of that name, id or key; without a name, the component at the top.
 
         Raises:
             ManifestError: there is none, or it could not be read.
@@ -92,8 +92,8 @@ class Configuration:
             return BROKEN
         return self._component(self._main.without(VERSION) if VERSION in self._main.value else self._main)
 
-    def _look_at_unused(self) -> None:
-        """What nothing refers to cannot spoil a run: its faults are warnings. Ids are unique all the same."""
+    def _read_unused(self) -> None:
+        """Read the components that nothing refers to: their problems are warnings, except for duplicate ids."""
         for key, part in list(referenced(self._main)):
             if key in self._references.values or not isinstance(part.value, dict) or TYPE not in part.value:
                 continue
@@ -113,7 +113,7 @@ class Configuration:
     # ------------------------------------------------------------------ components
 
     def _component(self, part: Document) -> Component:
-        """The component that stands, or is referred to, at a place."""
+        """The component that is defined, or referred to, in this part of a document."""
         value = part.value
         if isinstance(value, dict) and REFERENCE in value:
             found = self._references.referred(part)
@@ -121,7 +121,7 @@ class Configuration:
                 return found
             key = value[REFERENCE]
             why = f"it has no {TYPE}" if isinstance(found, dict) else f"it is {describe(found)}"
-            # Told of where it is defined, once, however often it is used.
+            # Reported once, at its definition, however often it is used.
             place = self._references.entry(key).span()
             self.problems.refuse("wrong-component", f"'{key}' is used as a component, but {why}", place)
             return BROKEN
@@ -136,7 +136,7 @@ class Configuration:
         return isinstance(value, str) and value in self._references
 
     def _made(self, part: Document) -> Component:
-        """A component from its own text, its inner components first."""
+        """The component that is defined in this part of a document. Its inner components are read first."""
         component_type = part.value[TYPE]
         plugin = self.plugins.for_type(component_type) if isinstance(component_type, str) else None
         model = self._model(part)
@@ -152,12 +152,12 @@ class Configuration:
                 self.problems.add(_of(part, problem) for problem in error.problems)
             self._unreadable |= {part.value[key] for key in ("name", "id") if _is_text(part.value.get(key))}
             return BROKEN
-        made.written_at(part, component_type)
+        made.set_source(part, component_type)
         self.components.append(made)
         return made
 
     def _model(self, part: Document) -> type[Component] | None:
-        """The model of the component at a place; None, and a problem, if its type is not known."""
+        """The model of the component that is defined here; None, and a problem, if its type is not known."""
         component_type, span = part.value[TYPE], part.span((TYPE,))
         if not isinstance(component_type, str):
             self.problems.refuse(
@@ -193,7 +193,7 @@ class Configuration:
     # ------------------------------------------------------------------ fields
 
     def _fields(self, part: Document, model: type[Component], *, of_plugin: bool) -> dict[str, Any]:
-        """The fields of a component with what is referred to in place of references.
+        """The fields of a component, with references replaced by what they refer to.
 
         Raises:
             Unreadable: a field could not be read; the others were.
@@ -235,7 +235,7 @@ class Configuration:
         return part.value[key]  # metadata means nothing, and what the model does not have it refuses
 
     def _one(self, part: Document) -> Any:
-        """A component; where a list stands instead, its components, for the model to refuse it."""
+        """A component; of a list, its components, which the model then refuses."""
         found = self._references.components(part)
         if found is not None:
             return found
@@ -255,7 +255,7 @@ class Configuration:
         return found
 
     def _check_later(self, key: str, part: Document) -> None:
-        """A field of 25.4.2 may stand there if it says what 25.4.1 does."""
+        """Refuse a field of 25.4.2 unless its value means the same as leaving it out in 25.4.1."""
         plain_values = LATER[key]
         if plain_values is not None and part.value[key] not in plain_values:
             plain = " or ".join(describe(one) for one in plain_values)
@@ -264,7 +264,7 @@ class Configuration:
 
 
 def _of(part: Document, problem: Problem) -> Problem:
-    """The problem with the name of the component it is in, and with its place if it has none."""
+    """The problem, with the name of its component, and located there if it has no location."""
     name = part.value.get("name") or part.value.get("id")
     message = f"'{name}': {problem.message}" if _is_text(name) else problem.message
     return replace(problem, message=message, span=problem.span or part.span((TYPE,)))

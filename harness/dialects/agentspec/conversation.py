@@ -17,13 +17,13 @@ RUNTIME: Final = "runtime"
 
 @dataclass(frozen=True)
 class Handoff:
-    """What a flow hands to a flow or an agent in it: values of its inputs, and the conversation so far."""
+    """The input of a nested flow or agent: values of its inputs, and the conversation so far."""
 
     inputs: Mapping[str, Any]
     messages: Sequence[BaseMessage]
 
     def recorded(self) -> Mapping[str, Any]:
-        """How the trace tells of it: the conversation stands there already."""
+        """The trace's entry, which has only the length of the conversation."""
         return {"inputs": self.inputs, "messages": len(self.messages)}
 
 
@@ -38,12 +38,12 @@ def user_message(text: str, recipient: str) -> HumanMessage:
 
 
 def runtime_message(text: str, recipient: str) -> HumanMessage:
-    """What a model is told that gave outputs which do not fit."""
+    """A message of the runtime: the correction of outputs that do not fit."""
     return HumanMessage(content=text, additional_kwargs={"sender": RUNTIME, "recipient": recipient})
 
 
 def answer_text(answer: Any) -> str:
-    """The text of a person's answer to an interrupt: text, messages, or nothing at all (`{}`)."""
+    """The text of an answer to an interrupt: of text, messages, or nothing (`{}`)."""
     if answer is None or answer == {}:
         return ""
     if isinstance(answer, Mapping) and set(answer) == {"messages"}:

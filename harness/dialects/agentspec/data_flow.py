@@ -1,4 +1,4 @@
-"""Where the inputs of a flow's nodes come from. spec: "Data relationships", "Optionality of data relationships"."""
+"""The sources of the inputs of a flow's nodes. spec: "Data relationships", "Optionality of data relationships"."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from harness.dialects.agentspec.properties import Property
 from harness.errors import HarnessError
 
 Outputs = Mapping[str, Mapping[str, Any]]
-"""The outputs of the nodes that ran, by node name; the node that ran last comes last."""
+"""The outputs of the nodes that ran, by node name, in the order of their last runs."""
 
 
 class MissingValue(HarnessError):
-    """No value came to an input or an output, and it has no default."""
+    """An input or an output without a value and without a default."""
 
     code = "missing-value"
 
 
 class UnfitValue(HarnessError):
-    """A value cannot become what a property says."""
+    """A value that cannot be cast to the type of its property."""
 
     code = "unfit-value"
 
 
 class Source(NamedTuple):
-    """An output of a node, as what feeds an input."""
+    """An output of a node that is connected to an input."""
 
     node: Node
     output: str
@@ -36,7 +36,7 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True)
 class Connection:
-    """An output of one node that feeds an input of another."""
+    """A data edge: an output of one node is connected to an input of another."""
 
     source: Node
     output: str
@@ -46,47 +46,47 @@ class Connection:
 
 @dataclass(frozen=True)
 class Arrived:
-    """A value for an input, as its source gave it; `source` is None for a default."""
+    """A value for an input, not cast yet. `source` is the output it comes from, None for a default."""
 
     value: Any
     source: Property | None
 
 
 class DataFlow:
-    """The data edges of a flow: those written, or, where there is no list of them, those by name.
+    """The data edges of a flow: those declared, or, without a list of them, those by name.
 
-    By name there may be as many as the square of the nodes, so they are made only for who asks for all of them.
+    By name there may be as many as the square of the nodes, so `connections` makes them one by one.
     """
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
         self._by_name = flow.data_flow_connections is None
         self._into: dict[tuple[Node, str], list[Source]] = {}
-        self._giving: dict[str, list[Source]] = {}
+        self._by_title: dict[str, list[Source]] = {}
         for edge in flow.data_flow_connections or ():
             source = Source(edge.source_node, edge.source_output)
             self._into.setdefault((edge.destination_node, edge.destination_input), []).append(source)
-        for node in _feeding(flow) if self._by_name else ():
+        for node in _sources(flow) if self._by_name else ():
             for title in node.outputs:
-                self._giving.setdefault(title, []).append(Source(node, title))
+                self._by_title.setdefault(title, []).append(Source(node, title))
 
     def connections(self) -> Iterator[Connection]:
-        """All data edges, made on the way."""
+        """All data edges."""
         return _by_name(self._flow) if self._by_name else _written(self._flow)
 
     def sources(self, node: Node, title: str) -> Sequence[Source]:
-        """What feeds an input."""
+        """The outputs that are connected to an input."""
         if self._by_name:
-            return self._giving.get(title, ()) if node is not self._flow.start_node else ()
+            return self._by_title.get(title, ()) if node is not self._flow.start_node else ()
         return self._into.get((node, title), ())
 
     def arrived(self, node: Node, names: Mapping[Node, str], outputs: Outputs) -> dict[str, Arrived]:
-        """What has come to each input of a node, defaults included. `names` are those in `outputs`.
+        """The value of each input of a node, defaults included. `names` are the node names in `outputs`.
 
         spec: "the last node that was executed and that has an output connected to the input will have the priority".
 
         Raises:
-            MissingValue: nothing has come to an input without default.
+            MissingValue: an input has neither a value nor a default.
         """
         rank = {name: at for at, name in enumerate(outputs)}
         found = {}
@@ -115,20 +115,20 @@ def _written(flow: Flow) -> Iterator[Connection]:
 
 def _by_name(flow: Flow) -> Iterator[Connection]:
     """spec: "by simply connecting all the outputs to all the inputs with the same name"."""
-    for source in _feeding(flow):
+    for source in _sources(flow):
         for title in source.outputs:
             for destination in flow.nodes:
                 if title in destination.inputs and destination is not flow.start_node:
                     yield Connection(source, title, destination, title)
 
 
-def _feeding(flow: Flow) -> Iterator[Node]:
-    """The nodes that feed others. Nothing runs after an EndNode."""
+def _sources(flow: Flow) -> Iterator[Node]:
+    """The nodes whose outputs others can use. Nothing runs after an EndNode."""
     return (node for node in flow.nodes if not isinstance(node, EndNode))
 
 
 def cast_to(item: Property, value: Any, owner: str) -> Any:
-    """A value as a property wants it. `owner` says whose property it is, for the message.
+    """A value, cast to the type of a property. `owner` names the property's owner in messages.
 
     Raises:
         UnfitValue: it cannot be cast.
@@ -140,7 +140,7 @@ def cast_to(item: Property, value: Any, owner: str) -> Any:
 
 
 def filled(properties: Mapping[str, Property], values: Mapping[str, Any], owner: str) -> dict[str, Any]:
-    """A value for each property: the one given, cast to its type, else the default. Others are dropped.
+    """A value for each property: the given one, cast to its type, else the default. Others are dropped.
 
     Raises:
         MissingValue: neither is there.

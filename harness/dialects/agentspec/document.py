@@ -1,4 +1,4 @@
-"""What an Agent Spec document is: its version, its parts, and the component types it may be made of.
+"""The structure of an Agent Spec document: its version, its references, and the component types.
 
 spec: "Versioning", "Symbolic references", "Disaggregated components", "Note about serialization of components".
 """
@@ -32,7 +32,7 @@ LATER: Final[Mapping[str, tuple[Any, ...] | None]] = {
     "api_key": None,
     "conversation_store_id": (None,),
 }
-"""Fields that 25.4.2 adds, with the values that stand for what 25.4.1 does; None where every value does."""
+"""Fields that 25.4.2 adds, with the values that change nothing; None where no value changes anything."""
 
 TYPES: Final[Mapping[str, type[Component]]] = {
     model.__name__: model
@@ -120,7 +120,7 @@ def _faults_of_parts(document: Document) -> Iterator[Problem]:
 
 
 def top_problem(document: Document) -> Problem | None:
-    """Why there is no component at the top of a document; None if there is one."""
+    """The problem of a document without a component at its top; None if there is one."""
     value = document.value
     if TYPE in value or REFERENCE in value:
         return None
@@ -137,16 +137,16 @@ def top_problem(document: Document) -> Problem | None:
 
 
 _NEAR: Final = 0.8
-"""How like each other words are if one is taken for a misspelling of the other, rather than for a word unknown."""
+"""The similarity from which a word counts as a misspelling of another."""
 
 
 def allows_later_fields(main: Document) -> bool:
-    """Whether a configuration may have the fields of 25.4.2."""
+    """True if a configuration may have the fields of 25.4.2."""
     return VERSION not in main.value or main.value[VERSION] == "25.4.2"
 
 
 def version_problems(document: Document, *, required: bool) -> Iterator[Problem]:
-    """What is to be said about the version of a document. spec: "Versioning"."""
+    """The problems and warnings about the version of a document. spec: "Versioning"."""
     value = document.value
     known = ", ".join(VERSIONS)
     if VERSION not in value:

@@ -1,8 +1,8 @@
 """A flow as a Graph. spec: "Flow", "Conversation", "Connecting multiple data edges".
 
-The state has `messages`, the conversation; `inputs`, what the flow was given; `outputs`, by node name, those of
-the node that ran last coming last; `branch`, by which the last node that has several was left; and `left_by`, the
-branch name of the EndNode that was reached.
+The state has `messages`, the conversation; `inputs`, of the flow; `outputs`, by node name,
+in the order of their last runs; `branch`, that of the last node that has several; and `left_by`, the branch name of
+the EndNode that was reached.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from harness.dialects.agentspec.graphs import Graphs
 
 RECURSION_LIMIT = 1000
-"""Nodes one run of a flow may visit. The document sets no limit; a loop without an end needs one."""
+"""The limit of visits in one run of a flow. The document sets none, but an endless loop needs one."""
 
 
 class OpenBranch(HarnessError):
-    """A node was left by a branch that leads nowhere."""
+    """A node's branch without a control edge."""
 
     code = "open-branch"
 
@@ -80,7 +80,7 @@ def flow_graph(flow: Flow, graphs: Graphs) -> Graph:
 
 
 def node_names(flow: Flow) -> dict[Node, str]:
-    """What the nodes are called in the graph: their names; a second one of a name has a number behind it."""
+    """The names of the nodes in the graph; a second node of a name gets a number."""
     names: dict[Node, str] = {}
     taken: set[str] = set()
     for node in dict.fromkeys(flow.nodes):
@@ -90,7 +90,7 @@ def node_names(flow: Flow) -> dict[Node, str]:
 
 
 def _edges(flow: Flow, names: Mapping[Node, str]) -> Sequence[Edge]:
-    """The start, the control edges with their branches as conditions, and the ends."""
+    """The edge from the start, the control edges with branches as conditions, and the edges to the end."""
     start = flow.start_node
     found = [Edge(START, names[start], span=start.span())]
     for edge in flow.control_flow_connections:
@@ -101,7 +101,7 @@ def _edges(flow: Flow, names: Mapping[Node, str]) -> Sequence[Edge]:
 
 
 def _router(node: Node, name: str, edges: Sequence[Edge]) -> Router:
-    """Takes the edge of the branch the node was left by."""
+    """The router that follows the edge of the node's branch."""
     by_branch = {edge.condition: edge for edge in edges if edge.source == name}
 
     async def route(state: State, _run: RunContext) -> Sequence[Edge | Dispatch]:
@@ -116,7 +116,7 @@ def _router(node: Node, name: str, edges: Sequence[Edge]) -> Router:
 
 
 def _latest_since(start: str) -> Any:
-    """The reducer of `outputs`. With the StartNode a run begins, and what was before is gone."""
+    """The reducer of `outputs`. The StartNode begins a new run and removes older outputs."""
 
     def latest(old: Outputs, new: Outputs) -> Outputs:
         if start in new:
@@ -127,7 +127,7 @@ def _latest_since(start: str) -> Any:
 
 
 class _Running:
-    """What happens when a flow runs."""
+    """The nodes of a flow's graph."""
 
     def __init__(self, flow: Flow, names: Mapping[Node, str], data: DataFlow, graphs: Graphs) -> None:
         self.flow, self.names, self.data, self.graphs = flow, names, data, graphs
@@ -144,7 +144,7 @@ class _Running:
         return update
 
     def step(self, node: Node) -> Any:
-        """A node: its inputs arrive and are cast, it does what it does, and its outputs are cast."""
+        """The function of a node: it casts the inputs, runs the body, and casts the outputs."""
         body = self._body(node)
         name = self.names[node]
 

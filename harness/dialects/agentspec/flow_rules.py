@@ -1,6 +1,6 @@
 """The rules of flows. spec: "Flow", "Relationships / Edges".
 
-Each rule is a function that yields what is wrong with one flow, whose nodes and edges are sound by themselves.
+Each rule is a function that yields the problems of one flow, whose nodes and edges are sound.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harness.source.suggest import did_you_mean, nearest
 
 
 def nodes_are_named_apart(flow: Flow) -> Iterator[Problem]:
-    """Nodes are told apart by their ids; paths name them by their names."""
+    """Two nodes of one name are a warning: they differ by their ids, but paths show names."""
     seen: dict[str, Node] = {}
     for node in flow.nodes:
         other = seen.setdefault(node.name, node)
@@ -44,7 +44,7 @@ def starts_once(flow: Flow) -> Iterator[Problem]:
 
 
 def has_an_end(flow: Flow) -> Iterator[Problem]:
-    """A flow that no EndNode ends gives nothing back."""
+    """A flow needs an EndNode to have outputs."""
     if not flow.ends:
         yield Problem("no-end-node", f"{flow}: there is no EndNode among its nodes", flow.span("nodes"))
 
@@ -52,12 +52,12 @@ def has_an_end(flow: Flow) -> Iterator[Problem]:
 def edges_join_its_nodes(flow: Flow) -> Iterator[Problem]:
     """spec: "Relations … express a transition from some source node to some target node" of the flow.
 
-    A node that is missing is told of once, at the first edge that joins it.
+    A missing node is reported once, at its first edge.
     """
-    told = {*flow.nodes, flow.start_node}
+    known = {*flow.nodes, flow.start_node}
     for edge, field, node in _edge_ends(flow):
-        if node not in told:
-            told.add(node)
+        if node not in known:
+            known.add(node)
             text = f"{edge}: the {node} is not in the nodes of {flow}"
             yield Problem("unknown-node", text, edge.span(field))
 
@@ -103,14 +103,14 @@ def branches_have_one_edge(flow: Flow) -> Iterator[Problem]:
 
 
 def _branches(node: Node) -> Sequence[str]:
-    """The branches of a node, those that are written being wrong notwithstanding."""
+    """The branches of a node, whatever it declares; an AgentNode may declare any."""
     return node.branches if isinstance(node, AgentNode) else list(dict.fromkeys(node.inferred_branches()))
 
 
 def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
-    """Every EndNode has a way to it, and every node that can be reached a way on.
+    """An edge leads to every EndNode, and from every branch of each node that can be reached.
 
-    Other branches than the StartNode's may be left open, with a warning: a run that takes one fails.
+    An open branch is a warning, except for the StartNode's: a run that takes it fails.
     """
     left = {(edge.from_node, edge.branch) for edge in flow.control_flow_connections}
     entered = {edge.to_node for edge in flow.control_flow_connections}
@@ -177,7 +177,7 @@ def data_edges_fit(flow: Flow) -> Iterator[Problem]:
 def inputs_have_sources(flow: Flow) -> Iterator[Problem]:
     """spec: "Sources (inputs) can be connected to outputs of another node, or to static values".
 
-    A warning, as an input is only missed when its node runs.
+    A warning, as a run fails only if it visits the node.
     """
     data = DataFlow(flow)
     reached = _reached(flow)
@@ -193,7 +193,7 @@ def inputs_have_sources(flow: Flow) -> Iterator[Problem]:
 
 
 def _place_of_input(node: Node, title: str) -> Span:
-    """Where an input is written, or its placeholder, or the node."""
+    """The location of an input, else of its placeholder, else of the node."""
     for at, item in enumerate(node.declared_inputs or ()):
         if item.title == title:
             return node.span("inputs", at)
@@ -206,7 +206,7 @@ def _place_of_input(node: Node, title: str) -> Span:
 
 
 def _source_hint(flow: Flow, node: Node, title: str) -> str:
-    """What could feed an input."""
+    """A hint for an input without a source: an output of a similar name."""
     outputs = [
         output
         for other in flow.nodes

@@ -49,7 +49,7 @@ class ControlFlowEdge(Component, title="a ControlFlowEdge"):
 
     @property
     def branch(self) -> str:
-        """The branch of `from_node` it starts at."""
+        """The branch of `from_node` where it starts."""
         return NEXT if self.from_branch is None else self.from_branch
 
 
@@ -80,7 +80,7 @@ class StartNode(BoundaryNode, title="a StartNode"):
 
 
 class EndNode(BoundaryNode, title="an EndNode"):
-    """spec: EndNode. `branch_name` is how the flow is left; the node itself has no branch."""
+    """spec: EndNode. `branch_name` is the branch of the flow; the node itself has no branch."""
 
     branch_name: str = NEXT
 
@@ -107,13 +107,13 @@ class LlmNode(Node, title="an LlmNode"):
 
 
 class ApiNode(Node, RemoteCall, title="an ApiNode"):
-    """spec: ApiNode. Outputs are what is declared, since no API specification is fetched."""
+    """spec: ApiNode. Outputs are those declared, as no API specification is fetched."""
 
     @property
-    def gives_all(self) -> bool:
-        """Whether its one output is the whole answer: the output it has if none is declared.
+    def outputs_all(self) -> bool:
+        """True if its one output is the whole response, which is the default.
 
-        Configurations that were written by a program have that output written out.
+        Configurations that a program wrote declare that output as well.
         """
         return [item.schema for item in self.outputs.values()] == [_RESPONSE]
 
@@ -126,7 +126,7 @@ class WrapperNode(Node):
 
     @property
     def wrapped(self) -> ComponentWithIO:
-        """What it runs: the first component in it."""
+        """The component it runs: the first in its fields."""
         return cast(ComponentWithIO, next(self.parts()))
 
     def inferred_inputs(self) -> Sequence[Property]:
@@ -166,7 +166,7 @@ class BranchingNode(Node, title="a BranchingNode"):
 
 
 class InputMessageNode(Node, title="an InputMessageNode"):
-    """spec: InputMessageNode. Its one output, of any name, is what the user says."""
+    """spec: InputMessageNode. Its one output, of any name, is the user's message."""
 
     message: str | None = None
 
@@ -210,7 +210,7 @@ class Flow(AgenticComponent, title="a Flow"):
         return list(self.start_node.inputs.values())
 
     def inferred_outputs(self) -> Sequence[Property]:
-        """What every EndNode has; a flow may expose others that it has defaults for."""
+        """The outputs that every EndNode has. A flow may declare others that have defaults."""
         if self.declared_outputs is not None:
             return self.declared_outputs
         if not self.ends:
@@ -229,14 +229,14 @@ class FlowNode(WrapperNode, title="a FlowNode"):
 
 
 class MapNode(Node, title="a MapNode"):
-    """spec: MapNode. Reducers say how an output is collected; without any, every output is appended."""
+    """spec: MapNode. A reducer collects an output; without any reducers, all outputs are appended."""
 
     subflow: Annotated[Flow, A(Flow)]
     reducers: dict[str, Literal["append", "sum", "average", "max", "min"]] | None = None
 
     @cached_property
     def collects(self) -> dict[str, str]:
-        """The reducer of each output of the inner flow that is exposed, by the output's inner name."""
+        """The reducer of each collected output, by its name in the inner flow."""
         if self.reducers is None:
             return dict.fromkeys(self.subflow.outputs, "append")
         return {title: self.reducers[title] for title in self.subflow.outputs if title in self.reducers}

@@ -1,4 +1,4 @@
-"""The graphs of a configuration: one for each flow and each agent in it, made when it is first asked for."""
+"""The graphs of a configuration: one for each flow and each agent, compiled when it is first needed."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from harness.graph.model import Graph
 
 
 class Graphs:
-    """Compiles what can be run."""
+    """Compiles flows and agents."""
 
     def __init__(self, plugins: Plugins) -> None:
         self.plugins = plugins
         self._made: dict[AgenticComponent, Graph] = {}
 
     def of(self, component: AgenticComponent) -> Graph:
-        """The graph that runs a flow or an agent; the same one for the same component."""
+        """The graph of a flow or an agent; the same graph for the same component."""
         if component not in self._made:
             self._made[component] = replace(self._graph(component), may_pause=may_pause(component))
         return self._made[component]
 
     def top(self, component: AgenticComponent, warnings: Sequence[Problem]) -> Graph:
-        """The graph of the component that is run, with what is to be said of the configuration."""
+        """The graph of the component to run, with the warnings of the configuration."""
         return replace(self.of(component), warnings=tuple(warnings))
 
     def _graph(self, component: AgenticComponent) -> Graph:
@@ -44,7 +44,7 @@ class Graphs:
 
 
 def may_pause(component: AgenticComponent) -> bool:
-    """Whether a run can pause: for the user, for the client, or because a plugin's node does."""
+    """True if a run can pause: for the user, for the client, or because a plugin's node does."""
     return any(_pauses(part) for part in inner_first(component))
 
 

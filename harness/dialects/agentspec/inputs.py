@@ -1,4 +1,4 @@
-"""What a scenario gives a flow or an agent to begin with."""
+"""The input of a flow or an agent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def given_inputs(
 ) -> tuple[dict[str, Any], str | None]:
     """The values of a component's inputs, and the user's message: the key `message`, unless it names an input.
 
-    What names nothing is dropped with a warning.
+    Other keys are dropped with a warning.
 
     Raises:
         BadInput: the value is neither text nor a mapping.

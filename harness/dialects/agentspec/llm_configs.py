@@ -10,7 +10,7 @@ from harness.dialects.agentspec.component import A, Component
 
 
 class LlmGenerationConfig(BaseModel, extra="allow", strict=True, title="generation parameters"):
-    """spec: `default_generation_parameters`. Any name may stand here."""
+    """spec: `default_generation_parameters`. Any names are allowed."""
 
     max_tokens: int | None = None
     temperature: float | None = None
@@ -33,7 +33,7 @@ class LlmConfig(Component, title="an LLM configuration"):
 
     @property
     def base_url(self) -> str | None:
-        """Where the model is, as written; None where its provider is."""
+        """The address of the model; None for the provider's own."""
         return None
 
 

@@ -22,13 +22,13 @@ class UnequalLists(HarnessError):
 
 
 class NothingToIterate(HarnessError):
-    """None of the inputs is a list of the inner type."""
+    """No input is a list of the inner type."""
 
     code = "nothing-to-iterate"
 
 
 async def run_map(visit: Visit) -> NodeResult:
-    """The inner flow for each element, in the order of the list; those that take time overlap.
+    """Run the inner flow for each element, in the order of the list; runs that take time overlap.
 
     spec: "asynchronously map each value of a collection".
     """
@@ -45,7 +45,7 @@ async def run_map(visit: Visit) -> NodeResult:
 
 
 def _items(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
-    """The inputs of each run of the inner flow: lists of the inner type are walked together, the rest is repeated."""
+    """The inputs of each run of the inner flow: an element of each list of the inner type; the rest is repeated."""
     inner = {ITERATED + title: item for title, item in node.subflow.inputs.items()}
     lists = {
         title: visit.inputs[title] for title in inner if _is_iterated(visit.arrived[title], inner[title])
@@ -68,7 +68,7 @@ def _items(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
 
 
 def _is_iterated(arrived: Arrived, inner: Property) -> bool:
-    """Whether a list came from a source that gives lists of the inner type, or as such a default."""
+    """True if a value is a list whose source has the type list of the inner type, or such a default."""
     if not isinstance(arrived.value, list):
         return False
     if arrived.source is None:

@@ -1,4 +1,4 @@
-"""Names of nodes in graphs."""
+"""Unique names of nodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from harness.graph.model import END, START
 
 
 def free_name(name: str, taken: Collection[str] = ()) -> str:
-    """The name, or, if another node has it, or graphs keep it for themselves, the name with a number behind it."""
+    """The name, with a number behind it if it is taken or reserved by graphs."""
     found, number = name, 1
     while found in taken or found in (START, END):
         number += 1

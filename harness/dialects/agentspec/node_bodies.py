@@ -1,4 +1,4 @@
-"""What each node type does: one function a type, from a visit to its result. `BODIES` lists them all.
+"""The node types: one function for each, from a visit to its result. `BODIES` has all of them.
 
 spec: "Standard library of nodes to use in flows".
 """
@@ -26,17 +26,17 @@ from harness.graph.effects import LLMReply
 
 
 async def start(visit: Visit) -> NodeResult:
-    """spec: StartNode. Hands on the inputs of the flow."""
+    """spec: StartNode. Its outputs are the inputs of the flow."""
     return NodeResult(visit.inputs)
 
 
 async def end(visit: Visit) -> NodeResult:
-    """spec: EndNode. What came in are the outputs of the flow, which is left by the EndNode's branch."""
+    """spec: EndNode. Its inputs are the outputs of the flow, its `branch_name` the branch of the flow."""
     return NodeResult(visit.inputs, _of(visit, flows.EndNode).branch_name)
 
 
 async def llm(visit: Visit) -> NodeResult:
-    """spec: LlmNode. One user message, the rendered prompt; the conversation is neither sent nor added to."""
+    """spec: LlmNode. Sends one user message, the rendered prompt. The conversation is neither sent nor changed."""
     node = _of(visit, flows.LlmNode)
     prompt = str(render(node.prompt_template, visit.inputs))
     outputs = node.outputs
@@ -50,10 +50,10 @@ async def llm(visit: Visit) -> NodeResult:
 
 
 async def api(visit: Visit) -> NodeResult:
-    """spec: ApiNode. Outputs are top-level keys of the JSON answer; the inferred `response` is all of it."""
+    """spec: ApiNode. Outputs are top-level keys of the JSON response; the inferred `response` is all of it."""
     node = _of(visit, flows.ApiNode)
     answer = await remote_calls.perform(node, visit.inputs, visit.ctx)
-    if node.gives_all and not (isinstance(answer, Mapping) and "response" in answer):
+    if node.outputs_all and not (isinstance(answer, Mapping) and "response" in answer):
         return NodeResult({"response": answer})
     if isinstance(answer, str) and node.outputs:
         raise UnfitValue(f"{node}: expected an answer in JSON, found {answer[:200]!r}")
@@ -61,7 +61,7 @@ async def api(visit: Visit) -> NodeResult:
 
 
 async def tool(visit: Visit) -> NodeResult:
-    """spec: ToolNode. An MCP server that reports an error has answered all the same: its text is the output."""
+    """spec: ToolNode. An error that an MCP server reports is an answer: its text becomes the output."""
     node = _of(visit, flows.ToolNode)
     try:
         returned = await tool_calls.call(node.tool, visit.inputs, visit.ctx)
@@ -79,7 +79,7 @@ async def branching(visit: Visit) -> NodeResult:
 
 
 async def input_message(visit: Visit) -> NodeResult:
-    """spec: InputMessageNode. Appends its message, interrupts, and appends what the user says."""
+    """spec: InputMessageNode. Appends its message, interrupts, and appends the user's answer."""
     node = _of(visit, flows.InputMessageNode)
     question = None if node.message is None else str(render(node.message, visit.inputs))
     asked = [] if question is None else [agent_message(question, node.name)]
@@ -94,7 +94,7 @@ async def output_message(visit: Visit) -> NodeResult:
 
 
 async def flow(visit: Visit) -> NodeResult:
-    """spec: FlowNode. Left by the branch of the inner EndNode that was reached."""
+    """spec: FlowNode. Its branch is that of the inner EndNode that was reached."""
     return await visit.run_inside(_of(visit, flows.FlowNode).subflow, visit.inputs)
 
 
@@ -111,7 +111,7 @@ BODIES: Final[Mapping[type[Component], Body]] = {
     flows.InputMessageNode: input_message,
     flows.OutputMessageNode: output_message,
 }
-"""What each node type of the document does."""
+"""The function of each node type of the document."""
 
 
 def _of(visit: Visit, model: type[Any]) -> Any:

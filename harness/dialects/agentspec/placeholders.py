@@ -12,13 +12,13 @@ PLACEHOLDER: Final = re.compile(r"{{\s*(\w+)\s*}}")
 
 
 def names(value: Any) -> list[str]:
-    """The names in the texts of a value, each once, in the order they come up."""
+    """The names of the placeholders in a value, each once, in order."""
     return list(dict.fromkeys(found[1] for found in placeholders(value, PLACEHOLDER)))
 
 
 def render(value: Any, values: Mapping[str, Any]) -> Any:
-    """The same text, list or mapping with the values in place of their names, as Python's `str` writes them.
+    """The same text, list or mapping, with each placeholder replaced by the `str` of its value.
 
-    A name without a value stays, as do other braces.
+    A placeholder without a value stays, as do other braces.
     """
     return fill(value, PLACEHOLDER, lambda found: str(values.get(found[1], found[0])))

@@ -27,13 +27,13 @@ GROUP: Final = "harness.agentspec_plugins"
 
 
 class PluginError(HarnessError):
-    """A plugin did not do what it is asked to."""
+    """A plugin that cannot be used."""
 
     code = "plugin"
 
 
 class ComponentPlugin(ABC):
-    """What a plugin offers. `components` maps each component type to its model.
+    """Base class of plugins. `components` maps each component type to its model.
 
     A model is a class derived from `Component`, or, to stand where one of these may, from `Node`, `Tool`, …;
     it has the fields of its parent and may add some.
@@ -44,7 +44,7 @@ class ComponentPlugin(ABC):
     components: ClassVar[Mapping[str, type[Component]]]
 
     def deserialize(self, component_type: str, document: Document) -> Component:
-        """The component in a document, whose nested components have been read.
+        """The component of a document in which nested components are already read.
 
         Raises:
             ManifestError: with everything that is wrong with it.
@@ -52,22 +52,22 @@ class ComponentPlugin(ABC):
         return validate(self.components[component_type], document)
 
     def serialize(self, component: Component, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The fields of a component as they are written, nested components among them already."""
+        """The fields of a component for its configuration. `fields` has nested components already written."""
         del component
         return fields
 
     @abstractmethod
     async def run(self, node: Node, inputs: Mapping[str, Any], ctx: NodeContext) -> NodeResult:
-        """Run a node. Everything outside through `ctx`; `inputs` by name, cast to their types.
+        """Run a node. `inputs` are by name, cast to their types; effects go through `ctx`.
 
-        What it raises fails the flow at the node.
+        An exception fails the flow at this node.
         """
 
 
 class Plugins:
-    """The plugins at hand, by the component types they read.
+    """The plugins of a configuration, by the component types they read.
 
-    `warnings` tells of installed ones that cannot be used.
+    `warnings` name the installed plugins that cannot be used.
 
     Raises:
         PluginError: two of them read the same type.
@@ -88,7 +88,7 @@ class Plugins:
         return self._of_type.get(component_type)
 
     def reads(self, component: Component) -> ComponentPlugin | None:
-        """The plugin that read a component; None if it is one of the language."""
+        """The plugin of a component; None if its type belongs to Agent Spec."""
         return self.for_type(component.component_type)
 
     @property
@@ -98,10 +98,10 @@ class Plugins:
 
 
 def deserialized(plugin: ComponentPlugin, component_type: str, document: Document) -> Component:
-    """The component a plugin makes of a document.
+    """The component that a plugin reads from a document.
 
     Raises:
-        ManifestError: the plugin refuses it, breaks, or gives what is not to be used.
+        ManifestError: the plugin refuses it, fails, or returns something that cannot be used.
     """
 
     def refused(why: str, hint: str = "") -> ManifestError:
@@ -123,7 +123,7 @@ def deserialized(plugin: ComponentPlugin, component_type: str, document: Documen
 
 @lru_cache(maxsize=1)
 def installed() -> tuple[Sequence[ComponentPlugin], Sequence[Problem]]:
-    """Those of installed packages, and a warning for each that cannot be used."""
+    """The plugins of installed packages, and a warning for each that cannot be used."""
     plugins, warnings = [], []
     for point in entry_points(group=GROUP):
         try:
@@ -140,28 +140,26 @@ def _broken(point: EntryPoint, why: str) -> Problem:
     return Problem("plugin", text, severity="warning")
 
 
-def as_plugin(found: Any, called: str) -> ComponentPlugin:
-    """A plugin from its class, or from itself; `called` is how messages name it.
+def as_plugin(found: Any, name: str) -> ComponentPlugin:
+    """The plugin that an object is, or an instance of a plugin class. Messages call it `name`.
 
     Raises:
-        PluginError: it is none, or not all of one.
+        PluginError: it is not a plugin, or an incomplete one.
     """
     plugin = found
     if inspect.isclass(found) and issubclass(found, ComponentPlugin):
         try:
             plugin = found()
         except Exception as error:
-            raise PluginError(f"'{called}' cannot be made: {_error_text(error)}") from error
+            raise PluginError(f"'{name}' cannot be made: {_error_text(error)}") from error
     if not isinstance(plugin, ComponentPlugin):
-        raise PluginError(f"'{called}' is no ComponentPlugin")
+        raise PluginError(f"'{name}' is no ComponentPlugin")
     for attribute in ("name", "version"):
         value = getattr(plugin, attribute, None)
         if not isinstance(value, str):
-            raise PluginError(f"'{called}' needs a '{attribute}': expected text, found {describe(value)}")
+            raise PluginError(f"'{name}' needs a '{attribute}': expected text, found {describe(value)}")
     if not _are_models(getattr(plugin, "components", None)):
-        raise PluginError(
-            f"'{called}' needs 'components': expected a mapping from types to Component classes"
-        )
+        raise PluginError(f"'{name}' needs 'components': expected a mapping from types to Component classes")
     return plugin
 
 

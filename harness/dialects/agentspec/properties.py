@@ -1,4 +1,4 @@
-"""Properties: the values that components take and give ("Input and output properties")."""
+"""Properties: the inputs and outputs of components. spec: "Input and output properties"."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from harness.source.suggest import did_you_mean
 _NOT_IN_TITLES: Final = frozenset(".,{}'\" \n")
 _LONGEST_MESSAGE: Final = 200
 MOST_NODES: Final = 10_000
-"""How many values a property may be made of; checking a JSON Schema takes 50 µs for each."""
+"""The limit of values in a property's schema; checking a JSON Schema takes 50 µs for each."""
 
 
 @dataclass(frozen=True)
 class Property:
-    """An input or output: a JSON Schema as it was written, in which `mistakes` found none."""
+    """An input or output: a JSON Schema as it is written, without `mistakes`."""
 
     schema: Mapping[str, Any]
 
@@ -33,7 +33,7 @@ class Property:
 
     @cached_property
     def type(self) -> Type:
-        """Its type; reading a schema takes longer than casting a value."""
+        """Its type, cached because reading a schema takes longer than casting a value."""
         return type_of(self.schema)
 
     @property
@@ -42,7 +42,7 @@ class Property:
 
     @property
     def default(self) -> Any:
-        """A copy of the default; a KeyError when it has none."""
+        """A copy of the default. Raises KeyError if it has none."""
         return deepcopy(self.schema["default"])
 
     @property
@@ -51,7 +51,7 @@ class Property:
         return str(self.type)
 
     def cast(self, value: Any) -> Any:
-        """The value as one of its type.
+        """The value, cast to its type.
 
         Raises:
             CastError: it cannot be one.
@@ -60,7 +60,7 @@ class Property:
 
 
 def mistakes(schema: Any) -> Iterator[Mistake]:
-    """What is wrong with a property as written.
+    """The mistakes in the schema of a property.
 
     Codes: `wrong-type`, `too-many-nodes`, `too-deep`, `property-title`, `bad-schema`, `property-default`.
     """
@@ -87,7 +87,7 @@ def mistakes(schema: Any) -> Iterator[Mistake]:
 
 
 def _is_too_large(schema: Any) -> bool:
-    """Whether it has too many values, what is in it several times counted as often."""
+    """True if it has too many values. A value behind several aliases counts several times."""
     ahead, nodes = [schema], 0
     while ahead and nodes <= MOST_NODES:
         found = ahead.pop()
@@ -125,7 +125,7 @@ def _schema_mistakes(schema: Mapping[str, Any]) -> Iterator[Mistake]:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         path, found = tuple(error.absolute_path), error.instance
-        if path == ("title",):  # told in the words of this dialect
+        if path == ("title",):  # `_title_mistakes` has a better message
             return
         if error.validator == "anyOf":  # in the metaschema of 2020-12 that is a `type`
             message = f"type: expected a type, or a list of different types, found {describe(found)}"

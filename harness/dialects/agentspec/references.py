@@ -1,4 +1,4 @@
-"""What a `$component_ref` leads to: components and values, each read once, whatever refers to it.
+"""What a `$component_ref` refers to: components and values, each read once.
 
 spec: "Symbolic references"; "also values … can become referenced".
 """
@@ -19,10 +19,10 @@ from harness.source.models import describe
 from harness.source.suggest import did_you_mean, nearest
 
 MOST_NODES: Final = 100_000
-"""How many nodes a component's values may have, and any value that is referred to, with references written out."""
+"""The limit of nodes in a component's values, and in a referenced value, with all references expanded."""
 
 DEEPEST: Final = 40
-"""How many references may be inside each other."""
+"""The limit of references inside each other."""
 
 _LONGEST_CIRCLE: Final = 8
 
@@ -30,15 +30,15 @@ Read = TypeVar("Read")
 
 
 class Unreadable(Exception):
-    """A value could not be read, and what is wrong with it has been noted."""
+    """A value that could not be read; its problems are already collected."""
 
 
 class TooManyNodes(Exception):
-    """There is no more budget for a value."""
+    """A value has more nodes than its budget allows."""
 
 
 class Budget:
-    """How many nodes may still come to a value."""
+    """How many more nodes a value may have."""
 
     def __init__(self, nodes: int = MOST_NODES) -> None:
         self.left = nodes
@@ -53,7 +53,7 @@ class Budget:
 class References:
     """The tables of all documents. `values` has what was read from them so far, by key.
 
-    `read_component` makes a component of the part of a document where one is told of.
+    `read_component` reads the component of a part of a document.
     """
 
     def __init__(
@@ -79,30 +79,30 @@ class References:
         return key in self._tables
 
     def entry(self, key: str) -> Document:
-        """What a table has under a key."""
+        """The entry of a table."""
         return self._tables[key]
 
     def _add(self, document: Document) -> None:
-        """A key may stand once, in whichever table."""
+        """Add the tables of a document. A key may be in one table only."""
         for key, part in referenced(document):
             first = self._tables.setdefault(key, part)
             if first is not part:
                 text = f"'{key}' is in two tables of components; first at {first.span()}"
                 self._problems.refuse("duplicate-reference", text, part.span())
 
-    # ------------------------------------------------------------------ what stands at a place
+    # ------------------------------------------------------------------ reading a part of a document
 
     def referred(self, part: Document) -> Any:
-        """What a `{"$component_ref": key}` leads to; `BROKEN`, and a problem, if nothing."""
+        """What a `{"$component_ref": key}` refers to; `BROKEN`, and a problem, if nothing."""
         key = self._key(part)
         return BROKEN if key is None else self.follow(key, part.span((REFERENCE,)))
 
     def value(self, part: Document, budget: Budget) -> Any:
-        """A value with the values that are referred to in it.
+        """A value, with its references expanded.
 
         Raises:
             Unreadable: something in it could not be read.
-            TooManyNodes: references written out, it does not go into `budget`.
+            TooManyNodes: with references expanded, it exceeds the budget.
         """
         value = part.value
         if isinstance(value, dict) and REFERENCE in value:
@@ -124,7 +124,7 @@ class References:
         return found
 
     def components(self, part: Document) -> Any:
-        """The components of a list that stands, or is referred to, at a place; None if none does."""
+        """The components of a list that is written, or referred to, here; None if there is no list."""
         key, end = self._end(part)
         if not isinstance(end.value, list):
             return None
@@ -137,7 +137,7 @@ class References:
         return [self._read_component(part.at((at,))) for at in range(len(part.value))]
 
     def _end(self, part: Document) -> tuple[str | None, Document]:
-        """What a chain of references ends in, and the last key; the part itself if it is no reference."""
+        """The last key of a chain of references and its entry; the part itself if it is not a reference."""
         followed: dict[str, None] = {}
         while isinstance(part.value, dict):
             key = part.value.get(REFERENCE)
@@ -148,7 +148,7 @@ class References:
         return next(reversed(followed), None), part
 
     def _key(self, part: Document) -> str | None:
-        """The key of a reference; None, and a problem, if it is none."""
+        """The key of a reference; None, and a problem, if it is not valid."""
         for extra in part.value:
             if extra not in (REFERENCE, TABLE):
                 text = f"unknown key '{extra}' beside {REFERENCE}"
@@ -163,7 +163,7 @@ class References:
     # ------------------------------------------------------------------ following
 
     def follow(self, key: str, span: Span) -> Any:
-        """What a key leads to, a component or a value; `BROKEN`, and a problem, if nothing."""
+        """The component or value of a key; `BROKEN`, and a problem, if there is none."""
         return self._once(self.values, key, span, lambda part: self._read(key, part))
 
     def _read(self, key: str, part: Document) -> Any:
@@ -184,7 +184,7 @@ class References:
         return found
 
     def _once(self, known: dict[str, Any], key: str, span: Span, read: Callable[[Document], Read]) -> Any:
-        """What a key leads to, read unless it is known; `BROKEN`, and a problem, if nothing."""
+        """The entry of a key, read only once; `BROKEN`, and a problem, if it cannot be read."""
         if key in known:
             return known[key]
         if not self._may_follow(key, span):
@@ -209,7 +209,7 @@ class References:
             circle = [*self._open[self._open.index(key) :], key]
         elif len(self._open) >= DEEPEST:
             circle = self._circle(key)
-            self.values |= dict.fromkeys(circle, BROKEN)  # told of once
+            self.values |= dict.fromkeys(circle, BROKEN)  # one problem for the whole circle
             if not circle:
                 text = f"'{key}' is nested too deep: at most {DEEPEST} references may be inside each other"
                 self._problems.refuse("too-deep", text, span)
@@ -231,7 +231,7 @@ class References:
         )
 
     def _circle(self, start: str) -> Sequence[str]:
-        """Keys that lead to each other, if one comes to such from a key; without a Python call for each."""
+        """A circle of keys that can be reached from a key, found without recursion; empty if there is none."""
         path: dict[str, None] = {}
         ahead = [iter([start])]
         while ahead:
@@ -250,7 +250,7 @@ class References:
 
 
 def _keys_in(value: Any) -> Iterator[str]:
-    """What is referred to in a value. Metadata means nothing, and what tables hold is not contained."""
+    """The keys that a value refers to. Metadata and tables are not part of the value."""
     ahead = [value]
     while ahead:
         found = ahead.pop()

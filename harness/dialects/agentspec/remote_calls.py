@@ -14,7 +14,7 @@ _FORM: Final = "application/x-www-form-urlencoded"
 
 
 def request(component: RemoteCall, values: Mapping[str, Any]) -> HTTPCall:
-    """The request with its placeholders filled. Data goes as JSON, or as a form if the headers say so."""
+    """The request, with its placeholders filled. Its body is JSON, or a form if the headers say so."""
     headers = {str(name): str(value) for name, value in render(component.headers, values).items()}
     data = render(component.data, values) or None
     types = [value for name, value in headers.items() if name.lower() == "content-type"]
@@ -30,7 +30,7 @@ def request(component: RemoteCall, values: Mapping[str, Any]) -> HTTPCall:
 
 
 async def perform(component: RemoteCall, values: Mapping[str, Any], ctx: NodeContext) -> Any:
-    """Make the request; the JSON of the answer, else its text. A status that is no success is a warning."""
+    """The JSON of the response, else its text. An error status is a warning."""
     call = request(component, values)
     reply: HTTPReply = await ctx.perform(call)
     if reply.status >= 400:

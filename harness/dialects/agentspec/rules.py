@@ -1,7 +1,7 @@
 """The rules that hold between components.
 
 spec: "Validation of specified inputs/outputs"; `flow_rules` has those of flows. Each rule is a function that yields
-what is wrong with one component. Faults of a component by itself are found when it is read.
+the problems of one component. Problems inside a component are found when it is read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from harness.source.suggest import did_you_mean
 
 
 def problems(root: Component) -> Iterator[Problem]:
-    """Everything that is wrong, or worth a warning, with a sound component and all it is made of."""
+    """All problems and warnings of a sound component and of the components in it."""
     for component in inner_first(root):
         if isinstance(component, ComponentWithIO):
             yield from lists_match(component)
@@ -83,7 +83,7 @@ def _matching(
 
 
 def _specialises(written: Property, inferred: Property) -> bool:
-    """A written type may be wider than what is inferred, or more precise."""
+    """True if a declared type is wider, or more precise, than the inferred one."""
     return castable(inferred.type, written.type) or castable(written.type, inferred.type)
 
 
@@ -147,7 +147,7 @@ def reducers_fit(node: MapNode) -> Iterator[Problem]:
 
 
 def _reducible(output: Property, kinds: Sequence[str]) -> bool:
-    """Whether an output is of one of these types; `castable` alone would let anything become a string."""
+    """True if an output is of one of these types; `castable` alone would let anything become a string."""
     numeric = castable(output.type, _NUMBER)
     text = "string" in kinds and castable(_TEXT, output.type)
     return numeric or text or output.type.anything

@@ -1,4 +1,4 @@
-"""From components back to a configuration.
+"""Components written back as a configuration.
 
 spec: "Note about serialization of components", "Note about references". Inputs, outputs and branches are written out,
 as they "should always be explicitly included in the representation".
@@ -21,9 +21,9 @@ from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION
 
 
 def serialize(component: Component, plugins: Plugins, *, version: str = VERSIONS[0]) -> dict[str, Any]:
-    """The configuration of a sound component, as JSON data. What is used more than once is referred to.
+    """The configuration of a sound component, as JSON data. One that is used more than once becomes a reference.
 
-    Loaded again it gives an equal configuration.
+    Read again, it is an equal configuration.
     """
     writing = _Writing(component, plugins)
     top = writing.written(component)
@@ -51,11 +51,11 @@ class _Writing:
                 taken.add(self.shared[component])
 
     def tables(self) -> dict[str, Any]:
-        """The components that are referred to, by their keys."""
+        """The table of components that are referred to, by key."""
         return {key: self.written(component) for component, key in self.shared.items()}
 
     def written(self, component: Component) -> dict[str, Any]:
-        """A component where it is defined."""
+        """The definition of a component."""
         nested = component_fields(type(component))
         fields = {
             field.alias or name: self._inner(getattr(component, name))
@@ -78,7 +78,7 @@ class _Writing:
         return {**head, **own, **plugin.serialize(component, fields)}
 
     def _inner(self, value: Any) -> Any:
-        """A component, or several, where they are used."""
+        """A component, or several, as a field has them: a definition, or a reference."""
         if isinstance(value, list):
             return [self._inner(item) for item in value]
         if value is None:

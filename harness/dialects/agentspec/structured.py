@@ -1,4 +1,4 @@
-"""What a model or a tool gave back, as the values of declared outputs.
+"""The values of declared outputs in the reply of a model or the result of a tool.
 
 spec: "Agent" (outputs are filled "directly, or through tools"), "Tools" (several outputs), LlmNode.
 """
@@ -18,12 +18,12 @@ _DEFINITIONS: Final = "#/$defs/"
 
 
 def is_text(properties: Properties) -> bool:
-    """Whether a reply is the one output as it is: a single string."""
+    """True if the text of a reply is the one output: a string."""
     return [item.schema.get("type") for item in properties.values()] == ["string"]
 
 
 def is_object(properties: Properties) -> bool:
-    """Whether there is one output, an object: models tend to answer with just that."""
+    """True if there is one output, an object: models tend to reply with the object itself."""
     return [item.schema.get("type") for item in properties.values()] == ["object"]
 
 
@@ -50,7 +50,7 @@ def schema_of(properties: Properties) -> dict[str, Any]:
 
 
 def _moved(schema: Any, title: str) -> Any:
-    """A part of a property's schema, with references to the definitions where they stand now."""
+    """A part of a property's schema, with references to the moved definitions."""
     if isinstance(schema, list):
         return [_moved(item, title) for item in schema]
     if not isinstance(schema, Mapping):
@@ -63,10 +63,10 @@ def _moved(schema: Any, title: str) -> Any:
 
 
 def from_reply(text: str, properties: Properties, owner: str) -> Mapping[str, Any]:
-    """The outputs in a model's reply: its text, if one string is wanted, else the values of a JSON object.
+    """The outputs in a model's reply: its text, if the output is one string, else the values of a JSON object.
 
     Raises:
-        UnfitValue: the reply is no JSON object.
+        UnfitValue: the reply is not a JSON object.
     """
     if is_text(properties):
         return dict.fromkeys(properties, text)
@@ -82,7 +82,7 @@ def from_reply(text: str, properties: Properties, owner: str) -> Mapping[str, An
 
 
 def json_object(text: str) -> Mapping[str, Any] | None:
-    """The JSON object a text is; None if it is none."""
+    """The JSON object in a text; None if the text is anything else."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -94,7 +94,7 @@ def from_tool(returned: Any, properties: Properties, owner: str) -> Mapping[str,
     """The outputs of a tool. spec: with several, "the expected return value of the tool is a dictionary".
 
     Raises:
-        UnfitValue: several are wanted, and it is no mapping.
+        UnfitValue: there are several, and the result is not a mapping.
     """
     if not properties:
         return {}

@@ -1,4 +1,4 @@
-"""Running tools, for ToolNodes and for agents. spec: "Tools"."""
+"""Calls of tools, by ToolNodes and by agents. spec: "Tools"."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
 
 
 def spec_of(tool: Tool) -> ToolSpec:
-    """The tool as models see it."""
+    """The description of the tool for models."""
     return ToolSpec(tool.name, tool.description or "", schema_of(tool.inputs))
 
 
 def endpoint_of(transport: ClientTransport) -> MCPEndpoint:
-    """The server behind a transport; scenarios know it by the transport's id."""
+    """The MCP server of a transport; its id in scenarios is the id, or name, of the transport."""
     stdio = transport if isinstance(transport, StdioTransport) else None
     remote = transport if isinstance(transport, RemoteTransport) else None
     return MCPEndpoint(
@@ -48,19 +48,19 @@ def endpoint_of(transport: ClientTransport) -> MCPEndpoint:
 
 
 def is_for_client(tool: Tool, ctx: NodeContext) -> bool:
-    """Whether the run must pause for a tool. spec: "ClientTools are not executed by the executor"."""
+    """True if the run must pause for a tool. spec: "ClientTools are not executed by the executor"."""
     return isinstance(tool, ClientTool) and not ctx.run.world.answers_for(_tool_call(tool, {}))
 
 
 async def call(
     tool: Tool, args: Mapping[str, Any], ctx: NodeContext, partial_update: Mapping[str, Any] | None = None
 ) -> Any:
-    """Run a tool and give back what it returned. `args` are those its inputs name, cast.
+    """Call a tool. `args` are the values of its inputs, cast. Returns what the tool returned.
 
     A tool of the client pauses the run, which is resumed with its result; see `NodeContext.pause`.
 
     Raises:
-        ToolReportedError: an MCP server says that its tool failed.
+        ToolReportedError: an MCP server reports that its tool failed.
         Exception: what the tool raised.
     """
     if is_for_client(tool, ctx):
@@ -81,7 +81,7 @@ def _mcp_call(tool: MCPTool, args: Mapping[str, Any]) -> MCPCall:
 
 
 def _from_mcp(tool: MCPTool, result: Any) -> Any:
-    """An MCP answer as a return value: structured content, else the text blocks."""
+    """The return value in an MCP result: structured content, else the text blocks."""
     texts = mcp_texts(result.content)
     if result.is_error:
         raise ToolReportedError("\n".join(texts) or f"{tool} failed")
@@ -93,13 +93,13 @@ def _from_mcp(tool: MCPTool, result: Any) -> Any:
 
 @dataclass(frozen=True)
 class Texts:
-    """The text blocks of an MCP answer."""
+    """The text blocks of an MCP result."""
 
     blocks: Sequence[str]
 
 
 def _by_order(tool: Tool, blocks: Sequence[str]) -> Any:
-    """One block for each output. A lone block may be the JSON of what is declared."""
+    """A block for each output, in order. A single block may have all outputs in JSON."""
     if len(blocks) == 1 and not is_text(tool.outputs):
         try:
             return json.loads(blocks[0])
@@ -109,7 +109,7 @@ def _by_order(tool: Tool, blocks: Sequence[str]) -> Any:
 
 
 def outputs_of(tool: Tool, returned: Any) -> dict[str, Any]:
-    """The values of a tool's outputs, from what it returned.
+    """The values of a tool's outputs.
 
     Raises:
         HarnessError: a value is missing, or does not fit.
@@ -121,5 +121,5 @@ def outputs_of(tool: Tool, returned: Any) -> dict[str, Any]:
 
 
 def as_text_for_model(returned: Any) -> str:
-    """What a tool returned, as a model reads it."""
+    """What a tool returned, as text for a model."""
     return "\n".join(returned.blocks) if isinstance(returned, Texts) else as_text(returned)

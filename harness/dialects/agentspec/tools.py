@@ -1,4 +1,4 @@
-"""Procedures an agent or a flow may call. spec: "Tools"."""
+"""Tools, which agents and flows call. spec: "Tools"."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from harness.dialects.agentspec.transports import ClientTransport
 
 
 class Tool(ComponentWithIO, title="a tool"):
-    """spec: "Tools". Models know it by its name."""
+    """spec: "Tools". Models call it by its name."""
 
 
 class ServerTool(Tool, title="a ServerTool"):
-    """Runs where the agent runs: a scenario's `tools` say how."""
+    """A tool that runs beside the agent: a scenario answers for it under `tools`."""
 
 
 class ClientTool(Tool, title="a ClientTool"):
-    """Is run by the client, who "must execute the tool and provide the results back"."""
+    """A tool that the client runs, who "must execute the tool and provide the results back"."""
 
 
 class RemoteCall(ComponentWithIO):
-    """spec: "Remote Tools", and the ApiNode with the same parameters. Placeholders may stand in all of them."""
+    """spec: "Remote Tools", and the ApiNode with the same parameters. All of them may have placeholders."""
 
     url: str
     http_method: str
@@ -36,7 +36,7 @@ class RemoteCall(ComponentWithIO):
     headers: dict[str, Any] = Field(default_factory=dict)
 
     def inferred_inputs(self) -> Sequence[Property]:
-        """One for each placeholder."""
+        """One input for each placeholder."""
         templates = [
             self.url,
             self.http_method,
@@ -49,10 +49,10 @@ class RemoteCall(ComponentWithIO):
 
 
 class RemoteTool(Tool, RemoteCall, title="a RemoteTool"):
-    """Runs elsewhere, "triggered by an RPC or REST call"."""
+    """A tool that runs elsewhere, "triggered by an RPC or REST call"."""
 
 
 class MCPTool(Tool, title="an MCPTool"):
-    """spec: "MCP Tools". The server knows it by its name."""
+    """spec: "MCP Tools". Its name is the server's name for it."""
 
     client_transport: Annotated[ClientTransport, A(ClientTransport)]

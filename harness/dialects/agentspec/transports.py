@@ -10,13 +10,13 @@ from harness.dialects.agentspec.component import Component
 
 
 class SessionParameters(BaseModel, extra="allow", strict=True, title="session parameters"):
-    """spec: `session_parameters`. Any name may stand here; times are in seconds."""
+    """spec: `session_parameters`. Any names are allowed; times are in seconds."""
 
     read_timeout_seconds: float = 60
 
 
 class ClientTransport(Component, title="a transport"):
-    """spec: "MCP Client transport". `protocol` is what the harness calls it."""
+    """spec: "MCP Client transport". `protocol` is its name in effects."""
 
     protocol: ClassVar[str] = ""
 

@@ -1,4 +1,4 @@
-"""The types of properties, and which type can be given where another is expected ("Type compatibility rules").
+"""The types of properties, and which can be cast to which. spec: "Type compatibility rules".
 
 A `Type` is a JSON Schema without its annotations and constraints: the alternatives that a value may be of.
 No function here changes a schema, or raises an error for any schema:
@@ -258,7 +258,7 @@ def _name_of(value: Any) -> str:
 
 
 def _referred(reference: Any, roots: tuple[Mapping[str, Any], ...]) -> Mapping[str, Any] | None:
-    """The schema a local reference (`#`, or a JSON pointer after it) leads to."""
+    """The schema of a local reference: `#`, or a JSON pointer after it."""
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
         return None
     steps = [unquote(step).replace("~1", "/").replace("~0", "~") for step in reference.split("/")[1:]]

@@ -1,4 +1,4 @@
-"""One visit of a node of a flow: what its body is given, and what it leaves."""
+"""One visit of a flow's node: what its body receives and returns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NodeResult:
-    """What a node leaves: values of its outputs, the branch it is left by, messages for the conversation."""
+    """The result of a node: values of its outputs, its outgoing branch, messages for the conversation."""
 
     outputs: Mapping[str, Any] = field(default_factory=dict)
     branch: str = NEXT
@@ -31,7 +31,7 @@ class NodeResult:
 
 @dataclass(frozen=True)
 class Visit:
-    """`inputs` are cast to the types of the node's inputs; `arrived` has them as they came, with their sources."""
+    """A visit. `inputs` are cast to the types of the node's inputs; `arrived` has them uncast, with their sources."""
 
     node: Node
     inputs: Mapping[str, Any]
@@ -43,9 +43,9 @@ class Visit:
     async def run_inside(
         self, component: AgenticComponent, inputs: Mapping[str, Any], *, key: str = ""
     ) -> NodeResult:
-        """Run a flow or an agent in this one's conversation. An agent's calls are the node's own.
+        """Run a flow or an agent in this conversation. An agent's calls are attributed to the node.
 
-        Gives its outputs, the branch of the EndNode it reached, and the messages it added.
+        Returns its outputs, the branch of the EndNode it reached, and the messages it added.
         """
 
         def added(state: State) -> Sequence[BaseMessage]:

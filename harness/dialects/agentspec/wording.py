@@ -1,4 +1,4 @@
-"""Words that messages of several rules share."""
+"""Phrases that messages of several rules share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def none_at_all(known: Collection[str]) -> str:
-    """Where there is nothing to suggest."""
+    """The end of a message when there is nothing to suggest."""
     return "" if known else ", as it has none"
 
 
@@ -23,6 +23,6 @@ _NEAR: Final = 0.8
 
 
 def nearest_type(word: str, known: Sequence[str]) -> str:
-    """A hint for a component type that is not known: one that is really near, else those of its kind."""
+    """A hint for an unknown component type: a similar one, else all of its kind."""
     kind = next((kind for kind in _KINDS if word.endswith(kind)), "")
     return did_you_mean(word, [name for name in known if name.endswith(kind)], cutoff=_NEAR)

@@ -141,7 +141,7 @@ class StateField(Section, title="a state field"):
 
     @property
     def has_default(self) -> bool:
-        """Whether `default` is written, be it null."""
+        """True if `default` is written, be it null."""
         return "default" in self.model_fields_set
 
 
@@ -168,7 +168,7 @@ class Agent(Section, title="an agent"):
 
     @property
     def keeps_messages(self) -> bool:
-        """Whether the state accumulates messages: it has a field of that name (which is always a list)."""
+        """True if the state accumulates messages: it has a field of that name (which is always a list)."""
         return any(field.name == "messages" for field in self.state.fields_)
 
 

@@ -46,7 +46,7 @@ class CallLLM(Section, title="the args of a call_llm node"):
 
     @property
     def binds_tools(self) -> bool:
-        """Whether the model is given any tools."""
+        """True if the model is given any tools."""
         return bool(self.tools or self.flags)
 
 

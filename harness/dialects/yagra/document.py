@@ -48,7 +48,7 @@ class StateField(Section, title="a state field"):
 
     @property
     def is_reduced_list(self) -> bool:
-        """Whether what is written is appended as it is. `reducer: add` changes nothing for messages."""
+        """True if what is written is appended as it is. `reducer: add` changes nothing for messages."""
         return self.reducer is not None and self.type != "messages"
 
 
@@ -139,7 +139,7 @@ class Workflow(Section, title="a workflow"):
         return [edge for edge in self.edges if edge.source == source]
 
     def is_switch(self, node: str) -> bool:
-        """Whether conditional edges leave a node."""
+        """True if conditional edges leave a node."""
         return any(edge.condition is not None for edge in self.edges_from(node))
 
 

@@ -227,6 +227,6 @@ class References:
 
 
 def is_bare(written: str) -> bool:
-    """Whether a path neither is absolute nor says by `./` or `../` what it is relative to."""
+    """True if a path neither is absolute nor says by `./` or `../` what it is relative to."""
     steps = re.split(r"[/\\]", written)
     return not Path(written).is_absolute() and "." not in steps and ".." not in steps
