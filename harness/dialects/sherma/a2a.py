@@ -1,7 +1,7 @@
 """Remote agents over A2A: one JSON-RPC message, as an `http` effect. spec: `sub_agents`, url.
 
-Stubs answer at the agent's URL. The real one says in its card, which stands below that URL, where it is to be asked,
-and whether it answers with a stream of events.
+Stubs answer at the agent's URL. A real agent has a card below that URL, with
+the address of its endpoint, and whether it streams.
 
 Source: Agent2Agent protocol 0.3, `message/send`, `message/stream`.
 """
@@ -20,13 +20,13 @@ _CARD: Final = "/.well-known/agent-card.json"
 
 
 class RemoteAgentError(HarnessError):
-    """A remote agent answered with an error, or with something that is no A2A answer."""
+    """A remote agent answered with an error, or with something that is not an A2A response."""
 
     code = "remote-agent"
 
 
 async def ask(agent_id: str, url: str, text: str, ctx: NodeContext) -> str | None:
-    """The text a remote agent answers, None when it has none (it asks for input, say).
+    """The text of a remote agent's answer; None if it has no text (it asks for input, say).
 
     Raises:
         RemoteAgentError: the agent failed.
@@ -56,7 +56,7 @@ async def ask(agent_id: str, url: str, text: str, ctx: NodeContext) -> str | Non
 
 
 async def description(agent_id: str, url: str, ctx: NodeContext) -> str:
-    """What a remote agent says of itself, to be told to models; "" where stubs answer for it.
+    """The description in a remote agent's card, for models; empty where stubs answer for the agent.
 
     Raises:
         RemoteAgentError: it has no card.
@@ -67,7 +67,7 @@ async def description(agent_id: str, url: str, ctx: NodeContext) -> str:
 
 
 async def _card(agent_id: str, url: str, ctx: NodeContext) -> Mapping[str, Any]:
-    """The agent's card, which is asked for once in a run."""
+    """The agent's card, fetched once in a run."""
     cards = ctx.run.resources.setdefault("agent cards", {})
     if url not in cards:
         reply = await ctx.perform(_card_call(agent_id, url))
@@ -99,7 +99,7 @@ def _hint(agent_id: str) -> str:
 
 
 def _events(text: str) -> list[Any]:
-    """The data of a stream of events; those that are no JSON are left out."""
+    """The JSON data of a stream of events; other data is left out."""
     found = []
     for event in text.replace("\r\n", "\n").split("\n\n"):
         data = [line.removeprefix("data:") for line in event.splitlines() if line.startswith("data:")]
@@ -111,7 +111,7 @@ def _events(text: str) -> list[Any]:
 
 
 def _whole(results: list[Any]) -> Any:
-    """What a stream tells: a message, or a task that its updates complete."""
+    """The result of a stream: a message, or a task completed by its updates."""
     first = results[0]
     if len(results) == 1 or not isinstance(first, Mapping) or first.get("kind") == "message":
         return first
@@ -128,7 +128,7 @@ def _whole(results: list[Any]) -> Any:
 
 
 def _with_artifact(artifacts: list[Any], new: Mapping[str, Any]) -> list[Any]:
-    """An artifact comes whole, or in several updates with its id."""
+    """The artifacts with an update, which adds one, or adds parts to one of its id."""
     for at, old in enumerate(artifacts):
         if old.get("artifactId") == new.get("artifactId"):
             joined = {**old, "parts": [*old.get("parts", ()), *new.get("parts", ())]}

@@ -1,4 +1,4 @@
-"""A compiled agent and one run of it: what its nodes share."""
+"""A compiled agent, and the session of one run of it, which its nodes share."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from harness.graph.messages import MessageLog
 from harness.graph.model import State
 
 CallAgent = Callable[[str, NodeContext], Awaitable[str | None]]
-"""Sends text to an agent; the answer is text, or None when it has nothing to say (it paused)."""
+"""Sends text to an agent. Returns its text, or None if it has none (it paused)."""
 
 
 @dataclass(frozen=True)
 class SubAgent:
-    """A declared sub-agent. `call` performs the `agent` effect; `url` is where a remote one is.
+    """A declared sub-agent. `call` performs the `agent` effect; `url` is the address of a remote one.
 
-    `description` is what models are told of it.
+    Models are given the `description`.
     """
 
     id: str
@@ -39,7 +39,7 @@ class SubAgent:
 
 @dataclass(frozen=True)
 class MCPDeclaration:
-    """A declared MCP server, how it is reached, and where it stands."""
+    """A declared MCP server, its endpoint, and its location in the manifest."""
 
     server: doc.MCPServer
     endpoint: MCPEndpoint
@@ -79,7 +79,7 @@ class Agent:
 
 @dataclass
 class Session:
-    """One run of an agent: its hooks, fresh, and its tools, those of MCP servers included."""
+    """One run of an agent: new instances of its hooks, and its tools, with those of MCP servers."""
 
     agent: Agent
     hooks: Hooks
@@ -88,7 +88,7 @@ class Session:
     shown: dict[str, Any] = field(default_factory=dict)
 
     def shown_to_hooks(self, name: str, definition: Any) -> Any:
-        """A part of the manifest as this run's hooks see it: a copy of their own."""
+        """A copy of a part of the manifest, for the hooks of this run."""
         if name not in self.shown:
             self.shown[name] = definition.model_copy(deep=True)
         return self.shown[name]
@@ -101,7 +101,7 @@ class Session:
 
 
 def hook_state(state: State) -> dict[str, Any]:
-    """The state as hooks see it: a dict of copies they may change, `messages` a list."""
+    """The state for hooks: a dict of copies, which they may change; `messages` is a list."""
     return {name: _copied(value) for name, value in state.items()}
 
 

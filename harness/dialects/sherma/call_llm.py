@@ -12,7 +12,7 @@ from harness.dialects.kit.messages import to_ai_message
 from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma.section import Ref
 from harness.dialects.sherma.skills import Loaded
-from harness.dialects.sherma.tools import Tool, ToolNotFound, as_tool_of_ours, bound_specs, distinct
+from harness.dialects.sherma.tools import Tool, ToolNotFound, bound_specs, distinct, to_tool
 from harness.dialects.sherma.visit import Result, Visit
 from harness.expressions.cel import compile as compile_cel
 from harness.graph.effects import LLMCall
@@ -20,7 +20,7 @@ from harness.graph.messages import MessageLog, to_messages
 
 
 async def call_llm(visit: Visit) -> Result:
-    """spec: `call_llm`. Prompt, tools, the model (with retries), then `state_updates` on the state before."""
+    """spec: `call_llm`. Prompt, tools, the model call (with retries), then `state_updates` on the input state."""
     args: doc.CallLLM = visit.node.args
     messages, system = _prompt(visit, args)
     tools = _bound_tools(visit, args)
@@ -48,9 +48,9 @@ def _plain_calls(response: Any) -> list[Result]:
 
 
 def _prompt(visit: Visit, args: doc.CallLLM) -> tuple[list[BaseMessage], list[str]]:
-    """spec: the `prompt` field. Items in order; nothing of the state is added by itself.
+    """spec: the `prompt` field. The messages of its items, in order; nothing else is added.
 
-    Also gives the texts of the prompt's own system items.
+    Also returns the texts of its system items.
     """
     messages: list[BaseMessage] = []
     system: list[str] = []
@@ -68,7 +68,7 @@ def _prompt(visit: Visit, args: doc.CallLLM) -> tuple[list[BaseMessage], list[st
 
 
 def _spliced(visit: Visit, expression: str) -> Sequence[BaseMessage]:
-    """Messages of the state: the objects themselves where the expression only names them."""
+    """Messages from the state; for the expression `state.messages`, the message objects themselves."""
     reference = compile_cel(expression, null_as_false=True).reference
     kept = visit.state.get("messages")
     if reference == ("state", "messages") and isinstance(kept, MessageLog):
@@ -93,7 +93,7 @@ def _bound_tools(visit: Visit, args: doc.CallLLM) -> list[Tool]:
 
 
 def _loaded_tools(visit: Visit) -> list[Tool]:
-    """The tools of loaded skills; one that is not registered is left out with a warning."""
+    """The tools of loaded skills, with a warning for each that is not registered."""
     tools = []
     for id_ in Loaded.of(visit.state).tools:
         try:
@@ -108,7 +108,7 @@ async def _before_llm_call(
 ) -> tuple[list[BaseMessage], list[Tool]]:
     """With hooks, the prompt's system items become one message at the front, which hooks may change.
 
-    System messages out of the conversation are lost then, as they are in sherma.
+    System messages of the conversation are dropped then, as in sherma.
     """
     changed = await visit.fire(
         "before_llm_call",
@@ -119,7 +119,7 @@ async def _before_llm_call(
         tools=list(tools),
     )
     front = [SystemMessage(content=changed.system_prompt)] if changed.system_prompt else []
-    return [*front, *to_messages(changed.messages)], [as_tool_of_ours(tool) for tool in changed.tools]
+    return [*front, *to_messages(changed.messages)], [to_tool(tool) for tool in changed.tools]
 
 
 _BASE_URLS: Final = ("base_url", "openai_api_base", "anthropic_api_url")
@@ -127,7 +127,7 @@ _API_KEYS: Final = ("api_key", "openai_api_key", "anthropic_api_key")
 
 
 def _setting(params: Mapping[str, Any], names: Sequence[str]) -> str | None:
-    """What a hook says of how to reach the model; keys may be pydantic's secrets."""
+    """The first of these settings that a hook gave to a model; keys may be pydantic's secrets."""
     value = next((params[name] for name in names if params.get(name)), None)
     return str(value.get_secret_value() if hasattr(value, "get_secret_value") else value) if value else None
 
@@ -135,7 +135,7 @@ def _setting(params: Mapping[str, Any], names: Sequence[str]) -> str | None:
 async def _ask_model(
     visit: Visit, args: doc.CallLLM, messages: list[BaseMessage], tools: list[Tool]
 ) -> AIMessage:
-    """spec: on_error, retry. Only the model call is retried; no delay after the last attempt."""
+    """spec: on_error, retry. Only the model call is retried."""
     manifest = visit.agent.manifest
     reference = args.llm or manifest.default_llm
     assert reference is not None  # checked when the manifest was compiled

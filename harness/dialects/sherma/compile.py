@@ -1,4 +1,4 @@
-"""A sherma manifest to a Graph. One function a section of the documentation, in its order."""
+"""A sherma manifest compiled to a Graph. One function for each section of the documentation, in its order."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ T = TypeVar("T")
 
 
 def load(request: LoadRequest) -> Graph:
-    """Compile the agent a request asks for.
+    """The graph of the agent that a request names.
 
     Raises:
-        ManifestError: with everything wrong that was found.
+        ManifestError: with all problems.
     """
     document = substitute(only_document(request, what="a sherma manifest"), request.env)
     try:
         manifest = validate(doc.Manifest, document)
     except ManifestError as error:
-        # A key that is missing may be there, misspelt.
+        # A missing key may be there, but misspelt.
         problems = [*error.problems, *_unknown_keys(document)]
         raise ManifestError([_without_values(problem, request.env) for problem in problems]) from None
     name = chosen_agent(manifest, document, request.agent)
@@ -108,7 +108,7 @@ class _Sections:
         self.problems = Problems()
 
     def agent(self, name: str) -> Agent:
-        """The agent with all it may use."""
+        """The agent, with everything it can use."""
         offer_stand_in()
         skills = self.skills()
         sub_agents = self.sub_agents()
@@ -182,7 +182,7 @@ class _Sections:
         return skills
 
     def remote_skills(self) -> tuple[tuple[doc.Skill, Span], ...]:
-        """spec: `skills`, url. Their cards are fetched when a run begins, from the run's world."""
+        """spec: `skills`, url. Their cards are fetched from the world when a run begins."""
         return tuple(
             (skill, self.document.span(("skills", at, "url")))
             for at, skill in enumerate(self.manifest.skills)
@@ -221,7 +221,7 @@ class _Sections:
         return agents
 
     def mcp_servers(self) -> tuple[MCPDeclaration, ...]:
-        """spec: `mcp_servers`. They are listed when a run begins, from the run's world."""
+        """spec: `mcp_servers`. Their tools are listed by the world when a run begins."""
         return tuple(
             MCPDeclaration(
                 server,
@@ -244,7 +244,7 @@ class _Sections:
             return imported(dotted, self.request.folders, self.document.span(path))
 
     def _made(self, make: Callable[[], T], path: DocumentPath) -> T | None:
-        """What a user's object is made into, or a located problem when it cannot be."""
+        """What `make` makes of a user's object; None, and a problem, if it fails."""
         try:
             return make()
         except Exception as error:
@@ -291,7 +291,7 @@ def _injected(node: Any, span: Span) -> Node:
 
 
 def _channels(definition: doc.Agent) -> Iterator[Channel]:
-    """spec: `state`. `messages` accumulates; other fields are replaced; a default is the value at the start."""
+    """spec: `state`. `messages` accumulates; other fields are replaced; a default is the initial value."""
     for field in definition.state.fields_:
         if field.name == "messages" and definition.keeps_messages:
             yield Channel(field.name, append_messages, partial(_log, field.default))

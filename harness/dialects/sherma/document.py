@@ -1,8 +1,8 @@
-"""What a sherma manifest may say, in the order of its documentation (manifest version 1).
+"""The sections of a sherma manifest, in the order of its documentation (manifest version 1).
 
 Sections: manifest_version, prompts, llms, tools, skills, hooks, sub_agents, mcp_servers, checkpointer,
-default_llm, agents (state, schemas); `graph_document` has the graph with its nodes and edges. Keys the
-document does not know are ignored, with a warning.
+default_llm, agents (state, schemas); `graph_document` has the graph with its nodes and edges. Unknown
+keys are ignored, with a warning.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Checkpointer(Section, title="a checkpointer"):
 class StateField(Section, title="a state field"):
     """spec: `state.fields`. A field without `default` is absent until something writes it.
 
-    Types are told to people: no value is checked against them.
+    Types are documentation: no value is checked against them.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a manifest may say under `graph`: nodes of eight types, error handling, edges and branches."""
+"""The section `graph` of a manifest: nodes of eight types, error handling, edges and branches."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CallLLM(Section, title="the args of a call_llm node"):
 
     @property
     def flags(self) -> list[str]:
-        """The dynamic tool flags that are set."""
+        """The names of the dynamic tool flags that are set."""
         names = ("use_tools_from_registry", "use_tools_from_loaded_skills", "use_sub_agents_as_tools")
         return [name for name in names if getattr(self, name)]
 
@@ -64,7 +64,7 @@ class CallAgent(Section, title="the args of a call_agent node"):
 
 
 class DataTransform(Section, title="the args of a data_transform node"):
-    """spec: `data_transform`. `expression` is CEL that gives a map of updates."""
+    """spec: `data_transform`. `expression` is CEL; its value is a map of updates."""
 
     expression: str
 
@@ -82,7 +82,7 @@ class Interrupt(Section, title="the args of an interrupt node"):
 
 
 class LoadSkills(Section, title="the args of a load_skills node"):
-    """spec: `load_skills`. `skill_ids` is CEL that gives a list of `{id, version?}`."""
+    """spec: `load_skills`. `skill_ids` is CEL; its value is a list of `{id, version?}`."""
 
     skill_ids: str
 

@@ -1,7 +1,7 @@
-"""Hooks: what a program may see and change around each step of an agent.
+"""Hooks: Python classes that see and change the steps of an agent.
 
 The contexts and their fields are sherma's public interface (spec: "Hooks", "custom", "on_node_error Hook"),
-so that hook classes written for it run here unchanged (`stand_in` lets them be imported).
+so that its hook classes run unchanged (`stand_in` makes them importable).
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class AfterGraphInvokeContext:
 
 @dataclass
 class NodeExecuteContext:
-    """`result` starts empty; what a hook puts there are the custom node's updates."""
+    """`result` is empty at first; hooks add the custom node's updates."""
 
     node_context: Any
     node_name: str
@@ -239,13 +239,13 @@ POINTS: dict[str, type] = {
     "on_node_error": OnNodeErrorContext,
     "on_error": OnErrorContext,
 }
-"""Every hook point, and what its hooks are given."""
+"""The context class of each hook point."""
 
 
 class BaseHookExecutor:
-    """A hook class overrides the points it cares for: `async def node_exit(self, ctx): …`.
+    """Base class of hooks, which override some of the points: `async def node_exit(self, ctx): …`.
 
-    Each gets a context and returns it, changed or not, or None to pass it on as it is.
+    A method gets a context and returns one, or None for the same.
     """
 
 
@@ -267,7 +267,7 @@ class Hooks:
         return bool(self._executors)
 
     async def run(self, point: str, context: Context) -> Context:
-        """Hand a context through all hooks of a point; each sees what the one before returned."""
+        """Run all hooks of a point; each gets the context that the one before returned."""
         for executor in self._executors:
             method = getattr(executor, point, None)
             if method is None:

@@ -1,4 +1,4 @@
-"""Around the nodes of a run: hooks and MCP servers at the start, the agent's boundary, its answer.
+"""The start and the end of a run: hooks, MCP servers, the schemas of input and output, the answer.
 
 spec: "Agents" (input_schema, output_schema), "Hooks", `mcp_servers`.
 """
@@ -30,13 +30,13 @@ from harness.matchers.json_schema import schema_errors
 
 
 class SchemaValidationError(HarnessError):
-    """Data that does not fit the schema of the agent's boundary. spec: `input_schema`, `output_schema`."""
+    """Data that does not match the agent's `input_schema` or `output_schema`."""
 
     code = "schema"
 
 
 def lifecycle(agent: Agent) -> Lifecycle:
-    """What happens around the nodes of this agent."""
+    """The lifecycle of an agent."""
     boundary = _Boundary(agent)
     return Lifecycle(
         prepare=boundary.prepare,
@@ -52,7 +52,7 @@ class _Boundary:
         self.agent = agent
 
     async def prepare(self, run: RunContext) -> None:
-        """Make the run's hooks, offer them its models, fetch remote skills, list MCP servers, meet remote agents."""
+        """Create the run's hooks and models, fetch remote skills, list MCP servers, describe remote agents."""
         hooks = hook.Hooks([_executor(found) for found in self.agent.hooks])
         session = Session(self.agent, hooks, self.agent.tools.copy())
         run.resources["session"] = session
@@ -71,10 +71,10 @@ class _Boundary:
                 raise ManifestError(Problem("mcp-server", text, declared.span)) from None
             for tool in listed:
                 session.tools.add(mcp_tool(declared.endpoint, server.version, server.tool_prefix or "", tool))
-        await self._introduce_remote_agents(session, run)
+        await self._describe_remote_agents(session, run)
 
-    async def _introduce_remote_agents(self, session: Session, run: RunContext) -> None:
-        """Models are told of remote agents what their cards say. What is scripted has no card."""
+    async def _describe_remote_agents(self, session: Session, run: RunContext) -> None:
+        """Add the descriptions of remote agents from their cards. An agent that a stub answers for has none."""
         ctx = NodeContext(run, "__start__", {})
         for agent in self.agent.sub_agents.values():
             if agent.url is None or run.world.answers_for(AgentCall(name=agent.id)):
@@ -90,7 +90,7 @@ class _Boundary:
                 session.tools.add(sub_agent_tool(replace(agent, description=description)))
 
     async def _fetch_skills(self, session: Session, run: RunContext) -> None:
-        """spec: `skills`, url. The run's agent then has these skills like those with local cards."""
+        """spec: `skills`, url. Adds these skills to those with local cards."""
         fetch = fetcher(NodeContext(run, "__start__", {}))
         fetched = []
         for declared, span in self.agent.remote_skills:
@@ -109,7 +109,7 @@ class _Boundary:
             session.tools.add(tool)
 
     async def _models(self, hooks: hook.Hooks) -> dict[str, tuple[str, dict[str, Any]]]:
-        """spec: on_chat_model_create. A hook may set name and parameters; who answers is up to the world."""
+        """spec: on_chat_model_create. A hook may set the name and the parameters of a model; the world answers."""
         models = {}
         for llm in self.agent.llms.values():
             made = hook.ChatModelCreateContext(
@@ -150,7 +150,7 @@ class _Boundary:
         return invoked
 
     async def answer(self, value: Any, run: RunContext) -> Any:
-        """The value a paused node gets: `{messages: […]}` becomes message objects, the rest stays."""
+        """The answer for a paused node: `{messages: […]}` becomes message objects, any other value stays."""
         session = Session.of(run)
         if session.hooks:
             await self._before_invoke(session, run, {"messages": [value]})
@@ -160,7 +160,7 @@ class _Boundary:
         return value
 
     async def rescue(self, error: Exception, run: RunContext) -> Exception | None:
-        """spec: on_error hooks. A breach of the boundary's schemas is not theirs to swallow."""
+        """spec: on_error hooks. They cannot swallow a SchemaValidationError."""
         session = run.resources.get("session")
         if session is None or not session.hooks or isinstance(error, SchemaValidationError):
             return error
@@ -209,7 +209,7 @@ def _marked_data(messages: Any, mark: str) -> Iterator[Any]:
 
 
 def _executor(found: Any) -> Any:
-    """A fresh instance of a hook class; anything else is used as it is."""
+    """A new instance of a hook class; any other object itself."""
     if not inspect.isclass(found):
         return found
     try:

@@ -1,4 +1,4 @@
-"""What `ctx.registries` gives a `node_execute` hook: models, tools, prompts, skills and agents.
+"""The registries of a `node_execute` hook's context: models, tools, prompts, skills and agents.
 
 spec: "node_execute", `NodeExecuteContext`. Models and agents answer from the world, like any node's.
 """
@@ -25,19 +25,19 @@ from harness.source.suggest import did_you_mean
 
 
 class NotRegistered(HarnessError):
-    """A registry was asked for something it does not have."""
+    """An id that a registry does not have."""
 
     code = "not-registered"
 
 
 class Registry:
-    """Things by id: `await registry.get(id)`."""
+    """Items by id: `await registry.get(id)`."""
 
     def __init__(self, kind: str, items: Mapping[str, Any]) -> None:
         self._kind, self._items = kind, items
 
     async def get(self, id_: str, version: str = "*") -> Any:
-        """The thing of that id; versions are not told apart here.
+        """The item of that id, whatever its version.
 
         Raises:
             NotRegistered: there is none.
@@ -87,14 +87,14 @@ def _with_text(prompt: Prompt, agent: Agent) -> Prompt:
 
 
 class WorldChatModel(BaseChatModel):
-    """A LangChain chat model whose answers come from the world of a run. Asynchronous only."""
+    """A LangChain chat model that the world of a run answers for. Asynchronous only."""
 
     model_name: str
     provider: str
     _ctx: NodeContext | None = None
 
     def in_node(self, ctx: NodeContext) -> WorldChatModel:
-        """The same model, calling from this node."""
+        """This model, with its calls made by this node."""
         self._ctx = ctx
         return self
 

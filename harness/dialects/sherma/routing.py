@@ -22,7 +22,7 @@ DEFAULT = "default"
 
 
 class NotABoolean(ExpressionError):
-    """A branch condition that gave something else."""
+    """A branch condition whose value is not a boolean."""
 
     code = "not-a-boolean"
 

@@ -1,6 +1,6 @@
-"""The rules a graph must keep beyond the shape of its document. One function a rule of the document.
+"""The rules of a graph beyond the types of its sections: one function for each rule of the document.
 
-Each yields located problems; all of an agent's are raised at once.
+Each yields located problems.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Rules:
         self.names = [node.name for node in self.graph.nodes]
 
     def problems(self) -> Iterator[Problem]:
-        """Everything wrong with the agent."""
+        """All errors of the agent."""
         yield from self.distinct_names()
         yield from self.references()
         yield from self.state_fields()
@@ -220,7 +220,7 @@ class Rules:
     # -------------------------------------------------------------- warnings
 
     def warnings(self) -> Iterator[Problem]:
-        """What is legal and yet hardly meant."""
+        """All warnings of the agent."""
         yield from self._field_types()
         yield from self._expressions()
         yield from self._unreachable()

@@ -11,8 +11,8 @@ INTERNAL: Final = "__sherma__"
 
 
 class Section(BaseModel, extra="ignore"):
-    """A part of a manifest. Text that reads as a number or a boolean is one where one is
-    asked for, so that `${VAR}` may stand there too.
+    """Base class of the sections of a manifest. Text that spells a number or a boolean is accepted for one, so that
+    `${VAR}` can be used there.
     """
 
 

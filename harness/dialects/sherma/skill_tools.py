@@ -1,4 +1,4 @@
-"""The tools of skills: the seven by which a model discovers them, and those a skill brings when it is loaded."""
+"""The tools of skills: seven by which a model finds and loads skills, and those of the skills themselves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.graph.effects import MCPEndpoint, http_call
 
 
 async def register_tools(visit: Visit, skill: Skill) -> list[str]:
-    """The ids of a skill's tools, all registered.
+    """Register the tools of a skill. Returns their ids.
 
     Raises:
         SkillNotFound: one of its MCP servers cannot be used, so the skill cannot be loaded.
@@ -40,7 +40,7 @@ def _endpoint(server: CardMCPServer) -> MCPEndpoint:
 
 
 def skill_tools(skills: Skills) -> list[Tool]:
-    """The seven tools of progressive disclosure. They belong to the dialect and need no stub."""
+    """The seven tools of progressive disclosure. They are native: they need no stub."""
 
     async def nowhere(url: str) -> str:
         raise SkillNotFound(f"nothing to fetch {url} with")
@@ -58,7 +58,7 @@ def skill_tools(skills: Skills) -> list[Tool]:
 
 
 def fetcher(ctx: NodeContext) -> Fetch:
-    """Gets texts over HTTP, as effects of a node."""
+    """A function that gets texts over HTTP, as effects of a node."""
 
     async def fetch(url: str) -> str:
         hint = f"or give the skill a card in a file: {url}"
@@ -72,7 +72,7 @@ def fetcher(ctx: NodeContext) -> Fetch:
 
 
 def _functions(skills: Skills, fetch: Fetch) -> dict[str, Callable[..., Awaitable[Any]]]:
-    """The tools as functions; their signatures and docstrings are what the model is told."""
+    """The tools as functions, with signatures and docstrings for the model."""
 
     async def list_skills() -> list[dict[str, str]]:
         """List all available skills with their id, version, name and description."""
@@ -117,7 +117,7 @@ def _functions(skills: Skills, fetch: Fetch) -> dict[str, Callable[..., Awaitabl
 
 
 async def _file(skill: Skill, name: str, prefix: str, fetch: Fetch) -> str:
-    """A listed file, or a text for the model that says which there are."""
+    """The text of a listed file, or an error for the model with the listed names."""
     available = skill.files_under(prefix)
     if name not in available:
         return f"Error: '{name}' not found. Available: {', '.join(available) or 'none'}"

@@ -1,4 +1,4 @@
-"""Skills: cards, their files, and the tools by which a model discovers and loads them.
+"""Skills: cards, their files, and what a conversation has loaded.
 
 spec: `skills`, `load_skills`, "progressive disclosure". A skill card is JSON; `base_uri` and its files are
 relative to the card, and never outside its folder.
@@ -40,7 +40,7 @@ class LocalTool(Section, title="a tool of a skill card"):
 
 
 class CardMCPServer(Section, title="an MCP server of a skill card"):
-    """An MCP server that comes with a skill; it is asked for its tools when the skill is loaded."""
+    """An MCP server that comes with a skill; its tools are listed when the skill is loaded."""
 
     id: str
     version: str = "*"
@@ -51,7 +51,7 @@ class CardMCPServer(Section, title="an MCP server of a skill card"):
 class Card(Section, title="a skill card"):
     """A skill card. `files` are relative to `base_uri`, which is relative to the card.
 
-    Its own id and version do not count: a skill goes by those of the manifest.
+    The id and version of a skill are those of the manifest.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Folder:
     path: Path
 
     async def read(self, name: str, _fetch: Fetch) -> str:
-        """A file below the folder; what leads out of it is refused."""
+        """The text of a file below the folder; any other path is refused."""
         path = (self.path / name).resolve()
         if not path.is_relative_to(self.path):
             raise SkillNotFound(f"'{name}' is outside the skill's folder")
@@ -85,7 +85,7 @@ class Folder:
 
 @dataclass(frozen=True)
 class Site:
-    """Files of a skill whose card has a URL; they are fetched when they are read."""
+    """Files of a skill whose card has a URL, fetched when they are read."""
 
     url: str
 
@@ -96,7 +96,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Skill:
-    """A declared skill: its id and version in the manifest, its card, where its files are, and its tools."""
+    """A declared skill: its id and version in the manifest, its card, its files and its tools."""
 
     id: str
     version: str
@@ -152,7 +152,7 @@ class Skills:
         return max(found, key=lambda skill: version_order(skill.version))
 
     def listed(self) -> list[dict[str, str]]:
-        """What `list_skills` answers."""
+        """The result of `list_skills`."""
         return [
             {
                 "id": skill.id,
@@ -203,14 +203,14 @@ def _tools(card: Card, document: Document, folders: Sequence[Path]) -> tuple[Too
 
 @dataclass
 class Loaded:
-    """What a conversation has loaded: the part of `__sherma__` that skills own."""
+    """The skills and tools that a conversation has loaded, kept in `__sherma__`."""
 
     tools: list[str]
     skills: dict[str, dict[str, Any]]
 
     @classmethod
     def of(cls, state: Any) -> Loaded:
-        """What a state says is loaded."""
+        """What is loaded in a state."""
         internal = state.get(INTERNAL) or {}
         return cls(
             list(internal.get("loaded_tools_from_skills") or ()),
@@ -223,7 +223,7 @@ class Loaded:
         self.skills[skill.id] = {"version": version, "tools": list(tool_ids)}
 
     def unload(self, skill_id: str) -> None:
-        """Take a skill's tools away; a skill that is not loaded changes nothing."""
+        """Remove a skill and its tools, if it is loaded."""
         gone = self.skills.pop(skill_id, {"tools": ()})["tools"]
         self.tools = [id_ for id_ in self.tools if id_ not in gone]
 

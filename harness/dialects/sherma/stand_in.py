@@ -17,7 +17,7 @@ from harness.dialects.sherma.hooks import POINTS, BaseHookExecutor
 
 
 class DeclarativeConfig:
-    """A manifest that was read ahead of its agent."""
+    """A manifest that is read before its agent is made."""
 
     def __init__(self, *, yaml_path: Any = None, yaml_content: str | None = None) -> None:
         self.yaml_path = yaml_path

@@ -1,8 +1,7 @@
 """Sub-agents: other agents that this one calls, as tools or from call_agent nodes. spec: "Multi-Agent".
 
 Local ones (a manifest, a Python object) run for real, in the same world and clock, on a thread of their own.
-Remote ones are asked over HTTP, unless the scenario answers for them; those expected in a registry must be
-answered.
+Remote ones are called over HTTP, unless the scenario answers for them. For agents of a registry it has to answer.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Load = Callable[[LoadRequest], Graph]
 
 
 class NotCallable(HarnessError):
-    """An imported agent of a kind that cannot be run here."""
+    """An imported agent of a type that cannot be run."""
 
     code = "agent-object"
 
@@ -76,7 +75,7 @@ def _last_text(state: Any) -> str | None:
 
 
 async def _call_object(imported: Any, text: str, declared: doc.SubAgent) -> str | None:
-    """Call what `import_path` named: a LangGraph graph, or a function of the text."""
+    """Call an imported object: a LangGraph graph, or a function of the text."""
     if hasattr(imported, "ainvoke"):
         from langchain_core.messages import HumanMessage
 
@@ -94,7 +93,7 @@ async def _call_object(imported: Any, text: str, declared: doc.SubAgent) -> str 
 def local_manifest(
     declared: doc.SubAgent, parent: LoadRequest, path: Path | None, imported: Any
 ) -> LoadRequest | None:
-    """The manifest of a local sub-agent: a file, or that of a declarative agent object. None for the rest.
+    """The manifest of a local sub-agent: a file, or that of a declarative agent object; None for other agents.
 
     Variables, import folders and readable folders are those of the agent that calls.
     """
@@ -113,7 +112,7 @@ def local_manifest(
 
 
 def sub_agent_tool(agent: SubAgent) -> Tool:
-    """A sub-agent as a tool: its id is the name, `request` the one argument; no answer is empty text."""
+    """The tool that calls a sub-agent, with one argument, `request`; no answer is empty text."""
     schema = {
         "type": "object",
         "required": ["request"],

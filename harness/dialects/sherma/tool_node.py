@@ -12,12 +12,12 @@ from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma.section import INTERNAL
 from harness.dialects.sherma.skill_tools import register_tools
 from harness.dialects.sherma.skills import Loaded, SkillNotFound
-from harness.dialects.sherma.tools import Tool, as_content, as_tool_of_ours, distinct
+from harness.dialects.sherma.tools import Tool, as_content, distinct, to_tool
 from harness.dialects.sherma.visit import Result, Visit
 
 
 async def tool_node(visit: Visit) -> Result:
-    """spec: `tool_node`. The calls of the last ai message, together; answers in the order of the calls."""
+    """spec: `tool_node`. Answers the calls of the last ai message: side by side, in the order of the calls."""
     args: doc.ToolNode = visit.node.args
     registry = visit.session.tools
     refs = args.tools
@@ -27,7 +27,7 @@ async def tool_node(visit: Visit) -> Result:
     calls = _last_calls(visit)
     if visit.session.hooks:
         before = await visit.fire("before_tool_call", tool_calls=list(calls), tools=list(tools))
-        tools = [as_tool_of_ours(tool) for tool in before.tools]
+        tools = [to_tool(tool) for tool in before.tools]
     by_name = {tool.name: tool for tool in distinct(tools)}
 
     async def use(tool: Tool, args: Mapping[str, Any]) -> str | list[Any]:
@@ -44,11 +44,11 @@ async def tool_node(visit: Visit) -> Result:
 
 
 async def _note_skills(visit: Visit, calls: Sequence[Any], loaded: Loaded) -> None:
-    """Keep track of what the `load_skill_md` and `unload_skill` calls did."""
+    """Note the skills that `load_skill_md` and `unload_skill` calls loaded and unloaded."""
     for call in calls:
         skill_id = call["args"].get("skill_id")
         if not isinstance(skill_id, str):
-            continue  # the tool has refused these arguments already
+            continue  # the tool has refused these arguments
         version = str(call["args"].get("version") or "*")
         if call["name"] == "load_skill_md":
             try:

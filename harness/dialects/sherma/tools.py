@@ -1,4 +1,4 @@
-"""Tools: what a model may call, where it comes from, and what its result looks like to the model.
+"""Tools: the registry, tools of Python and of MCP servers, and the content of their results.
 
 spec: `tools`, `mcp_servers` (tool registration), `sub_agents` (wrapped as tools), "Tool binding modes".
 """
@@ -29,13 +29,13 @@ Arguments = Mapping[str, Any]
 
 
 class ToolNotFound(HarnessError):
-    """A reference to a tool that is not registered. It fails the node that makes it, when it runs."""
+    """A reference to a tool that is not registered. It fails the node that uses it."""
 
     code = "unknown-tool"
 
 
 class Origin(IntEnum):
-    """Where a tool comes from; models are told of all tools in this order."""
+    """The source of a tool. Models get all tools in this order."""
 
     SKILL = 0
     MCP_SERVER = 1
@@ -47,8 +47,8 @@ class Origin(IntEnum):
 class Tool:
     """A registered tool.
 
-    `id` is what manifests and scenarios call it, `spec.name` what the model sees. `call` performs it, as
-    an effect of the node, with the arguments a model gave, or raises BadArguments.
+    Manifests and scenarios call it by its `id`, models by `spec.name`. `call` performs it, as an effect of the node,
+    with a model's arguments, or raises BadArguments.
     """
 
     id: str
@@ -59,12 +59,12 @@ class Tool:
 
     @property
     def name(self) -> str:
-        """What the model sees; hooks know tools by it."""
+        """Its name for models and hooks."""
         return self.spec.name
 
     @property
     def description(self) -> str:
-        """What the model is told about it."""
+        """Its description for models."""
         return self.spec.description
 
 
@@ -81,7 +81,7 @@ class ToolRegistry:
         self._versions.setdefault(tool.id, {})[tool.version] = tool
 
     def copy(self) -> ToolRegistry:
-        """A registry with the same tools, to be added to."""
+        """A new registry with the same tools."""
         twin = ToolRegistry()
         twin._versions = {id_: dict(versions) for id_, versions in self._versions.items()}
         return twin
@@ -135,9 +135,9 @@ def python_tool(
     native: Callable[[NodeContext], Any] | None = None,
     origin: Origin = Origin.MANIFEST,
 ) -> Tool:
-    """A Python tool: a LangChain tool, or a function, which is made into one.
+    """A Python tool: a LangChain tool, or a function, which becomes one.
 
-    `native` makes what is really called, for a visit; such tools belong to the dialect and need no stub.
+    `native` makes the function that a visit calls: such tools belong to the dialect and need no stub.
     """
     tool: BaseTool = found if isinstance(found, BaseTool) else as_tool(found)
     schema: Any = tool.tool_call_schema
@@ -156,7 +156,7 @@ def python_tool(
 
 
 def _spec_of(tool: BaseTool) -> ToolSpec:
-    """A tool as LangChain tells models of it: without the titles that pydantic gives, references resolved."""
+    """A tool's description for models, as LangChain makes it: without pydantic's titles, references resolved."""
     function = convert_to_openai_tool(tool)["function"]
     return ToolSpec(
         tool.name, function.get("description", ""), function.get("parameters", {"type": "object"})
@@ -164,7 +164,7 @@ def _spec_of(tool: BaseTool) -> ToolSpec:
 
 
 def _checked(schema: Any, args: Arguments) -> Arguments:
-    """The arguments as the tool takes them, as plain data: defaults filled in, strangers left out.
+    """The arguments of a tool as plain data: defaults filled in, unknown ones dropped.
 
     Raises:
         BadArguments: they do not fit its signature.
@@ -205,7 +205,7 @@ def mcp_tool(endpoint: MCPEndpoint, server_version: str, prefix: str, listed: To
 
 
 def _block(part: Mapping[str, Any]) -> Mapping[str, Any]:
-    """MCP's content as LangChain's content block, which its clients translate for their models. Audio stays."""
+    """MCP's content as a content block of LangChain, which its clients translate for models. Audio stays."""
     mime_type = part.get("resource", part).get("mimeType")
     typed = {"mime_type": mime_type} if mime_type else {}
     kind = "image" if str(mime_type).startswith("image/") else "file"
@@ -223,7 +223,7 @@ def _block(part: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _mcp_spec(name: str, listed: ToolSpec) -> ToolSpec:
     def never() -> None:
-        """LangChain wants a function; nobody calls this one."""
+        """LangChain requires a function; this one is never called."""
 
     try:
         return _spec_of(
@@ -249,7 +249,7 @@ _BLOCK_TYPES = {
 
 
 def as_content(result: Any) -> str | list[Any]:
-    """What a tool message says: text stays text, content blocks stay blocks, the rest becomes JSON."""
+    """The content of a tool message: text and content blocks stay, any other result becomes JSON."""
     if isinstance(result, str):
         return result
     if (
@@ -264,11 +264,11 @@ def as_content(result: Any) -> str | list[Any]:
         return json.dumps(to_json(result), ensure_ascii=False)
 
 
-def as_tool_of_ours(tool: Any) -> Tool:
-    """A tool a hook left: ours, or a LangChain one it added."""
+def to_tool(tool: Any) -> Tool:
+    """A tool from a hook's context, where it may have added one of LangChain."""
     return tool if isinstance(tool, Tool) else python_tool(tool.name, "*", tool)
 
 
 def bound_specs(tools: Sequence[Tool]) -> list[ToolSpec]:
-    """What the model is told of its tools."""
+    """The descriptions of tools for the model."""
     return [tool.spec for tool in tools]

@@ -1,4 +1,4 @@
-"""A visit of a node: what its function is given, the hooks around it, and what becomes of its errors.
+"""A visit of a node: what its function receives, the hooks around it, and its error handling.
 
 spec: "Hooks", "Error handling (on_error)", "on_node_error Hook".
 """
@@ -22,7 +22,7 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True)
 class Visit:
-    """One visit of a node: its definition, the state it was given, and what it may do."""
+    """One visit of a node: its definition, its input state, its context and the session."""
 
     node: Any
     state: State
@@ -39,13 +39,13 @@ class Visit:
         return self.agent.evaluate(expression, self.state, **names)
 
     def info(self, bundle: Any = None) -> hook.NodeInfo:
-        """What hooks are told of the node."""
+        """The node's description for hooks."""
         node = self.session.shown_to_hooks(f"node {self.node.name}", self.node)
         manifest = self.session.shown_to_hooks("manifest", self.agent.manifest)
         return hook.NodeInfo(node, config=manifest, registries=bundle)
 
     async def fire(self, point: str, **fields: Any) -> Any:
-        """Run the hooks of a point, with the fields its context has beside node and state."""
+        """Run the hooks of a point. `fields` are those of its context, besides node and state."""
         context_class = hook.POINTS[point]
         context = context_class(
             node_context=self.info(), node_name=self.node.name, state=hook_state(self.state), **fields
@@ -54,7 +54,7 @@ class Visit:
 
 
 def around(node: Any, body: Callable[[Visit], Awaitable[Result]]) -> Callable[..., Awaitable[Update]]:
-    """A node as the graph runs it: `node_enter`, the body, `node_exit`; then errors and what they lead to."""
+    """The function of a node: `node_enter`, the body, `node_exit`, and error handling."""
 
     async def run(state: State, ctx: NodeContext) -> Update:
         session = Session.of(ctx.run)
@@ -76,7 +76,7 @@ def around(node: Any, body: Callable[[Visit], Awaitable[Result]]) -> Callable[..
 
 
 async def _failed(visit: Visit, error: Exception) -> Update:
-    """spec: on_error. A fallback is taken; without one, `on_node_error` hooks may swallow the error."""
+    """spec: on_error. Goes to the fallback; without one, `on_node_error` hooks may swallow the error."""
     on_error = visit.node.on_error
     if on_error is not None and on_error.fallback is not None:
         last_error = {
@@ -96,10 +96,10 @@ async def _failed(visit: Visit, error: Exception) -> Update:
 
 
 def written(result: Mapping[str, Any], agent: Agent, ctx: NodeContext) -> Result:
-    """A node's updates as channels take them: `messages` become message objects, each with an id.
+    """A node's updates, ready for their channels: `messages` become message objects with ids.
 
     Raises:
-        ValueError: `messages` holds something that is no message.
+        ValueError: `messages` has something that is not a message.
     """
     update = dict(result)
     if agent.definition.keeps_messages and "messages" in update:

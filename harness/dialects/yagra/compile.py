@@ -1,4 +1,4 @@
-"""A Yagra workflow to a Graph: follow references, check the document, then the rules, then the subgraphs."""
+"""A Yagra workflow compiled to a Graph: references, document, rules, subgraphs, then nodes and edges."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from harness.source.document import Document
 from harness.source.models import validate
 
 STEPS: Final = 10007
-"""The supersteps of a run. Nothing in a workflow sets them; this is the runtime's own limit."""
+"""The limit of supersteps of a run. A workflow cannot set it; this is LangGraph's own."""
 
 
 def load(request: LoadRequest) -> Graph:
-    """Compile a workflow.
+    """The graph of a workflow.
 
     Raises:
-        ManifestError: with everything wrong that was found: of references the first, else all there is to say
-            about the document, else all rules that are broken, else the faults of its subgraphs.
+        ManifestError: the first reference that cannot be resolved; else all problems of the document; else all
+            broken rules; else the problems of its subgraphs.
     """
     with nesting_refused(request.path, "its subgraphs are nested too deep"):
         return _load(request, Subgraphs(_load, (request.path.resolve(),)))

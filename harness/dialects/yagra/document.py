@@ -1,7 +1,6 @@
-"""What a Yagra workflow may say, in the order of its documentation ("Workflow YAML Reference").
+"""The sections of a Yagra workflow, in the order of its documentation ("Workflow YAML Reference").
 
-Keys the document does not know are refused everywhere but in `params`. What needs more than one part of the
-document to be judged is in `rules`.
+Unknown keys are refused everywhere but in `params`. Rules between sections are in `rules`.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ ERROR: Final = "__error__"
 
 
 class Section(BaseModel, extra="forbid"):
-    """A part of a workflow."""
+    """Base class of the sections of a workflow."""
 
 
 class StateField(Section, title="a state field"):
-    """spec: "State Schema". Types are told to people: no value is checked against them."""
+    """spec: "State Schema". Types are documentation: no value is checked against them."""
 
     type: str
     reducer: str | None = None
@@ -48,7 +47,7 @@ class StateField(Section, title="a state field"):
 
     @property
     def is_reduced_list(self) -> bool:
-        """True if what is written is appended as it is. `reducer: add` changes nothing for messages."""
+        """True if writes are appended to a list. `reducer: add` changes nothing for messages."""
         return self.reducer is not None and self.type != "messages"
 
 

@@ -1,6 +1,6 @@
-"""Handlers: the Python a node names. spec: "Node Handler Signature".
+"""Handlers: the Python functions of nodes. spec: "Node Handler Signature".
 
-Names come from the scenario, but for the built-in model nodes, which a scenario may also take over.
+A scenario names them, except for the built-in model nodes, which it may replace.
 """
 
 from __future__ import annotations
@@ -33,33 +33,33 @@ BUILT_IN: Final[Mapping[str, BuiltIn]] = {
 
 
 class SignatureError(HarnessError):
-    """A handler that cannot be called, or that raises TypeError, with its params and without."""
+    """A handler that raises TypeError with its params and without, such as one that cannot be called so."""
 
     code = "handler-signature"
 
 
 class AnswerError(HarnessError):
-    """A handler that answers with something else than keys of the state."""
+    """A handler that does not return keys of the state."""
 
     code = "handler-answer"
 
 
 async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeContext) -> Mapping[str, Any]:
-    """What the handler of a node answers: values for keys of the state.
+    """The return value of a node's handler: values for keys of the state.
 
     Args:
         node: the node; its `handler` is a name of the scenario's `handlers`, or built in.
-        params: what the handler is given, prompts resolved. A model node answers under `output_key`.
-        state: what the node was given. Handlers get shallow copies of it and of the params.
+        params: the node's, prompts resolved. A model node returns its reply under `output_key`.
+        state: the node's input state. Handlers get shallow copies of it and of the params.
         ctx: the visit.
 
     Raises:
-        UnscriptedCall: nobody answers for the name.
+        UnscriptedCall: the world has no answer for the name.
         SignatureError, AnswerError: see there.
         Exception: what the handler raised.
     """
     built_in = BUILT_IN.get(node.handler)
-    # What a handler changes inside its params stays so for the run, and for no other.
+    # A change that a handler makes inside its params lasts for this run only.
     own = ctx.run.resources.setdefault(f"params of {node.id}", copy.deepcopy(params))
 
     async def convention(handler: Any) -> Any:
@@ -79,7 +79,7 @@ async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeCo
         return await built_in(node, own, state, ctx)
     try:
         answer = await ctx.run.perform(effect, state, ctx.name)
-    except TypeError:  # of a stub: the convention catches those of real handlers
+    except TypeError:  # from a stub: `convention` handles those of real handlers
         answer = await _again(effect, node, state, ctx)
     if not isinstance(answer, Mapping):
         raise AnswerError(
@@ -90,7 +90,7 @@ async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeCo
 
 
 async def _again(effect: HandlerCall, node: NodeSpec, state: State, ctx: NodeContext) -> Any:
-    """A handler is called twice when it raises TypeError, and so is a stub in its place."""
+    """The second call of a handler that raised TypeError, which applies to a stub as well."""
     try:
         return await ctx.run.perform(effect, state, ctx.name)
     except TypeError as error:

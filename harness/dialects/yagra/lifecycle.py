@@ -1,4 +1,4 @@
-"""Around the nodes of a run: an input becomes the first state, the final state is the output."""
+"""The start and the end of a run: its input becomes the first state, and the final state is the output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.source.models import describe
 
 
 def lifecycle(keys: StateKeys) -> Lifecycle:
-    """What happens around the nodes of a workflow with this state."""
+    """The lifecycle of a workflow with this state."""
 
     async def accept(value: Any, run: RunContext) -> Mapping[str, Any]:
         values = input_values(value, "input", "an input is text or a mapping of state keys")

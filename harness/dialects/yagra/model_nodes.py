@@ -1,4 +1,4 @@
-"""Nodes that ask a language model: their params, their prompts and their own attempts; the handler `llm`."""
+"""The handler `llm`, and what all model nodes share: their params, their prompts and their own attempts."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from harness.graph.to_json import error_text
 from harness.source.models import describe
 
 ATTEMPTS: Final = 3
-"""How often a node without `retry` asks its model; it waits 1 s after the first failure, then 2 s."""
+"""The attempts of a node without `retry`, with waits of 1 s and 2 s."""
 
 OUTPUT_KEY: Final = "output_key"
 DEFAULT_OUTPUT_KEY: Final = "output"
 
 _NOT_SENT: Final = frozenset({"api_key", "drop_params", "metadata"})
-"""A key stays out of traces; the others are LiteLLM's own, which has no use here."""
+"""Settings that are not sent: keys are kept out of traces, the others are for LiteLLM itself."""
 
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 
 
 class ModelParamsError(HarnessError):
-    """Params a model node cannot work with."""
+    """Params that are not valid for a model node."""
 
     code = "model-params"
 
@@ -61,10 +61,10 @@ class Model:
 async def llm(
     node: NodeSpec, params: Mapping[str, Any], state: Mapping[str, Any], ctx: NodeContext
 ) -> Mapping[str, Any]:
-    """The reply's text, as it is, under `output_key`.
+    """The text of the reply under `output_key`.
 
     Raises:
-        ModelParamsError: the node's params do not do, or its prompt cannot be filled.
+        ModelParamsError: the params are not valid, or the prompt cannot be filled.
         ModelCallError: the model failed in every attempt.
     """
     key, model, prompts = request_of(params, state)
@@ -72,12 +72,12 @@ async def llm(
 
 
 def request_of(params: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[str, Model, Prompts]:
-    """The key of the state a model node answers under, the model it asks, and what it asks it.
+    """The output key, the model and the prompts of a model node.
 
-    Placeholders are filled from the state; a key that is absent is empty text.
+    Placeholders are filled from the state; a missing key is empty text.
 
     Raises:
-        ModelParamsError: one of them is missing or malformed, or a prompt has other fields than plain names.
+        ModelParamsError: a param is missing or malformed, or a placeholder is not a plain name.
     """
     key = _text(params.get(OUTPUT_KEY, DEFAULT_OUTPUT_KEY), "'output_key'")
     return key, _model(params), _prompts(params, state)
@@ -100,7 +100,7 @@ def _prompts(params: Mapping[str, Any], state: Mapping[str, Any]) -> Prompts:
 
 
 def _filled(template: str, values: Mapping[str, Any], part: str) -> str:
-    """A template is a Python format string that knows the names found as plain `{name}`, in either prompt."""
+    """A filled prompt. It is a Python format string with the names that are plain `{name}` in either prompt."""
     try:
         return template.format(**values)
     except (LookupError, ValueError, AttributeError, TypeError) as error:
@@ -119,7 +119,7 @@ async def ask(
     ctx: NodeContext,
     response_format: Any = None,
 ) -> LLMReply:
-    """The model's reply. What `retry` says of the node replaces the attempts made here.
+    """The model's reply. The attempts of the node's `retry` replace those made here.
 
     Raises:
         ModelCallError: every attempt failed.
@@ -152,7 +152,7 @@ async def ask(
 
 
 def _connection(model: Model, *names: str) -> str | None:
-    """What the `kwargs` of a model say about how to reach it."""
+    """The first of these settings in the `kwargs` of a model that is text."""
     return next(
         (given for name in names if isinstance(given := model.settings.get(name), str) and given), None
     )

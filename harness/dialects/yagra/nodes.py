@@ -1,4 +1,4 @@
-"""What a node does with the state: a handler, or a subgraph, and what is written back.
+"""Nodes: a handler or a subgraph, and the state that they write back.
 
 spec: "Node Specification", "Resilience". A node writes back its whole input state, updated by its answer.
 """
@@ -21,24 +21,24 @@ from harness.graph.model import Graph, NodeFunction, State, Update
 def handler_node(
     spec: NodeSpec, params: Mapping[str, Any], keys: StateKeys, *, is_switch: bool
 ) -> NodeFunction:
-    """A node that calls a handler. Before conditional edges its answer is the label, unless it says otherwise."""
+    """A node that calls a handler. Before conditional edges, its default output key is that of the label."""
     if is_switch and "output_key" not in params:
         params = {**params, "output_key": NEXT}
 
     async def run(state: State, ctx: NodeContext) -> Update:
-        given = {key: _handed(value) for key, value in state.items()}
+        given = {key: _for_handler(value) for key, value in state.items()}
 
         async def attempt() -> Update:
             return Update(dict(await call_handler(spec, params, given, ctx)))
 
         update = await resilient(spec, attempt, ctx)
-        return _written({**_left(state, given), **update.values}, update.goto, keys, ctx)
+        return _written({**_input_state(state, given), **update.values}, update.goto, keys, ctx)
 
     return run
 
 
 def subgraph_node(spec: NodeSpec, graph: Graph, keys: StateKeys) -> NodeFunction:
-    """A node that runs another workflow on its state, and leaves what that one leaves. spec: "Subgraph Node"."""
+    """A node that runs another workflow on its state and returns its final state. spec: "Subgraph Node"."""
 
     async def run(state: State, ctx: NodeContext) -> Update:
         async def attempt() -> Update:
@@ -57,13 +57,13 @@ def _written(values: Mapping[str, Any], goto: str | None, keys: StateKeys, ctx: 
     return Update(kept, goto, routing_values=keys.dropped(values))
 
 
-def _handed(value: Any) -> Any:
-    """Handlers are used to lists of messages."""
+def _for_handler(value: Any) -> Any:
+    """A value as handlers get it: messages in a list."""
     return list(value) if isinstance(value, MessageLog) else value
 
 
-def _left(state: State, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The input state, with lists of messages that were changed in place."""
+def _input_state(state: State, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The input state, with the lists of messages that a handler changed in place."""
     return {
         key: given[key] if isinstance(value, MessageLog) and _changed(value, given[key]) else value
         for key, value in state.items()

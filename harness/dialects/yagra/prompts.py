@@ -1,4 +1,4 @@
-"""External prompts: where `prompt_ref` leads, and what every node's params are in the end.
+"""External prompts: the targets of `prompt_ref`, and the resolved params of each node.
 
 spec: "Node with Parameters" (prompt_ref), "Global Parameters", validation rule 5.
 """
@@ -27,7 +27,7 @@ _BRACES: Final = re.compile(r"\{\{|\}\}")
 
 @dataclass(frozen=True)
 class Reference:
-    """A `prompt_ref` taken apart: `file`, `file#key`, `file#a.b`, each optionally with `@version`."""
+    """The parts of a `prompt_ref`: `file`, `file#key`, `file#a.b`, each optionally with `@version`."""
 
     file: str
     key: str | None = None
@@ -35,14 +35,14 @@ class Reference:
 
     @classmethod
     def parse(cls, text: str) -> Reference:
-        """The parts of what is written. `file` and `key` are empty where nothing stands."""
+        """The parts of a `prompt_ref`. A missing file or key is empty."""
         file, hash_, rest = text.partition("#")
         name, version = _versioned(rest if hash_ else file)
         return cls(file.strip(), name, version) if hash_ else cls(name, None, version)
 
 
 def _versioned(text: str) -> tuple[str, str | None]:
-    """A name and the version after its last `@`, where both are there."""
+    """A name and the version after its last `@`; without both, the text and None."""
     name, _, version = text.rpartition("@")
     if name.strip() and version.strip():
         return name.strip(), version.strip()
@@ -51,7 +51,7 @@ def _versioned(text: str) -> tuple[str, str | None]:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt that was found. `span` is where it is referred to; `path` is its place in its own document."""
+    """A resolved prompt. `span` is the location of its reference; `path` leads to it in its own document."""
 
     reference: Reference
     document: Document
@@ -65,14 +65,14 @@ class Prompt:
 
     @property
     def version(self) -> str | None:
-        """What its file says under `_meta.version`."""
+        """The `_meta.version` of its file."""
         value = self.document.value
         meta = value.get("_meta") if isinstance(value, dict) else None
         version = meta.get("version") if isinstance(meta, dict) else None
         return str(version) if isinstance(version, (str, int, float)) else None
 
     def placeholders(self) -> Iterator[tuple[str, Span]]:
-        """The names of the plain `{word}`s of its two messages, each once, with their places."""
+        """The names in `{word}` placeholders of its two messages, each once, with their locations."""
         seen: set[str] = set()
         for key in ("system", "user"):
             template = self.value.get(key) if isinstance(self.value, dict) else None
@@ -94,14 +94,14 @@ def _placeholders(template: str) -> Iterator[tuple[str, int]]:
 
 @dataclass(frozen=True)
 class Params:
-    """What a node is given as params: the workflow's, its own over them, the prompt in place of its reference."""
+    """The params of a node: the workflow's, overridden by its own, with `prompt` instead of `prompt_ref`."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     prompt: Prompt | None = None
 
     @property
     def output_key(self) -> str:
-        """The key of the state a model node writes to, unless edges say otherwise."""
+        """The key of the state that a model node writes."""
         return str(self.values.get("output_key") or "output")
 
 
@@ -114,17 +114,17 @@ class Merged(NamedTuple):
 
 
 class References:
-    """Follows the references of one workflow."""
+    """Resolves the references of one workflow."""
 
     def __init__(self, document: Document, request: LoadRequest) -> None:
         self.document, self.request = document, request
         self._files: dict[Path, Document] = {}
 
     def params(self) -> list[Params]:
-        """The params of each node, in order; of a document without a list of nodes, none.
+        """The params of each node, in order; empty for a document without a list of nodes.
 
         Raises:
-            ManifestError: with the first reference that cannot be followed.
+            ManifestError: with the first reference that cannot be resolved.
         """
         return [self._resolved(merged.values, merged.places) for merged in self.merged()]
 
@@ -210,7 +210,7 @@ class References:
         return self._files[path]
 
     def _found(self, written: str, where: Span) -> Path:
-        """The file that is meant: a bare path is looked up beside the workflow, then in each folder above."""
+        """The file of a reference: a bare path is looked up beside the workflow, then in each parent folder."""
         base = self.request.base_path
         if base is not None and is_bare(written):
             for folder in (base, *base.parents):
@@ -227,6 +227,6 @@ class References:
 
 
 def is_bare(written: str) -> bool:
-    """True if a path neither is absolute nor says by `./` or `../` what it is relative to."""
+    """True if a path is neither absolute nor begins, or has inside, `./` or `../`."""
     steps = re.split(r"[/\\]", written)
     return not Path(written).is_absolute() and "." not in steps and ".." not in steps

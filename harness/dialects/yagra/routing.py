@@ -1,4 +1,4 @@
-"""Where a run goes after a node: static edges, labels, fan-out, fallbacks and ends.
+"""Edges: static ones, labels, fan-out, fallbacks and ends.
 
 spec: "Edge Specification", "Start and End Points", "Resilience" (fallback).
 """
@@ -18,13 +18,13 @@ from harness.source.suggest import did_you_mean
 
 
 class NoRoute(HarnessError):
-    """A node after which nothing says where to go, or something that says it wrongly."""
+    """A node after which no edge can be followed."""
 
     code = "no-route"
 
 
 def edges_and_routers(workflow: Workflow, document: Document) -> tuple[list[Edge], Mapping[str, Router]]:
-    """The edges of a workflow, and a router for each node where there is something to choose."""
+    """The edges of a workflow, and a router for each node whose edges depend on the state."""
     edges = [Edge(START, workflow.start_at, span=document.span(("start_at",)))]
     by_source: dict[str, list[Edge]] = {}
     mapped: dict[str, FanOut] = {}

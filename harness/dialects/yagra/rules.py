@@ -1,7 +1,7 @@
-"""What must hold between the parts of a workflow, and what is legal and yet hardly meant.
+"""The rules between the sections of a workflow, and the warnings.
 
-spec: "Validation Rules" 2 to 4, 6, 8 and 9, "Edge Specification", "Resilience". Each rule gives the problems it
-finds, with the place to correct and the id that was probably meant.
+spec: "Validation Rules" 2 to 4, 6, 8 and 9, "Edge Specification", "Resilience". Each rule yields
+problems, located, with the id that was probably meant.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Rules:
         self.ids = [node.id for node in workflow.nodes]
 
     def problems(self) -> Iterator[Problem]:
-        """Everything that keeps the workflow from running."""
+        """All errors."""
         yield from self._node_ids()
         yield from self._references()
         yield from self._fallbacks()
@@ -133,7 +133,7 @@ class Rules:
     # -------------------------------------------------------------- warnings
 
     def warnings(self) -> Iterator[Problem]:
-        """spec: rule 9; and versions of prompts that are not what was asked for."""
+        """spec: rule 9; and versions of prompts that differ from the pinned ones."""
         yield from self._placeholders()
         yield from self._output_keys()
         yield from self._versions()
@@ -165,7 +165,7 @@ class Rules:
                 yield Problem("undeclared-output", text, where, hint, "warning")
 
     def _versions(self) -> Iterator[Problem]:
-        """Prompts whose file is of another version than the reference pins."""
+        """Prompts whose file has another version than the reference pins."""
         for params in self.params:
             prompt = params.prompt
             if prompt is None or prompt.reference.version in (None, prompt.version):
@@ -176,7 +176,7 @@ class Rules:
 
 
 def _kind(edge: EdgeSpec) -> str:
-    """What rule 6 calls an edge."""
+    """The kind of an edge in rule 6."""
     if edge.fan_out is not None:
         return "fan_out"
     return "unconditional" if edge.condition is None else "conditional"

@@ -1,4 +1,4 @@
-"""The state of a workflow: which keys it keeps, and what its reducers make of what is written.
+"""The state of a workflow: its keys and their reducers.
 
 spec: "State Schema". Without a schema the state is one plain mapping that keeps every key.
 """
@@ -19,13 +19,13 @@ from harness.source.models import describe
 
 
 class BadState(HarnessError):
-    """A value that a key with a reducer cannot take."""
+    """A value that the reducer of a key cannot merge."""
 
     code = "bad-state"
 
 
 class StateKeys:
-    """The keys a workflow's state keeps. `is_open`: all of them."""
+    """The keys that the state of a workflow keeps; all keys if it `is_open`."""
 
     def __init__(self, workflow: Workflow) -> None:
         self.fields = workflow.state_schema
@@ -34,17 +34,17 @@ class StateKeys:
         self._keeps_error = has_fallback and not self.is_open and ERROR not in self.fields
 
     def channels(self) -> tuple[Channel, ...]:
-        """The declared keys; and the error that a fallback reads, declared or not."""
+        """The declared keys, and the error that a fallback reads."""
         channels = [_channel(name, field) for name, field in self.fields.items()]
         if self._keeps_error:
             channels.append(Channel(ERROR, reducer=_newest))
         return tuple(channels)
 
     def kept(self, values: Mapping[str, Any], new_id: NewId) -> dict[str, Any]:
-        """The values the state keeps, as its reducers take them.
+        """The values that the state keeps, prepared for its reducers.
 
         Raises:
-            BadState: a value is none that its key can take.
+            BadState: the reducer of a key cannot merge its value.
         """
         if self.is_open:
             return dict(values)
@@ -55,7 +55,7 @@ class StateKeys:
         }
 
     def dropped(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The values the state does not keep: only the edges after a node see them."""
+        """The values that the state does not keep: only the edges after a node see them."""
         if self.is_open:
             return {}
         return {key: value for key, value in values.items() if key not in self.fields and key != ERROR}
@@ -76,7 +76,7 @@ def _written(name: str, field: StateField, value: Any, new_id: NewId) -> Any:
 
 
 def _messages(name: str, value: Any, new_id: NewId) -> Any:
-    """Message objects, each with an id, of `{role, content}`, `(role, text)`, text and messages, one or a list."""
+    """Message objects with ids, from one or a list of `{role, content}`, `(role, text)`, text or messages."""
     if isinstance(value, MessageLog):
         return value
     try:
@@ -91,7 +91,7 @@ def _appended(old: list[Any], new: list[Any]) -> list[Any]:
 
 
 def _merged(old: MessageLog, new: Any) -> MessageLog:
-    """What a node writes back unchanged costs nothing."""
+    """The reducer of messages; a node that returns them unchanged costs nothing."""
     return old if new is old else append_messages(old, new)
 
 

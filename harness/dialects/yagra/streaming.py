@@ -12,7 +12,7 @@ from harness.engine.context import NodeContext
 
 
 class Stream(Iterator[str]):
-    """The chunks of a reply, which can be read once. As text it is the whole reply, read or not."""
+    """The chunks of a reply, which can be read once. Its `str` is the whole reply, at any time."""
 
     __slots__ = ("_left", "_text")
 
@@ -30,10 +30,10 @@ class Stream(Iterator[str]):
 async def streaming_llm(
     node: NodeSpec, params: Mapping[str, Any], state: Mapping[str, Any], ctx: NodeContext
 ) -> Mapping[str, Any]:
-    """A `Stream` of the reply under `output_key`. Only failures before the stream begins are tried again.
+    """A `Stream` of the reply under `output_key`. Only failures before the stream begins are retried.
 
     Raises:
-        ModelParamsError: the node's params do not do, or its prompt cannot be filled.
+        ModelParamsError: the params are not valid, or the prompt cannot be filled.
         ModelCallError: the model failed in every attempt.
     """
     key, model, prompts = request_of(params, state)

@@ -1,4 +1,4 @@
-"""The handler `structured_llm`: a reply in JSON, checked and read by the schema the node gives."""
+"""The handler `structured_llm`: a reply in JSON, validated with the schema of the node."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ TYPES: Final[Mapping[str, Any]] = {
     "float | None": float | None,
     "bool | None": bool | None,
 }
-"""The types of `schema_yaml`, as they are written. Those with None are optional and default to it."""
+"""The types in `schema_yaml`. Those with None are optional and default to it."""
 
 _RESPONSE_FORMAT: Final = "response_format"
 
 
 class ModelAnswerError(HarnessError):
-    """A reply that is no JSON, or breaks the schema."""
+    """A reply that is not JSON, or does not match the schema."""
 
     code = "model-answer"
 
@@ -59,9 +59,9 @@ async def structured_llm(
     """An object with the fields of `schema_yaml` as attributes, under `output_key`.
 
     Raises:
-        ModelParamsError: the node's params do not do, or its prompt cannot be filled.
+        ModelParamsError: the params are not valid, or the prompt cannot be filled.
         ModelCallError: the model failed in every attempt.
-        ModelAnswerError: the reply is not what the schema asks for.
+        ModelAnswerError: the reply does not match the schema.
     """
     schema = schema_of(params.get("schema_yaml"))
     key, model, prompts = request_of(params, state)
@@ -73,10 +73,10 @@ async def structured_llm(
 
 
 def read(text: str, schema: type[BaseModel]) -> BaseModel:
-    """A reply as an object of the schema.
+    """A reply as an instance of the schema's model.
 
     Raises:
-        ModelAnswerError: it is no JSON, or breaks the schema; with every field that does.
+        ModelAnswerError: it is not JSON, or does not match the schema; with every wrong field.
     """
     try:
         return schema.model_validate_json(text)
@@ -101,10 +101,10 @@ def _with_schema(prompts: Prompts, schema: type[BaseModel]) -> Prompts:
 
 
 def schema_of(text: Any) -> type[BaseModel]:
-    """The model of a `schema_yaml`: lines of `field: type`.
+    """The pydantic model of a `schema_yaml`: lines of `field: type`.
 
     Raises:
-        ModelParamsError: it is missing, cannot be read, or names a type there is not.
+        ModelParamsError: it is missing, cannot be read, or names an unknown type.
     """
     if not isinstance(text, str) or not text.strip():
         raise ModelParamsError(
@@ -124,7 +124,7 @@ def _schema(text: str) -> type[BaseModel]:
     declared = {name: _field(name, written) for name, written in fields.items()}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a field may be called as something pydantic has itself
+            warnings.simplefilter("ignore")  # a field may have the name of an attribute of pydantic
             found: type[BaseModel] = create_model("Answer", **declared)
             return found
     except (NameError, TypeError, ValueError, RuntimeError) as error:

@@ -18,7 +18,7 @@ Load = Callable[[LoadRequest, "Subgraphs"], Graph]
 
 
 class Subgraphs:
-    """Compiles the workflows that one workflow refers to, directly or not; each file once.
+    """Compiles the subgraphs of a workflow, at any depth; each file once.
 
     `within` are the files that are being compiled, the outermost first.
     """
@@ -32,10 +32,10 @@ class Subgraphs:
     def compile(
         self, node: NodeSpec, params: Params, at: int, document: Document, request: LoadRequest
     ) -> Graph:
-        """The workflow that a node refers to.
+        """The compiled workflow of a subgraph node.
 
         Raises:
-            ManifestError: there is none, or it has faults; each names the node.
+            ManifestError: it does not exist, or has problems; each problem names the node.
         """
         path: tuple[str | int, ...] = ("nodes", at, "params", "workflow_ref")
         where = document.span(path)
@@ -61,12 +61,12 @@ class Subgraphs:
 
 
 def inner_warnings(node: NodeSpec, graph: Graph) -> list[Problem]:
-    """What is odd about the subgraph of a node. Without a schema, what its prompts ask for may come from outside."""
+    """The warnings of a node's subgraph; without a schema, its placeholders may be filled from outside."""
     return _with_subgraph(
         node, (w for w in graph.warnings if not (graph.open_state and w.code == "unknown-placeholder"))
     )
 
 
 def _with_subgraph(node: NodeSpec, problems: Iterable[Problem]) -> list[Problem]:
-    """Problems of a subgraph, with the node that leads there."""
+    """The problems, each naming the subgraph node."""
     return [replace(problem, message=f"subgraph '{node.id}': {problem.message}") for problem in problems]
