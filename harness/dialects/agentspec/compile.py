@@ -1,4 +1,4 @@
-"""An Agent Spec configuration to a Graph: read, follow references, check the rules, compile what is asked for."""
+"""An Agent Spec configuration compiled to a Graph: components, references, rules, then the graph to run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def load(request: LoadRequest) -> Graph:
     """The graph of the flow or agent that a request names; by default, of the component at the top.
 
     Raises:
-        ManifestError: with everything wrong that was found.
+        ManifestError: with all problems.
     """
     with nesting_refused(request.path, f"nested more than {MAX_DEPTH} levels deep, references written out"):
         configuration = configuration_of(request)
