@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from harness.draw.escaping import printable
 from harness.errors import Problem
+from harness.source.display import printable
 from harness.source.excerpt import render
 
 

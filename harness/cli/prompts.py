@@ -15,10 +15,10 @@ from harness.cli.manifests import check_not_a_scenario
 from harness.cli.problems import tell
 from harness.dialects.load import load_prompts
 from harness.dialects.prompt import Prompt
-from harness.draw.escaping import printable
 from harness.errors import Problem
 from harness.report.formatting import plural
 from harness.secrets import Secrets
+from harness.source.display import printable
 
 
 @click.command("prompts")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.draw.escaping import printable
 from harness.errors import ExtraMissing, FormatError, Problem
 from harness.report.formatting import plural
+from harness.source.display import printable
 
 if TYPE_CHECKING:
     from harness.serve import Serving

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.draw.drawing import DATA_LINE, svg
-from harness.draw.escaping import clip, columns, mermaid_label, printable
+from harness.draw.escaping import mermaid_label
 from harness.draw.sketch import EdgeSpec, NodeSpec, Sketch, sketch
 from harness.graph.model import END, START, DataEdge
+from harness.source.display import clip, columns, printable
 
 __all__ = ["mermaid", "svg", "text"]
 

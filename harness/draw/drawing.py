@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import copysign, isinf
 
-from harness.draw.escaping import clip, columns, printable, xml
+from harness.draw.escaping import xml
 from harness.draw.layout import Box, Layout, Waypoint, arrange
 from harness.draw.sketch import EdgeSpec, NodeSpec, Sketch, sketch
 from harness.graph.model import END, START, DataEdge
+from harness.source.display import clip, columns, printable
 
 Taken = Collection[str | tuple[str, str]]
 

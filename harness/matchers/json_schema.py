@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import FormatError, Problem
+from harness.source.display import clip
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
@@ -57,19 +58,16 @@ def _validator(schema_text: str) -> Draft202012Validator:
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
-        raise _bad_schema(f"{error.json_path}: {_short(error.message)}") from error
+        raise _bad_schema(f"{error.json_path}: {clip(error.message, LONGEST_MESSAGE)}") from error
     # An empty registry: jsonschema's own default would fetch a remote $ref over the network.
     return Draft202012Validator(schema, registry=Registry())
 
 
 def _text(error: ValidationError) -> str:
     path = error.json_path.removeprefix("$").removeprefix(".")
-    return f"{path}: {_short(error.message)}" if path else _short(error.message)
+    message = clip(error.message, LONGEST_MESSAGE)
+    return f"{path}: {message}" if path else message
 
 
 def _bad_schema(reason: str) -> FormatError:
     return FormatError(Problem("bad-schema", f"not a JSON Schema (2020-12): {reason}"))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_MESSAGE else f"{text[:LONGEST_MESSAGE]}…"

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from harness.errors import ExpressionError, FormatError, Problem
 from harness.matchers.json_schema import schema_errors, schema_validator
+from harness.source.display import clip
 
 Test = Callable[[Any], str | None]
 """What a matcher is once its argument is known: None when the value holds, otherwise the reason."""
@@ -195,5 +196,4 @@ def _is_number(value: Any) -> bool:
 
 def shown(value: Any) -> str:
     """A value as one short line of JSON."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 80 else f"{text[:79]}…"
+    return clip(json.dumps(value, ensure_ascii=False, default=str), 80)

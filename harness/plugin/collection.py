@@ -33,9 +33,9 @@ class ScenarioCollector(pytest.File):
         Raises:
             CollectError: the file has faults; the text lists all of them, each with its line.
         """
-        from harness.draw.escaping import printable
         from harness.errors import SourceError
         from harness.scenario.load import load_file
+        from harness.source.display import printable
         from harness.source.excerpt import render
 
         try:

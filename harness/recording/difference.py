@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any, Final
 
-from harness.draw.escaping import clip, printable
+from harness.source.display import clip, printable
 
 _WORD: Final = re.compile(r"\w+|\s+|[^\w\s]")
 _CONTEXT: Final = 24  # characters of what is equal, on either side of a change

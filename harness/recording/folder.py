@@ -14,7 +14,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from harness.draw.escaping import clip, printable
 from harness.errors import CassetteBroken, CassetteError, SourceError, Span
 from harness.interception.headers import kept_request_headers, kept_response_headers
 from harness.recording import files, journal
@@ -22,6 +21,7 @@ from harness.recording.interactions import Recording
 from harness.recording.locks import locked
 from harness.recording.names import flaw_in
 from harness.recording.reading import MAX_BYTES, broken, read
+from harness.source.display import clip, printable
 from harness.source.document import Document, shown_path
 from harness.source.document import read as read_document
 

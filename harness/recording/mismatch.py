@@ -6,13 +6,13 @@ from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from harness.draw.escaping import clip, printable
 from harness.errors import CassetteMismatch
 from harness.interception.messages import Request
 from harness.recording.difference import differences, distance, similarity
 from harness.recording.interactions import Interaction
 from harness.recording.matching import Matcher
 from harness.secrets import bare_url
+from harness.source.display import clip, printable
 from harness.source.document import shown_path
 
 _SHOWN: Final = 5

@@ -15,7 +15,6 @@ from typing import Annotated, Any, Final, NoReturn, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
-from harness.draw.escaping import clip, printable
 from harness.errors import CassetteBroken, SourceError
 from harness.interception.headers import kept_response_headers
 from harness.interception.messages import Request, Response
@@ -27,6 +26,7 @@ from harness.recording.interactions import (
     Interaction,
     Recording,
 )
+from harness.source.display import clip, printable
 from harness.source.document import Document, DocumentPath
 from harness.source.models import validate
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.draw.escaping import printable
+from harness.source.display import printable
 
 if TYPE_CHECKING:
     from harness.report.console import RunReporter

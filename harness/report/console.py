@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from harness.draw.escaping import printable
 from harness.report.failure import failed_checks, failure_text, title
 from harness.report.formatting import cost, percent, plural, seconds
 from harness.report.shorten import short_name, short_words
+from harness.source.display import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from harness.draw.escaping import clip, printable
 from harness.errors import Span
 from harness.report.formatting import plural, seconds
 from harness.report.shorten import short_name, short_words
 from harness.scenario.outcome import CheckResult, Outcome
+from harness.source.display import clip, printable
 
 _MOST_LISTED: Final = 5
 _LONGEST_PATH: Final = 30

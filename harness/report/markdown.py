@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.draw.escaping import clip, printable
 from harness.report.formatting import cost, percent, plural, seconds
+from harness.source.display import clip, printable
 
 _HTML = re.compile(r"[<>&]")
 _SPECIAL = re.compile(

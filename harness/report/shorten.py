@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from harness.draw.escaping import clip, printable
+from harness.source.display import clip, printable
 
 NAME_LENGTH: Final = 60
 _WORD_LENGTH: Final = 200

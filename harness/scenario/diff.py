@@ -19,6 +19,7 @@ import yaml
 
 from harness.matchers.plain import ABSENT
 from harness.matchers.value import Mismatch, is_matcher, leaf_score
+from harness.source.display import clip
 
 WIDTH = 100
 MOST_MISMATCHES = 10
@@ -40,7 +41,7 @@ def readable_diff(expected: Any, actual: Any) -> str:
 
 def one_line(value: Any, width: int = WIDTH) -> str:
     """A value as YAML on one line of at most `width` characters."""
-    return _clip(_yaml(value), width)
+    return clip(_yaml(value), width)
 
 
 def _block(mismatch: Mismatch) -> str:
@@ -52,7 +53,7 @@ def _block(mismatch: Mismatch) -> str:
     if len(line) <= WIDTH:
         return line
     head = [f"{mismatch.path}:"] if mismatch.path else []
-    why = [f"  because:  {_clip(mismatch.reason, WIDTH)}"] if reason else []
+    why = [f"  because:  {clip(mismatch.reason, WIDTH)}"] if reason else []
     return "\n".join([*head, f"  expected: {expected}", f"  actual:   {actual}", *why])
 
 
@@ -65,7 +66,7 @@ def _pair(expected: Any, actual: Any) -> tuple[str, str]:
         one, other = (
             lead + json.dumps(text[start:], ensure_ascii=False)[1:-1] for text in (expected, actual)
         )
-    return _clip(one, WIDTH), _clip(other, WIDTH)
+    return clip(one, WIDTH), clip(other, WIDTH)
 
 
 def _common(one: str, other: str) -> int:
@@ -88,7 +89,3 @@ def _yaml(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, default=str)
     text = text.removesuffix("\n").removesuffix("\n...")
     return json.dumps(value, ensure_ascii=False, default=str) if "\n" in text else text
-
-
-def _clip(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"

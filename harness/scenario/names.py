@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from harness.draw.escaping import clip
 from harness.errors import Problem, Span
 from harness.graph.model import END, START, Graph
 from harness.scenario.judge import JUDGE_NODE
 from harness.scenario.model import Expectations, Scenario
+from harness.source.display import clip
 from harness.source.suggest import did_you_mean
 from harness.world.spec import Stub, WorldSpec
 

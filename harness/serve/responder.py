@@ -7,11 +7,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from harness.draw.escaping import clip, printable
 from harness.errors import Span, UnscriptedCall
 from harness.graph.effects import Answer, Effect, HTTPCall, MCPCall
 from harness.secrets import placeholder, secret_header
 from harness.serve.worlds import anywhere
+from harness.source.display import clip, printable
 from harness.world.answers import ScriptedAnswer
 from harness.world.faults import Faults
 from harness.world.mcp.stubs import MCPStubs

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from pathlib import Path
 from typing import Final
 
 from harness.errors import Problem, Span
+from harness.source.display import columns
 from harness.source.place import line
 
 _INDENT: Final = "    "
@@ -41,8 +41,8 @@ def excerpt(span: Span, text: str | None = None) -> str:
     start = min(max(span.column - 1, 0), len(source))
     end = min(start + max(span.length, 1), max(len(source), start + 1))
     source, start, end = _cut(source, start, end)
-    before = "".join("\t" if c == "\t" else " " * _cells(c) for c in source[:start])
-    marked = sum(_cells(c) for c in source[start:end]) or 1
+    before = "".join("\t" if c == "\t" else " " * columns(c) for c in source[:start])
+    marked = columns(source[start:end]) or 1
     return f"{_INDENT}{source}\n{_INDENT}{before}^{'~' * (marked - 1)}"
 
 
@@ -54,13 +54,6 @@ def _cut(source: str, start: int, end: int) -> tuple[str, int, int]:
     head, tail = "…" if first else "", "…" if last < len(source) else ""
     shift = len(head) - first
     return head + source[first:last] + tail, start + shift, min(end, last) + shift
-
-
-def _cells(character: str) -> int:
-    """How many columns a terminal gives to a character."""
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def _read(file: str) -> str:

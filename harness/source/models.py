@@ -20,6 +20,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from harness.errors import ManifestError, Problem, SourceError
 from harness.source.alternatives import Finding, chosen
+from harness.source.display import clip
 from harness.source.document import Document, DocumentPath
 from harness.source.keys import models_at
 from harness.source.suggest import did_you_mean
@@ -87,7 +88,7 @@ def describe(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return f"text '{value}'" if len(value) <= 40 else f"text '{value[:40]}…'"
+        return f"text '{clip(value, 41)}'"
     if isinstance(value, (int, float)):
         return f"the number {value}"
     if isinstance(value, Mapping):

@@ -25,6 +25,7 @@ from yaml.events import (
 )
 from yaml.reader import Reader
 
+from harness.source.display import clip
 from harness.source.place import MAX_DEPTH, MAX_NODES, Children, Flaw, Lines, Place, Unreadable
 from harness.source.scalars import PREFIX, Resolve, resolve_1_1, resolve_1_2, resolve_vcr, tagged
 from harness.source.suggest import did_you_mean
@@ -151,10 +152,9 @@ class _Builder:
         try:
             return self._resolve(text)
         except ValueError:
-            shown = text if len(text) <= 40 else f"{text[:40]}…"
             flaw = Flaw(
                 "bad-value",
-                f"{shown} is not a number or date that exists",
+                f"{clip(text, 41)} is not a number or date that exists",
                 start,
                 end,
                 "quote it to keep it text",

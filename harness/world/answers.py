@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.errors import Span, WorldError
 from harness.graph.effects import Answer, HTTPReply, LLMReply, RetrievalReply
+from harness.source.display import clip
 from harness.world.failures import to_exception
 from harness.world.spec import ErrorAnswer, Fault, MCPServer, Stub
 
@@ -43,13 +44,8 @@ def describe(stub: Stub, title: str) -> str:
     """What a stub answers, in a few words."""
     if stub.error is not None:
         return f"{title}: error {stub.error.kind}"
-    written = ", ".join(f"{key}: {_short(value)}" for key, value in stub.answer.items())
+    written = ", ".join(f"{key}: {clip(repr(value), 60)}" for key, value in stub.answer.items())
     return f"{title}: {written or 'an empty answer'}"
-
-
-def _short(value: Any, limit: int = 60) -> str:
-    text = repr(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def answer_of(stub: Stub, kind: str, title: str) -> ScriptedAnswer:

@@ -9,6 +9,7 @@ from typing import Any
 from harness.errors import Nearest, UnscriptedCall
 from harness.graph.effects import Effect, HTTPCall, LLMCall, MCPCall
 from harness.graph.messages import message_text
+from harness.source.display import clip
 
 
 def unscripted(effect: Effect, nearest: Nearest | None, hint: str) -> UnscriptedCall:
@@ -46,6 +47,5 @@ def _count(messages: Sequence[Any]) -> str:
 
 
 def short(text: str, limit: int) -> str:
-    """The text on one line, cut after `limit` characters."""
-    text = " ".join(text.split())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    """The text on one line, at most `limit` characters."""
+    return clip(" ".join(text.split()), limit)

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from harness.draw.escaping import clip
 from harness.matchers.glob import last_part_matches
 from harness.matchers.plain import ABSENT
 from harness.matchers.value import is_matcher, matches
 from harness.scenario.checks.finding import Finding, held, listed, shared
 from harness.scenario.diff import one_line, readable_diff
 from harness.scenario.outcome import Observed
+from harness.source.display import clip
 
 _NAME_LENGTH: Final = 60
 

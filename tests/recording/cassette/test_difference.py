@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.draw.escaping import printable
 from harness.recording.difference import differences, distance, words
+from harness.source.display import printable
 
 CHAT = {
     "model": "gpt",
