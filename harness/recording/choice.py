@@ -12,7 +12,7 @@ from harness.interception.messages import Request
 from harness.recording.interactions import Interaction
 from harness.recording.matching import Matcher
 from harness.recording.scrubbing import Scrubbing
-from harness.recording.wildcards import revealed
+from harness.secrets.placeholders import has_placeholder, revealed
 
 
 class Choice:
@@ -68,7 +68,7 @@ class Choice:
     def _indices_with_placeholders(self) -> Iterator[int]:
         for index, interaction in enumerate(self._recorded):
             request = interaction.request
-            if b"<secret:" in request.body or "secret%3A" in request.url or b"secret%3A" in request.body:
+            if has_placeholder(request.url) or has_placeholder(request.body.decode("latin-1")):
                 yield index
 
 

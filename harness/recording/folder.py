@@ -17,10 +17,11 @@ from typing import Final
 from harness.errors import CassetteBroken, CassetteError, SourceError, Span
 from harness.interception.headers import kept_request_headers, kept_response_headers
 from harness.recording import files, journal
+from harness.recording.file_models import MAX_BYTES
 from harness.recording.interactions import Recording
 from harness.recording.locks import locked
 from harness.recording.names import flaw_in
-from harness.recording.reading import MAX_BYTES, broken, read
+from harness.recording.reading import broken, read
 from harness.source.display import clip, printable
 from harness.source.document import Document, shown_path
 from harness.source.document import read as read_document

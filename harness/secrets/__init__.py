@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from harness.secrets.bodies import Bodies
 from harness.secrets.encodings import utf8
-from harness.secrets.known import Known
-from harness.secrets.names import secret_header
+from harness.secrets.environment import add_variables
+from harness.secrets.known_values import KnownValues
 from harness.secrets.placeholders import placeholder
-from harness.secrets.urls import WHOLE_URL, bare_url, bare_urls
-from harness.secrets.values import Values
-from harness.secrets.variables import add_variables, is_named, secret_by_name
+from harness.secrets.policy import is_named, secret_by_name, secret_header
+from harness.secrets.scrub_bodies import BodyScrubber
+from harness.secrets.scrub_json import JSONScrubber
+from harness.secrets.scrub_urls import WHOLE_URL, bare_url, bare_urls
 
 __all__ = ["Secrets", "bare_url", "bare_urls", "placeholder", "secret_header"]
 
@@ -28,24 +28,24 @@ _URL_HEADERS: Final = frozenset({"location", "content-location", "referer"})
 
 
 class Secrets:
-    """What must not be written, and what is written in its place.
+    """Replaces secrets in texts, JSON, headers, URLs and bodies.
 
-    A secret found in a field, header or parameter is known from then on. So that it does not stand in what was
-    scrubbed before, scrub everything twice and keep what came of the second time, or `learn` it first.
+    A secret found in a field, header or parameter is known from then on. It may stand in what was scrubbed before:
+    scrub everything twice and keep the second result, or `learn` it first.
 
     `named` adds variables by name or pattern (`ACME_*`); they are replaced from 3 characters on, others from 6.
     Nothing here raises for any text, bytes or JSON, and scrubbing twice changes nothing more.
     """
 
     def __init__(self, environment: Mapping[str, str], named: Sequence[str] = ()) -> None:
-        self._known = Known()
+        self._known = KnownValues()
         self._named = tuple(named)
-        self._values = Values(self._known)
-        self._bodies = Bodies(self._known, self._values)
+        self._values = JSONScrubber(self._known)
+        self._bodies = BodyScrubber(self._known, self._values)
         add_variables(self._known, environment, self._named)
 
     def learn(self, name: str, value: str) -> None:
-        """Look for what a field, header or parameter held everywhere from now on, unless others may say it too.
+        """Search everywhere for what a field, header or parameter held, unless other texts may have it too.
 
         Of `Bearer X` that is X, of `Basic X` the password, of cookies their values.
         """
@@ -92,7 +92,7 @@ class Secrets:
         return body if scrubbed == text else utf8(scrubbed)
 
     def _settled(self, scrub: Callable[[], T]) -> T:
-        """What comes of it once nothing more is learned."""
+        """The result once nothing more is learned."""
         while True:
             before = len(self._known)
             scrubbed = scrub()

@@ -1,4 +1,4 @@
-"""The forms in which a value may stand in text: as it is, escaped for JSON or a URL, in base64, in hex."""
+"""The encodings in which a value may stand in text: as it is, escaped for JSON or a URL, in base64, in hex."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 Edit = tuple[int, int, str]
-"""What to put in place of text[start:end]."""
+"""A replacement: start, end, and the new text for text[start:end]."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 _SHORT_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
-# As many backslashes as JSON in JSON, six times over, has: a bound, so that a long run of them is no trouble.
+# JSON nested in JSON six times has this many backslashes; a bound keeps matching long runs fast.
 _ESCAPE = r"\\{1,63}"
 _BASE64 = r"[A-Za-z0-9+/_-]"
 _PADDING = r"(?:=|%(?:25)*3[dD]|\\+u003[dD]){0,2}"
 
 
 @dataclass(frozen=True)
-class Form:
-    """A pattern, and a text that stands wherever it matches: looking for that is quick."""
+class Encoding:
+    """A pattern, and a plain text that every match contains, which is fast to search for."""
 
     probe: str
     source: str
@@ -32,7 +32,7 @@ class Form:
 
 
 def utf8(text: str) -> bytes:
-    """The bytes of a text, of undecodable ones too, whatever they are."""
+    """The bytes of a text, also of one that was decoded from bytes that are not UTF-8."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -40,15 +40,15 @@ def utf8(text: str) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def forms(value: str) -> tuple[Form, ...]:
-    """All forms of a value."""
+def encodings(value: str) -> tuple[Encoding, ...]:
+    """All encodings of a value."""
     raw = utf8(value)
-    found = [Form(_probe(value), _escaped(value))]
+    found = [Encoding(_probe(value), _escaped(value))]
     for before in range(3):
         found += _base64(raw, before)
     if len(raw) >= 4:
         digits = raw.hex()
-        found += [Form(probe, f"(?i:{digits})") for probe in sorted({digits, digits.upper()})]
+        found += [Encoding(probe, f"(?i:{digits})") for probe in sorted({digits, digits.upper()})]
     return tuple(found)
 
 
@@ -87,10 +87,10 @@ def _percent(text: str) -> str:
     return "".join(rf"%(?:25)*(?i:{byte:02x})" for byte in utf8(text))
 
 
-def _base64(raw: bytes, before: int) -> Iterator[Form]:
+def _base64(raw: bytes, before: int) -> Iterator[Encoding]:
     """In base64, `before` bytes after the start of a group of three.
 
-    A character that is partly of the value goes with it, so that values of any length leave the same text.
+    A character that encodes a part of the value is replaced too, so that values of any length leave the same text.
     """
     encoded = b64encode(bytes(before) + raw).decode().rstrip("=")
     shared = (before + len(raw)) % 3 != 0
@@ -101,7 +101,7 @@ def _base64(raw: bytes, before: int) -> Iterator[Form]:
     source = source.replace("/", r"(?:\\*[/_]|%(?:25)*2[fF])")
     head = rf"(?:(?<![\\%])(?<!%[0-9A-Fa-f]){_BASE64})?" if before else ""
     tail = rf"{_BASE64}?{_PADDING}" if shared else ""
-    yield Form(max(re.findall(r"[A-Za-z0-9]+", core), key=len, default=""), head + source + tail)
+    yield Encoding(max(re.findall(r"[A-Za-z0-9]+", core), key=len, default=""), head + source + tail)
 
 
 def cut(pieces: list[str], edits: Iterable[Edit]) -> list[str]:

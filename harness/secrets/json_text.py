@@ -34,10 +34,10 @@ class Holder:
         """How many items an array has that has any."""
         return self.now + 1 if isinstance(self.now, int) else 0
 
-    def place(self) -> tuple[object, ...]:
-        """What tells the object apart from others in the events of a stream.
+    def identity(self) -> tuple[object, ...]:
+        """Equal for the parts of one object in the events of a stream.
 
-        Elements of lists go by the `index` they name: a list of a chunk has only those that it adds to.
+        Items of lists are told apart by the `index` they name: a chunk lists only the items it adds to.
         """
         indexes = tuple(self.members.get(name) for name in _INDEXES)
         if self.parent is None:
@@ -64,7 +64,7 @@ class Literal:
         path: list[object] = [self.name]
         holder = self.holder
         while holder is not None:
-            path.append(holder.place())
+            path.append(holder.identity())
             holder = holder.parent
         return tuple(path)
 

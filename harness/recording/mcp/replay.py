@@ -11,7 +11,7 @@ from harness.errors import CassetteError, CassetteMismatch, CassetteMissing
 from harness.recording.difference import differences, similarity
 from harness.recording.interactions import Exchange
 from harness.recording.matching import Matcher
-from harness.recording.wildcards import revealed
+from harness.secrets.placeholders import revealed
 from harness.world.mcp.wire import Message, handshake_versions, is_request, is_response
 
 # Versions of the SDK differ in how often they ask for these, and in what they say of themselves when they connect.

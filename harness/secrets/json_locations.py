@@ -1,6 +1,6 @@
-"""Where a value stands in JSON, and what secret it would be there: by its key, by a name beside it, or around it.
+"""The location of a value in JSON, and the secret it is there: by its key, or by a name beside or around it.
 
-The same for JSON that was read (`Place.within`, `Inside.member`, `Inside.item`) and for the text of JSON (`placed`).
+For JSON data (`Location.within`, `Inside.member`, `Inside.item`) and for literals of JSON text (`Locations`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from harness.secrets.heuristics import word_set
 from harness.secrets.json_text import Holder, Literal
-from harness.secrets.names import (
+from harness.secrets.placeholders import PLACEHOLDER
+from harness.secrets.policy import (
     ABOUT,
     holds_secret,
     holds_secrets,
@@ -21,9 +21,9 @@ from harness.secrets.names import (
     secret_header,
     secret_key,
     secret_number,
+    word_set,
     words,
 )
-from harness.secrets.placeholders import PLACEHOLDER
 
 Members = Mapping[Any, Any]
 
@@ -35,7 +35,7 @@ _HEADER: Final = re.compile(r"[\w.-]+")
 # A float is a measure, and a negative number a logprob.
 _WHOLE: Final = re.compile(r"\d+(?:\.0+)?")
 
-# A JSON Schema tells of a field, and has no value of it but as a default or an example.
+# A JSON Schema describes a field; only its defaults and examples are values of it.
 _KEYWORDS: Final = word_set(
     "type format title description default const example examples enum anyOf oneOf allOf not if then else items "
     "prefixItems properties patternProperties additionalProperties propertyNames required dependentRequired "
@@ -50,10 +50,8 @@ _SCHEMAS: Final = frozenset({"properties", "$defs", "definitions", "patternPrope
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a value stands.
-
-    What stands beside a value counts only where there is no cover, under which it may be replaced itself.
+class Location:
+    """Where a value stands. The values beside it count only where there is no `cover`, which may replace them too.
 
     key       its key, or its index in a list; "" at the top
     name      the secret name it goes by itself, "" if it has none
@@ -84,7 +82,7 @@ class Place:
         return (self.name or self.cover) if self.cover and not told and numbers_below(self.cover) else ""
 
     def within(self, members: Members | None) -> Inside:
-        """What is inside, when an object with these members stands here; None for a list."""
+        """The inside of an object with these members at this location; None for a list."""
         if self is TOP:
             return _IN_TOP
         if self is _ITEM:
@@ -101,11 +99,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """The inside of an object or list: what each of its values has of it.
+    """The inside of an object or list: what the locations of its values share.
 
     key        the key, or index, of the object or list itself
     is_item    it is an item of a list
-    cover      as in `Place`
+    cover      as in `Location`
     described  the secret name of which it is the JSON Schema
     """
 
@@ -114,8 +112,8 @@ class Inside:
     cover: str
     described: str
 
-    def member(self, key: str, members: Members) -> Place:
-        """The place of a member of an object."""
+    def member(self, key: str, members: Members) -> Location:
+        """The location of a member of an object."""
         cover = self.cover
         if self.described and key in _EXAMPLES:
             cover = self.described
@@ -125,53 +123,53 @@ class Inside:
             name = _named_beside(members)
         if not name and not cover and key not in _SCHEMAS:
             return TOP
-        return Place(key, name, cover, members, self.key)
+        return Location(key, name, cover, members, self.key)
 
-    def item(self, at: int, first: object, count: int) -> Place:
-        """The place of an item of a list, which has a first one and so many. Lists of pairs are headers."""
+    def item(self, at: int, first: object, count: int) -> Location:
+        """The location of an item of a list, by its first item and its length. Lists of pairs are headers."""
         if self.cover:
-            return Place(at, "", self.cover, _NONE, self.key)
+            return Location(at, "", self.cover, _NONE, self.key)
         if self.is_item and (at, count) == (1, 2) and isinstance(first, str) and _names_secret(first):
-            return Place(at, first, "", _NONE, self.key)
+            return Location(at, first, "", _NONE, self.key)
         return _ITEM
 
-    def items(self, items: Sequence[object]) -> Sequence[Place]:
-        """The places of all items of a list."""
+    def items(self, items: Sequence[object]) -> Sequence[Location]:
+        """The locations of all items of a list."""
         count = len(items)
         if not self.cover and count != 2:
             return [_ITEM] * count
         return [self.item(at, items[0], count) for at in range(count)]
 
 
-# There are many of these: most values are in no place that matters.
-TOP: Final = Place("", "", "", _NONE, "")
-_ITEM: Final = Place(0, "", "", _NONE, "")
+# Shared: most values are at no location that matters.
+TOP: Final = Location("", "", "", _NONE, "")
+_ITEM: Final = Location(0, "", "", _NONE, "")
 _IN_TOP: Final = Inside("", False, "", "")
 _IN_ITEM: Final = Inside(0, True, "", "")
 
 
-class Places:
-    """Finds the places of literals of JSON texts, all of which are kept meanwhile.
+class Locations:
+    """Finds the locations of literals in JSON texts; the literals must stay alive meanwhile.
 
-    `renamed` gives keys as they will be written.
+    `renamed` returns a key as it will be written.
     """
 
     def __init__(self, renamed: Callable[[str], str]) -> None:
         self._renamed = renamed
         self._insides: dict[int, Inside] = {}
 
-    def place(self, literal: Literal) -> Place:
-        """The place of a string or number."""
+    def location(self, literal: Literal) -> Location:
+        """The location of a string or number."""
         unknown, outer = [], literal.holder
         while outer is not None and id(outer) not in self._insides:
             unknown.append(outer)
             outer = outer.parent
         for one in reversed(unknown):
-            place = self._in(one.parent, one.at)
-            self._insides[id(one)] = place.within(one.members if one.kind == "{" else None)
+            location = self._in(one.parent, one.at)
+            self._insides[id(one)] = location.within(one.members if one.kind == "{" else None)
         return self._in(literal.holder, literal.name)
 
-    def _in(self, holder: Holder | None, at: str | int) -> Place:
+    def _in(self, holder: Holder | None, at: str | int) -> Location:
         if holder is None:
             return TOP
         inside = self._insides[id(holder)]
@@ -209,7 +207,7 @@ def _is_schema(members: Members, around: str | int) -> bool:
 
 
 def may_be_secret(number: object) -> bool:
-    """Whether a number can be a secret in any place."""
+    """True if a number can be a secret at some location."""
     return _WHOLE.fullmatch(_digits(number)) is not None
 
 

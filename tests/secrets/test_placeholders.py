@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.recording.wildcards import revealed
+from harness.secrets.placeholders import revealed
 
 
 @pytest.mark.parametrize(

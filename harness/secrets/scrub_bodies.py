@@ -1,4 +1,4 @@
-"""The bodies of requests and responses without their secrets: JSON, streams of events, forms, multipart, text."""
+"""Takes secrets out of the bodies of requests and responses: JSON, event streams, forms, multipart, text."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Final
 
 from harness.secrets.encodings import cut
 from harness.secrets.event_stream import EventStream
-from harness.secrets.known import Known
+from harness.secrets.known_values import KnownValues
 from harness.secrets.multipart import Part, parts
-from harness.secrets.names import secret_parameter
 from harness.secrets.placeholders import placeholder
-from harness.secrets.values import Values, is_json
+from harness.secrets.policy import secret_parameter
+from harness.secrets.scrub_json import JSONScrubber, is_json
 
 _JSON_LINES: Final = frozenset(
     {"application/x-ndjson", "application/ndjson", "application/jsonl", "application/json-lines"}
 )
 
 
-class Bodies:
+class BodyScrubber:
     """Scrubs bodies, as text."""
 
-    def __init__(self, known: Known, values: Values) -> None:
+    def __init__(self, known: KnownValues, values: JSONScrubber) -> None:
         self._known, self._values = known, values
 
     def body(self, text: str, content_type: str, *, is_part: bool = False) -> str:
-        """The body, the same but for what is replaced."""
+        """The body with its secrets replaced and all else unchanged."""
         media_type = content_type.partition(";")[0].strip().lower()
         if media_type == "text/event-stream":
             return self._events(text)
@@ -57,7 +57,7 @@ class Bodies:
         return str(stream)
 
     def _streamed(self, texts: list[str]) -> list[str]:
-        """What came one after the other: JSON, or text that is no JSON."""
+        """Texts that came one after the other: JSON, or parts of one other text."""
         scrubbed = list(texts)
         whole = [number for number, text in enumerate(texts) if is_json(text)]
         as_json = self._values.json_texts([texts[number] for number in whole], streamed=True)

@@ -1,4 +1,4 @@
-"""The values that are known to be secret, and how they are found and replaced in text."""
+"""The values known to be secret, and how they are found and replaced in text, in any encoding."""
 
 from __future__ import annotations
 
@@ -7,59 +7,59 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from harness.secrets.encodings import Edit, Form, cut, forms
-from harness.secrets.names import secret_name, words, worth_learning
+from harness.secrets.encodings import Edit, Encoding, cut, encodings
 from harness.secrets.placeholders import PLACEHOLDER, has_placeholder, placeholder
+from harness.secrets.policy import secret_name, words, worth_learning
 
 _NUMBER: Final = re.compile(r"[-+.\deE]+")
 _SCHEME: Final = re.compile(r"\s*([A-Za-z][\w-]*)\s+(\S+)\s*")
 _SCHEMES: Final = frozenset({"basic", "bearer", "token", "apikey", "api-key"})
 
 
-class Known:
-    """Values that are replaced wherever they stand, each with the name of its placeholder: the first it was given."""
+class KnownValues:
+    """Values that are replaced everywhere, each by a placeholder with the first name it was given."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
-        self._forms: list[tuple[str, Form, str]] = []
+        self._encodings: list[tuple[str, Encoding, str]] = []
         self._numbers: list[str] = []
 
     def __len__(self) -> int:
         return len(self._names)
 
     def add(self, value: str, name: str) -> None:
-        """Look for the value everywhere from now on."""
+        """Search for the value everywhere from now on."""
         if value in self._names:
             return
         self._names[value] = name
-        self._forms += [(form.probe, form, name) for form in forms(value)]
+        self._encodings += [(encoding.probe, encoding, name) for encoding in encodings(value)]
         if _NUMBER.fullmatch(value):
             self._numbers.append(value)
 
     def learn(self, name: str, value: str, *, read_as: str | None = None) -> None:
-        """Look for what a field, header or parameter held, unless others may say it too.
+        """Search for what a field, header or parameter held, unless other texts may have it too.
 
-        `read_as` is the name that tells how to read the value, where it is another.
+        `read_as`: the name by which the value is read (`credentials`), where it is not `name`.
         """
         for part in credentials(name if read_as is None else read_as, value):
             if worth_learning(name, part) and not has_placeholder(part):
                 self.add(part, name)
 
-    def within(self, text: str) -> Known:
-        """Those that may stand in a text. What is learned of them is learned nowhere else."""
-        known = Known()
+    def within(self, text: str) -> KnownValues:
+        """The values that may stand in a text, for one search in it. What is learned there is not learned here."""
+        known = KnownValues()
         known._names, known._numbers = self._names, self._numbers
-        known._forms = [entry for entry in self._forms if entry[0] in text]
+        known._encodings = [entry for entry in self._encodings if entry[0] in text]
         return known
 
     @property
     def finds_nothing(self) -> bool:
-        """There is no value to look for."""
-        return not self._forms
+        """True if there is no value to search for."""
+        return not self._encodings
 
     @property
     def has_numbers(self) -> bool:
-        """Some values are numbers."""
+        """True if some values are numbers."""
         return bool(self._numbers)
 
     def number(self, number: object) -> str | None:
@@ -76,15 +76,15 @@ class Known:
 
     def scrubbed(self, text: str, write: Callable[[str], str] = placeholder) -> str:
         """The text with a placeholder for each value, as `write` gives it for a name."""
-        return cut([text], self.edits(text, write))[0] if self._forms else text
+        return cut([text], self.edits(text, write))[0] if self._encodings else text
 
     def edits(self, text: str, write: Callable[[str], str] = placeholder) -> list[Edit]:
-        """What to replace. Where values overlap, one placeholder, of the longest, stands for all."""
+        """The replacements. Where values overlap, the placeholder of the longest replaces all of them."""
         spans = [
             (match.start(), match.end(), name)
-            for probe, form, name in self._forms
+            for probe, encoding, name in self._encodings
             if probe in text
-            for match in form.pattern.finditer(text)
+            for match in encoding.pattern.finditer(text)
         ]
         if not spans:
             return []
@@ -93,7 +93,7 @@ class Known:
         return list(_merged(sorted(spans), write))
 
     def _gives(self, name: str) -> bool:
-        """Is this a name that placeholders have? Text that only looks like one may hide a value."""
+        """True if placeholders have this name; other text of that form may hide a value."""
         return (
             name == "userinfo"
             or secret_name(name)
@@ -115,11 +115,11 @@ def _merged(spans: list[tuple[int, int, str]], write: Callable[[str], str]) -> I
 
 def credentials(name: str, value: str) -> list[str]:
     """The secrets in what a field or header holds: of `Bearer X` that is X, of `Basic X` the password."""
-    if words(name)[-1:] in (["cookie"], ["cookies"]):
-        pairs = value.partition(";")[:1] if words(name)[:1] == ["set"] else value.split(";")
+    if words(name)[-1:] in (("cookie",), ("cookies",)):
+        pairs = value.partition(";")[:1] if words(name)[:1] == ("set",) else value.split(";")
         return [pair.partition("=")[2].strip() for pair in pairs]
     scheme = _SCHEME.fullmatch(value)
-    if scheme is None or (words(name)[-1:] != ["authorization"] and scheme.group(1).lower() not in _SCHEMES):
+    if scheme is None or (words(name)[-1:] != ("authorization",) and scheme.group(1).lower() not in _SCHEMES):
         return [value]
     if scheme.group(1).lower() != "basic":
         return [scheme.group(2)]

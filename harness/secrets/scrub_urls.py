@@ -1,4 +1,4 @@
-"""URLs without their secrets: logins, secret parameters, known values; or without all that may hold any."""
+"""Takes secrets out of URLs and forms: logins, secret parameters, known values; or all that may hold any."""
 
 from __future__ import annotations
 
@@ -8,27 +8,26 @@ from typing import Final
 from urllib.parse import quote_plus, unquote, unquote_plus
 
 from harness.secrets.encodings import utf8
-from harness.secrets.heuristics import looks_random
-from harness.secrets.known import Known
-from harness.secrets.names import secret_parameter
+from harness.secrets.known_values import KnownValues
 from harness.secrets.placeholders import quoted, quoted_placeholders
+from harness.secrets.policy import looks_random, secret_parameter
 
 URL: Final = re.compile(r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)
 WHOLE_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
-# What closes a sentence or a quotation is no part of a URL's query.
+# Punctuation that ends a sentence or a quotation does not belong to a URL's query.
 _IN_TEXT: Final = re.compile(
     r"(\w[\w+.-]*://)(?:[^\s/?#]*@)?([^\s?#]*)(?:[?#]\S*?(?=[\"')\].,;:>]*(?:\s|$)))?"
 )
-# URLs in parameters of URLs in parameters: nobody goes deeper, and Python cannot for ever.
+# Of URLs in parameters of URLs: nobody goes deeper, and Python cannot without end.
 _DEPTH: Final = 10
 
 IsSecret = Callable[[str], bool]
 
 
-class Urls:
-    """Scrubs URLs and forms. `inside` scrubs what a parameter holds, decoded: it may be JSON, or a URL."""
+class URLScrubber:
+    """Scrubs URLs and forms. `inside` scrubs the decoded value of a parameter, which may be JSON or a URL."""
 
-    def __init__(self, known: Known, inside: Callable[[str], str]) -> None:
+    def __init__(self, known: KnownValues, inside: Callable[[str], str]) -> None:
         self._known, self._inside = known, inside
         self._depth = 0
 
@@ -53,7 +52,7 @@ class Urls:
             "" if query is None else f"?{query}",
             "" if fragment is None else f"#{fragment}",
         )
-        # Part by part first: of a URL that is a secret as a whole, the host may stay.
+        # Part by part first: the host of a URL that is a secret as a whole may stay.
         scrubbed = "".join(self._known.scrubbed(part, quoted) for part in parts)
         return quoted_placeholders(self._known.scrubbed(scrubbed, quoted))
 
