@@ -38,7 +38,7 @@ from pyagentspec.property import Property as SdkProperty
 from pyagentspec.serialization import AgentSpecDeserializer, AgentSpecSerializer
 from pyagentspec.versioning import AgentSpecVersionEnum
 
-from tests.dialects.agentspec.sdk_flows import CASES, Case
+from tests.dialects.agentspec.sdk_cases import CASES, Case
 
 MINIMUM = None  # the oldest version that has all a component needs
 FORMS = [("json", MINIMUM), ("yaml", MINIMUM), ("json", "25.4.2"), ("yaml", "25.4.2")]

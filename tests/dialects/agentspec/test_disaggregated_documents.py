@@ -1,0 +1,150 @@
+"""Documents of parts behind the main one. spec: "Disaggregated components"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.dialects.agentspec.configurations import (
+    AGENT,
+    MODEL,
+    PARTS,
+    TABLE,
+    VERSION,
+    agent,
+    codes,
+    entry,
+    ref,
+    tool,
+)
+
+MAIN = agent(system_prompt=ref("prompt"), tools=f"[{ref('tool')}]")
+
+
+def test_parts_come_from_documents_behind_the_main_one(loader: Any) -> None:
+    root = loader.configuration(MAIN, PARTS).root
+    assert (root.system_prompt, root.tools[0].name) == ("Help.", "tool")
+    two = loader.configuration(
+        MAIN, TABLE + entry("prompt", "Go."), TABLE + entry("tool", tool("other"))
+    ).root
+    assert (two.system_prompt, two.tools[0].name) == ("Go.", "other")
+
+
+def test_parts_may_refer_to_each_other_and_to_the_main_document(loader: Any) -> None:
+    main = agent(tools=f"[{ref('tool')}]") + TABLE + entry("url", "http://x")
+    remote = "{component_type: RemoteTool, name: t, http_method: GET, url: {$component_ref: url}}"
+    parts = VERSION + TABLE + entry("tool", ref("remote")) + entry("remote", remote)
+    assert loader.configuration(main, parts).root.tools[0].url == "http://x"
+
+
+def test_a_part_that_is_in_no_document(loader: Any) -> None:
+    problem = loader.problem(MAIN, TABLE + entry("prompt", "Help."))
+    assert (problem.code, loader.place(problem)) == ("unknown-reference", "tool")
+    assert codes(loader.problems(MAIN)) == ["unknown-reference", "unknown-reference"]
+
+
+def test_a_part_of_another_kind(loader: Any) -> None:
+    problem = loader.problem(
+        MAIN, TABLE + entry("prompt", "Help.") + entry("tool", MODEL.replace("small", "s"))
+    )
+    assert problem.message == "'guide': expected a tool, found the OpenAiConfig 'model'"
+    assert loader.place(problem) == ref("tool")
+
+
+def test_a_part_that_is_there_twice(loader: Any) -> None:
+    problem = loader.problem(MAIN, PARTS, TABLE + entry("tool", tool()))
+    assert problem.code == "duplicate-reference"
+    assert problem.span.file.endswith("document_2.yaml")
+
+
+def test_parts_that_are_not_used_are_not_looked_at(loader: Any) -> None:
+    assert loader.graph(MAIN, PARTS + entry("other", "{component_type: Nonsense}")).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("parts", "code", "message"),
+    [
+        ("[1]", "wrong-type", "a configuration is a mapping, found a list"),
+        (
+            "$referenced_components: [1]",
+            "wrong-type",
+            "$referenced_components: expected a mapping, found a list",
+        ),
+        (
+            VERSION,
+            "missing-key",
+            "missing key '$referenced_components' in a document of disaggregated components",
+        ),
+        (
+            PARTS + "name: parts\n",
+            "unknown-key",
+            "unknown key 'name' in a document of disaggregated components",
+        ),
+        (
+            VERSION + AGENT + PARTS,
+            "wrong-component",
+            "this is an Agent of its own; behind the first document come only $referenced_components",
+        ),
+        (
+            "$component_ref: tool\n" + PARTS,
+            "wrong-component",
+            "this is a configuration of its own; behind the first document come only $referenced_components",
+        ),
+        (
+            PARTS + "agentspec_version: 1.2.3\n",
+            "unknown-version",
+            "agentspec_version 1.2.3 is not known; known are 25.4.1, 25.4.2",
+        ),
+    ],
+)
+def test_what_a_document_of_parts_is(loader: Any, parts: Any, code: Any, message: Any) -> None:
+    problem = loader.problem(MAIN, parts)
+    assert (problem.code, problem.message) == (code, message)
+    assert problem.span.file.endswith("document_1.yaml")
+
+
+def test_a_document_of_parts_is_none_to_run(loader: Any) -> None:
+    problem = loader.problem(VERSION + PARTS)
+    assert (problem.code, problem.message) == (
+        "no-component",
+        "there is no component at the top that could be run",
+    )
+    assert problem.hint == "a document of disaggregated components goes behind the one that refers to them"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message", "hint"),
+    [
+        (VERSION + "name: x\n", "missing-key", "missing key 'component_type'", "such as Agent or Flow"),
+        (VERSION, "missing-key", "missing key 'component_type'", "such as Agent or Flow"),
+        (
+            VERSION + "component_typ: Flow\n",
+            "missing-key",
+            "missing key 'component_type'",
+            "it is written 'component_typ' here",
+        ),
+        (
+            "name: x\n" + PARTS,
+            "missing-key",
+            "missing key 'component_type'",
+            "such as Agent or Flow",
+        ),
+        (
+            "manifest_version: 1\nagents: {}\n",
+            "no-component",
+            "this is no Agent Spec configuration: no component_type at the top",
+            "",
+        ),
+    ],
+)
+def test_what_has_no_component_at_the_top(loader: Any, text: Any, code: Any, message: Any, hint: Any) -> None:
+    problem = loader.problem(text)
+    assert (problem.code, problem.message, problem.hint) == (code, message, hint)
+
+
+@pytest.mark.parametrize("key", ["agent_spec_version", "agentSpecVersion", "agentspec-version"])
+def test_a_version_that_is_misspelt(loader: Any, key: Any) -> None:
+    problem = loader.problem(f"{key}: 25.4.1\n{AGENT}")
+    assert (problem.code, problem.message) == ("unknown-key", f"unknown key '{key}' at the top")
+    assert (loader.place(problem), problem.hint) == (key, "did you mean 'agentspec_version'?")

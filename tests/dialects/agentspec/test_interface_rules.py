@@ -1,0 +1,195 @@
+"""Declared inputs and outputs of components, beside those that are inferred.
+
+spec: "Validation of specified inputs/outputs", "Standard library of nodes".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.dialects.agentspec.flow_texts import (
+    BRANCHES,
+    FAILED,
+    FLOW_NODE,
+    MODEL,
+    changed,
+    flow_of,
+)
+
+
+def llm(rest: Any) -> Any:
+    return f"component_type: LlmNode, llm_config: {MODEL}, {rest}"
+
+
+def api(rest: Any) -> Any:
+    return f"component_type: ApiNode, url: 'http://x/{{{{a}}}}', http_method: GET, {rest}"
+
+
+START = "component_type: StartNode"
+TOOL_NODE = "component_type: ToolNode, tool: {$component_ref: tool}"
+AGENT_NODE = "component_type: AgentNode, agent: {$component_ref: agent}"
+MAP_NODE = "component_type: MapNode, subflow: {$component_ref: inner}"
+ASK = "component_type: InputMessageNode"
+SAY = "component_type: OutputMessageNode, message: '{{a}} {{a}}'"
+BRANCH = "component_type: BranchingNode, mapping: {x: next}, branches: [next, default]"
+
+LISTS = {
+    "a placeholder is no input": (
+        llm("prompt_template: '{{a}} {{b}}', inputs: [{title: a}]"),
+        ("missing-property", "LlmNode 'it': 'b' is missing in its inputs", "[{title: a}]"),
+    ),
+    "an input is no placeholder": (
+        llm("prompt_template: '{{a}}', inputs: [{title: a}, {title: b}]"),
+        ("unknown-property", "LlmNode 'it': 'b' is none of its inputs", "{title: b}"),
+    ),
+    "an input, where there are no placeholders": (
+        llm("prompt_template: '{a}', inputs: [{title: a}]"),
+        ("unknown-property", "LlmNode 'it': 'a' is none of its inputs, as it has none", "{title: a}"),
+    ),
+    "a placeholder in a key of the data of an ApiNode": (
+        api("data: {'{{b}}': [1]}, inputs: [{title: a}]"),
+        ("missing-property", "ApiNode 'it': 'b' is missing in its inputs", "[{title: a}]"),
+    ),
+    "an input of an ApiNode is no placeholder": (
+        api("inputs: [{title: a}, {title: b}]"),
+        ("unknown-property", "ApiNode 'it': 'b' is none of its inputs", "{title: b}"),
+    ),
+    "a ToolNode takes what its tool does not": (
+        TOOL_NODE + ", inputs: [{title: a}, {title: b}]",
+        ("unknown-property", "ToolNode 'it': 'b' is none of its inputs", "{title: b}"),
+    ),
+    "a ToolNode gives what its tool does not": (
+        TOOL_NODE + ", outputs: []",
+        ("missing-property", "ToolNode 'it': 'n' is missing in its outputs", "[]"),
+    ),
+    "a ToolNode takes it in a type that is not the tool's": (
+        TOOL_NODE + ", inputs: [{title: a, type: object}]",
+        (
+            "property-type",
+            "ToolNode 'it': input 'a' is array, and cannot be declared as object",
+            "{title: a, type: object}",
+        ),
+    ),
+    "an AgentNode gives what its agent does not": (
+        AGENT_NODE + ", outputs: [{title: n}, {title: m}]",
+        ("unknown-property", "AgentNode 'it': 'm' is none of its outputs", "{title: m}"),
+    ),
+    "a FlowNode takes what its flow does not": (
+        FLOW_NODE + ", inputs: [{title: a}, {title: b}]",
+        ("unknown-property", "FlowNode 'it': 'b' is none of its inputs", "{title: b}"),
+    ),
+    "a MapNode takes the inputs of its flow without prefix": (
+        MAP_NODE + ", outputs: [{title: collected_a}]",
+        (
+            "missing-property",
+            "MapNode 'it': 'collected_b' is missing in its outputs",
+            "[{title: collected_a}]",
+        ),
+    ),
+    "a MapNode gives what has no reducer": (
+        MAP_NODE + ", reducers: {a: sum}, outputs: [{title: collected_a}, {title: collected_b}]",
+        ("unknown-property", "MapNode 'it': 'collected_b' is none of its outputs", "{title: collected_b}"),
+    ),
+    "a MapNode reduces what its flow does not give": (
+        MAP_NODE + ", reducers: {c: sum}",
+        ("unknown-property", "MapNode 'it': reducer of 'c', which is no output of Flow 'inner'", "sum"),
+    ),
+    "a MapNode sums texts": (
+        MAP_NODE + ", reducers: {b: sum}",
+        ("property-type", "MapNode 'it': sum of 'b', which is string", "sum"),
+    ),
+    "the user says something that is no text": (
+        ASK + ", outputs: [{title: age, type: integer}]",
+        (
+            "property-type",
+            "InputMessageNode 'it': what the user says is string, and cannot be declared as integer",
+            "{title: age, type: integer}",
+        ),
+    ),
+    "the user says two things": (
+        ASK + ", outputs: [{title: x, type: string}, {title: y, type: string}]",
+        ("unknown-property", "InputMessageNode 'it': 'y' is none of its outputs", "{title: y, type: string}"),
+    ),
+    "a message gives something": (
+        SAY + ", outputs: [{title: said}]",
+        (
+            "unknown-property",
+            "OutputMessageNode 'it': 'said' is none of its outputs, as it has none",
+            "{title: said}",
+        ),
+    ),
+    "a property is there twice": (
+        llm("prompt_template: '{{a}}', inputs: [{title: a}, {title: a}]"),
+        ("duplicate-property", "'it': a second property called 'a'", "{title: a}"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("component", "expected"), LISTS.values(), ids=LISTS)
+def test_lists_are_those_its_configuration_leads_to(loader: Any, component: Any, expected: Any) -> None:
+    problem = loader.problem(flow_of(component))
+    code, message, place = expected
+    assert (problem.code, problem.message) == (code, message)
+    assert loader.place(problem) == place
+
+
+SPECIALISED = {
+    "a placeholder of a narrower type": llm("prompt_template: '{{a}}', inputs: [{title: a, type: integer}]"),
+    "one with a default": llm("prompt_template: '{{a}}', inputs: [{title: a, type: string, default: x}]"),
+    "several outputs of an LlmNode": llm(
+        "prompt_template: x, outputs: [{title: n, type: integer}, {title: m}]"
+    ),
+    "another name for the text of an LlmNode": llm(
+        "prompt_template: x, outputs: [{title: story, type: string}]"
+    ),
+    "a ToolNode with a wider type": TOOL_NODE + ", inputs: [{title: a, type: [array, 'null']}]",
+    "a ToolNode with a more precise type": TOOL_NODE
+    + ", inputs: [{title: a, type: array, items: {type: string}}]",
+    "an AgentNode as its agent": AGENT_NODE + ", inputs: [{title: a}], outputs: [{title: n}]",
+    "an agent that chooses a branch": AGENT_NODE + ", branches: [next]",
+    "a MapNode over a list": MAP_NODE + ", inputs: [{title: iterated_a, type: array, items: {type: number}}]",
+    "a MapNode with reducers": MAP_NODE
+    + ", reducers: {a: average}, outputs: [{title: collected_a, type: number}]",
+    "the greatest of texts": MAP_NODE + ", reducers: {b: max}",
+    "another name for what the user says": ASK + ", outputs: [{title: age, type: string}]",
+    "a description": SAY + ", inputs: [{title: a, type: string, description: why}], outputs: []",
+}
+
+
+@pytest.mark.parametrize("component", SPECIALISED.values(), ids=SPECIALISED)
+def test_lists_may_say_more(loader: Any, component: Any) -> None:
+    assert loader.graph(flow_of(component)).warnings == ()
+
+
+def test_the_input_of_a_branching_node_has_any_name(loader: Any) -> None:
+    text = changed(
+        [
+            (BRANCHES, BRANCHES + ", inputs: [{title: mood, type: string}]"),
+            ("destination_input: branching_mapping_key", "destination_input: mood"),
+        ]
+    )
+    assert loader.graph(text).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (
+            (FAILED, FAILED + ", inputs: [{title: text, type: string}, {title: more}]"),
+            "[{title: text, type: string}]",
+        ),
+        (
+            (
+                "StartNode, name: begin, ",
+                "StartNode, name: begin, outputs: [{title: topic, type: integer}], ",
+            ),
+            "[{title: topic, type: integer}]",
+        ),
+    ],
+)
+def test_start_and_end_nodes_give_what_they_take(loader: Any, change: Any, place: Any) -> None:
+    problem = next(item for item in loader.problems(changed([change])) if item.code == "unequal-lists")
+    assert "its inputs and its outputs must be the same" in problem.message
+    assert loader.place(problem) == place
