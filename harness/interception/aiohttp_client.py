@@ -6,8 +6,9 @@ import asyncio
 import builtins
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from harness.interception.failures import raised_again, told
 from harness.interception.interceptor import Interceptor, Place
@@ -18,10 +19,13 @@ from harness.interception.vcrpy_clients import as_vcr, request_of_vcr, response_
 from harness.time.paced import real_timers
 from harness.time.real_work import RealWork
 
+_OWN: Final = {"connection": "ClientConnectorError: {}", "timeout": "ServerTimeoutError: {}"}
+
 
 @contextmanager
 def aiohttp_through(interceptor: Interceptor) -> Iterator[None]:
     """Intercept the requests of aiohttp."""
+    # vcrpy takes what it finds when it is imported for the originals, so that must not be ours.
     from vcr.stubs.aiohttp_stubs import vcr_request
 
     aiohttp: Any = import_module("aiohttp")
@@ -31,14 +35,16 @@ def aiohttp_through(interceptor: Interceptor) -> Iterator[None]:
     async def request(session: Any, *args: Any, **options: Any) -> Any:
         if not_intercepted.get():
             return await request_really(session, *args, **options)
-        asked = _Asked(interceptor)
+        asked = _Asked(interceptor, _timeout_s(options.get("timeout", session.timeout)))
         work = RealWork()
         response, failure = None, None
         try:
             with real_timers():
                 response = await vcr_request(asked, request_really)(session, *args, **options)
         except _NoResponse as none:
-            failure = raised_again(none.failure, [aiohttp, builtins], failures) if none.failure else None
+            failure = (
+                raised_again(none.failure, [aiohttp, builtins], failures, _OWN) if none.failure else None
+            )
         except failures as error:
             failure = error
         except BaseException as error:
@@ -59,6 +65,11 @@ def aiohttp_through(interceptor: Interceptor) -> Iterator[None]:
         yield
 
 
+def _timeout_s(timeout: Any) -> float | None:
+    """The seconds an answer may take, of a number or of aiohttp's `ClientTimeout`."""
+    return timeout if isinstance(timeout, (int, float)) else getattr(timeout, "total", None)
+
+
 class _NoResponse(Exception):
     """None came when this was recorded."""
 
@@ -72,9 +83,10 @@ class _Asked:
 
     write_protected = False
 
-    def __init__(self, interceptor: Interceptor) -> None:
+    def __init__(self, interceptor: Interceptor, timeout_s: float | None) -> None:
         self.played: list[Reply] = []
         self._interceptor = interceptor
+        self._timeout_s = timeout_s
         self._place: Place | None = None
         self._came: list[tuple[Request, Sent]] = []
 
@@ -87,7 +99,7 @@ class _Asked:
         return [(request,)]
 
     def can_play_response_for(self, request: Any) -> bool:
-        asked = request_of_vcr(request)
+        asked = replace(request_of_vcr(request), timeout_s=self._timeout_s)
         found = self._interceptor.claim(asked)
         if found is not None:
             self.played.append(found)

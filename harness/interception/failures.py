@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
 
 _TOLD: Final = re.compile(
     r"(?P<name>\w+)(?:\((?P<reason>\w+)\))?(?P<body> in the body)?: (?P<text>.*)", re.DOTALL
@@ -29,11 +29,23 @@ def is_in_body(failure: str) -> bool:
     return found is not None and found["body"] is not None
 
 
-def raised_again(failure: str, modules: Sequence[Any], kinds: tuple[type[Exception], ...]) -> Exception:
-    """The exception that was told: of the same class, if that is in `modules` and one of `kinds`, else of the first.
+def scripted(kind: Literal["connection", "timeout"], text: str) -> str:
+    """A failure that each family raises as its own exception of this kind."""
+    return f"{kind}: {text}"
+
+
+def raised_again(
+    failure: str, modules: Sequence[Any], kinds: tuple[type[Exception], ...], own: Mapping[str, str]
+) -> Exception:
+    """The exception that a text names: of its class, if that is in `modules` and one of `kinds`, else of the first.
+
+    `own` has the family's texts for a scripted failure, by its kind, with `{}` for its message.
 
     It says the same, and has a `reason` if it had one, but nothing else of what its constructor would set.
     """
+    kind, _, message = failure.partition(": ")
+    if kind in own:
+        failure = own[kind].format(message)
     found = _TOLD.fullmatch(failure)
     if found is None:
         return _saying(kinds[0], failure)

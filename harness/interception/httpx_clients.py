@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from harness.interception.failures import raised_again, told
 from harness.interception.headers import kept_response_headers
@@ -15,6 +15,8 @@ from harness.interception.patches import is_stream, patched
 from harness.interception.real_effects import not_intercepted
 from harness.time.paced import real_timers
 from harness.units import MEASURED
+
+_OWN: Final = {"connection": "ConnectError: {}", "timeout": "ReadTimeout: {}"}
 
 
 @contextmanager
@@ -97,7 +99,9 @@ class _Body:
 
 
 def _request(request: Any, body: bytes) -> Request:
-    return Request(request.method, str(request.url), {k.lower(): v for k, v in request.headers.items()}, body)
+    headers = {k.lower(): v for k, v in request.headers.items()}
+    timeout_s = (request.extensions.get("timeout") or {}).get("read")
+    return Request(request.method, str(request.url), headers, body, timeout_s)
 
 
 def _received(module: Any, response: Any, body: _Body) -> Sent:
@@ -116,7 +120,7 @@ def _given(module: Any, request: Any, sent: Sent) -> Any:
     if sent.through is not None:
         return sent.through
     if sent.response is None:
-        error: Any = raised_again(sent.failure, [module], (module.TransportError, module.RequestError))
+        error: Any = raised_again(sent.failure, [module], (module.TransportError, module.RequestError), _OWN)
         error.request = request
         raise error
     response = sent.response

@@ -1,15 +1,19 @@
 """Intercepting the HTTP of this process while a scenario runs.
 
-Each family of clients is patched where a request of its own goes out, in all threads.
+Each family of clients is patched where a request of its own goes out, in all threads: at once where it is imported
+already, else when it is, since many scenarios never need it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from importlib import import_module
+from functools import partial
+from importlib.abc import MetaPathFinder
 from importlib.util import find_spec
-from typing import Final
+from types import ModuleType
+from typing import Any, Final
 
 from harness.interception.aiohttp_client import aiohttp_through
 from harness.interception.httpx_clients import httpx_through
@@ -18,31 +22,62 @@ from harness.interception.stdlib_clients import http_client_through, urllib_thro
 from harness.interception.urllib3_clients import urllib3_through
 from harness.interception.vcrpy_clients import vcrpy_through
 
-_HTTPX: Final = ("httpx", "httpx2")
-_ONLY_VCRPY: Final = ("httplib2", "tornado")
+Patch = Callable[[Interceptor], AbstractContextManager[None]]
+Patching = Callable[[], AbstractContextManager[None]]
+
+
+def _httpx(name: str) -> Patch:
+    return lambda interceptor: httpx_through(sys.modules[name], interceptor)
+
+
+# The module whose import makes a family known, and its patch.
+FAMILIES: Final[dict[str, Patch]] = {
+    "urllib.request": urllib_through,
+    "http.client": http_client_through,
+    "httpx": _httpx("httpx"),
+    "httpx2": _httpx("httpx2"),
+    "urllib3": urllib3_through,
+    "aiohttp": aiohttp_through,
+    "httplib2": vcrpy_through,
+    "tornado": vcrpy_through,
+}
 
 
 @contextmanager
 def intercepted(interceptor: Interceptor) -> Iterator[None]:
     """Ask `interceptor` about every HTTP request of this process, inside."""
-    # vcrpy takes what it finds when it is imported for the originals, so that must not be ours.
-    import vcr.patch  # noqa: F401
-
     with ExitStack() as patches:
-        for family in _families(interceptor):
-            patches.enter_context(family)
-        yield
+        waiting: dict[str, Patching] = {}
+        for name, patch in FAMILIES.items():
+            if name in sys.modules:
+                patches.enter_context(patch(interceptor))
+            else:
+                waiting[name] = partial(patch, interceptor)
+        importer = _PatchOnImport(waiting, patches)
+        sys.meta_path.insert(0, importer)
+        try:
+            yield
+        finally:
+            sys.meta_path.remove(importer)
 
 
-def _families(interceptor: Interceptor) -> Iterator[AbstractContextManager[None]]:
-    """Those that are installed."""
-    for name in filter(find_spec, _HTTPX):
-        yield httpx_through(import_module(name), interceptor)
-    yield urllib_through(interceptor)
-    yield http_client_through(interceptor)
-    if find_spec("urllib3"):
-        yield urllib3_through(interceptor)
-    if find_spec("aiohttp"):
-        yield aiohttp_through(interceptor)
-    if any(map(find_spec, _ONLY_VCRPY)):
-        yield vcrpy_through(interceptor)
+class _PatchOnImport(MetaPathFinder):
+    """Patches a module when it has been imported. It finds none itself."""
+
+    def __init__(self, waiting: MutableMapping[str, Patching], patches: ExitStack) -> None:
+        self._waiting = waiting
+        self._patches = patches
+
+    def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> Any:
+        patch = self._waiting.pop(fullname, None)
+        spec = find_spec(fullname) if patch is not None else None
+        if patch is None or spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            self._patches.enter_context(patch())
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec

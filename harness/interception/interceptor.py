@@ -89,8 +89,7 @@ class Interceptor(ABC):
         self.end(place, sent, charge_since(began))
         return sent
 
-    @staticmethod
-    def given_blocking(reply: Reply) -> Sent:
+    def given_blocking(self, reply: Reply) -> Sent:
         """A claimed answer, for a client without an event loop."""
         if reply.response is None and not reply.failure:
             raise TimeoutError("nobody waited for the answer when this was recorded")
@@ -101,8 +100,7 @@ class Interceptor(ABC):
         """Tell of a request that a client without an event loop has sent; `began` is of `time.monotonic()`."""
         self.end(self.begin(request), Sent(response), charge_since(began))
 
-    @staticmethod
-    async def wait_for(reply: Reply) -> None:
+    async def wait_for(self, reply: Reply) -> None:
         """Wait until the time of a claimed answer has come. One without response and failure never comes."""
         if reply.response is None and not reply.failure:
             await asyncio.get_running_loop().create_future()

@@ -9,12 +9,16 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Request:
-    """An HTTP request. Header names are in lower case."""
+    """An HTTP request. Header names are in lower case.
+
+    `timeout_s` is how long its client waits for an answer; None where it waits as long as it takes, or is not asked.
+    """
 
     method: str
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    timeout_s: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import io
 import socket
 import ssl
 import urllib.error
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
@@ -27,6 +27,11 @@ sending: ContextVar[bool] = ContextVar("sending", default=False)
 # Subclasses belong to other clients, which are met where they are used.
 _PLAIN: Final = (http.client.HTTPConnection, http.client.HTTPSConnection)
 _FAILURES: Final = (OSError, http.client.HTTPException)
+_OF_URLLIB: Final = {
+    "connection": "URLError(ConnectionRefusedError): <urlopen error {}>",
+    "timeout": "TimeoutError: {}",
+}
+_OF_HTTP_CLIENT: Final = {"connection": "ConnectionRefusedError: {}", "timeout": "TimeoutError: {}"}
 _MODULES: Final = (urllib.error, http.client, builtins, socket, ssl)
 
 
@@ -54,8 +59,10 @@ def urllib_through(interceptor: Interceptor) -> Iterator[None]:
                 sending.reset(token)
 
         headers = headers_of({**request.headers, **request.unredirected_hdrs})
-        asked = Request(request.get_method(), request.full_url, headers, request.data or b"")
-        response = _given(asked, interceptor.answer_blocking(asked, send))
+        asked = Request(
+            request.get_method(), request.full_url, headers, request.data or b"", _timeout_s(request.timeout)
+        )
+        response = _given(asked, interceptor.answer_blocking(asked, send), _OF_URLLIB)
         response.url, response.msg = request.full_url, response.reason
         return response
 
@@ -94,7 +101,7 @@ def http_client_through(interceptor: Interceptor) -> Iterator[None]:
 
         asked = _written(connection, b"".join(parts))
         try:
-            return _given(asked, interceptor.answer_blocking(asked, sent))
+            return _given(asked, interceptor.answer_blocking(asked, sent), _OF_HTTP_CLIENT)
         finally:
             connection.close()  # ready for the next request, as after a response that was read
 
@@ -132,7 +139,11 @@ def _written(connection: Any, data: bytes) -> Request:
             f":{port}" if port != connection.default_port else ""
         )
         target = f"{scheme}://{place}{target}"
-    return Request(method, target, headers_of(headers), body)
+    return Request(method, target, headers_of(headers), body, _timeout_s(connection.timeout))
+
+
+def _timeout_s(timeout: Any) -> float | None:
+    return timeout if isinstance(timeout, (int, float)) else None
 
 
 def _response(response: Any, body: bytes) -> Response:
@@ -152,10 +163,10 @@ def _decoded(headers: list[tuple[str, str]], body: bytes) -> bytes:
         return body
 
 
-def _given(asked: Request, sent: Sent) -> Any:
+def _given(asked: Request, sent: Sent, own: Mapping[str, str]) -> Any:
     """The answer as http.client gives it; the same whether it was sent or played."""
     if sent.through is not None:
         return sent.through
     if sent.response is None:
-        raise raised_again(sent.failure, _MODULES, _FAILURES)
+        raise raised_again(sent.failure, _MODULES, _FAILURES, own)
     return as_http_client(sent.response, asked.method)

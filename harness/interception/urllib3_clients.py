@@ -18,6 +18,7 @@ from harness.interception.patches import body_of, headers_of, is_stream, patched
 from harness.interception.real_effects import not_intercepted
 from harness.interception.stdlib_clients import as_http_client, sending
 
+_OWN: Final = {"connection": "MaxRetryError(NewConnectionError): {}", "timeout": "ReadTimeoutError: {}"}
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -72,12 +73,24 @@ def urllib3_through(interceptor: Interceptor) -> Iterator[None]:
                 response.release_conn()
 
         asked = Request(
-            method, _url(pool, url), headers_of(pool.headers if headers is None else headers), content or b""
+            method,
+            _url(pool, url),
+            headers_of(pool.headers if headers is None else headers),
+            content or b"",
+            _timeout_s(options.get("timeout", pool.timeout)),
         )
         return _given(asked, interceptor.answer_blocking(asked, send), waiting)
 
     with patched(HTTPConnectionPool, urlopen=urlopen):
         yield
+
+
+def _timeout_s(timeout: Any) -> float | None:
+    """The seconds an answer may take, of a number or of urllib3's `Timeout`."""
+    for found in (getattr(timeout, "total", None), getattr(timeout, "_read", None), timeout):
+        if isinstance(found, (int, float)) and found > 0:
+            return found
+    return None
 
 
 def _url(pool: Any, url: str) -> str:
@@ -101,7 +114,7 @@ def _given(asked: Request, sent: Sent, waiting: dict[str, Any]) -> Any:
         return sent.through
     body: Any
     if sent.response is None:
-        error = raised_again(sent.failure, [exceptions, builtins], (exceptions.HTTPError,))
+        error = raised_again(sent.failure, [exceptions, builtins], (exceptions.HTTPError,), _OWN)
         if not is_in_body(sent.failure):
             raise error
         response, body = Response(200), _Broken(error)

@@ -17,6 +17,7 @@ from harness.errors import CassetteError, CassetteMissing
 from harness.graph.effects import Answer, Effect, HTTPCall, HumanCall, LLMCall, MCPEndpoint
 from harness.graph.model import State
 from harness.interception.intercept import intercepted
+from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request
 from harness.recording.choice import Choice
 from harness.recording.human import Ask, HumanRecorder
@@ -103,10 +104,19 @@ class RecordedBackend:
         url = self._source.scrubbing.url
         return {name: url(value) for name, value in sorted(self._live.places.items())}
 
+    @property
+    def interceptor(self) -> Interceptor:
+        """Answers HTTP requests from the recording, or records them."""
+        return self._http
+
     @contextmanager
-    def intercepted(self) -> Iterator[None]:
-        """Intercept the HTTP of this process, inside, and keep secrets out of its log."""
-        with scrubbed_logs(self._source.scrubbing.text), intercepted(self._http), warnings.catch_warnings():
+    def intercepted(self, interceptor: Interceptor | None = None) -> Iterator[None]:
+        """Intercept the HTTP of this process, inside, and keep secrets out of its log.
+
+        `interceptor` is asked first and passes on to this backend's; None: this backend's alone.
+        """
+        logs = scrubbed_logs(self._source.scrubbing.text)
+        with logs, intercepted(interceptor or self.interceptor), warnings.catch_warnings():
             # Clients call models deprecated that are recorded; warnings that are errors must not end a replay.
             warnings.filterwarnings("ignore", category=DeprecationWarning, module=_CLIENTS)
             yield

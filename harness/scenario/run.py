@@ -15,11 +15,12 @@ import os
 import random
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from harness.dialects.load import load_graph
 from harness.errors import CassetteError, FormatError, HarnessError, SourceError
 from harness.graph.model import Graph
+from harness.interception.intercept import intercepted
 from harness.recording.backend import RecordedBackend
 from harness.recording.human import Ask
 from harness.scenario.evaluation import outcome_of, skipped
@@ -34,6 +35,7 @@ from harness.time.clock import VirtualTimeLoop
 from harness.time.paced import PacedTimeLoop
 from harness.world.network import closed_network, open_network
 from harness.world.scripted import ScriptedWorld
+from harness.world.tool_requests import ToolRequests
 
 
 def run_scenario(
@@ -102,16 +104,28 @@ def run_once(
             world = ScriptedWorld(
                 scenario.world, seed=seed, folders=import_folders(scenario, settings), backend=backend
             )
+            upstream = backend.interceptor if backend is not None else None
+            requests = ToolRequests(world, {**os.environ, **scenario.env}, upstream)
             with (
-                backend.intercepted() if backend is not None else nullcontext(),
+                _intercepted(requests, scenario, backend),
                 asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop) as runner,
             ):
-                result = runner.run(run_turns(scenario, graph, world, seed, backend))
+                result = runner.run(run_turns(scenario, graph, world, seed, backend, requests))
         except (Exception, SystemExit) as error:
             result = result or _crashed(error, graph, backend)
         # Code that catches what the closed network raises passes unnoticed otherwise.
         result.observed.warnings += connections
         return result
+
+
+def _intercepted(
+    requests: ToolRequests, scenario: Scenario, backend: RecordedBackend | None
+) -> AbstractContextManager[None]:
+    """HTTP of real tools is answered inside. Without stubs and recording the closed network refuses it."""
+    if backend is not None:
+        return backend.intercepted(requests)
+    worlds = (scenario.world, *(turn.world for turn in scenario.turns))
+    return intercepted(requests) if any(world.llm or world.http for world in worlds) else nullcontext()
 
 
 @contextmanager

@@ -25,16 +25,24 @@ from harness.scenario.outcome import Observed
 from harness.scenario.run_result import RunResult, error_json, refused
 from harness.scenario.verdict import could_not_be_judged
 from harness.world.scripted import ScriptedWorld
+from harness.world.tool_requests import ToolRequests
 
 JUST_PAST_S: Final = 1e-6
 """A run that takes exactly its timeout is in time."""
 
 
 async def run_turns(
-    scenario: Scenario, graph: Graph, world: ScriptedWorld, seed: int, backend: RecordedBackend | None
+    scenario: Scenario,
+    graph: Graph,
+    world: ScriptedWorld,
+    seed: int,
+    backend: RecordedBackend | None,
+    requests: ToolRequests,
 ) -> RunResult:
-    """Run all turns of a scenario, and close the world."""
-    return await _Run(scenario, graph, world, seed, backend).result()
+    """Run all turns of a scenario, and close the world. `requests` of real tools are recorded in the trace."""
+    run = _Run(scenario, graph, world, seed, backend)
+    requests.record_in(run.simulation.trace, run.simulation.now)
+    return await run.result()
 
 
 class _Run:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.errors import Span, UnscriptedCall
 from harness.graph.effects import Answer, Effect, HTTPCall, MCPCall
-from harness.secrets import placeholder, secret_header
 from harness.serve.worlds import anywhere
 from harness.source.display import clip, printable
 from harness.world.answers import ScriptedAnswer
@@ -19,6 +18,7 @@ from harness.world.responder import Responders
 from harness.world.spec import WorldSpec
 from harness.world.stub_lists import StubLists
 from harness.world.unscripted import unscripted, without_headers
+from harness.world.wire.http import without_keys
 from harness.world.wire.reply import Replies
 
 
@@ -89,10 +89,10 @@ class StubResponder:
             error = self._unscripted(effect)
             near = error.nearest
             place = f" (nearest stub: {near.span or near.description})" if near else ""
-            self._keep(ServedRequest(client, _kept(effect), problem=f"nothing answers{place}"))
+            self._keep(ServedRequest(client, without_keys(effect), problem=f"nothing answers{place}"))
             raise error
         assert isinstance(answer, ScriptedAnswer)
-        self._keep(ServedRequest(client, _kept(effect), answer.description, answer.span))
+        self._keep(ServedRequest(client, without_keys(effect), answer.description, answer.span))
         return answer
 
     def refused(self, client: Client, problem: str) -> None:
@@ -123,12 +123,3 @@ class StubResponder:
         error = self._lists.unscripted(without_headers(effect), {})
         assert error is not None
         return error
-
-
-def _kept(effect: Effect) -> Effect:
-    """The effect without the values of headers that carry keys: stubs see them, nothing that is kept does."""
-    headers = effect.args.get("headers")
-    if not isinstance(effect, HTTPCall) or not headers:
-        return effect
-    shown = {name: placeholder(name) if secret_header(name) else value for name, value in headers.items()}
-    return replace(effect, args={**effect.args, "headers": shown})

@@ -76,7 +76,8 @@ class LiveBackend:
         if work is None:
             return None
         try:
-            return Answer(value=await within_effect(work))
+            own = isinstance(effect, (LLMCall, HTTPCall))
+            return Answer(value=await within_effect(work, None if own else effect, state))
         except Exception as error:
             if self.is_real and isinstance(effect, LLMCall) and is_down(error):
                 raise ProviderDown(

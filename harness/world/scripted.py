@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.errors import UnscriptedCall
 from harness.graph.effects import Answer, Effect, MCPEndpoint, ToolSpec
 from harness.graph.model import State
 from harness.world.entries import Entries
@@ -67,7 +68,7 @@ class ScriptedWorld:
             raise self.unscripted(effect, state)
         return answer
 
-    def unscripted(self, effect: Effect, state: State) -> Exception:
+    def unscripted(self, effect: Effect, state: State) -> UnscriptedCall:
         """The error for an effect that nothing answers, with the nearest stub."""
         return next(error for each in self._scripted if (error := each.unscripted(effect, state)))
 

@@ -7,7 +7,7 @@ OpenAI's protocol.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 from urllib.parse import urlsplit
@@ -98,6 +98,14 @@ def find(call: LLMCall, access: Access) -> Address:
         compatible=provider.compatible,
         variable=variable,
     )
+
+
+def base_urls(environment: Mapping[str, str]) -> Iterator[tuple[Protocol, str]]:
+    """Where the providers are, the places that the environment names first, each with what is spoken there."""
+    for provider in PROVIDERS.values():
+        for base_url in (*map(environment.get, _place_variables(provider)), provider.base_url):
+            if base_url:
+                yield provider.protocol, openai_url(base_url) if provider.compatible else base_url
 
 
 def named(call: LLMCall) -> tuple[str, str]:

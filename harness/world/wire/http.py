@@ -6,11 +6,13 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from harness.graph.effects import Answer, HTTPCall, HTTPReply, LLMCall, LLMReply
+from harness.graph.effects import Answer, Effect, HTTPCall, HTTPReply, LLMCall, LLMReply
+from harness.interception.headers import kept_request_headers
+from harness.secrets import placeholder, secret_header
 from harness.world.answers import ScriptedAnswer
 from harness.world.spec import ErrorAnswer
 from harness.world.wire.format import Json, Refusal, WireFormat
@@ -49,6 +51,18 @@ def call_of(method: str, url: str, headers: Mapping[str, str], body: bytes) -> H
         "text": text,
     }
     return HTTPCall(name=address, args=args)
+
+
+def without_keys(effect: Effect) -> Effect:
+    """The effect as it is kept: stubs see the values of headers that carry keys, nothing that is kept does.
+
+    Headers that only say how a client or a transport works are left out.
+    """
+    if not isinstance(effect, HTTPCall):
+        return effect
+    headers = kept_request_headers(effect.args["headers"])
+    shown = {name: placeholder(name) if secret_header(name) else value for name, value in headers.items()}
+    return replace(effect, args={**effect.args, "headers": shown})
 
 
 def _parsed(text: str) -> Any:

@@ -1,0 +1,252 @@
+"""HTTP requests of real tools in this process, answered by the stubs of a scenario.
+
+    client of a tool ─▶ interception ─▶ LLMCall, or HTTPCall ─▶ faults and stubs ─▶ the client's own response
+                                                             └▶ the recording, where there is one
+
+A request to the address of a model provider, in its wire format, is a model call that `llm` stubs answer. `http`
+stubs answer any request. Each belongs to the effect whose tool makes it: its node, and the state of that node.
+
+Latency is virtual time. A client with an event loop waits for it there. One without (requests, `httpx.Client`,
+urllib) has its answer at once, and the latencies of all such answers of one effect pass, added up, when the tool has
+returned; threads of one tool do not wait side by side. Where the latency is longer than the client's time-out, the
+client has its own time-out, after that time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+from harness.errors import WorldError
+from harness.graph.effects import Answer, Effect, LLMCall
+from harness.graph.trace import Trace
+from harness.interception.failures import scripted
+from harness.interception.interceptor import Interceptor, Place
+from harness.interception.messages import Reply, Request, Response, Sent
+from harness.interception.real_effects import RealEffect, current_effects, refuse
+from harness.units import PRECISION
+from harness.world.scripted import ScriptedWorld
+from harness.world.unscripted import without_headers
+from harness.world.wire import openai_chat
+from harness.world.wire.endpoints import format_at
+from harness.world.wire.format import Json, Refusal, WireFormat
+from harness.world.wire.http import (
+    WireResponse,
+    call_of,
+    error_response,
+    failure_of,
+    http_response,
+    json_object,
+    model_response,
+    without_keys,
+)
+from harness.world.wire.reply import Replies
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _StubReply:
+    """The reply of a stub, and what the trace is told when it comes: see `Reply`."""
+
+    call: int
+    began: float
+    answer: Answer
+    duration_s: float
+    response: Response | None = None
+    failure: str = ""
+    error: Exception | None = None
+    chunks_s: tuple[float, ...] = ()
+
+
+class ToolRequests(Interceptor):
+    """Answers the HTTP requests of real tools from the stubs of a world.
+
+    Args:
+        world: its faults and stubs are asked first.
+        environment: variables that say where model providers are.
+        upstream: answers what they do not; without one nothing does.
+    """
+
+    def __init__(
+        self, world: ScriptedWorld, environment: Mapping[str, str], upstream: Interceptor | None = None
+    ) -> None:
+        self.keeps = upstream is not None and upstream.keeps
+        self._world = world
+        self._environment = environment
+        self._upstream = upstream
+        self._replies = Replies()
+        self._lock = threading.Lock()  # tools ask from threads
+        self._trace = Trace()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0
+        self._origin = 0.0
+
+    def record_in(self, trace: Trace, now: float) -> None:
+        """Record calls that stubs answer in this trace, at virtual times of the running loop; `now` is its time."""
+        self._trace, self._loop, self._thread = trace, asyncio.get_running_loop(), threading.get_ident()
+        self._origin = self._loop.time() - now
+
+    def claim(self, request: Request) -> Reply | None:
+        """The answer of a stub, else what the recording answers; see `Interceptor`."""
+        effects = current_effects()
+        if effects and all(each.effect is None for each in effects):  # a backend's own request
+            return self._upstream.claim(request) if self._upstream is not None else None
+        owner = next((each for each in effects if each.effect is not None), RealEffect())
+        with self._lock:
+            reply, asked = self._scripted(request, owner)
+        if reply is not None:
+            return reply
+        if self._upstream is not None:
+            return self._upstream.claim(request)
+        if not effects and threading.get_ident() != self._thread:
+            return None  # a thread that no effect started, such as telemetry's: it meets the closed network
+        error = self._world.unscripted(without_headers(asked), owner.state)
+        self._record(asked, owner, Answer(error=error))
+        refuse(error)
+
+    def _scripted(self, request: Request, owner: RealEffect) -> tuple[_StubReply | None, Effect]:
+        """The answer of the first stub that fits, and the effect that was asked last."""
+        node = owner.effect.node if owner.effect is not None else ""
+        plain = call_of(request.method, request.url, request.headers, request.body)
+        wire = format_at(plain.name, self._environment) if request.method == "POST" else None
+        if wire is None:
+            return self._plain(request, replace(plain, node=node), owner)
+        try:
+            body = json_object(request.body)
+            call = replace(wire.read(body), node=node)
+        except Refusal as refusal:
+            reply, asked = self._plain(request, replace(plain, node=node), owner)
+            return reply or self._reply(
+                request, asked, owner, Answer(error=refusal), error_response(wire, refusal)
+            ), asked
+        answer = _at_once(self._world.stubs.answer(call, owner.state))
+        if answer is not None:
+            return self._model(request, call, owner, answer, wire, body), call
+        reply, _ = self._plain(request, replace(plain, node=node), owner)
+        return reply, call
+
+    def _plain(self, request: Request, call: Effect, owner: RealEffect) -> tuple[_StubReply | None, Effect]:
+        answer = _at_once(self._world.stubs.answer(call, owner.state))
+        if answer is None:
+            return None, call
+        if _is_exchange(answer):
+            return self._reply(request, call, owner, answer, http_response(openai_chat, answer)), call
+        return self._reply(request, call, owner, answer, None), call
+
+    def _model(
+        self, request: Request, call: LLMCall, owner: RealEffect, answer: Answer, wire: WireFormat, body: Json
+    ) -> _StubReply:
+        response = None
+        if _is_exchange(answer):
+            response = model_response(wire, call, body, answer, self._replies)
+        return self._reply(request, call, owner, answer, response)
+
+    def _reply(
+        self,
+        request: Request,
+        effect: Effect,
+        owner: RealEffect,
+        answer: Answer,
+        response: WireResponse | None,
+    ) -> _StubReply:
+        """The reply as the client gets it, which the trace knows of from now on."""
+        began = self._now(owner)
+        reply = _StubReply(self._trace.call(without_keys(effect), began), began, answer, answer.latency_s)
+        failure = failure_of(answer)
+        if request.timeout_s is not None and answer.latency_s > request.timeout_s:
+            late = TimeoutError(f"timed out after {request.timeout_s:g} s")
+            reply = replace(reply, answer=Answer(error=late), duration_s=request.timeout_s)
+            return replace(reply, failure=scripted("timeout", "timed out"))
+        if response is not None:
+            return replace(reply, response=_response(response))
+        if failure is not None and failure.kind in ("connection", "timeout"):
+            return replace(reply, failure=scripted(failure.kind, str(answer.error)))
+        return replace(reply, failure=str(answer.error), error=answer.error)
+
+    def _record(self, effect: Effect, owner: RealEffect, answer: Answer) -> None:
+        """Record a call that is over at once."""
+        now = self._now(owner)
+        call = self._trace.call(without_keys(effect), now)
+        self._trace.answered(call, now, 0.0, answer.value, answer.error)
+
+    def _now(self, owner: RealEffect) -> float:
+        """The virtual time of an effect: that of the loop, and what its blocking clients have used up."""
+        time = self._loop.time() - self._origin if self._loop is not None else 0.0
+        return round(time + owner.owed_s, PRECISION)
+
+    # ------------------------------------------------------------ when the time of a reply has come
+
+    async def wait_for(self, reply: Reply) -> None:
+        """Wait for the latency of a reply; raises the exception that a stub names."""
+        if not isinstance(reply, _StubReply):
+            if self._upstream is not None:
+                await self._upstream.wait_for(reply)
+            return
+        try:
+            await asyncio.sleep(reply.duration_s)
+        except asyncio.CancelledError as cancelled:
+            self._answered(reply, cancelled)
+            raise
+        self._answered(reply)
+        if reply.error is not None:
+            raise reply.error
+
+    def given_blocking(self, reply: Reply) -> Sent:
+        """A reply for a client without an event loop; raises the exception that a stub names."""
+        if isinstance(reply, _StubReply):
+            self._answered(reply, at=reply.began + reply.duration_s)
+            if reply.error is not None:
+                raise reply.error
+        return super().given_blocking(reply)
+
+    def _answered(
+        self, reply: _StubReply, cancelled: BaseException | None = None, at: float | None = None
+    ) -> None:
+        at = round(self._now(RealEffect()) if at is None else at, PRECISION)
+        latency_s = round(at - reply.began, PRECISION)
+        error = cancelled or reply.answer.error
+        self._trace.answered(reply.call, at, latency_s, reply.answer.value, error)
+
+    # ------------------------------------------------------------ requests that are really sent
+
+    def begin(self, request: Request) -> Place:
+        """See `Interceptor`."""
+        return self._upstream.begin(request) if self._upstream is not None else None
+
+    def end(self, place: Place, sent: Sent, seconds: float) -> None:
+        """See `Interceptor`."""
+        if self._upstream is not None:
+            self._upstream.end(place, sent, seconds)
+
+    def drop(self, place: Place) -> None:
+        """See `Interceptor`."""
+        if self._upstream is not None:
+            self._upstream.drop(place)
+
+
+def _is_exchange(answer: Answer) -> bool:
+    """True if the client gets a response, with whatever status."""
+    failure = failure_of(answer)
+    return failure is None or failure.kind not in ("connection", "timeout", "exception")
+
+
+def _response(response: WireResponse) -> Response:
+    known = {status.value: status.phrase for status in HTTPStatus}
+    body = "".join(response.pieces).encode("utf-8", "replace")
+    return Response(response.status, known.get(response.status, ""), tuple(response.headers.items()), body)
+
+
+def _at_once(answering: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that waits for nothing, such as the answer of a stub, in any thread."""
+    try:
+        answering.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    answering.close()
+    raise WorldError("a stub cannot wait")

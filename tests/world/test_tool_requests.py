@@ -1,0 +1,369 @@
+"""HTTP requests that real tools make in this process: who answers them, how, when, and what the trace says."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.scenario.load import load_file
+from harness.scenario.run import run_once
+from harness.scenario.run_result import RunResult
+from harness.settings import Settings
+
+MANIFEST = """\
+version: "1.0"
+start_at: fetch
+end_at: [fetch]
+state_schema: {found: {type: str}, more: {type: str}}
+nodes:
+  - {id: fetch, handler: fetch}
+edges: []
+"""
+
+HEAD = """\
+harness: 1
+manifest: agent.yaml
+scenarios:
+- name: it
+  input: {}
+  handlers: {fetch: real_tool.fetch}
+"""
+
+Run = Callable[[str, str], RunResult]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """Runs a scenario with these keys whose only node is a tool with this body, for which it is given `state`."""
+    for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+    def outcome(body: str, keys: str) -> RunResult:
+        (tmp_path / "agent.yaml").write_text(MANIFEST, encoding="utf-8")
+        (tmp_path / "real_tool.py").write_text(_function(body), encoding="utf-8")
+        lines = "".join(f"  {line}\n" for line in keys.strip("\n").splitlines())
+        (tmp_path / "it.scenario.yaml").write_text(HEAD + lines, encoding="utf-8")
+        sys.modules.pop("real_tool", None)
+        return run_once(load_file(tmp_path / "it.scenario.yaml").scenarios[0], Settings(), seed=0)
+
+    yield outcome
+    sys.modules.pop("real_tool", None)
+
+
+def _function(body: str) -> str:
+    lines = "".join(f"    {line}\n" for line in body.strip("\n").splitlines())
+    head = "async def" if "await " in body or "async " in body else "def"
+    return f"{head} fetch(state):\n{lines}"
+
+
+def found(outcome: RunResult) -> str:
+    """What the tool put into the state."""
+    assert outcome.observed.error is None, outcome.observed.error
+    text: str = outcome.observed.state["found"]
+    return text
+
+
+def http_calls(outcome: RunResult) -> list[dict[str, Any]]:
+    return [call for call in outcome.observed.calls if call["kind"] == "http"]
+
+
+# Each client gets https://shop.test/items?q=plum, with whatever headers and time-outs it has by itself.
+CLIENTS = {
+    "httpx": 'import httpx\nreturn {"found": httpx.get(URL).text}',
+    "httpx_async": """\
+import httpx
+async with httpx.AsyncClient() as client:
+    return {"found": (await client.get(URL)).text}""",
+    "requests": 'import requests\nreturn {"found": requests.get(URL).text}',
+    "urllib3": 'import urllib3\nreturn {"found": urllib3.PoolManager().request("GET", URL).data.decode()}',
+    "urllib": 'import urllib.request\nreturn {"found": urllib.request.urlopen(URL).read().decode()}',
+    "http_client": """\
+import http.client
+connection = http.client.HTTPSConnection("shop.test")
+connection.request("GET", "/items?q=plum")
+return {"found": connection.getresponse().read().decode()}""",
+    "aiohttp": """\
+import aiohttp
+async with aiohttp.ClientSession() as session, session.get(URL) as response:
+    return {"found": await response.text()}""",
+}
+CLIENTS = {name: body.replace("URL", '"https://shop.test/items?q=plum"') for name, body in CLIENTS.items()}
+ANY_CLIENT = pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
+
+STUB = """
+http:
+  - {method: GET, url: "https://shop.test/*", args: {query: {q: plum}}, text: 3 plums}
+"""
+
+
+# ------------------------------------------------------------ http stubs
+
+
+@ANY_CLIENT
+def test_http_stubs_answer_the_clients_of_real_tools(run: Run, client: str) -> None:
+    outcome = run(client, STUB)
+    assert found(outcome) == "3 plums"
+    (call,) = http_calls(outcome)
+    assert (call["name"], call["node"], call["ok"]) == ("https://shop.test/items", "fetch", True)
+
+
+@ANY_CLIENT
+def test_the_latency_of_a_stub_is_virtual_time_of_the_node(run: Run, client: str) -> None:
+    outcome = run(client, STUB.replace("text:", "latency: 2.5, text:"))
+    assert outcome.observed.latency["nodes"] == {"fetch": 2.5}
+    assert http_calls(outcome)[0]["latency"] == 2.5
+
+
+@ANY_CLIENT
+def test_what_nothing_answers_ends_the_run_whatever_the_tool_catches(run: Run, client: str) -> None:
+    lines = "".join(f"    {line}\n" for line in client.splitlines())
+    outcome = run(
+        f'try:\n{lines}except Exception:\n    return {{"found": "absorbed"}}', STUB.replace("plum}", "pear}")
+    )
+    assert outcome.observed.status == "failed"
+    error = outcome.observed.error or {}
+    assert (error["type"], error["node"]) == ("UnscriptedCall", "fetch")
+    assert "nothing answers http https://shop.test/items(" in error["message"]
+    assert "nearest stub: http: text: '3 plums'" in error["message"]
+    assert "args.query.q" in error["message"]
+
+
+CAUGHT = """\
+try:
+{}
+except Exception as error:
+    kinds = [f"{{kind.__module__.partition('.')[0]}}.{{kind.__name__}}" for kind in type(error).__mro__]
+    return {{"found": " ".join(kinds), "more": str(error)}}"""
+
+REFUSED = {
+    "httpx": "httpx.ConnectError",
+    "httpx_async": "httpx.ConnectError",
+    "requests": "requests.ConnectionError",
+    "urllib3": "urllib3.MaxRetryError",
+    "urllib": "urllib.URLError",
+    "http_client": "builtins.ConnectionRefusedError",
+    "aiohttp": "aiohttp.ClientConnectorError",
+}
+TIMED_OUT = {
+    "httpx": "httpx.ReadTimeout",
+    "httpx_async": "httpx.ReadTimeout",
+    "requests": "requests.ReadTimeout",
+    "urllib3": "urllib3.ReadTimeoutError",
+    "urllib": "builtins.TimeoutError",
+    "http_client": "builtins.TimeoutError",
+    "aiohttp": "aiohttp.ServerTimeoutError",
+}
+
+
+def caught(client: str) -> str:
+    return CAUGHT.format("".join(f"    {line}\n" for line in CLIENTS[client].splitlines()))
+
+
+@pytest.mark.parametrize(
+    ("client", "kind", "raised"),
+    [
+        *((client, "connection", raised) for client, raised in REFUSED.items()),
+        *((client, "timeout", raised) for client, raised in TIMED_OUT.items()),
+    ],
+)
+def test_an_error_is_the_exception_that_the_client_itself_raises(
+    run: Run, client: str, kind: str, raised: str
+) -> None:
+    outcome = run(caught(client), STUB.replace("text: 3 plums", f"error: {kind}"))
+    assert raised in found(outcome).split()
+    assert http_calls(outcome)[0]["ok"] is False
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_an_exception_is_raised_as_it_is(run: Run, client: str) -> None:
+    error = "error: {kind: exception, type: LookupError, message: no plums}"
+    outcome = run(caught(client), STUB.replace("text: 3 plums", error))
+    assert outcome.observed.state["more"] == "no plums"
+    assert "builtins.LookupError" in found(outcome).split()
+
+
+STATUS = """\
+import httpx
+answers = [httpx.get("https://shop.test/items?q=plum") for _ in range(3)]
+return {"found": " ".join(str(answer.status_code) for answer in answers), "more": answers[0].headers["retry-after"]}
+"""
+
+
+def test_other_errors_are_statuses_and_stubs_are_taken_in_order(run: Run) -> None:
+    outcome = run(
+        STATUS,
+        """
+http:
+  - {url: "https://shop.test/*", error: {kind: rate_limit, retry_after: 2}}
+  - {url: "https://shop.test/*", error: server_error}
+  - {url: "https://shop.test/*", status: 404, json: {items: []}}
+""",
+    )
+    assert (found(outcome), outcome.observed.state["more"]) == ("429 500 404", "2")
+
+
+def test_a_latency_beyond_the_time_out_of_the_client_is_its_time_out(run: Run) -> None:
+    client = (
+        'import requests\nreturn {"found": requests.get("https://shop.test/items?q=plum", timeout=2).text}'
+    )
+    lines = "".join(f"    {line}\n" for line in client.splitlines())
+    outcome = run(CAUGHT.format(lines), STUB.replace("text:", "latency: 3, text:"))
+    assert "requests.ReadTimeout" in found(outcome).split()
+    assert outcome.observed.latency["nodes"] == {"fetch": 2}
+
+
+def test_latencies_of_blocking_clients_add_up(run: Run) -> None:
+    twice = """\
+import requests
+for _ in range(2):
+    text = requests.get("https://shop.test/items?q=plum").text
+return {"found": text}"""
+    outcome = run(twice, STUB.replace("text:", "latency: 1, times: any, text:"))
+    assert outcome.observed.latency["nodes"] == {"fetch": 2}
+    assert outcome.trace is not None
+    events = [event for event in outcome.trace.rendered() if event["event"] in ("call", "answer")]
+    assert [event["at"] for event in events] == [0, 0, 1, 1, 2, 2]  # the handler's own call is around them
+
+
+def test_latencies_of_waiting_clients_pass_side_by_side(run: Run) -> None:
+    together = """\
+import asyncio, httpx
+async with httpx.AsyncClient() as client:
+    got = await asyncio.gather(*(client.get("https://shop.test/items?q=plum") for _ in range(2)))
+    return {"found": got[0].text}"""
+    outcome = run(together, STUB.replace("text:", "latency: 1, times: any, text:"))
+    assert outcome.observed.latency["nodes"] == {"fetch": 1}
+
+
+def test_a_request_in_a_thread_belongs_to_the_effect_that_is_under_way(run: Run) -> None:
+    threads = """\
+from concurrent.futures import ThreadPoolExecutor
+import requests
+with ThreadPoolExecutor(2) as pool:
+    got = pool.map(requests.get, ["https://shop.test/items?q=plum"] * 2)
+    return {"found": " ".join(response.text for response in got)}"""
+    outcome = run(threads, STUB.replace("text:", "times: any, text:"))
+    assert found(outcome) == "3 plums 3 plums"
+    assert [call["node"] for call in http_calls(outcome)] == ["fetch", "fetch"]
+
+
+def test_faults_strike_requests_of_tools(run: Run) -> None:
+    fault = (
+        "faults: [{effect: http, name: 'https://shop.test/*', nth: 1, error: connection}]\nallow_unused: true"
+    )
+    outcome = run(caught("requests"), STUB + fault)
+    assert "requests.ConnectionError" in found(outcome).split()
+
+
+def test_a_stub_that_no_tool_asked_for_is_left_over(run: Run) -> None:
+    outcome = run('return {"found": "nothing"}', STUB)
+    assert [text.partition(" (")[0] for text in outcome.observed.unused] == ["http: text: '3 plums'"]
+
+
+def test_headers_that_carry_keys_are_in_no_trace(run: Run) -> None:
+    client = (
+        'import requests\nheaders = {"Authorization": "Bearer sk-planted"}\n'
+        'return {"found": requests.get("https://shop.test/items?q=plum", headers=headers).text}'
+    )
+    stub = STUB.replace("{query: {q: plum}}", "{headers: {authorization: Bearer sk-planted}}")
+    outcome = run(client, stub)
+    assert found(outcome) == "3 plums"
+    assert outcome.trace is not None
+    assert "sk-planted" not in str(list(outcome.trace.rendered()))
+
+
+def test_without_http_and_llm_stubs_the_network_is_closed(run: Run) -> None:
+    outcome = run(caught("urllib"), "")
+    assert any("the network is closed" in warning for warning in outcome.observed.warnings)
+
+
+# ------------------------------------------------------------ llm stubs
+
+OPENAI = """\
+from openai import OpenAI
+client = OpenAI(api_key="any")
+messages = [{"role": "user", "content": "plums?"}]
+"""
+ASYNC_OPENAI = OPENAI.replace("OpenAI", "AsyncOpenAI")
+ANTHROPIC = """\
+from anthropic import Anthropic
+client = Anthropic(api_key="any")
+messages = [{"role": "user", "content": "plums?"}]
+"""
+MODELS = {
+    "chat": OPENAI
+    + """\
+answer = client.chat.completions.create(model="gpt-4o", messages=messages)
+return {"found": answer.choices[0].message.content}""",
+    "chat_async": ASYNC_OPENAI
+    + """\
+answer = await client.chat.completions.create(model="gpt-4o", messages=messages)
+return {"found": answer.choices[0].message.content}""",
+    "chat_stream": OPENAI
+    + """\
+chunks = client.chat.completions.create(model="gpt-4o", messages=messages, stream=True)
+return {"found": "".join(chunk.choices[0].delta.content or "" for chunk in chunks)}""",
+    "chat_stream_async": ASYNC_OPENAI
+    + """\
+chunks = await client.chat.completions.create(model="gpt-4o", messages=messages, stream=True)
+return {"found": "".join([chunk.choices[0].delta.content or "" async for chunk in chunks])}""",
+    "responses": OPENAI
+    + """\
+return {"found": client.responses.create(model="gpt-4o", input="plums?").output_text}""",
+    "responses_stream": OPENAI
+    + """\
+events = client.responses.create(model="gpt-4o", input="plums?", stream=True)
+return {"found": "".join(event.delta for event in events if event.type == "response.output_text.delta")}""",
+    "messages": ANTHROPIC
+    + """\
+answer = client.messages.create(model="gpt-4o", messages=messages, max_tokens=9)
+return {"found": answer.content[0].text}""",
+    "messages_stream": ANTHROPIC
+    + """\
+with client.messages.stream(model="gpt-4o", messages=messages, max_tokens=9) as stream:
+    return {"found": "".join(stream.text_stream)}""",
+}
+LLM_STUB = """
+llm:
+  - {node: fetch, model: gpt-4o, when: 'request.prompt == "plums?"', chunks: ["3", " plums"], latency: 1.5}
+"""
+
+
+@pytest.mark.parametrize("client", MODELS.values(), ids=MODELS)
+def test_llm_stubs_answer_the_clients_of_model_providers(run: Run, client: str) -> None:
+    outcome = run(client, LLM_STUB)
+    assert found(outcome) == "3 plums"
+    (call,) = [call for call in outcome.observed.calls if call["kind"] == "llm"]
+    assert (call["name"], call["node"]) == ("gpt-4o", "fetch")
+    assert outcome.observed.latency["nodes"] == {"fetch": 1.5}
+
+
+def test_the_address_of_a_provider_may_be_set_in_the_environment(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://models.test/openai/v1")
+    assert found(run(MODELS["chat"], LLM_STUB)) == "3 plums"
+
+
+def test_a_model_call_that_nothing_answers_ends_the_run(run: Run) -> None:
+    outcome = run(MODELS["chat"], LLM_STUB.replace("gpt-4o", "o3"))
+    message = (outcome.observed.error or {})["message"]
+    assert "nothing answers the call of model 'gpt-4o' in node 'fetch'" in message
+    assert "model is 'gpt-4o', not 'o3'" in message
+
+
+def test_an_error_of_a_model_is_the_client_s_own(run: Run) -> None:
+    body = MODELS["chat"].replace('api_key="any"', 'api_key="any", max_retries=0')
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    outcome = run(CAUGHT.format(lines), "llm: [{error: rate_limit}]")
+    assert "openai.RateLimitError" in found(outcome).split()
+
+
+def test_http_stubs_answer_a_provider_s_address_where_no_llm_stub_does(run: Run) -> None:
+    outcome = run(
+        'import requests\nreturn {"found": requests.get("https://api.openai.com/v1/models").json()["data"][0]["id"]}',
+        'http: [{url: "https://api.openai.com/v1/models", json: {data: [{id: mine}]}}]',
+    )
+    assert found(outcome) == "mine"
