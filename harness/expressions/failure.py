@@ -14,7 +14,7 @@ from typing import NamedTuple
 from harness.errors import ExpressionError
 
 
-class Place(NamedTuple):
+class Fragment(NamedTuple):
     """A part of an expression. Line and column count from 1, `start` and `end` from 0."""
 
     source: str
@@ -37,20 +37,20 @@ class Failure(Exception):
     """
 
     def __init__(
-        self, message: str, place: Place, missing: object = None, known: Iterable[object] = ()
+        self, message: str, fragment: Fragment, missing: object = None, known: Iterable[object] = ()
     ) -> None:
         super().__init__(message)
-        self.message, self.place, self.missing, self.known = message, place, missing, known
+        self.message, self.fragment, self.missing, self.known = message, fragment, missing, known
 
     def error(self) -> ExpressionError:
-        """The same, for people: with the text of the place and the nearest name."""
-        text = self.place.text
+        """The same, for people: with the text of the fragment and the nearest name."""
+        text = self.fragment.text
         message = self.message if text in self.message else f"{self.message} in {text}"
         return ExpressionError(
             message + self._suggestion(),
-            source=self.place.source,
-            line=self.place.line,
-            column=self.place.column,
+            source=self.fragment.source,
+            line=self.fragment.line,
+            column=self.fragment.column,
         )
 
     def _suggestion(self) -> str:

@@ -9,7 +9,7 @@ from celpy.celtypes import DoubleType, ListType, MapType, UintType
 from celpy.evaluation import celbytes, celstr
 from lark import Token
 
-from harness.expressions.failure import Failure, Place
+from harness.expressions.failure import Failure, Fragment
 from harness.expressions.operators import Code, Frame
 from harness.expressions.values import FALSE, TRUE, integer, plain, type_of
 
@@ -43,7 +43,7 @@ def list_of(items: Sequence[Code]) -> Code:
     return lambda frame: ListType([item(frame) for item in items])
 
 
-def map_of(entries: Sequence[tuple[Code, Code]], place: Place) -> Code:
+def map_of(entries: Sequence[tuple[Code, Code]], fragment: Fragment) -> Code:
     """`{a: b, …}`; a key that comes twice is an error."""
 
     def run(frame: Frame) -> Any:
@@ -53,9 +53,9 @@ def map_of(entries: Sequence[tuple[Code, Code]], place: Place) -> Code:
             try:
                 repeated = key in made
             except TypeError:
-                raise Failure(f"a value of type {type_of(key)} cannot be a key", place) from None
+                raise Failure(f"a value of type {type_of(key)} cannot be a key", fragment) from None
             if repeated:
-                raise Failure(f"duplicate key {plain(key)!r}", place)
+                raise Failure(f"duplicate key {plain(key)!r}", fragment)
             made[key] = value_code(frame)
         return made
 

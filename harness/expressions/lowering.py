@@ -20,7 +20,7 @@ from lark import Token
 
 from harness.errors import ExpressionError
 from harness.expressions import literals, operators, reading
-from harness.expressions.failure import Failure, Place
+from harness.expressions.failure import Failure, Fragment
 from harness.expressions.functions import FUNCTIONS
 from harness.expressions.macros import MACROS, default, has, reduction
 from harness.expressions.operators import Code, Frame
@@ -141,15 +141,15 @@ class _Lowering:
         finally:
             self.depth -= 1
 
-    def place(self, node: Node) -> Place:
+    def fragment(self, node: Node) -> Fragment:
         meta = node.meta
         if meta.empty:
-            return Place(self.source, 1, 1, 0, len(self.source))
-        return Place(self.source, meta.line, meta.column, meta.start_pos, meta.end_pos)
+            return Fragment(self.source, 1, 1, 0, len(self.source))
+        return Fragment(self.source, meta.line, meta.column, meta.start_pos, meta.end_pos)
 
     def refusal(self, node: Node, message: str) -> ExpressionError:
-        place = self.place(node)
-        return ExpressionError(message, source=self.source, line=place.line, column=place.column)
+        fragment = self.fragment(node)
+        return ExpressionError(message, source=self.source, line=fragment.line, column=fragment.column)
 
     def path(self, node: Node) -> tuple[str, ...] | None:
         """The names and string keys of a path; None for anything else."""
@@ -177,32 +177,36 @@ class _Lowering:
 
     def ternary(self, node: Node) -> Code:
         condition, first, second = (self.lower(_child(node, i)) for i in range(3))
-        return operators.choice(condition, first, second, self.place(node))
+        return operators.choice(condition, first, second, self.fragment(node))
 
     def logic(self, node: Node) -> Code:
-        rule, place = node.data, self.place(node)
+        rule, fragment = node.data, self.fragment(node)
         right_to_left: list[Node] = []
         while node.data == rule:
             right_to_left.append(_child(node, 1))
             node = _core(_child(node, 0))
         operands = [self.lower(operand) for operand in (node, *reversed(right_to_left))]
         return (
-            operators.either(operands, place) if rule == "conditionalor" else operators.both(operands, place)
+            operators.either(operands, fragment)
+            if rule == "conditionalor"
+            else operators.both(operands, fragment)
         )
 
     def binary(self, node: Node) -> Code:
         # A long sum leans to the left: lowered in a loop, and evaluated in one, it needs no depth.
-        pending: list[tuple[str, Node, Place]] = []
+        pending: list[tuple[str, Node, Fragment]] = []
         while node.data in ("relation", "addition", "multiplication"):
             sign = _child(node, 0)
-            pending.append((_SYMBOLS[sign.data], _child(node, 1), self.place(node)))
+            pending.append((_SYMBOLS[sign.data], _child(node, 1), self.fragment(node)))
             node = _core(_child(sign, 0))
         code = self.lower(node)
-        steps = [(symbol, self.lower(right), place) for symbol, right, place in reversed(pending)]
+        steps = [(symbol, self.lower(right), fragment) for symbol, right, fragment in reversed(pending)]
         return operators.chain(code, steps, self.null)
 
     def unary(self, node: Node) -> Code:
-        return operators.unary(_SYMBOLS[_child(node, 0).data], self.lower(_child(node, 1)), self.place(node))
+        return operators.unary(
+            _SYMBOLS[_child(node, 0).data], self.lower(_child(node, 1)), self.fragment(node)
+        )
 
     # Names, fields, elements
 
@@ -213,19 +217,19 @@ class _Lowering:
             return reading.variable(slot)
         if name not in TYPES:
             self.names.add(name)
-        return reading.name(name, self.place(node), self.null)
+        return reading.name(name, self.fragment(node), self.null)
 
     def field(self, node: Node) -> Code:
         self.note_read(node)
-        return reading.field(self.lower(_child(node, 0)), _token(node, 1), self.place(node))
+        return reading.field(self.lower(_child(node, 0)), _token(node, 1), self.fragment(node))
 
     def element(self, node: Node) -> Code:
         self.note_read(node)
         key = self.string(_child(node, 1))
-        container, place = self.lower(_child(node, 0)), self.place(node)
+        container, fragment = self.lower(_child(node, 0)), self.fragment(node)
         if key is not None:
-            return reading.element(container, literals.always(key), place)
-        return reading.element(container, self.lower(_child(node, 1)), place)
+            return reading.element(container, literals.always(key), fragment)
+        return reading.element(container, self.lower(_child(node, 1)), fragment)
 
     def note_read(self, node: Node) -> None:
         base = _core(_child(node, 0))
@@ -251,7 +255,7 @@ class _Lowering:
 
     def map_literal(self, node: Node) -> Code:
         parts = [self.lower(part) for part in _arguments(node, 0)]
-        return literals.map_of(list(zip(parts[0::2], parts[1::2], strict=True)), self.place(node))
+        return literals.map_of(list(zip(parts[0::2], parts[1::2], strict=True)), self.fragment(node))
 
     def message(self, node: Node) -> Code:
         raise self.refusal(node, 'message types cannot be constructed; a map is written {"key": value}')
@@ -273,14 +277,14 @@ class _Lowering:
         if name in MACROS:
             self.check_count(node, name, arguments, 2)
             items, (slot,), (body,) = self.scoped(name, subject, arguments, variables=1)
-            return MACROS[name](items, slot, body, self.place(node))
+            return MACROS[name](items, slot, body, self.fragment(node))
         if name == "reduce":
             self.check_count(node, name, arguments, 4)
             start = self.lower(arguments[2])
             items, (total, item), (body,) = self.scoped(
                 name, subject, [*arguments[:2], arguments[3]], variables=2
             )
-            return reduction(items, (total, item), start, body, self.place(node))
+            return reduction(items, (total, item), start, body, self.fragment(node))
         return self.function(node, name, [subject, *arguments])
 
     def scoped(
@@ -308,16 +312,16 @@ class _Lowering:
         if name == "default":
             self.check_count(node, name, arguments, 2)
             return default(self.lower(arguments[0]), self.lower(arguments[1]))
-        return _call(name, [self.lower(argument) for argument in arguments], self.place(node))
+        return _call(name, [self.lower(argument) for argument in arguments], self.fragment(node))
 
 
-def _call(name: str, arguments: list[Code], place: Place) -> Code:
+def _call(name: str, arguments: list[Code], fragment: Fragment) -> Code:
     function = FUNCTIONS.get(name)
     if function is None:
 
         def unknown(_frame: Frame) -> Any:
             hint = f"; it is a method: list.{name}(x, …)" if name in MACROS else ""
-            raise Failure(f"no function {name!r}{hint}", place, name, (*FUNCTIONS, "default", "has"))
+            raise Failure(f"no function {name!r}{hint}", fragment, name, (*FUNCTIONS, "default", "has"))
 
         return unknown
 
@@ -326,11 +330,11 @@ def _call(name: str, arguments: list[Code], place: Place) -> Code:
         try:
             result = function(*values)
         except (TypeError, AttributeError, AssertionError):
-            raise Failure(f"no such overload: {name}({', '.join(map(type_of, values))})", place) from None
+            raise Failure(f"no such overload: {name}({', '.join(map(type_of, values))})", fragment) from None
         except (ValueError, ArithmeticError, LookupError) as error:
-            raise Failure(f"{name}(): {error}", place) from None
+            raise Failure(f"{name}(): {error}", fragment) from None
         if isinstance(result, CELEvalError):
-            raise Failure(f"{name}(): {result.args[0]}", place)
+            raise Failure(f"{name}(): {result.args[0]}", fragment)
         return result
 
     return run

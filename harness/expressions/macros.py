@@ -7,12 +7,12 @@ from typing import Any
 
 from celpy.celtypes import ListType
 
-from harness.expressions.failure import Failure, Place
+from harness.expressions.failure import Failure, Fragment
 from harness.expressions.operators import Code, Frame, attempt, reduce_logic
 from harness.expressions.values import FALSE, TRUE, type_of
 
-# list, slot of the variable in the frame, body, place
-Macro = Callable[[Code, int, Code, Place], Code]
+# list, slot of the variable in the frame, body, fragment
+Macro = Callable[[Code, int, Code, Fragment], Code]
 
 
 def has(member: Code) -> Code:
@@ -32,18 +32,18 @@ def default(wanted: Code, fallback: Code) -> Code:
     return run
 
 
-def _each(items: Code, frame: Frame, place: Place) -> Iterator[Any]:
+def _each(items: Code, frame: Frame, fragment: Fragment) -> Iterator[Any]:
     """The items of a list, the keys of a map, the characters of a text."""
     value = items(frame)
     if not isinstance(value, (list, dict, str)):
-        raise Failure(f"a value of type {type_of(value)} is not a list", place)
+        raise Failure(f"a value of type {type_of(value)} is not a list", fragment)
     return iter(value)
 
 
-def _map(items: Code, slot: int, body: Code, place: Place) -> Code:
+def _map(items: Code, slot: int, body: Code, fragment: Fragment) -> Code:
     def run(frame: Frame) -> Any:
         results = ListType()
-        for element in _each(items, frame, place):
+        for element in _each(items, frame, fragment):
             frame[slot] = element
             results.append(body(frame))
         return results
@@ -51,10 +51,10 @@ def _map(items: Code, slot: int, body: Code, place: Place) -> Code:
     return run
 
 
-def _filter(items: Code, slot: int, body: Code, place: Place) -> Code:
+def _filter(items: Code, slot: int, body: Code, fragment: Fragment) -> Code:
     def run(frame: Frame) -> Any:
         kept = ListType()
-        for item in _each(items, frame, place):
+        for item in _each(items, frame, fragment):
             frame[slot] = item
             if body(frame):
                 kept.append(item)
@@ -63,10 +63,10 @@ def _filter(items: Code, slot: int, body: Code, place: Place) -> Code:
     return run
 
 
-def _exists_one(items: Code, slot: int, body: Code, place: Place) -> Code:
+def _exists_one(items: Code, slot: int, body: Code, fragment: Fragment) -> Code:
     def run(frame: Frame) -> Any:
         found = 0
-        for element in _each(items, frame, place):
+        for element in _each(items, frame, fragment):
             frame[slot] = element
             found += bool(body(frame))
         return TRUE if found == 1 else FALSE
@@ -75,12 +75,12 @@ def _exists_one(items: Code, slot: int, body: Code, place: Place) -> Code:
 
 
 def _quantifier(symbol: str) -> Macro:
-    def build(items: Code, slot: int, body: Code, place: Place) -> Code:
+    def build(items: Code, slot: int, body: Code, fragment: Fragment) -> Code:
         def verdicts(frame: Frame, each: Iterator[Any]) -> Iterator[Any]:
             for frame[slot] in each:
                 yield attempt(body, frame)
 
-        return lambda frame: reduce_logic(symbol, verdicts(frame, _each(items, frame, place)), place)
+        return lambda frame: reduce_logic(symbol, verdicts(frame, _each(items, frame, fragment)), fragment)
 
     return build
 
@@ -94,13 +94,13 @@ MACROS: dict[str, Macro] = {
 }
 
 
-def reduction(items: Code, slots: tuple[int, int], start: Code, body: Code, place: Place) -> Code:
+def reduction(items: Code, slots: tuple[int, int], start: Code, body: Code, fragment: Fragment) -> Code:
     """`list.reduce(sum, item, start, body)`, a macro cel-python adds."""
     total, item = slots
 
     def run(frame: Frame) -> Any:
         result = start(frame)
-        for element in _each(items, frame, place):
+        for element in _each(items, frame, fragment):
             frame[item] = element
             frame[total] = result
             result = body(frame)

@@ -1,7 +1,7 @@
 """Operators: what they do with values, and how a failed operand is absorbed.
 
 An operation on values is cel-python's (its types carry CEL's overload rules); here it gets a failure that
-names the place. `||` and `&&` are the exception: they decide although one side failed.
+names the fragment. `||` and `&&` are the exception: they decide although one side failed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from celpy.celtypes import BoolType, IntType, ListType, logical_and, logical_not, logical_or
 
-from harness.expressions.failure import Failure, Place
+from harness.expressions.failure import Failure, Fragment
 from harness.expressions.values import FALSE, TRUE, Null, integer, type_of
 
 # What evaluation hands from step to step: the bindings, then the variables of the macros around.
@@ -108,24 +108,24 @@ _OPERATIONS: dict[str, Operation] = {
 }
 
 
-def chain(first: Code, steps: Sequence[tuple[str, Code, Place]], null: Null) -> Code:
+def chain(first: Code, steps: Sequence[tuple[str, Code, Fragment]], null: Null) -> Code:
     """`first + a + b …`, from the left."""
-    links = [(symbol, operation(symbol, null), right, place) for symbol, right, place in steps]
+    links = [(symbol, operation(symbol, null), right, fragment) for symbol, right, fragment in steps]
 
     def run(frame: Frame) -> Any:
         value = first(frame)
-        for symbol, compute, right, place in links:
+        for symbol, compute, right, fragment in links:
             operand = right(frame)
             try:
                 value = compute(value, operand)
             except (TypeError, ValueError, ArithmeticError) as error:
-                raise Failure(_reason(symbol, error, value, operand), place) from None
+                raise Failure(_reason(symbol, error, value, operand), fragment) from None
         return value
 
     return run
 
 
-def unary(symbol: str, operand: Code, place: Place) -> Code:
+def unary(symbol: str, operand: Code, fragment: Fragment) -> Code:
     """`!operand` or `-operand`."""
     compute: Callable[[Any], Any] = logical_not if symbol == "!" else operator.neg
 
@@ -134,7 +134,7 @@ def unary(symbol: str, operand: Code, place: Place) -> Code:
         try:
             return compute(value)
         except (TypeError, ValueError, ArithmeticError) as error:
-            raise Failure(_reason(symbol, error, value), place) from None
+            raise Failure(_reason(symbol, error, value), fragment) from None
 
     return run
 
@@ -147,14 +147,14 @@ def _reason(symbol: str, error: Exception, *operands: Any) -> str:
     return "integer overflow" if symbol in "+-*/%" else str(error)
 
 
-def choice(condition: Code, first: Code, second: Code, place: Place) -> Code:
+def choice(condition: Code, first: Code, second: Code, fragment: Fragment) -> Code:
     """`condition ? first : second`; only the chosen one is evaluated."""
 
     def run(frame: Frame) -> Any:
         decided = condition(frame)
         if isinstance(decided, BoolType):
             return first(frame) if decided else second(frame)
-        raise Failure(f"the condition of ?: has type {type_of(decided)}, not bool", place)
+        raise Failure(f"the condition of ?: has type {type_of(decided)}, not bool", fragment)
 
     return run
 
@@ -167,24 +167,24 @@ def attempt(code: Code, frame: Frame) -> Any:
         return failure
 
 
-def either(operands: list[Code], place: Place) -> Code:
+def either(operands: list[Code], fragment: Fragment) -> Code:
     """`a || b || …`: true as soon as one is true, whatever happens to the others."""
-    return _decided("||", operands, place)
+    return _decided("||", operands, fragment)
 
 
-def both(operands: list[Code], place: Place) -> Code:
+def both(operands: list[Code], fragment: Fragment) -> Code:
     """`a && b && …`: false as soon as one is false, whatever happens to the others."""
-    return _decided("&&", operands, place)
+    return _decided("&&", operands, fragment)
 
 
-def _decided(symbol: str, operands: list[Code], place: Place) -> Code:
+def _decided(symbol: str, operands: list[Code], fragment: Fragment) -> Code:
     def run(frame: Frame) -> Any:
-        return reduce_logic(symbol, (attempt(operand, frame) for operand in operands), place)
+        return reduce_logic(symbol, (attempt(operand, frame) for operand in operands), fragment)
 
     return run
 
 
-def reduce_logic(symbol: str, values: Any, place: Place) -> Any:
+def reduce_logic(symbol: str, values: Any, fragment: Fragment) -> Any:
     """Folds values and Failures with `||` or `&&`, reading no further than the deciding one.
 
     Raises:
@@ -201,7 +201,7 @@ def reduce_logic(symbol: str, values: Any, place: Place) -> Any:
             # Two undecided sides: cel-python's rule is an error, and the first failure explains it best.
             if not isinstance(result, Failure):
                 mismatch = f"no such overload: {symbol} of {type_of(result)} and {type_of(value)}"
-                result = value if isinstance(value, Failure) else Failure(mismatch, place)
+                result = value if isinstance(value, Failure) else Failure(mismatch, fragment)
     if isinstance(result, Failure):
         raise result
     return result

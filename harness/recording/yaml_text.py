@@ -9,7 +9,7 @@ from typing import Any, Final
 import yaml
 from yaml.emitter import ScalarAnalysis
 
-from harness.source.place import MAX_DEPTH
+from harness.source.location import MAX_DEPTH
 
 _HIDDEN: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff"
 _NO_BLOCK: Final = re.compile(rf"[{_HIDDEN}]|[ \t](?:\n|\Z)|\A\t|\A\n*\Z")

@@ -1,7 +1,7 @@
 """A parsed file: plain data, and where each key and value stands.
 
 `read` and `parse` make documents of YAML and JSON; everything that is wrong with a text is raised as one
-`SourceError`, with a place for each problem. `merged` puts one document over another without losing places.
+`SourceError`, with a location for each problem. `merged` puts one document over another without losing locations.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 
 from harness.errors import ManifestError, Problem, SourceError, Span
 from harness.source import json, yaml
-from harness.source.place import Flaw, Lines, Place, Unreadable
+from harness.source.location import Flaw, Lines, Location, Unreadable
 from harness.source.suggest import nearest
 from harness.source.yaml import Version
 
@@ -24,15 +24,17 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class Document:
-    """A file's data (`value`: dict, list, str, int, float, bool, None; dates in YAML 1.1) with its places.
+    """A file's data (`value`: dict, list, str, int, float, bool, None; dates in YAML 1.1) with its locations.
 
-    `text` is the text the places point into; `file` is how messages name it. Treat `value` as read-only:
+    `text` is the text the locations point into; `file` is how messages name it. Treat `value` as read-only:
     aliases of one YAML anchor share one object.
     """
 
-    def __init__(self, file: str, value: Any, text: str, place: Place, lines: Lines | None = None) -> None:
+    def __init__(
+        self, file: str, value: Any, text: str, location: Location, lines: Lines | None = None
+    ) -> None:
         self.file, self.value, self.text = file, value, text
-        self._place = place
+        self._location = location
         self._lines = lines or Lines(text)
 
     def span(self, path: Sequence[str | int] = ()) -> Span:
@@ -42,17 +44,17 @@ class Document:
 
     def key_span(self, path: Sequence[str | int]) -> Span:
         """Where the key at the end of `path` stands; for list items the item, as `span`."""
-        place, complete = self._walk(path[:-1])
-        children = place[2]
+        location, complete = self._walk(path[:-1])
+        children = location[2]
         if complete and path and isinstance(children, dict) and path[-1] in children:
             start, end, _ = children[str(path[-1])]
             return self._lines.span(self.file, start, end)
         return self.span(path)
 
     def span_within(self, path: Sequence[str | int], line: int, column: int) -> Span:
-        """The place of a character inside the text value at `path`, by its line and column there (from 1).
+        """The location of a character inside the text value at `path`, by its line and column there (from 1).
 
-        Where the text is not written as it is read (escapes, folded lines), the place of the value.
+        Where the text is not written as it is read (escapes, folded lines), the location of the value.
         """
         start, end, _ = self._walk(path)[0]
         lines = str(self.at(path).value).rstrip().splitlines() or [""]
@@ -73,12 +75,12 @@ class Document:
         return self._with(value, self._walk(path)[0])
 
     def with_value(self, value: Any) -> Document:
-        """The same places with other data of the same shape."""
-        return self._with(value, self._place)
+        """The same locations with other data of the same shape."""
+        return self._with(value, self._location)
 
     def without(self, *keys: str) -> Document:
         """This document's mapping without these keys."""
-        start, end, children = self._place
+        start, end, children = self._location
         entries = children if isinstance(children, dict) else {}
         value = {key: item for key, item in self.value.items() if key not in keys}
         return self._with(value, (start, end, {key: entries[key] for key in value}))
@@ -90,48 +92,48 @@ class Document:
         that `whole(path, what stands over it)` says to keep whole.
         """
         keeps_whole = whole or (lambda _path, _value: False)
-        value, place = _merged((self.value, self._place), (over.value, over._place), (), keeps_whole)
-        return over._with(value, place)
+        value, location = _merged((self.value, self._location), (over.value, over._location), (), keeps_whole)
+        return over._with(value, location)
 
-    def _with(self, value: Any, place: Place) -> Document:
-        return Document(self.file, value, self.text, place, self._lines)
+    def _with(self, value: Any, location: Location) -> Document:
+        return Document(self.file, value, self.text, location, self._lines)
 
-    def _walk(self, path: Sequence[str | int]) -> tuple[Place, bool]:
-        """The place at `path` or of its nearest ancestor, and whether `path` was walked to its end."""
-        place = self._place
+    def _walk(self, path: Sequence[str | int]) -> tuple[Location, bool]:
+        """The location at `path` or of its nearest ancestor, and whether `path` was walked to its end."""
+        location = self._location
         for step in path:
-            children = place[2]
+            children = location[2]
             if (
                 isinstance(children, list)
                 and isinstance(step, int)
                 and -len(children) <= step < len(children)
             ):
-                place = children[step]
+                location = children[step]
             elif isinstance(children, dict) and step in children:
-                place = children[str(step)][2]
+                location = children[str(step)][2]
             else:
-                return place, False
-        return place, True
+                return location, False
+        return location, True
 
 
-_Placed = tuple[Any, Place]
+_Located = tuple[Any, Location]
 
 
 def _merged(
-    base: _Placed, over: _Placed, path: DocumentPath, whole: Callable[[DocumentPath, Any], bool]
-) -> _Placed:
+    base: _Located, over: _Located, path: DocumentPath, whole: Callable[[DocumentPath, Any], bool]
+) -> _Located:
     below, above = base[1][2], over[1][2]
-    if not (isinstance(below, dict) and isinstance(above, dict)):  # exactly mappings have places by key
+    if not (isinstance(below, dict) and isinstance(above, dict)):  # exactly mappings have locations by key
         return over
     if whole(path, over[0]):
         return over
-    values, places = {**base[0], **over[0]}, {**below, **above}
+    values, locations = {**base[0], **over[0]}, {**below, **above}
     for key in base[0].keys() & over[0].keys():
-        key_start, key_end, place = above[key]
+        key_start, key_end, location = above[key]
         lower = (base[0][key], below[key][2])
-        values[key], place = _merged(lower, (over[0][key], place), (*path, key), whole)
-        places[key] = (key_start, key_end, place)
-    return values, (over[1][0], over[1][1], places)
+        values[key], location = _merged(lower, (over[0][key], location), (*path, key), whole)
+        locations[key] = (key_start, key_end, location)
+    return values, (over[1][0], over[1][1], locations)
 
 
 def parse(
@@ -151,10 +153,10 @@ def parse(
     text = text.removeprefix("\ufeff")
     try:
         _check_characters(text, max_bytes)
-        value, place = _load_json(text) if json else _load_yaml(text, yaml)
+        value, location = _load_json(text) if json else _load_yaml(text, yaml)
     except Unreadable as unreadable:
         raise error(_problems(unreadable, file, text)) from None
-    return Document(file, value, text, place)
+    return Document(file, value, text, location)
 
 
 _load_json, _load_yaml = json.load, yaml.load
@@ -170,7 +172,7 @@ def read(
 ) -> Document:
     """The document in a file: JSON when its name ends in `.json`, else YAML of that version.
 
-    `named_at` is where the file is named, if that is a place in another file: a problem with the file as
+    `named_at` is where the file is named, if that is a location in another file: a problem with the file as
     a whole then points there.
 
     Raises:

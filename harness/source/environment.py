@@ -22,10 +22,10 @@ def substitute(document: Document, env: Mapping[str, str]) -> Document:
 
     A name is `[A-Z_][A-Z0-9_]*`; the default, up to the first `}`, stands in for a variable that is unset
     (an empty one is set). `$$` becomes `$` once, from left to right. Everything else stays: `$A`, `${1X}`,
-    `${lower}`. Places stay those of the file.
+    `${lower}`. Locations stay those of the file.
 
     Raises:
-        ManifestError: naming all missing variables, sorted, with the place of each use.
+        ManifestError: naming all missing variables, sorted, with the location of each use.
     """
     substitution = _Substitution(env)
     value = substitution.of(document.value, ())

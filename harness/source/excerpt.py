@@ -1,4 +1,4 @@
-"""A problem as people see it: the message, the line it is about, and a caret under the place."""
+"""A problem as people see it: the message, the line it is about, and a caret under the span."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from harness.errors import Problem, Span
 from harness.source.display import columns
-from harness.source.place import line
+from harness.source.location import line
 
 _INDENT: Final = "    "
 _WIDTH: Final = 100
@@ -19,8 +19,8 @@ def render(problem: Problem, text: str | None = None) -> str:
 
     `text` is the file's text when it is at hand; otherwise the file is read, and left out if it cannot be.
     """
-    place = f"{problem.span}: " if problem.span else ""
-    parts = [f"{place}{problem.message}"]
+    prefix = f"{problem.span}: " if problem.span else ""
+    parts = [f"{prefix}{problem.message}"]
     shown = excerpt(problem.span, text) if problem.span else ""
     if shown:
         parts.append(shown)
@@ -32,7 +32,7 @@ def render(problem: Problem, text: str | None = None) -> str:
 def excerpt(span: Span, text: str | None = None) -> str:
     """The line of `span`, indented, and under it `^~~~` as long as the span; "" when there is no such line.
 
-    Long lines are cut around the place; control characters are shown as `·`.
+    Long lines are cut around the span; control characters are shown as `·`.
     """
     source = line(_read(span.file) if text is None else text, span.line)
     if source is None:

@@ -1,4 +1,4 @@
-"""JSON with the place of every key and value.
+"""JSON with the location of every key and value.
 
 Values are those of `json.loads`. Stricter in what hurts people: duplicate keys, lone surrogates, `NaN` and
 `Infinity`, and nesting beyond a limit are refused.
@@ -11,7 +11,7 @@ from json import JSONDecodeError
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, Final, NoReturn
 
-from harness.source.place import MAX_DEPTH, MAX_NODES, Entry, Flaw, Place, Unreadable
+from harness.source.location import MAX_DEPTH, MAX_NODES, Entry, Flaw, Location, Unreadable
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _NUMBER: Final = re.compile(r"(-?(?:0|[1-9][0-9]*))(\.[0-9]+)?([eE][-+]?[0-9]+)?")
@@ -20,8 +20,8 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _CONSTANTS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
 
 
-def load(text: str) -> tuple[Any, Place]:
-    """The value `text` holds, and its place.
+def load(text: str) -> tuple[Any, Location]:
+    """The value `text` holds, and its location.
 
     Raises:
         Unreadable: with every duplicate key, or the first thing that cannot be read at all.
@@ -29,13 +29,13 @@ def load(text: str) -> tuple[Any, Place]:
     reader = _Reader(text)
     if reader.skip(0) == len(text):
         raise Unreadable(Flaw("empty-file", "the file is empty", 0, 0))
-    value, place = reader.value(reader.skip(0), 0)
-    end = reader.skip(place[1])
+    value, location = reader.value(reader.skip(0), 0)
+    end = reader.skip(location[1])
     if end != len(text):
         reader.refuse(end, "text after the end of the JSON value")
     if reader.flaws:
         raise Unreadable(reader.flaws)
-    return value, place
+    return value, location
 
 
 class _Reader:
@@ -48,7 +48,7 @@ class _Reader:
         found = _SPACE.match(self.text, at)
         return found.end() if found else at
 
-    def value(self, at: int, depth: int) -> tuple[Any, Place]:
+    def value(self, at: int, depth: int) -> tuple[Any, Location]:
         self._nodes += 1
         if self._nodes > MAX_NODES:
             raise Unreadable(Flaw("too-many-nodes", f"more than {MAX_NODES:,} values", at, at + 1))
@@ -62,9 +62,9 @@ class _Reader:
             return text, (at, end, None)
         return self._number(at) if first and first in "-0123456789" else self._constant(at)
 
-    def _object(self, at: int, depth: int) -> tuple[dict[str, Any], Place]:
+    def _object(self, at: int, depth: int) -> tuple[dict[str, Any], Location]:
         values: dict[str, Any] = {}
-        places: dict[str, Entry] = {}
+        locations: dict[str, Entry] = {}
         end = self.skip(at + 1)
         while self.text[end : end + 1] != "}" or values:
             if self.text[end : end + 1] != '"':
@@ -74,37 +74,37 @@ class _Reader:
             colon = self.skip(key_end)
             if self.text[colon : colon + 1] != ":":
                 self._expected(colon, "':' after the key")
-            value, place = self.value(self.skip(colon + 1), depth + 1)
+            value, location = self.value(self.skip(colon + 1), depth + 1)
             if key in values:
                 flaw = Flaw(
-                    "duplicate-key", f"key '{key}' is given twice", start, key_end, first=places[key][0]
+                    "duplicate-key", f"key '{key}' is given twice", start, key_end, first=locations[key][0]
                 )
                 self.flaws.append(flaw)
             else:
-                values[key], places[key] = value, (start, key_end, place)
-            end = self.skip(place[1])
+                values[key], locations[key] = value, (start, key_end, location)
+            end = self.skip(location[1])
             if self.text[end : end + 1] != ",":
                 break
             end = self.skip(end + 1)
         if self.text[end : end + 1] != "}":
             self._expected(end, "',' or '}'")
-        return values, (at, end + 1, places)
+        return values, (at, end + 1, locations)
 
-    def _array(self, at: int, depth: int) -> tuple[list[Any], Place]:
+    def _array(self, at: int, depth: int) -> tuple[list[Any], Location]:
         values: list[Any] = []
-        places: list[Place] = []
+        locations: list[Location] = []
         end = self.skip(at + 1)
         while self.text[end : end + 1] != "]" or values:
-            value, place = self.value(end, depth + 1)
+            value, location = self.value(end, depth + 1)
             values.append(value)
-            places.append(place)
-            end = self.skip(place[1])
+            locations.append(location)
+            end = self.skip(location[1])
             if self.text[end : end + 1] != ",":
                 break
             end = self.skip(end + 1)
         if self.text[end : end + 1] != "]":
             self._expected(end, "',' or ']'")
-        return values, (at, end + 1, places)
+        return values, (at, end + 1, locations)
 
     def _string(self, at: int) -> tuple[str, int]:
         try:
@@ -115,7 +115,7 @@ class _Reader:
             raise Unreadable(Flaw("bad-surrogate", "half of a surrogate pair in a text", at, end))
         return text, end
 
-    def _number(self, at: int) -> tuple[int | float, Place]:
+    def _number(self, at: int) -> tuple[int | float, Location]:
         found = _NUMBER.match(self.text, at)
         if found is None:
             return self._constant(at)
@@ -126,7 +126,7 @@ class _Reader:
             self.refuse(at, "this number has too many digits")
         return number, (at, found.end(), None)
 
-    def _constant(self, at: int) -> tuple[Any, Place]:
+    def _constant(self, at: int) -> tuple[Any, Location]:
         found = _WORD.match(self.text, at)
         word = found.group() if found else ""
         if word not in _CONSTANTS:

@@ -1,4 +1,4 @@
-"""Which keys a pydantic model takes at some place: the models found by following a path of its fields."""
+"""Which keys a pydantic model takes at a path: the models found by following a path of its fields."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What a validator found wrong; `at` leads from the validated value to the place, `on_key` to its key.
+    """What a validator found wrong; `at` leads from the validated value to what is wrong, `on_key` to its key.
 
     `within` is the line and column (from 1) inside a text value, for languages of their own.
     """

@@ -1,4 +1,4 @@
-"""YAML with the place of every key and value, read in one pass over the parser's events.
+"""YAML with the location of every key and value, read in one pass over the parser's events.
 
 PyYAML's parser (libyaml's when it is there) reports events; this module makes plain Python data of them
 and notes where each stands. What a scalar means depends on the version (`harness.source.scalars`).
@@ -26,7 +26,7 @@ from yaml.events import (
 from yaml.reader import Reader
 
 from harness.source.display import clip
-from harness.source.place import MAX_DEPTH, MAX_NODES, Children, Flaw, Lines, Place, Unreadable
+from harness.source.location import MAX_DEPTH, MAX_NODES, Children, Flaw, Lines, Location, Unreadable
 from harness.source.scalars import PREFIX, Resolve, resolve_1_1, resolve_1_2, resolve_vcr, tagged
 from harness.source.suggest import did_you_mean
 
@@ -36,8 +36,8 @@ _RESOLVERS: Final[dict[Version, Resolve]] = {"1.1": resolve_1_1, "1.2": resolve_
 _LOADER: Final[Any] = getattr(pyyaml, "CSafeLoader", pyyaml.SafeLoader)
 
 
-def load(text: str, version: Version = "1.1") -> tuple[Any, Place]:
-    """The value of the only document in `text`, and its place.
+def load(text: str, version: Version = "1.1") -> tuple[Any, Location]:
+    """The value of the only document in `text`, and its location.
 
     Aliases of one anchor share one Python object.
 
@@ -65,22 +65,22 @@ class _Frame:
         "key",
         "key_end",
         "key_start",
+        "locations",
         "merges",
         "nodes",
-        "places",
         "start",
         "value",
     )
 
     def __init__(self, value: Any, start: int, anchor: str | None, nodes: int) -> None:
         self.value = value
-        self.places: Any = [] if type(value) is list else {}
+        self.locations: Any = [] if type(value) is list else {}
         self.start, self.anchor = start, anchor
         self.nodes = nodes  # read before this one opened
         self.height = 1
         self.key: Any = _NO_KEY
         self.key_start = self.key_end = 0
-        self.merges: tuple[Any, Place] | None = None
+        self.merges: tuple[Any, Location] | None = None
 
 
 _NO_KEY: Final = object()
@@ -92,7 +92,7 @@ _Anchored = tuple[Any, Children, int, int]  # value, children, nodes, height
 
 class _Builder:
     def __init__(self, resolve: Resolve) -> None:
-        self.root: tuple[Any, Place] | None = None
+        self.root: tuple[Any, Location] | None = None
         self.flaws: list[Flaw] = []
         self._resolve = resolve
         self._stack: list[_Frame] = []
@@ -188,18 +188,18 @@ class _Builder:
 
     def _close(self, event: Any) -> None:
         frame = self._stack.pop()
-        value, places = frame.value, frame.places
+        value, locations = frame.value, frame.locations
         if frame.merges is not None:
-            value, places = self._merged(frame, *frame.merges)
+            value, locations = self._merged(frame, *frame.merges)
         if frame.anchor is not None:
-            self._anchors[frame.anchor] = (value, places, self._nodes - frame.nodes, frame.height)
-        place = (frame.start, event.end_mark.index, places)
+            self._anchors[frame.anchor] = (value, locations, self._nodes - frame.nodes, frame.height)
+        location = (frame.start, event.end_mark.index, locations)
         if self._stack:
             parent = self._stack[-1]
             parent.height = max(parent.height, frame.height + 1)
-            self._add(value, place, False)
+            self._add(value, location, False)
         else:
-            self.root = (value, place)
+            self.root = (value, location)
 
     def _alias(self, event: Any) -> None:
         name: str = event.anchor
@@ -221,26 +221,26 @@ class _Builder:
             frame.height = max(frame.height, height + 1)
             self._add(value, (start, end, children), False)
 
-    def _add(self, value: Any, place: Place, merge: bool) -> None:
+    def _add(self, value: Any, location: Location, merge: bool) -> None:
         """Put a value into the open list or mapping: an item, a key, or the value of the key before."""
         frame = self._stack[-1]
         key = frame.key
         if type(frame.value) is list:
             frame.value.append(value)
-            frame.places.append(place)
+            frame.locations.append(location)
         elif key is _NO_KEY:
-            frame.key = self._key(frame, value, place, merge)
-            frame.key_start, frame.key_end = place[0], place[1]
+            frame.key = self._key(frame, value, location, merge)
+            frame.key_start, frame.key_end = location[0], location[1]
         else:
             if key is _MERGE:
-                frame.merges = (value, place)
+                frame.merges = (value, location)
             elif key is not _REFUSED:
                 frame.value[key] = value
-                frame.places[key] = (frame.key_start, frame.key_end, place)
+                frame.locations[key] = (frame.key_start, frame.key_end, location)
             frame.key = _NO_KEY
 
-    def _key(self, frame: _Frame, key: Any, place: Place, merge: bool) -> Any:
-        start, end, _ = place
+    def _key(self, frame: _Frame, key: Any, location: Location, merge: bool) -> Any:
+        start, end, _ = location
         if merge:
             if frame.merges is not None:
                 hint = "merge several with a list: '<<: [*a, *b]'"
@@ -251,25 +251,25 @@ class _Builder:
             self.flaws.append(Flaw("key-not-text", message, start, end, "quote it"))
             return _REFUSED
         if key in frame.value:
-            first = frame.places[key][0]
+            first = frame.locations[key][0]
             self.flaws.append(Flaw("duplicate-key", f"key '{key}' is given twice", start, end, first=first))
             return _REFUSED
         return key
 
-    def _merged(self, frame: _Frame, value: Any, place: Place) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _merged(self, frame: _Frame, value: Any, location: Location) -> tuple[dict[str, Any], dict[str, Any]]:
         """The mapping with what `<<` brings put under it; of a list, earlier mappings win."""
-        start, end, children = place
+        start, end, children = location
         sources: list[Any] = value if type(value) is list else [value]
-        places: list[Any] = [p[2] for p in children] if isinstance(children, list) else [children]
+        locations: list[Any] = [p[2] for p in children] if isinstance(children, list) else [children]
         if any(type(source) is not dict for source in sources):
             message = "'<<' merges a mapping or a list of mappings"
             raise Unreadable(Flaw("bad-value", f"{message}, not {_noun(value)}", start, end))
         values: dict[str, Any] = {}
         marks: dict[str, Any] = {}
-        for source, marked in zip(reversed(sources), reversed(places), strict=True):
+        for source, marked in zip(reversed(sources), reversed(locations), strict=True):
             values.update(source)
             marks.update(marked)
-        return values | frame.value, marks | frame.places
+        return values | frame.value, marks | frame.locations
 
     def _count(self, nodes: int, start: int, end: int) -> None:
         self._nodes += nodes

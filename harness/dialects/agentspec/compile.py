@@ -15,8 +15,8 @@ from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.graph.model import Graph
 from harness.source.document import read
+from harness.source.location import MAX_DEPTH
 from harness.source.models import in_file_order
-from harness.source.place import MAX_DEPTH
 
 
 def load(request: LoadRequest) -> Graph:

@@ -1,7 +1,7 @@
 """Where every value of a parsed text stands, and what makes a text unreadable.
 
-A place is `(start, end, children)`: character offsets into the text, and below a list the places of its
-items, below a mapping `(start of the key, end of the key, place of the value)` by key. Offsets become
+A location is `(start, end, children)`: character offsets into the text, and below a list the locations of its
+items, below a mapping `(start of the key, end of the key, location of the value)` by key. Offsets become
 lines and columns only when somebody asks, so that reading stays cheap.
 """
 
@@ -16,9 +16,9 @@ from typing import Final, TypeAlias
 
 from harness.errors import Span
 
-Place: TypeAlias = "tuple[int, int, Children]"
-Entry: TypeAlias = "tuple[int, int, Place]"
-Children: TypeAlias = "list[Place] | dict[str, Entry] | None"
+Location: TypeAlias = "tuple[int, int, Children]"
+Entry: TypeAlias = "tuple[int, int, Location]"
+Children: TypeAlias = "list[Location] | dict[str, Entry] | None"
 
 MAX_DEPTH: Final = 100
 MAX_NODES: Final = 1_000_000
@@ -35,7 +35,7 @@ class Flaw:
     start: int
     end: int
     hint: str = ""
-    first: int | None = None  # offset of the other place the message speaks of, if any
+    first: int | None = None  # offset of the other location the message speaks of, if any
 
 
 class Unreadable(Exception):
