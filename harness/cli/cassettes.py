@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import exit_code
-from harness.cli.problems import tell
+from harness.cli.problems import print_problems
 from harness.source.document import shown_path
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def command(paths: tuple[str, ...], prune: bool, as_json: bool) -> int:
     settings = load_settings()
     selection = select(paths or (str(settings.project),))
     for error in selection.refused.values():
-        tell(error.problems)
+        print_problems(error.problems)
     listed = inventory(selection.scenarios, settings, orphans=not paths)
     if prune and not selection.refused:
         for orphan in [each for each in listed if each.orphaned]:

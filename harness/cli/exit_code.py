@@ -1,4 +1,4 @@
-"""What a command ends with: exit codes, and what people read when something raised."""
+"""The exit codes of commands, and the messages for exceptions."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def guarded(command: Callable[[], int | None], *, debug: bool = False) -> int:
     try:
         return command() or OK
     except SourceError as error:
-        from harness.cli.problems import tell
+        from harness.cli.problems import print_problems
 
-        tell(error.problems)
+        print_problems(error.problems)
         return BAD_INPUT
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
@@ -38,19 +38,19 @@ def guarded(command: Callable[[], int | None], *, debug: bool = False) -> int:
         _drop_output()
         return NOT_JUDGED
     except Exception as error:
-        _confess(error, debug)
+        _report_defect(error, debug)
         return NOT_JUDGED
 
 
 def _drop_output() -> None:
-    """So that nothing is left for the interpreter to write, and to complain about, when it ends."""
+    """Leave nothing to flush for the interpreter, which would report the closed pipe when it ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         os.dup2(nowhere, stream.fileno())
 
 
-def _confess(error: Exception, debug: bool) -> None:
-    """A defect: of the harness, or one of the files' that it should have told better."""
+def _report_defect(error: Exception, debug: bool) -> None:
+    """Print a defect: of the harness, or of a file whose problem it does not recognize."""
     if debug:
         import traceback
 

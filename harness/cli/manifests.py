@@ -34,13 +34,13 @@ def agents_of(path: Path, dialect: str | None) -> tuple[Dialect, list[str]]:
     return found, list(found.agents(read(manifest_at(path, found), yaml=found.yaml)))
 
 
-def wanted(agents: Sequence[str], asked: str | None) -> list[str | None]:
-    """The agents a command is about: the one that was asked for, else all; one without a name where none is known."""
-    return [asked] if asked else [*agents] or [None]
+def agents_to_load(agents: Sequence[str], agent: str | None) -> list[str | None]:
+    """The agents to load: the one that was asked for, else all; None stands for the only agent of a manifest."""
+    return [agent] if agent else [*agents] or [None]
 
 
 class Found(NamedTuple):
-    """What a folder has: manifests, and a warning for each file that could be one but cannot be read."""
+    """The manifests in a folder, and a warning for each file that could be one but cannot be read."""
 
     manifests: list[Path]
     unreadable: list[Problem]

@@ -13,16 +13,16 @@ from harness.source.display import printable
 from harness.source.excerpt import render
 
 
-def tell(problems: Iterable[Problem], *, err: bool = True) -> None:
-    """Print them, on standard error unless they are what was asked for."""
+def print_problems(problems: Iterable[Problem], *, err: bool = True) -> None:
+    """Print problems, on standard error unless they are the output of the command."""
     for problem in problems:
         click.echo(shown(problem), err=err)
 
 
 def shown(problem: Problem) -> str:
     """`file:line:column: error: message [code]`, the line it is about with a caret, and the hint."""
-    told = replace(problem, message=f"{problem.severity}: {problem.message} [{problem.code}]")
-    return printable(render(told), keep_newlines=True)
+    titled = replace(problem, message=f"{problem.severity}: {problem.message} [{problem.code}]")
+    return printable(render(titled), keep_newlines=True)
 
 
 def as_json(problem: Problem, file: str) -> dict[str, Any]:

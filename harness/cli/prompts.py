@@ -12,7 +12,7 @@ import click
 
 from harness.cli.load_options import LoadOptions, load_options
 from harness.cli.manifests import check_not_a_scenario
-from harness.cli.problems import tell
+from harness.cli.problems import print_problems
 from harness.dialects.load import load_prompts
 from harness.dialects.prompt import Prompt
 from harness.errors import Problem
@@ -34,7 +34,7 @@ def command(manifest: Path, options: LoadOptions, json_: bool) -> None:
     """
     check_not_a_scenario(manifest)
     found = load_prompts(options.request(manifest, None), options.dialect)
-    tell(_ambiguous(found))
+    print_problems(_ambiguous(found))
     if json_:
         listed = [
             {"id": prompt.id, "kind": prompt.kind, "text": prompt.text, "where": str(prompt.where)}

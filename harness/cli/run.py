@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from harness.cli.output import unwritable
-from harness.cli.problems import tell
+from harness.cli.problems import print_problems
 from harness.settings import RecordMode
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def run_selection(
 
     check_cassettes(selection.scenarios, settings)
     for error in selection.refused.values():
-        tell(error.problems)
+        print_problems(error.problems)
     with ExitStack() as open_files:
         stream = _opened(lines, open_files) if lines else None
         console = open_console(sys.stderr if lines == "-" else sys.stdout)

@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from harness.cli.load_options import LoadOptions, agent_option, load_options
-from harness.cli.manifests import agents_of, check_not_a_scenario, wanted
+from harness.cli.manifests import agents_of, agents_to_load, check_not_a_scenario
 from harness.cli.output import deliver
 from harness.dialects.load import load_graph
 from harness.draw import diagram
@@ -53,7 +53,7 @@ def command(
         raise FormatError(Problem("which-agent", message, hint=f"--agent, one of: {', '.join(agents)}"))
     graphs = {
         name: load_graph(options.request(manifest, name), found.name)
-        for name in wanted(agents, options.agent)
+        for name in agents_to_load(agents, options.agent)
     }
     titled = len(graphs) > 1
     drawn = [

@@ -11,7 +11,7 @@ import click
 
 from harness.cli import exit_code
 from harness.cli.load_options import LoadOptions, agent_option, load_options
-from harness.cli.problems import as_json, tell
+from harness.cli.problems import as_json, print_problems
 from harness.cli.validation import Files, collect, problems
 from harness.errors import Problem
 from harness.report.formatting import plural
@@ -31,7 +31,7 @@ def command(
     """Check manifests and scenario files without running them.
 
     PATH is a manifest, a scenario file (*.scenario.yaml), or a folder of both; in a folder, YAML and JSON
-    files that are no manifest are left out. All problems are told at once. A ${VAR} without a value is one:
+    files that are no manifest are left out. All problems are reported at once. A ${VAR} without a value is one:
     give it with --env, or check the scenario files that give it in the same call. Tools and hooks are
     imported; MCP servers are not contacted.
 
@@ -43,7 +43,7 @@ def command(
         listed = [as_json(problem, shown_path(path) if path else "") for path, problem in found]
         click.echo(json.dumps(listed, indent=2))
     else:
-        tell((problem for _, problem in found), err=False)
+        print_problems((problem for _, problem in found), err=False)
         click.echo(_counts(files, [problem for _, problem in found]))
     return exit_code.BAD_INPUT if any(problem.severity == "error" for _, problem in found) else exit_code.OK
 

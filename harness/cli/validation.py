@@ -1,4 +1,4 @@
-"""What `harness validate` looks at, and what it finds."""
+"""The files that `harness validate` checks, and the problems it finds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.cli.load_options import LoadOptions
-from harness.cli.manifests import agents_of, manifests_below, wanted
+from harness.cli.manifests import agents_of, agents_to_load, manifests_below
 from harness.dialects.load import load_graph
 from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.graph.model import Graph
@@ -20,7 +20,7 @@ from harness.source.document import shown_path
 
 @dataclass
 class Files:
-    """What the paths of a command line lead to, each once, and warnings about what was left out of folders."""
+    """The files that the paths of a command line lead to, each once, and warnings about files that were left out."""
 
     scenarios: dict[Path, None] = field(default_factory=dict)
     manifests: dict[Path, None] = field(default_factory=dict)
@@ -49,11 +49,11 @@ def collect(paths: Sequence[Path], dialect: str | None) -> Files:
 
 
 def problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, Problem]]:
-    """All that is wrong with the files, each problem once, with the file that was looked at."""
-    told = set()
+    """All problems of the files, each once, with the file that was checked."""
+    seen = set()
     for path, problem in _of_each(files, options):
-        if (same := (problem.code, problem.span, problem.message)) not in told:
-            told.add(same)
+        if (same := (problem.code, problem.span, problem.message)) not in seen:
+            seen.add(same)
             yield path, problem
 
 
@@ -69,7 +69,7 @@ def _of_each(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, 
 
 
 def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
-    """What is wrong with a scenario file, and with the manifests its scenarios run."""
+    """The problems of a scenario file, and of the manifests its scenarios run."""
     try:
         loaded = load_file(path)
     except FormatError as error:
@@ -100,14 +100,14 @@ def _graph(scenario: Scenario, options: LoadOptions) -> Graph:
 
 
 def of_manifest(path: Path, options: LoadOptions) -> Iterator[Problem]:
-    """What is wrong with a manifest and, unless one agent is asked for, all of its agents."""
+    """The problems of a manifest and of its agents, or of the one agent that is asked for."""
     found: dict[Problem, None] = {}
     try:
         dialect, agents = agents_of(path, options.dialect)
     except SourceError as error:
         yield from error.problems
         return
-    for agent in wanted(agents, options.agent):
+    for agent in agents_to_load(agents, options.agent):
         try:
             graph = load_graph(options.request(path, agent), dialect.name)
             found |= dict.fromkeys(graph.warnings)
@@ -117,7 +117,7 @@ def of_manifest(path: Path, options: LoadOptions) -> Iterator[Problem]:
 
 
 def _with_option(problem: Problem) -> Problem:
-    """With what can be done about it on the command line."""
+    """The problem with a hint for the command line."""
     if problem.code == "missing-variable" and problem.hint:
         return replace(problem, hint=f"{problem.hint}; here with --env NAME=value")
     if problem.code == "import" and problem.hint.startswith("looked in"):

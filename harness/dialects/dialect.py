@@ -1,4 +1,4 @@
-"""What a dialect is: the interface of a front end, and its verification."""
+"""The interface of a dialect's front end, and its verification."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _faults(found: Any, name: str) -> Iterator[str]:
 
 
 def _method_faults(member: str, found: Any, method: Any) -> Iterator[str]:
-    """What is wrong with a method; one whose signature Python cannot tell is taken as it is."""
+    """The faults of a method; one without a signature in Python is not checked further."""
     if not callable(found):
         yield f"has a '{member}' that cannot be called: {found!r}"
         return

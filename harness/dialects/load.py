@@ -36,7 +36,7 @@ def load_graph(request: LoadRequest, dialect: str | None = None) -> Graph:
 
 @dataclass(frozen=True)
 class _Key:
-    """What makes two loads the same."""
+    """The inputs of a load: equal inputs and unchanged files make the same graph."""
 
     request: LoadRequest
     dialect: str | None

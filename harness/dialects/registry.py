@@ -24,7 +24,7 @@ GROUP: Final = "harness.dialects"
 
 @cache
 def registered() -> Mapping[str, EntryPoint]:
-    """Where the front ends are, by name. Those of packages come first, but never instead of one of ours."""
+    """The entry points of the front ends by name: first those of packages, which never replace one of ours."""
     ours = {name: EntryPoint(name, module, GROUP) for name, module in DIALECTS.items() if module}
     return {**{point.name: point for point in entry_points(group=GROUP)}, **ours}
 

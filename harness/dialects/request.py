@@ -1,4 +1,4 @@
-"""What a front end is asked to load, and the files and folders that a manifest may name."""
+"""The request to load a manifest, and the files and folders that a manifest may name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.source.document import similar_path
 
 
 class Stamp(NamedTuple):
-    """What a file or folder looks like from outside. A folder changes when an entry is added or removed."""
+    """The state of a file or folder. That of a folder changes when an entry is added or removed."""
 
     modified_ns: int
     size: int
@@ -50,8 +50,8 @@ class LoadRequest:
     folders   where Python modules are imported from, in front of `sys.path`; files below them may be read
     hooks     hooks the caller installs: import paths, or the hooks themselves
     allowed   further folders a manifest may read files from
-    named_at  where the manifest is named, for the message that it is not there
-    text      the manifest itself, where it is not in a file; `base` is then what its paths are relative to
+    named_at  the span that names the manifest, for the message that it does not exist
+    text      the manifest itself, if it is not in a file; its paths are then relative to `base`
     stamps    the files and folders that were resolved so far, each as it was then
     """
 
@@ -73,7 +73,7 @@ class LoadRequest:
 
     @property
     def base_path(self) -> Path | None:
-        """What relative paths in the manifest are relative to; None where nothing says so."""
+        """The folder of relative paths in the manifest; None if it has no file and none was given."""
         return self.base if self.text is not None else self.path.resolve().parent
 
     def resolve(self, written: str, where: Span) -> Path:
@@ -158,7 +158,7 @@ class LoadRequest:
         return [p.resolve() for p in (project, here, Path.cwd(), *self.folders, *self.allowed)]
 
     def beside(self, path: Path, agent: str | None) -> LoadRequest:
-        """The request for another manifest, named by this one; hooks of the caller are not handed on."""
+        """The request for another manifest, named by this one; without the hooks of the caller."""
         return LoadRequest((path,), agent, self.env, self.folders, (), self.allowed, stamps=self.stamps)
 
 

@@ -31,7 +31,7 @@ class Fragment(NamedTuple):
 
 
 class Failure(Exception):
-    """Why a part of an expression has no value.
+    """An evaluation that has no value, and the fragment that is the reason.
 
     `missing` and `known` serve the suggestion: the name that was looked for, and the names there are.
     """
@@ -43,7 +43,7 @@ class Failure(Exception):
         self.message, self.fragment, self.missing, self.known = message, fragment, missing, known
 
     def error(self) -> ExpressionError:
-        """The same, for people: with the text of the fragment and the nearest name."""
+        """The error to raise: the message with the text of the fragment and the nearest name."""
         text = self.fragment.text
         message = self.message if text in self.message else f"{self.message} in {text}"
         return ExpressionError(

@@ -17,7 +17,7 @@ from typing import Any
 import re2  # type: ignore[import-untyped]
 from celpy.evaluation import base_functions
 
-from harness.expressions.values import FALSE, TRUE, TYPES, integer, plain, type_of, view
+from harness.expressions.values import FALSE, TRUE, TYPES, integer, to_python, type_of, view
 
 Function = Callable[..., Any]
 
@@ -27,7 +27,7 @@ def text(value: Any) -> str:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, (list, dict)):
-        return str(plain(value))
+        return str(to_python(value))
     return value.decode() if isinstance(value, bytes) else str(value)
 
 

@@ -11,7 +11,7 @@ from lark import Token
 
 from harness.expressions.failure import Failure, Fragment
 from harness.expressions.operators import Code, Frame
-from harness.expressions.values import FALSE, TRUE, integer, plain, type_of
+from harness.expressions.values import FALSE, TRUE, integer, to_python, type_of
 
 _LITERALS: dict[str, Callable[[Token], Any]] = {
     "INT_LIT": lambda token: integer(int(token, 16 if "x" in token else 10)),
@@ -55,7 +55,7 @@ def map_of(entries: Sequence[tuple[Code, Code]], fragment: Fragment) -> Code:
             except TypeError:
                 raise Failure(f"a value of type {type_of(key)} cannot be a key", fragment) from None
             if repeated:
-                raise Failure(f"duplicate key {plain(key)!r}", fragment)
+                raise Failure(f"duplicate key {to_python(key)!r}", fragment)
             made[key] = value_code(frame)
         return made
 

@@ -25,7 +25,7 @@ from harness.expressions.functions import FUNCTIONS
 from harness.expressions.macros import MACROS, default, has, reduction
 from harness.expressions.operators import Code, Frame
 from harness.expressions.syntax import DEEPEST, Node, parse
-from harness.expressions.values import TYPES, Null, plain, type_of
+from harness.expressions.values import TYPES, Null, to_python, type_of
 
 _SYMBOLS = {
     "relation_lt": "<",
@@ -78,7 +78,7 @@ class Program:
             ExpressionError: there is none.
         """
         try:
-            return plain(self.code([bindings, *(None,) * self.slots]))
+            return to_python(self.code([bindings, *(None,) * self.slots]))
         except Failure as failure:
             raise failure.error() from None
         except RecursionError:

@@ -16,7 +16,7 @@ Macro = Callable[[Code, int, Code, Fragment], Code]
 
 
 def has(member: Code) -> Code:
-    """`has(e)`: whether `e` has a value."""
+    """`has(e)`: true if `e` has a value."""
     return lambda frame: FALSE if isinstance(attempt(member, frame), Failure) else TRUE
 
 

@@ -15,7 +15,7 @@ from celpy.celtypes import BoolType, IntType, ListType, logical_and, logical_not
 from harness.expressions.failure import Failure, Fragment
 from harness.expressions.values import FALSE, TRUE, Null, integer, type_of
 
-# What evaluation hands from step to step: the bindings, then the variables of the macros around.
+# The state of an evaluation: the bindings, then the variables of the enclosing macros.
 Frame = list[Any]
 Code = Callable[[Frame], Any]
 Operation = Callable[[Any, Any], Any]
@@ -24,7 +24,7 @@ _NOT_NUMERIC = (str, bytes, list, dict)
 
 
 def operation(symbol: str, null: Null) -> Operation:
-    """What a binary operator does with two values (all but `||` and `&&`). It raises Python's errors.
+    """The operation of a binary operator on two values (all but `||` and `&&`). It raises Python's errors.
 
     Where nulls are real (`null` is None), comparing anything with null is an answer and not an error:
     CEL's rule, which cel-python does not keep for every type.

@@ -8,7 +8,7 @@ from celpy.celtypes import MapType
 
 from harness.expressions.failure import Failure, Fragment
 from harness.expressions.operators import Code, Frame
-from harness.expressions.values import TYPES, Null, plain, type_of, view
+from harness.expressions.values import TYPES, Null, to_python, type_of, view
 
 
 def name(text: str, fragment: Fragment, null: Null) -> Code:
@@ -64,9 +64,9 @@ def element(container: Code, key: Code, fragment: Fragment) -> Code:
         try:
             return value[index]
         except KeyError:
-            raise Failure(f"no such key: {plain(index)!r}", fragment, index, value) from None
+            raise Failure(f"no such key: {to_python(index)!r}", fragment, index, value) from None
         except IndexError:
-            raise Failure(f"index {plain(index)} is out of range (size {len(value)})", fragment) from None
+            raise Failure(f"index {to_python(index)} is out of range (size {len(value)})", fragment) from None
         except TypeError:
             raise Failure(f"no such overload: {type_of(value)}[{type_of(index)}]", fragment) from None
         except OverflowError as error:

@@ -59,7 +59,7 @@ class MapView(MapType):
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, _KEYS):
             raise TypeError("not a key type")
-        if key not in self.fields:  # asked first: a defaultdict would make the entry
+        if key not in self.fields:  # a defaultdict would make the entry
             raise KeyError(key)
         return view(self.fields[key], self.null)
 
@@ -138,16 +138,16 @@ def view(value: Any, null: Null = None) -> Any:
         return integer(value)
     if kind is float:
         return float.__new__(DoubleType, value)
-    return _view_of_rarer(value, null)
+    return _view_other(value, null)
 
 
-def _view_of_rarer(value: Any, null: Null) -> Any:
+def _view_other(value: Any, null: Null) -> Any:
     return _viewer(type(value))(value, null)  # type: ignore[arg-type]  # types are hashable
 
 
 @lru_cache(maxsize=1024)
 def _viewer(kind: type) -> _Viewer:
-    """How values of a Python type are seen."""
+    """The function that makes the CEL view of values of a Python type."""
     for kinds, viewer in _VIEWERS:
         if issubclass(kind, kinds):
             return viewer
@@ -196,7 +196,7 @@ _VIEWERS: Sequence[tuple[tuple[type, ...], _Viewer]] = (
 )
 
 
-def plain(value: Any, null: Null = None) -> Any:
+def to_python(value: Any, null: Null = None) -> Any:
     """The Python value of a CEL value or of anything a view may hold; containers are new.
 
     Timestamps and durations become text (`2020-01-01T00:00:00Z`, `90s`), a type its CEL name.
@@ -207,17 +207,17 @@ def plain(value: Any, null: Null = None) -> Any:
     if value is None:
         return None if null is None else False
     if kind is MapView:
-        return plain(value.fields, value.null)
+        return to_python(value.fields, value.null)
     if kind is ListView:
-        return plain(value.elements, value.null)
+        return to_python(value.elements, value.null)
     if isinstance(value, Mapping):
-        return {plain(key): plain(item, null) for key, item in value.items()}
+        return {to_python(key): to_python(item, null) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item, null) for item in value]
-    return _plain_of_rarer(value, null)
+        return [to_python(item, null) for item in value]
+    return _to_python_other(value, null)
 
 
-def _plain_of_rarer(value: Any, null: Null) -> Any:
+def _to_python_other(value: Any, null: Null) -> Any:
     match value:
         case BoolType():
             return bool(value)
@@ -232,8 +232,8 @@ def _plain_of_rarer(value: Any, null: Null) -> Any:
         case type():
             return type_name(value)
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
-        return [plain(item, null) for item in value]
-    return plain(_view_of_rarer(value, null))
+        return [to_python(item, null) for item in value]
+    return to_python(_view_other(value, null))
 
 
 def type_name(kind: type) -> str:

@@ -1,6 +1,6 @@
-"""Which alternative of a union was meant.
+"""The errors of a union, reduced to those of the alternative that was meant.
 
-Pydantic reports the errors of every member of a union. People meant one of them: these functions keep the
+Pydantic reports the errors of every member of a union. The author meant one of them: these functions keep the
 errors of the member that fits best, and one error where no member fits at all.
 """
 
@@ -35,7 +35,7 @@ class Finding:
 
     @property
     def path(self) -> DocumentPath:
-        """Where the value stands in the document."""
+        """The path of the value in the document."""
         return tuple(element for inside, element in self.steps if inside)
 
     @property
@@ -50,7 +50,7 @@ class Finding:
 
 
 def chosen(findings: Sequence[Finding], depth: int = 0) -> list[Finding]:
-    """The findings without those of alternatives that were not meant. `depth` steps are settled already."""
+    """The findings without those of alternatives that were not meant. The first `depth` steps are resolved."""
     kept: list[Finding] = []
     unions: dict[tuple[Step, ...], dict[int | str, list[Finding]]] = {}
     for finding in findings:

@@ -42,7 +42,7 @@ def clip(text: str, limit: int) -> str:
 
 
 def columns(text: str) -> int:
-    """How many terminal columns the text is wide."""
+    """The width of the text in columns of a terminal."""
     return sum(map(_width, text))
 
 

@@ -1,7 +1,7 @@
-"""A parsed file: plain data, and where each key and value stands.
+"""A parsed file: its data, and the location of each key and value.
 
-`read` and `parse` make documents of YAML and JSON; everything that is wrong with a text is raised as one
-`SourceError`, with a location for each problem. `merged` puts one document over another without losing locations.
+`read` and `parse` make documents of YAML and JSON; all problems of a text are raised as one
+`SourceError`, each with its span. `merged` puts one document over another without losing locations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 class Document:
     """A file's data (`value`: dict, list, str, int, float, bool, None; dates in YAML 1.1) with its locations.
 
-    `text` is the text the locations point into; `file` is how messages name it. Treat `value` as read-only:
+    `text` is the text that the locations point into; `file` is its name in messages. Treat `value` as read-only:
     aliases of one YAML anchor share one object.
     """
 
@@ -38,12 +38,12 @@ class Document:
         self._lines = lines or Lines(text)
 
     def span(self, path: Sequence[str | int] = ()) -> Span:
-        """Where the value at `path` stands; where nothing is there, its nearest ancestor that is."""
+        """The span of the value at `path`; if there is none, of its nearest ancestor that exists."""
         start, end, _ = self._walk(path)[0]
         return self._lines.span(self.file, start, end)
 
     def key_span(self, path: Sequence[str | int]) -> Span:
-        """Where the key at the end of `path` stands; for list items the item, as `span`."""
+        """The span of the key at the end of `path`; of a list item, the span of the item."""
         location, complete = self._walk(path[:-1])
         children = location[2]
         if complete and path and isinstance(children, dict) and path[-1] in children:
@@ -52,9 +52,9 @@ class Document:
         return self.span(path)
 
     def span_within(self, path: Sequence[str | int], line: int, column: int) -> Span:
-        """The location of a character inside the text value at `path`, by its line and column there (from 1).
+        """The span of a character inside the text value at `path`, by its line and column there (from 1).
 
-        Where the text is not written as it is read (escapes, folded lines), the location of the value.
+        If the text is not written as it is read (escapes, folded lines), the span of the value.
         """
         start, end, _ = self._walk(path)[0]
         lines = str(self.at(path).value).rstrip().splitlines() or [""]
@@ -75,7 +75,7 @@ class Document:
         return self._with(value, self._walk(path)[0])
 
     def with_value(self, value: Any) -> Document:
-        """The same locations with other data of the same shape."""
+        """This document with other data of the same shape, and the same locations."""
         return self._with(value, self._location)
 
     def without(self, *keys: str) -> Document:
@@ -89,7 +89,7 @@ class Document:
         """This document's mapping with that of `over` (a part of the same file) put over it.
 
         Mappings are merged key by key, at every depth; anything else is replaced, and so is a mapping
-        that `whole(path, what stands over it)` says to keep whole.
+        for which `whole(path, the value over it)` is true.
         """
         keeps_whole = whole or (lambda _path, _value: False)
         value, location = _merged((self.value, self._location), (over.value, over._location), (), keeps_whole)
@@ -99,7 +99,7 @@ class Document:
         return Document(self.file, value, self.text, location, self._lines)
 
     def _walk(self, path: Sequence[str | int]) -> tuple[Location, bool]:
-        """The location at `path` or of its nearest ancestor, and whether `path` was walked to its end."""
+        """The location at `path` or of its nearest ancestor, and true if `path` was walked to its end."""
         location = self._location
         for step in path:
             children = location[2]
@@ -148,7 +148,7 @@ def parse(
     """The document in `text`, JSON or YAML of that version. `file` is the name in messages.
 
     Raises:
-        error: with all that is wrong with the text, each problem at its line and column.
+        error: with all problems of the text, each at its line and column.
     """
     text = text.removeprefix("\ufeff")
     try:
@@ -172,11 +172,10 @@ def read(
 ) -> Document:
     """The document in a file: JSON when its name ends in `.json`, else YAML of that version.
 
-    `named_at` is where the file is named, if that is a location in another file: a problem with the file as
-    a whole then points there.
+    `named_at` is the span in another file that names this one: a problem with the file as a whole points there.
 
     Raises:
-        error: when there is no such file, or what is in it cannot be used (as `parse`).
+        error: the file cannot be read, or its text not be parsed (as `parse`).
     """
     path = Path(path)
     name = shown_path(path)

@@ -1,4 +1,4 @@
-"""A problem as people see it: the message, the line it is about, and a caret under the span."""
+"""Problems as text: the message, the source line, and a caret under the span."""
 
 from __future__ import annotations
 

@@ -39,10 +39,10 @@ class ImportProblem(HarnessError):
 
 
 def import_object(dotted: str, folders: Sequence[Path] = ()) -> Any:
-    """What `pkg.mod.attr` names (`attr` may be nested), with `folders` searched before everything else.
+    """The object at `pkg.mod.attr` (`attr` may be nested), with `folders` searched before everything else.
 
     A module is executed once per folder; asking again gives the same objects. A module of the same name
-    that was loaded from another place is never returned for one that is in `folders`.
+    that was loaded from elsewhere is never returned for one that is in `folders`.
 
     Raises:
         ImportProblem: no such module or attribute (with the nearest name), or the module raised something.
@@ -101,9 +101,9 @@ def _no_module(name: str, dotted: str, folders: list[Path]) -> ImportProblem:
 
 def _failed(name: str, dotted: str, error: BaseException) -> ImportProblem:
     span = _raised_at(error)
-    place = f" ({span.file}:{span.line})" if span else ""
+    where = f" ({span.file}:{span.line})" if span else ""
     return ImportProblem(
-        dotted, f"cannot import '{dotted}': module {name} raised {_shown(error)}{place}", span=span
+        dotted, f"cannot import '{dotted}': module {name} raised {_shown(error)}{where}", span=span
     )
 
 
@@ -126,7 +126,7 @@ def _raised_at(error: BaseException) -> Span | None:
     return Span(shown_path(frames[-1].filename), frames[-1].lineno, (frames[-1].colno or 0) + 1)
 
 
-# ---------------------------------------------------------------- which modules are whose
+# ---------------------------------------------------------------- modules by folder
 
 _Modules = dict[str, ModuleType]
 
@@ -141,7 +141,7 @@ def _importing(top: str, folders: list[Path]) -> Iterator[None]:
     ours = {id(module) for modules in _of_folder.values() for module in modules.values()}
     for name in [name for name, module in sys.modules.items() if id(module) in ours]:
         del sys.modules[name]
-    strangers = _take_strangers(top, folders)
+    set_aside = _set_aside_hiding(top, folders)
     for folder in reversed(folders):
         sys.modules.update(_of_folder.get(folder, {}))
     before = dict(sys.modules)
@@ -152,11 +152,11 @@ def _importing(top: str, folders: list[Path]) -> Iterator[None]:
     finally:
         sys.path[:] = path
         _remember(folders, before)
-        sys.modules.update(strangers)
+        sys.modules.update(set_aside)
 
 
-def _take_strangers(top: str, folders: list[Path]) -> _Modules:
-    """Takes modules that hide one in `folders` out of the way, with their submodules.
+def _set_aside_hiding(top: str, folders: list[Path]) -> _Modules:
+    """Remove loaded modules that hide one in `folders`, with their submodules, and return them.
 
     Installed packages stay, unless it is `top` itself that is hidden: what is imported may need them.
     """
@@ -167,7 +167,7 @@ def _take_strangers(top: str, folders: list[Path]) -> _Modules:
 
 
 def _hides(name: str, folders: list[Path]) -> bool:
-    """A module of this name is loaded, and `folders` have another one."""
+    """True if a module of this name is loaded, and `folders` have another one."""
     loaded = sys.modules.get(name)
     spec = PathFinder.find_spec(name, [str(folder) for folder in folders]) if loaded and folders else None
     if loaded is None or spec is None:
@@ -180,9 +180,9 @@ def _is_installed(name: str) -> bool:
     if name in sys.stdlib_module_names or name == __name__.partition(".")[0]:
         return True
     loaded = sys.modules.get(name)
-    places = _location(loaded) if loaded else ()
+    paths = _location(loaded) if loaded else ()
     prefixes = (sys.prefix, sys.base_prefix)
-    return any(Path(place).is_relative_to(prefix) for place in places for prefix in prefixes)
+    return any(Path(path).is_relative_to(prefix) for path in paths for prefix in prefixes)
 
 
 def _location(found: ModuleType | ModuleSpec) -> tuple[str, ...]:
@@ -195,19 +195,19 @@ def _location(found: ModuleType | ModuleSpec) -> tuple[str, ...]:
 
 
 def _remember(folders: list[Path], before: _Modules) -> None:
-    """Notes the modules that came in from `folders`."""
+    """Record the modules that were imported from `folders`."""
     for name, module in list(sys.modules.items()):
         if before.get(name) is module:
             continue
         location = _location(sys.modules.get(name.partition(".")[0], module))
-        folder = next((f for f in folders if any(_stands_in(Path(place), f) for place in location)), None)
+        folder = next((f for f in folders if any(_stands_in(Path(path), f) for path in location)), None)
         if folder is not None:
             _of_folder.setdefault(folder, {})[name] = module
 
 
-def _stands_in(place: Path, folder: Path) -> bool:
-    """A top-level module at `place` is found through `folder`."""
-    return place.parent == folder or (place.name == "__init__.py" and place.parent.parent == folder)
+def _stands_in(path: Path, folder: Path) -> bool:
+    """True if a top-level module at `path` is found through `folder`."""
+    return path.parent == folder or (path.name == "__init__.py" and path.parent.parent == folder)
 
 
 def _top_level_names(folder: Path) -> list[str]:

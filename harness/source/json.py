@@ -1,7 +1,7 @@
 """JSON with the location of every key and value.
 
-Values are those of `json.loads`. Stricter in what hurts people: duplicate keys, lone surrogates, `NaN` and
-`Infinity`, and nesting beyond a limit are refused.
+Values are those of `json.loads`. Stricter where its rules surprise authors: duplicate keys, lone surrogates,
+`NaN` and `Infinity`, and nesting beyond a limit are refused.
 """
 
 from __future__ import annotations

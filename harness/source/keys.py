@@ -1,4 +1,4 @@
-"""Which keys a pydantic model takes at a path: the models found by following a path of its fields."""
+"""The pydantic models at a path of a model's fields, whose keys are those that are known there."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _members(annotation: Any, tag: str | None = None) -> Iterator[_Member]:
 
 
 def _below(member: Any, element: int | str) -> Iterable[_Member]:
-    """What stands in a list or mapping of this type, or under this key of the model."""
+    """The types of the items of a list or mapping of this type, or of this key of a model."""
     if isinstance(member, type) and get_origin(member) is None and issubclass(member, BaseModel):
         for name, field in member.model_fields.items():
             if element == (field.alias or name):

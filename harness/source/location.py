@@ -1,8 +1,8 @@
-"""Where every value of a parsed text stands, and what makes a text unreadable.
+"""The locations of the values of a parsed text, and the reasons why a text cannot be read.
 
-A location is `(start, end, children)`: character offsets into the text, and below a list the locations of its
-items, below a mapping `(start of the key, end of the key, location of the value)` by key. Offsets become
-lines and columns only when somebody asks, so that reading stays cheap.
+A location is `(start, end, children)`: character offsets into the text, and for a list the locations of its
+items, for a mapping `(start of the key, end of the key, location of the value)` by key. Offsets become
+lines and columns only when a span is made, so that reading stays cheap.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Flaw:
     start: int
     end: int
     hint: str = ""
-    first: int | None = None  # offset of the other location the message speaks of, if any
+    first: int | None = None  # offset of the first of two, where the message refers to it
 
 
 class Unreadable(Exception):

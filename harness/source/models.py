@@ -1,8 +1,8 @@
-"""Documents checked against pydantic models, with problems people can act on.
+"""Documents validated against pydantic models, with located problems.
 
-`validate` gives an instance of the model, or raises with one located problem for each mistake: an unknown
-key points at the key and names the nearest one, a union speaks of the alternative that was meant. A validator
-that has more to say than a message raises `mistaken(...)`.
+`validate` returns an instance of the model, or raises with one located problem for each mistake: an unknown
+key points at the key and names the nearest one, a union reports the alternative that was meant. A validator
+with more than one message, or a hint, raises `mistaken(...)`.
 
 A model names itself in messages with `model_config = ConfigDict(title="a stub")`.
 """
@@ -30,7 +30,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What a validator found wrong; `at` leads from the validated value to what is wrong, `on_key` to its key.
+    """A fault that a validator found; `at` leads from the validated value to the faulty one, `on_key` to its key.
 
     `within` is the line and column (from 1) inside a text value, for languages of their own.
     """
@@ -98,11 +98,11 @@ def describe(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-# ---------------------------------------------------------------- where
+# ---------------------------------------------------------------- where it is
 
 
 def _finding(detail: ErrorDetails, root: Any) -> Finding:
-    """One pydantic error, its `loc` told apart into steps of the document and labels of alternatives."""
+    """One pydantic error, its `loc` split into steps of the document and labels of alternatives."""
     loc = detail["loc"]
     key = None
     if detail["type"] == "missing" and loc:
@@ -131,7 +131,7 @@ def _readings(
         yield ((False, first), *steps), found
 
 
-# ---------------------------------------------------------------- what
+# ---------------------------------------------------------------- what is wrong
 
 
 _EXPECTED: Final[dict[str, str]] = {
@@ -189,7 +189,7 @@ def _of_mistake(mistake: Mistake, path: DocumentPath, document: Document) -> Pro
 
 
 def _judged(finding: Finding, path: DocumentPath) -> tuple[str, str, str]:
-    """Code, message and hint of a value that is of the wrong type, or not a good one."""
+    """Code, message and hint for a value of the wrong type, or one that is not allowed."""
     name, found = _name(path), describe(finding.context.get("tag", finding.found))
     expected = [_EXPECTED[kind] for kind in finding.kinds if kind in _EXPECTED]
     if expected:
@@ -212,18 +212,18 @@ def _judged(finding: Finding, path: DocumentPath) -> tuple[str, str, str]:
         return "bad-value", message, hint if hint.startswith("did") else ""
     if finding.type in ("value_error", "assertion_error"):
         return "bad-value", str(finding.context.get("error", finding.message)), ""
-    return "bad-value", f"{name}{_plain(finding.message)}, found {found}", ""
+    return "bad-value", f"{name}{_reworded(finding.message)}, found {found}", ""
 
 
-def _plain(message: str) -> str:
-    """Pydantic's own text, without its words."""
+def _reworded(message: str) -> str:
+    """Pydantic's own message in the words of ours."""
     message = re.sub(r"^(Input|String|List|Dictionary|Value|Tuple) should ", "must ", message)
     message = re.sub(r"( after validation)?, not \d+$", "", message)
     return message[:1].lower() + message[1:]
 
 
 def _name(path: DocumentPath) -> str:
-    """How messages name a value: its key, with the numbers after it."""
+    """The name of a value in messages: its key, with the indices after it."""
     for at in range(len(path) - 1, -1, -1):
         if isinstance(path[at], str):
             return f"{path[at]}{''.join(f'[{step}]' for step in path[at + 1 :])}: "

@@ -1,4 +1,4 @@
-"""What a YAML scalar means, by version.
+"""The values of YAML scalars, by version.
 
 * 1.1 as PyYAML's `safe_load` has it: `yes` and `on` are booleans, `012` is ten, `1:30` is ninety, dates
   are `datetime` values;
@@ -24,7 +24,7 @@ PREFIX: Final = "tag:yaml.org,2002:"
 
 
 def resolve_1_1(text: str) -> Any:
-    """What PyYAML's `SafeLoader` makes of a plain scalar."""
+    """The value of a plain scalar in PyYAML's `SafeLoader`."""
     for tag, pattern in pyyaml.SafeLoader.yaml_implicit_resolvers.get(text[:1], ()):
         if pattern.match(text):
             if tag in _TEXT_TAGS_1_1:
@@ -51,7 +51,7 @@ _CORE_FIRST: Final = frozenset("~nNtTfF.+-0123456789")
 
 
 def resolve_1_2(text: str) -> Any:
-    """What the core schema makes of a plain scalar. Source: YAML 1.2.2, 10.3.2."""
+    """The value of a plain scalar in the core schema. Source: YAML 1.2.2, 10.3.2."""
     if text and text[0] not in _CORE_FIRST:
         return text
     if text in _CORE_WORDS:
@@ -80,7 +80,7 @@ def resolve_vcr(text: str) -> Any:
 
 
 def tagged(tag: str, text: str, resolve: Resolve) -> Any:
-    """What `!!tag text` means; raises ValueError when it means nothing, LookupError for an unknown tag."""
+    """The value of `!!tag text`; raises ValueError if it has none, LookupError for an unknown tag."""
     if tag == "str":
         return text
     if tag == "null":

@@ -1,9 +1,9 @@
 """YAML with the location of every key and value, read in one pass over the parser's events.
 
-PyYAML's parser (libyaml's when it is there) reports events; this module makes plain Python data of them
-and notes where each stands. What a scalar means depends on the version (`harness.source.scalars`).
+PyYAML's parser (libyaml's when it is there) reports events; this module makes Python data of them
+and keeps the location of each. The value of a scalar depends on the version (`harness.source.scalars`).
 
-Stricter than YAML in what hurts people: duplicate keys, keys that are not text, tags beyond the standard
+Stricter than YAML where its rules surprise authors: duplicate keys, keys that are not text, tags beyond the standard
 ones, several documents, and anything too deep or (once its aliases are written out) too large are refused.
 """
 
@@ -102,7 +102,7 @@ class _Builder:
 
     @property
     def opened(self) -> list[int]:
-        """Where the lists and mappings that are still open began."""
+        """The offsets of the lists and mappings that are still open."""
         return [frame.start for frame in self._stack]
 
     def build(self, events: Iterator[Event]) -> None:
