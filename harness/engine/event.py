@@ -18,6 +18,9 @@ gets all that has arrived until it starts. `harness.engine.joins` says which arr
 
 *Input.* `EventGraph.input_of` makes it from the arrivals and from the state of the run as they are at the start.
 
+*Routes.* Routers are asked when a call settles, with its update in the state. A router that takes its time, as those
+of `EventGraph.late_routers` may, delays only the calls that it chooses itself.
+
 *Failures.* `EventGraph.on_failure` restarts the call (as the last of the queue), goes on elsewhere, or ends the
 branch; the others go on. When nothing is left to do, `EventGraph.verdict` chooses the failure that is the run's.
 These end the run at once: an effect that the world cannot answer, the failure of a router or a handler, too many
@@ -35,21 +38,19 @@ collected until nothing is ready any more (`harness.time.clock.end_of_instant`),
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
+from harness.engine.calls import Call, Limits, TooManyStarts
 from harness.engine.context import NodeContext, RunContext
-from harness.engine.cycles import last_way
 from harness.engine.joins import Joins, OpenJoin
-from harness.engine.pauses import Paused, Question, Replay
+from harness.engine.pauses import Paused, Question
 from harness.engine.people import People
 from harness.engine.state import initial_state, merged, with_partial_updates
 from harness.engine.visit import next_edges, visit
-from harness.errors import RunError
-from harness.graph.events import Arrival, ConcurrencyLimit, EventGraph, Failure, Restart
-from harness.graph.model import END, START, Dispatch, Edge, Node, State, Update
+from harness.graph.events import Arrival, EventGraph, Failure, Restart
+from harness.graph.model import END, START, Dispatch, Edge, State, Update
 from harness.graph.to_json import error_text
 from harness.time.clock import end_of_instant
 from harness.time.idle import inside
@@ -58,63 +59,19 @@ T = TypeVar("T")
 Choice = Sequence[Edge | Dispatch]
 
 
-class TooManyStarts(RunError):
-    """A run of more starts than it may make. The text names the nodes it went round."""
-
-    code = "too-many-starts"
-
-
-@dataclass(eq=False)
-class _Call:
-    """A call of a node. `began` and `start` are the numbers of its first and its present start."""
-
-    node: Node
-    arrivals: Sequence[Arrival]
-    cause: _Call | None
-    join: OpenJoin | None = None
-    context: Mapping[str, Any] = field(default_factory=dict)
-    state: State = field(default_factory=dict)
-    attempt: int = 0
-    began: int = 0
-    start: int = 0
-    replay: Replay | None = None
-
-
 class _Work(NamedTuple):
     """A task of a call: its visit, its question to a person, or a router; and what settles it."""
 
-    call: _Call
-    settle: Callable[[_Call, asyncio.Task[Any]], Awaitable[None]]
+    call: Call
+    settle: Callable[[Call, asyncio.Task[Any]], Awaitable[None]]
 
 
 class _Pause(NamedTuple):
     """A call whose visit has paused. `is_asked`: a person is about to answer."""
 
-    call: _Call
+    call: Call
     question: Question
     is_asked: bool
-
-
-class _Limits:
-    """How many visits run under each limit."""
-
-    def __init__(self, limits: Iterable[ConcurrencyLimit], nodes: Iterable[str]) -> None:
-        self._running = Counter[ConcurrencyLimit]()
-        self._of = {
-            node: [limit for limit in limits if limit.nodes is None or node in limit.nodes] for node in nodes
-        }
-
-    def acquire(self, node: str) -> bool:
-        """Have one more visit of the node run, if it may."""
-        limits = self._of[node]
-        if any(self._running[limit] >= limit.at_once for limit in limits):
-            return False
-        self._running.update(limits)
-        return True
-
-    def release(self, node: str) -> None:
-        """A visit of the node has ended."""
-        self._running.subtract(self._of[node])
 
 
 class EventScheduler:
@@ -130,14 +87,14 @@ class EventScheduler:
         self._state: State | None = None
         self._wake = asyncio.Event()
         self._invocation = 0
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         """Nothing is queued, running, paused or waited for."""
         self._starts = 0
-        self._limits = _Limits(dict.fromkeys(self._graph.limits), self._nodes)
-        self._queue: list[_Call] = []
-        self._resumed: list[_Call] = []
+        self._limits = Limits(self._graph.limits, self._nodes)
+        self._queue: list[Call] = []
+        self._resumed: list[Call] = []
         self._work: dict[asyncio.Task[Any], _Work] = {}
         self._ended: list[asyncio.Task[Any]] = []
         self._paused: dict[str, _Pause] = {}
@@ -158,13 +115,13 @@ class EventScheduler:
     async def start(self, update: Mapping[str, Any], people: People | None) -> None:
         """See `harness.engine.scheduler`. Calls, joins and failures of an earlier input are forgotten."""
         self._joins.discard()
-        self._begin()
+        self._reset()
         self._invocation += 1
         if self._state is None:
             self._state = initial_state(self._graph, update)
         else:
             self._state = merged(self._graph, self._state, update)
-        self._call_all(await next_edges(self._run, START, self._state), None)
+        self._follow(await next_edges(self._run, START, self._state), None)
         await self._work_off(people)
 
     async def resume(self, answers: Mapping[str, Any], people: People | None) -> None:
@@ -199,7 +156,7 @@ class EventScheduler:
             await self._stop()
             raise
         if not self.pending:
-            await self._decide()
+            await self._judge()
 
     async def _wave(self) -> bool:
         """Start what can start; then the first of these that there is: ends, time-outs, a later instant."""
@@ -211,7 +168,7 @@ class EventScheduler:
                 await self._settle(task)
         elif timed_out := self._joins.timed_out():
             for opened in timed_out:
-                await self._give_up(opened)
+                await self._fail_join(opened)
         elif self._work or (self._joins.are_timed and not self._paused):
             await self._wake.wait()
             self._wake.clear()
@@ -227,7 +184,7 @@ class EventScheduler:
         await asyncio.gather(*self._work, return_exceptions=True)
         self._work.clear()
 
-    async def _decide(self) -> None:
+    async def _judge(self) -> None:
         """Raise what the run fails with, if it does."""
         self._run.failure = None  # those of branches are not the run's
         failure = await self._graph.verdict(self._failures, self._run)
@@ -237,7 +194,7 @@ class EventScheduler:
 
     # Calls
 
-    def _call_all(self, choice: Choice, caller: _Call | None) -> None:
+    def _follow(self, choice: Choice, caller: Call | None) -> None:
         """Take the routes that were chosen. The input, too, is a caller, and no member of any join."""
         self._run.record_routes([item.edge if isinstance(item, Dispatch) else item for item in choice])
         for item in choice:
@@ -245,51 +202,41 @@ class EventScheduler:
             if edge.target != END:
                 self._call(edge.target, Arrival(edge.source, state), caller)
 
-    def _call(self, target: str, arrival: Arrival, caller: _Call | None) -> None:
+    def _call(self, target: str, arrival: Arrival, caller: Call | None) -> None:
         node = self._nodes[target]
         if caller is None or not self._joins.waits_for(target, arrival.source):
-            self._queue.append(_Call(node, [arrival], caller))
+            self._queue.append(Call(node, [arrival], caller))
         elif (join := self._joins.arrive(target, arrival, caller.began)) is not None:
-            self._queue.append(_Call(node, join.arrivals, caller, join))
+            self._queue.append(Call(node, join.arrivals, caller, join))
 
     async def _start_calls(self) -> None:
         resumed, self._resumed = self._resumed, []
         for call in resumed:
-            await self._do(call, self._visit(call), self._settle_visit)
+            await self._spawn(call, self._visit(call), self._settle_visit)
         queue, self._queue = self._queue, []
         for call in queue:
             if self._limits.acquire(call.node.name):
                 self._start(call)
-                await self._do(call, self._visit(call), self._settle_visit)
+                await self._spawn(call, self._visit(call), self._settle_visit)
             else:
                 self._queue.append(call)
 
-    def _start(self, call: _Call) -> None:
+    def _start(self, call: Call) -> None:
         """Give the call its number and its input. Its join takes no more arrivals of calls that began before."""
         self._run.simulation.raise_if_aborted()
         self._starts += 1
-        if self._starts > self._graph.recursion_limit:
-            self._run.failure = (self._too_many(call), call.node.name)
-            raise self._run.failure[0]
-        call.start, call.attempt = self._starts, call.attempt + 1
-        call.began = call.began or self._starts
+        call.count_start(self._starts)
+        if self._starts > self._run.recursion_limit:
+            error = TooManyStarts(self._graph.name, self._run.recursion_limit, call)
+            self._run.failure = (error, call.node.name)
+            raise error
         if call.join is not None:
             self._joins.close(call.join, self._starts - 1)
             call.join = None
         state = self._graph.input_of(call.arrivals, self._state or {})
         call.state = {**state, **call.context} if call.context else state
 
-    def _too_many(self, call: _Call) -> TooManyStarts:
-        names, cause = [call.node.name] * (call.attempt + 1), call.cause
-        while cause is not None:
-            names += [cause.node.name] * cause.attempt
-            cause = cause.cause
-        return TooManyStarts(
-            f"graph '{self._graph.name}' did not come to an end within {self._graph.recursion_limit} starts of "
-            f"nodes; it last {last_way(names[::-1])}"
-        )
-
-    async def _visit(self, call: _Call) -> Update:
+    async def _visit(self, call: Call) -> Update:
         replay, step = call.replay, call.start
         is_listed_again = replay is not None and replay.continues_after_breakpoint
         if is_listed_again:
@@ -301,21 +248,21 @@ class EventScheduler:
 
     # Work, and how it is settled
 
-    async def _do(
+    async def _spawn(
         self,
-        call: _Call,
+        call: Call,
         work: Awaitable[T],
-        settle: Callable[[_Call, asyncio.Task[T]], Awaitable[None]],
+        settle: Callable[[Call, asyncio.Task[T]], Awaitable[None]],
     ) -> asyncio.Task[T]:
         """Begin work for a call, and wait until it has ended or waits for the clock."""
         with inside():
             task = asyncio.ensure_future(work)
         self._work[task] = _Work(call, settle)
-        task.add_done_callback(self._end)
+        task.add_done_callback(self._on_end)
         await end_of_instant()
         return task
 
-    def _end(self, task: asyncio.Task[Any]) -> None:
+    def _on_end(self, task: asyncio.Task[Any]) -> None:
         self._ended.append(task)
         self._wake.set()
 
@@ -328,18 +275,18 @@ class EventScheduler:
             self._run.failure = (error, call.node.name)
             raise
 
-    async def _then(
+    async def _spawn_and_settle(
         self,
-        call: _Call,
+        call: Call,
         work: Awaitable[T],
-        settle: Callable[[_Call, asyncio.Task[T]], Awaitable[None]],
+        settle: Callable[[Call, asyncio.Task[T]], Awaitable[None]],
     ) -> None:
         """Do work that belongs to settling: its result counts at once, unless it takes its time."""
-        task = await self._do(call, work, settle)
+        task = await self._spawn(call, work, settle)
         if task.done():
             await self._settle(task)
 
-    async def _settle_visit(self, call: _Call, task: asyncio.Task[Update]) -> None:
+    async def _settle_visit(self, call: Call, task: asyncio.Task[Update]) -> None:
         try:
             update = task.result()
         except Paused as paused:
@@ -352,43 +299,43 @@ class EventScheduler:
         self._limits.release(call.node.name)
         self._state = merged(self._graph, self._state or {}, update.values)
         chosen = next_edges(self._run, call.node.name, self._state, update)
-        await self._then(call, chosen, self._settle_routes)
+        await self._spawn_and_settle(call, chosen, self._settle_routes)
         if late := self._graph.late_routers.get(call.node.name):
             seen = {**self._state, **update.routing_values}
-            await self._then(call, late(seen, self._run), self._settle_routes)
+            await self._spawn_and_settle(call, late(seen, self._run), self._settle_routes)
 
-    async def _settle_routes(self, call: _Call, task: asyncio.Task[Choice]) -> None:
-        self._call_all(task.result(), call)
+    async def _settle_routes(self, call: Call, task: asyncio.Task[Choice]) -> None:
+        self._follow(task.result(), call)
 
     # Failures
 
-    async def _give_up(self, opened: OpenJoin) -> None:
+    async def _fail_join(self, opened: OpenJoin) -> None:
         """A join's time is up."""
         self._joins.close(opened, self._starts)
         error = opened.error()
         self._run.record(
             "join_timeout", node=opened.node, type=type(error).__name__, message=error_text(error)
         )
-        call = _Call(self._nodes[opened.node], opened.arrivals, None, began=self._starts + 1)
+        call = Call(self._nodes[opened.node], opened.arrivals, None, began=self._starts + 1)
         call.state = self._graph.input_of(call.arrivals, self._state or {})
         await self._fail(call, error)
 
-    async def _fail(self, call: _Call, error: Exception) -> None:
+    async def _fail(self, call: Call, error: Exception) -> None:
         failure = Failure(call.node.name, error, call.state, call.attempt)
 
-        async def settle(call: _Call, task: asyncio.Task[Choice | Restart]) -> None:
+        async def settle(call: Call, task: asyncio.Task[Choice | Restart]) -> None:
             outcome = task.result()
             if isinstance(outcome, Restart):
                 self._queue.append(replace(call, context=outcome.context, replay=None))
             else:
                 self._failures.append(replace(failure, handled=bool(outcome)))
-                self._call_all(outcome, call)
+                self._follow(outcome, call)
 
-        await self._then(call, self._graph.on_failure(failure, self._run), settle)
+        await self._spawn_and_settle(call, self._graph.on_failure(failure, self._run), settle)
 
     # People
 
-    async def _pause(self, call: _Call, paused: Paused) -> None:
+    async def _pause(self, call: Call, paused: Paused) -> None:
         call.replay = paused.replay
         (question,) = paused.questions
         people = self._people
@@ -397,9 +344,9 @@ class EventScheduler:
         )
         self._paused[str(call.start)] = _Pause(call, question, is_asked)
         if people is not None and is_asked:
-            await self._do(call, self._ask(call, question, people), self._settle_visit)
+            await self._spawn(call, self._ask(call, question, people), self._settle_visit)
 
-    async def _ask(self, call: _Call, question: Question, people: People) -> Update:
+    async def _ask(self, call: Call, question: Question, people: People) -> Update:
         """The rest of the visit after a person's answer. An answer that is an error fails the node."""
         try:
             question.answer(await people.answer(question, self.state))

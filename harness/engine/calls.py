@@ -1,0 +1,84 @@
+"""The calls of an event run, how many of them may run at once, and the error when there are too many."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.engine.cycles import last_way
+from harness.engine.joins import OpenJoin
+from harness.engine.pauses import Replay
+from harness.errors import RunError
+from harness.graph.events import Arrival, ConcurrencyLimit
+from harness.graph.model import Node, State
+
+
+@dataclass(eq=False)
+class Call:
+    """A call of a node, made by another call (`cause`), by a join, or by the input.
+
+    `began` and `start` are the numbers of its first and its present start, counted over all nodes from 1, and
+    `attempt` is the number of its starts. `context` is laid over the input after a failure. `replay` is what its
+    visit kept when it paused.
+    """
+
+    node: Node
+    arrivals: Sequence[Arrival]
+    cause: Call | None
+    join: OpenJoin | None = None
+    context: Mapping[str, Any] = field(default_factory=dict)
+    state: State = field(default_factory=dict)
+    attempt: int = 0
+    began: int = 0
+    start: int = 0
+    replay: Replay | None = None
+
+    def count_start(self, number: int) -> None:
+        """The call starts, as so many calls have before."""
+        self.start, self.attempt = number, self.attempt + 1
+        self.began = self.began or number
+
+    def way(self) -> list[str]:
+        """The nodes that led here, each as often as it was started, in the order of the calls."""
+        names: list[str] = []
+        call: Call | None = self
+        while call is not None:
+            names += [call.node.name] * call.attempt
+            call = call.cause
+        return names[::-1]
+
+
+class TooManyStarts(RunError):
+    """A run of more starts than it may make. The text names the nodes it went round."""
+
+    code = "too-many-starts"
+
+    def __init__(self, graph: str, limit: int, call: Call) -> None:
+        super().__init__(
+            f"graph '{graph}' did not come to an end within {limit} starts of nodes; it last {last_way(call.way())}"
+        )
+
+
+class Limits:
+    """How many visits run under each limit."""
+
+    def __init__(self, limits: Iterable[ConcurrencyLimit], nodes: Iterable[str]) -> None:
+        self._running = Counter[ConcurrencyLimit]()
+        self._of: dict[str, list[ConcurrencyLimit]] = {node: [] for node in nodes}
+        for limit in dict.fromkeys(limits):
+            for node in self._of if limit.nodes is None else limit.nodes:
+                self._of[node].append(limit)
+
+    def acquire(self, node: str) -> bool:
+        """Have one more visit of the node run, if it may."""
+        limits = self._of[node]
+        if any(self._running[limit] >= limit.at_once for limit in limits):
+            return False
+        self._running.update(limits)
+        return True
+
+    def release(self, node: str) -> None:
+        """A visit of the node has ended."""
+        self._running.subtract(self._of[node])
