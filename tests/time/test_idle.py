@@ -71,7 +71,7 @@ def test_while_the_clock_is_held_an_instant_has_no_end(wait: Callable[[], Any], 
         held = loop.run_in_executor(None, released.wait)
         waiting = asyncio.ensure_future(wait())
         await loop.run_in_executor(None, looked.wait, 0.05)  # time for the loop to find nothing ready
-        heard = waiting.done()
+        heard: bool = waiting.done()
         released.set()
         await held
         await waiting

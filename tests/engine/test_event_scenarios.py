@@ -1,0 +1,95 @@
+"""Scenarios of a dialect on the event scheduler: checks, turns, people and coverage need nothing of their own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.dialects import DIALECTS, registry
+from harness.scenario.load import load_file
+from harness.scenario.outcome import Outcome
+from harness.scenario.run import run_scenario
+
+
+@pytest.fixture(autouse=True)
+def events_dialect(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setitem(DIALECTS, "events", "tests.engine.events_dialect")
+    caches = (registry.registered, registry.dialect_named)
+    for cache in caches:
+        cache.cache_clear()
+    yield
+    for cache in caches:
+        cache.cache_clear()
+
+
+MANIFEST = """\
+events: 1
+start: draft
+nodes:
+  draft: {takes: 1, writes: {long: true}, to: [spell, facts, {shorten: long}]}
+  spell: {takes: 2, to: publish}
+  facts: {effect: look_up, tries: 2, to: publish}
+  shorten: {takes: 9}
+  publish: {wait_for: spell AND facts AND boss?, to: boss}
+  boss: {asks: Is it good?, to: print}
+  print: {}
+"""
+
+SCENARIOS = """\
+harness: 1
+manifest: agent.yaml
+defaults:
+  tools: {look_up: [{return: fine, latency: 4}]}
+scenarios:
+  - name: a person is asked while the rest goes on
+    human: {boss: [{reply: yes, latency: 3}]}
+    expect:
+      path: [draft, spell, facts, shorten, publish, boss, print]
+      visits: {publish: 1}
+      never: [nobody]
+      routes: [{from: facts, to: publish}, {from: boss, to: print}]
+      latency: {total: 10, nodes: {facts: 4, boss: 0}}
+      calls: [{tool: look_up, node: facts}, {human: boss}]
+      checks: [{that: 'latency.total == 10.0'}]
+
+  - name: nobody answers, and a turn resumes it
+    turns:
+      - input: {}
+        expect: {status: interrupted, path: [draft, spell, facts, shorten, publish, boss], interrupt: [Is it good?]}
+      - resume: "yes"
+        expect: {status: completed, path: [print], latency: {total: 0}}
+
+  - name: a failure is tried again, then ends its branch and the run
+    tools: {look_up: [{error: {kind: exception, message: gone}, times: 2}]}
+    expect:
+      status: failed
+      path: [draft, spell, facts, shorten, facts]
+      never: [publish]
+      error: {node: facts, message: gone}
+      checks: [{that: 'latency.total == 10.0'}]
+
+  - name: what no stub answers ends the run at once
+    tools: {look_up: [{args: {by: nobody}, return: 1, times: any}]}
+    expect: {status: failed, error: {type: UnscriptedCall, node: facts}, checks: [{that: 'latency.total == 1.0'}]}
+"""
+
+
+@pytest.fixture
+def outcomes(tmp_path: Path) -> list[Outcome]:
+    (tmp_path / "agent.yaml").write_text(MANIFEST)
+    file = tmp_path / "agent.scenario.yaml"
+    file.write_text(SCENARIOS)
+    return [outcome for scenario in load_file(file).scenarios for outcome in run_scenario(scenario)]
+
+
+def test_every_scenario_passes(outcomes: list[Outcome]) -> None:
+    failed = {o.scenario: [c.message for c in o.checks if not c.passed] for o in outcomes if not o.passed}
+    assert failed == {}
+    assert len(outcomes) == 4
+
+
+def test_coverage_names_what_was_taken_and_what_there_is(outcomes: list[Outcome]) -> None:
+    first = outcomes[0]
+    assert set(first.shape["nodes"]) == {"draft", "spell", "facts", "shorten", "publish", "boss", "print"}
+    assert first.coverage["nodes"] == first.shape["nodes"]
+    assert first.coverage["branches"] == first.shape["branches"] == ["draft -> shorten [long]"]
