@@ -6,14 +6,15 @@ import inspect
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol, cast, get_args
+from typing import Any, Final, Literal, Protocol, cast, get_args
 
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.graph.model import Graph
 from harness.source.document import Document
-from harness.source.yaml import Version
+
+YamlVersion = Literal["1.1", "1.2"]
 
 
 class Dialect(Protocol):
@@ -31,7 +32,7 @@ class Dialect(Protocol):
         """What its manifests are, in a few words."""
 
     @property
-    def yaml(self) -> Version:
+    def yaml(self) -> YamlVersion:
         """The version of YAML its manifests are written in, known before one is parsed."""
 
     def locate(self, path: Path) -> Sequence[Path]:
@@ -93,8 +94,8 @@ def _faults(found: Any, name: str) -> Iterator[str]:
             yield f"has a '{member}' that is not text: {present[member]!r}"
     if isinstance(present.get("name"), str) and present["name"] != name:
         yield f"says that its 'name' is {present['name']!r}"
-    if "yaml" in present and present["yaml"] not in get_args(Version):
-        yield f"has a 'yaml' that is not one of {', '.join(get_args(Version))}: {present['yaml']!r}"
+    if "yaml" in present and present["yaml"] not in get_args(YamlVersion):
+        yield f"has a 'yaml' that is not one of {', '.join(get_args(YamlVersion))}: {present['yaml']!r}"
     for member, method in _METHODS.items():
         if member not in missing:
             yield from _method_faults(member, getattr(found, member), method)

@@ -87,6 +87,7 @@ def _dialect(request: LoadRequest, name: str | None) -> Dialect:
 
 
 def _located(request: LoadRequest, dialect: Dialect) -> LoadRequest:
-    """The request for the files that its path stands for, before any of them is resolved."""
+    """The request for the files that its path stands for. Modules beside a manifest in a folder can be imported."""
     located = tuple(dialect.locate(request.path)) or (request.path,)
-    return replace(request, paths=(*located, *request.paths[1:]), stamps={})
+    folders = request.folders if located[0] == request.path else (located[0].parent, *request.folders)
+    return replace(request, paths=(*located, *request.paths[1:]), folders=folders, stamps={})

@@ -13,20 +13,33 @@ from pathlib import Path
 from typing import Final
 
 from harness.dialects import DIALECTS
-from harness.dialects.dialect import BROKEN_HINT, Dialect, verified
+from harness.dialects.dialect import BROKEN_HINT, Dialect, YamlVersion, verified
 from harness.errors import ManifestError, Problem, Span
 from harness.source.document import Document, read, shown_path
 from harness.source.suggest import did_you_mean
-from harness.source.yaml import Version
 
 GROUP: Final = "harness.dialects"
 
 
 @cache
 def registered() -> Mapping[str, EntryPoint]:
-    """The entry points of the front ends by name: first those of packages, which never replace one of ours."""
+    """The entry points of the front ends by name: first those of packages, which never replace one of ours.
+
+    Raises:
+        ManifestError: two packages have a dialect of the same name (code `broken-dialect`).
+    """
+    found: dict[str, EntryPoint] = {}
+    for point in entry_points(group=GROUP):
+        if found.setdefault(point.name, point).value != point.value:
+            both = f"{_origin(found[point.name])} and {_origin(point)}"
+            text = f"two packages have a dialect '{point.name}': {both}"
+            raise ManifestError(Problem("broken-dialect", text, None, BROKEN_HINT))
     ours = {name: EntryPoint(name, module, GROUP) for name, module in DIALECTS.items() if module}
-    return {**{point.name: point for point in entry_points(group=GROUP)}, **ours}
+    return {**found, **ours}
+
+
+def _origin(point: EntryPoint) -> str:
+    return f"the package '{point.dist.name}' ({point.value})" if point.dist else point.value
 
 
 def names() -> list[str]:
@@ -45,7 +58,7 @@ def dialect_named(name: str) -> Dialect:
         hint = did_you_mean(name, names())
         raise ManifestError(Problem("unknown-dialect", f"no dialect '{name}' can be run", None, hint))
     point = registered()[name]
-    origin = f"the package '{point.dist.name}' ({point.value})" if point.dist else point.value
+    origin = _origin(point)
     try:
         found = point.load()
     except (Exception, SystemExit) as error:  # whatever a package does when it is imported
@@ -78,7 +91,7 @@ def detected(
     Raises:
         ManifestError: the manifest cannot be read in any version that one of the dialects is written in.
     """
-    documents: dict[tuple[Path, Version], Document | ManifestError] = {}
+    documents: dict[tuple[Path, YamlVersion], Document | ManifestError] = {}
     for dialect in dialects:
         key = (manifest_at(path, dialect), dialect.yaml)
         if key not in documents:
@@ -97,7 +110,7 @@ def manifest_at(path: Path, dialect: Dialect) -> Path:
     return next(iter(dialect.locate(path)), path)
 
 
-def _read(path: Path, yaml: Version, named_at: Span | None) -> Document | ManifestError:
+def _read(path: Path, yaml: YamlVersion, named_at: Span | None) -> Document | ManifestError:
     try:
         return read(path, yaml=yaml, named_at=named_at)
     except ManifestError as error:

@@ -27,7 +27,7 @@ class Stamp(NamedTuple):
 def stamp(path: Path) -> Stamp | None:
     """The stamp of what is at a path now; None if nothing is there."""
     try:
-        status = path.stat()
+        status = os.stat(path)
     except (OSError, ValueError):  # ValueError: no file can have this name
         return None
     return Stamp(status.st_mtime_ns, status.st_size, status.st_ino, stat.S_ISDIR(status.st_mode))

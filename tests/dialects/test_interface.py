@@ -10,9 +10,13 @@ from click.testing import CliRunner
 
 from harness.cli.main import cli
 from harness.dialects import DIALECTS
+from harness.dialects.agentspec import dialect as agentspec
+from harness.dialects.dialect import Dialect
 from harness.dialects.load import load_graph
 from harness.dialects.registry import dialect_named, dialect_of, names, registered
 from harness.dialects.request import LoadRequest
+from harness.dialects.sherma import dialect as sherma
+from harness.dialects.yagra import dialect as yagra
 from harness.errors import ManifestError
 
 RELAY = '''\
@@ -198,7 +202,9 @@ def test_a_broken_dialect_is_told_before_anything_is_detected_without_it(
 
 
 def test_the_dialects_of_the_table_are_verified() -> None:
-    assert [dialect_named(name).name for name in names()] == [name for name, at in DIALECTS.items() if at]
+    ours: list[Dialect] = [sherma, yagra, agentspec]
+    assert [dialect_named(name) for name in names()] == ours
+    assert [dialect.name for dialect in ours] == [name for name, module in DIALECTS.items() if module]
 
 
 def test_a_dialect_of_the_format_without_a_front_end_is_refused() -> None:
@@ -210,6 +216,12 @@ def test_a_package_may_bring_a_dialect_of_the_format_but_not_replace_one(install
     assert dialect_named("loki").title == "relays (YAML 1.2)"
     install("shermas", RELAY, name="sherma")
     assert dialect_named("sherma").title.startswith("sherma agents")
+
+
+def test_two_packages_with_a_dialect_of_one_name_are_refused(install: Install, tmp_path: Path) -> None:
+    install("one", RELAY)
+    install("other", RELAY)
+    assert "two packages have a dialect 'relay': the package 'acme-" in refusal("relay")
 
 
 # ------------------------------------------------------------------ what a graph is made of

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from harness.dialects.agentspec.tables import REFERENCE, TYPE, referenced
+from harness.dialects.kit.manifest import Problems
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
-from harness.errors import ManifestError, Problem
 from harness.source.document import Document, read
 from harness.source.models import describe
 from harness.source.suggest import did_you_mean
@@ -27,14 +27,13 @@ def prompts(request: LoadRequest) -> list[Prompt]:
     """
     listing = _Listing([read(path, yaml="1.1", named_at=request.named_at) for path in request.paths])
     found = list(listing.prompts())
-    if listing.problems:
-        raise ManifestError(listing.problems)
+    listing.problems.raise_errors()
     return found
 
 
 class _Listing:
     def __init__(self, documents: list[Document]) -> None:
-        self.problems: list[Problem] = []
+        self.problems = Problems()
         self._documents = documents
         self._tables: dict[str, Document] = {}
         self._seen: set[int] = set()
@@ -66,7 +65,7 @@ class _Listing:
                 code = "circular-reference" if key in followed else "unknown-reference"
                 text = f"{id_}: no text is at the end of the reference '{key}'"
                 hint = "" if key in followed else did_you_mean(key, self._tables)
-                self.problems.append(Problem(code, text, part.span((REFERENCE,)), hint))
+                self.problems.refuse(code, text, part.span((REFERENCE,)), hint)
                 return
             followed.add(key)
             part = self._tables[key]
@@ -74,4 +73,4 @@ class _Listing:
             yield Prompt(id_, kind, part.value, part.span())
         elif part.value is not None:
             text = f"{id_}: expected text, found {describe(part.value)}"
-            self.problems.append(Problem("wrong-type", text, part.span()))
+            self.problems.refuse("wrong-type", text, part.span())

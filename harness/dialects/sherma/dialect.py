@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.dialects.dialect import single_file
+from harness.dialects.dialect import YamlVersion, single_file
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.graph.model import Graph
 from harness.source.document import Document
-from harness.source.yaml import Version
 
 name = "sherma"
 title = "sherma agents (YAML + CEL, manifest version 1)"
-yaml: Version = "1.1"
+yaml: YamlVersion = "1.1"
 locate = single_file
 
 
