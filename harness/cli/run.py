@@ -142,9 +142,11 @@ def run_selection(
     from harness.cli.session import Session
     from harness.report.asking import at_terminal
     from harness.report.console import RunReporter, open_console
-    from harness.scenario.recording import check_cassettes
 
-    check_cassettes(selection.scenarios, settings)
+    if settings.record_mode is not RecordMode.NONE or settings.cassette_ignore:
+        from harness.scenario.recording import check_cassettes
+
+        check_cassettes(selection.scenarios, settings)
     for error in selection.refused.values():
         print_problems(error.problems)
     with ExitStack() as open_files:

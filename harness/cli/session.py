@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from harness.cli import exit_code
+from harness.cli.ended import Ended
 from harness.cli.interruption import Interruption, between_scenarios
 from harness.cli.selection import Selection
-from harness.cli.workers import Ended, WorkerPool
 from harness.errors import FormatError
 from harness.report.console import RunReporter
 from harness.report.encoding import encode
@@ -22,6 +22,7 @@ from harness.settings import Settings
 from harness.source.document import shown_path
 
 if TYPE_CHECKING:
+    from harness.cli.workers import WorkerPool
     from harness.recording.human import Ask
 
 NOT_PASSED = {"failed", "error"}

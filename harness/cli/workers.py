@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from multiprocessing import forkserver, get_all_start_methods, get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Final, NamedTuple
+from typing import Final
 
+from harness.cli.ended import Ended
 from harness.scenario.model import Scenario
-from harness.scenario.outcome import Outcome
 from harness.settings import Settings
 
 PRELOADED: Final = ["harness.scenario.run", "harness.report.results"]
@@ -35,14 +35,6 @@ PATIENCE_S: Final = 1.0
 
 _HAS_SERVER: Final = "forkserver" in get_all_start_methods()
 _CONTEXT: Final = get_context("forkserver") if _HAS_SERVER else get_context("spawn")
-
-
-class Ended(NamedTuple):
-    """An outcome of scenario `number` with its line of results; without outcome, the end of the scenario."""
-
-    number: int
-    outcome: Outcome | None
-    line: str = ""
 
 
 @dataclass(eq=False)

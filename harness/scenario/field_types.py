@@ -27,7 +27,13 @@ LEFT_OUT: Final[Any] = None
 class Strict(BaseModel):
     """A mapping that takes only its own keys, and values only as they are written."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        protected_namespaces=(),
+        defer_build=True,  # those inside others are built only there
+    )
 
     def written(self, *keys: str) -> list[str]:
         """Those of `keys` that are written, in this order."""

@@ -16,26 +16,29 @@ import random
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 from harness.dialects.load import load_graph
 from harness.errors import CassetteError, FormatError, HarnessError, SourceError
 from harness.graph.model import Graph
 from harness.interception.intercept import intercepted
-from harness.recording.backend import RecordedBackend
-from harness.recording.human import Ask
 from harness.scenario.evaluation import outcome_of, skipped
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome
-from harness.scenario.recording import RecordingSession, recording_session
 from harness.scenario.request import import_folders, load_request
 from harness.scenario.run_result import RunResult, failed, refused
 from harness.scenario.turns import run_turns
-from harness.settings import Settings
+from harness.settings import RecordMode, Settings
 from harness.time.clock import VirtualTimeLoop
 from harness.time.paced import PacedTimeLoop
 from harness.world.network import closed_network, open_network
 from harness.world.scripted import ScriptedWorld
 from harness.world.tool_requests import ToolRequests
+
+if TYPE_CHECKING:
+    from harness.recording.backend import RecordedBackend
+    from harness.recording.human import Ask
+    from harness.scenario.recording import RecordingSession
 
 
 def run_scenario(
@@ -56,11 +59,22 @@ def outcomes(scenario: Scenario, settings: Settings, *, ask: Ask | None = None) 
         yield skipped(scenario)
         return
     try:
-        with recording_session(scenario, settings, ask) as cassette:
+        with _recording(scenario, settings, ask) as cassette:
             for repeat in range(scenario.repeat):
                 yield _repeat(scenario, settings, repeat, cassette)
     except (CassetteError, FormatError) as error:  # before anything ran
         yield outcome_of(scenario, 0, failed(error), 0.0)
+
+
+def _recording(
+    scenario: Scenario, settings: Settings, ask: Ask | None
+) -> AbstractContextManager[RecordingSession | None]:
+    """What answers beside the stubs. Most scenarios have stubs only, and are spared the import."""
+    if scenario.cassette is None and not settings.record and settings.record_mode is not RecordMode.LIVE:
+        return nullcontext()
+    from harness.scenario.recording import recording_session
+
+    return recording_session(scenario, settings, ask)
 
 
 def _repeat(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from harness.engine.conversation import Conversation, Ending
 from harness.engine.simulation import Simulation
@@ -18,7 +18,6 @@ from harness.graph import observe
 from harness.graph.model import Graph
 from harness.graph.to_json import to_json
 from harness.graph.trace import Event
-from harness.recording.backend import RecordedBackend
 from harness.scenario.judge import grade
 from harness.scenario.model import MISSING, Expectations, Scenario, Turn
 from harness.scenario.outcome import Observed
@@ -26,6 +25,9 @@ from harness.scenario.run_result import RunResult, error_json, refused
 from harness.scenario.verdict import could_not_be_judged
 from harness.world.scripted import ScriptedWorld
 from harness.world.tool_requests import ToolRequests
+
+if TYPE_CHECKING:
+    from harness.recording.backend import RecordedBackend
 
 JUST_PAST_S: Final = 1e-6
 """A run that takes exactly its timeout is in time."""

@@ -5,23 +5,18 @@ spec: "node_execute", `NodeExecuteContext`. Models and agents answer from the wo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.runnables import Runnable
-from langchain_core.utils.function_calling import convert_to_openai_tool
-
-from harness.dialects.kit.messages import to_ai_message
 from harness.dialects.sherma.agent import Agent, Session
 from harness.dialects.sherma.document import Prompt
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
-from harness.graph.effects import LLMCall, ToolSpec
 from harness.source.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 
 class NotRegistered(HarnessError):
@@ -64,6 +59,8 @@ class RegistryBundle:
 
 def registries(session: Session, ctx: NodeContext) -> RegistryBundle:
     """The registries of a run, for a hook of the node of this context."""
+    from harness.dialects.sherma.chat_model import WorldChatModel
+
     agent = session.agent
     return RegistryBundle(
         tool_registry=Registry("tool", {tool.id: tool for tool in session.tools.all()}),
@@ -84,46 +81,3 @@ def registries(session: Session, ctx: NodeContext) -> RegistryBundle:
 def _with_text(prompt: Prompt, agent: Agent) -> Prompt:
     """A prompt with its instructions, wherever they were written."""
     return prompt.model_copy(update=agent.variables["prompts"][prompt.id])
-
-
-class WorldChatModel(BaseChatModel):
-    """A LangChain chat model that the world of a run answers for. Asynchronous only."""
-
-    model_name: str
-    provider: str
-    _ctx: NodeContext | None = None
-
-    def in_node(self, ctx: NodeContext) -> WorldChatModel:
-        """This model, with its calls made by this node."""
-        self._ctx = ctx
-        return self
-
-    @property
-    def _llm_type(self) -> str:
-        return "harness-world"
-
-    def bind_tools(
-        self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
-    ) -> Runnable[Any, AIMessage]:
-        del tool_choice
-        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
-
-    def _generate(
-        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
-    ) -> ChatResult:
-        raise NotImplementedError("in a hook, use the model's asynchronous methods: await model.ainvoke(…)")
-
-    async def _agenerate(
-        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
-    ) -> ChatResult:
-        if self._ctx is None:
-            raise NotImplementedError("a model without a node has no world to ask")
-        tools = tuple(_spec(tool["function"]) for tool in kwargs.get("tools", ()))
-        call = LLMCall(name=self.model_name, provider=self.provider, messages=tuple(messages), tools=tools)
-        message = to_ai_message(await self._ctx.perform(call), self._ctx.new_id)
-        message.id = self._ctx.new_id("message")  # LangChain would draw one
-        return ChatResult(generations=[ChatGeneration(message=message)])
-
-
-def _spec(function: Mapping[str, Any]) -> ToolSpec:
-    return ToolSpec(function["name"], function.get("description", ""), function.get("parameters", {}))

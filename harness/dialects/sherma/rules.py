@@ -199,13 +199,14 @@ class Rules:
 
     def schemas(self) -> Iterator[Problem]:
         """spec: `input_schema`, `output_schema` are JSON Schema."""
+        schemas = {key: getattr(self.agent, key) for key in ("input_schema", "output_schema")}
+        given = {key: schema for key, schema in schemas.items() if schema is not None}
+        if not given:
+            return  # the import takes as long as the rest of loading a manifest
         from jsonschema import Draft202012Validator
         from jsonschema.exceptions import SchemaError
 
-        for key in ("input_schema", "output_schema"):
-            schema = getattr(self.agent, key)
-            if schema is None:
-                continue
+        for key, schema in given.items():
             try:
                 Draft202012Validator.check_schema(schema)
             except SchemaError as error:

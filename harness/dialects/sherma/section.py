@@ -10,7 +10,7 @@ INTERNAL: Final = "__sherma__"
 """The field of the state that belongs to the runtime: the last error, and what is loaded of skills."""
 
 
-class Section(BaseModel, extra="ignore"):
+class Section(BaseModel, extra="ignore", defer_build=True):
     """Base class of the sections of a manifest. Text that spells a number or a boolean is accepted for one, so that
     `${VAR}` can be used there.
     """

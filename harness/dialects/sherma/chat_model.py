@@ -1,0 +1,59 @@
+"""The chat model that hooks get from `ctx.registries`. Importing LangChain's base class takes 0.1 s."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from harness.dialects.kit.messages import to_ai_message
+from harness.engine.context import NodeContext
+from harness.graph.effects import LLMCall, ToolSpec
+
+
+class WorldChatModel(BaseChatModel):
+    """A LangChain chat model that the world of a run answers for. Asynchronous only."""
+
+    model_name: str
+    provider: str
+    _ctx: NodeContext | None = None
+
+    def in_node(self, ctx: NodeContext) -> WorldChatModel:
+        """This model, with its calls made by this node."""
+        self._ctx = ctx
+        return self
+
+    @property
+    def _llm_type(self) -> str:
+        return "harness-world"
+
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
+    ) -> Runnable[Any, AIMessage]:
+        del tool_choice
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
+
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        raise NotImplementedError("in a hook, use the model's asynchronous methods: await model.ainvoke(…)")
+
+    async def _agenerate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        if self._ctx is None:
+            raise NotImplementedError("a model without a node has no world to ask")
+        tools = tuple(_spec(tool["function"]) for tool in kwargs.get("tools", ()))
+        call = LLMCall(name=self.model_name, provider=self.provider, messages=tuple(messages), tools=tools)
+        message = to_ai_message(await self._ctx.perform(call), self._ctx.new_id)
+        message.id = self._ctx.new_id("message")  # LangChain would draw one
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def _spec(function: Mapping[str, Any]) -> ToolSpec:
+    return ToolSpec(function["name"], function.get("description", ""), function.get("parameters", {}))
