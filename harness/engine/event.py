@@ -263,6 +263,8 @@ class EventScheduler:
         return task
 
     def _on_end(self, task: asyncio.Task[Any]) -> None:
+        if not task.cancelled():
+            task.exception()  # a run that ends at once does not look at all of them, and asyncio would complain
         self._ended.append(task)
         self._wake.set()
 

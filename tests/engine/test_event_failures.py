@@ -1,5 +1,7 @@
 """The event scheduler: a failure ends its branch, and what becomes of the run is data."""
 
+import asyncio
+import gc
 from collections.abc import Sequence
 from typing import Any
 
@@ -107,6 +109,14 @@ def test_what_the_world_cannot_answer_ends_the_run_at_once_whoever_catches_it() 
     assert (done.ending.node, done.total, done.path) == ("a", 1.0, ["a", "slow"])
 
 
+def test_a_run_that_ends_at_once_leaves_no_task_behind_that_nobody_looked_at(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    run({"start": "a", "nodes": {"a": {"effect": "unknown"}}})
+    gc.collect()
+    assert caplog.messages == []
+
+
 def test_a_router_that_fails_ends_the_run() -> None:
     async def breaks(state: State, _run: RunContext) -> Sequence[Edge]:
         raise KeyError("kind")
@@ -141,8 +151,6 @@ def test_a_router_that_takes_its_time_delays_only_its_own_calls(
     seconds: float, starts: list[tuple[str, float]]
 ) -> None:
     async def slow(state: State, _run: RunContext) -> Sequence[Edge]:
-        import asyncio
-
         await asyncio.sleep(seconds)
         return [Edge("a", "x")]
 
