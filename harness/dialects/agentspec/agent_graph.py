@@ -24,7 +24,6 @@ from harness.dialects.agentspec.conversation import (
 )
 from harness.dialects.agentspec.data_flow import MissingValue, UnfitValue, filled
 from harness.dialects.agentspec.inputs import given_inputs
-from harness.dialects.agentspec.llm_calls import llm_call
 from harness.dialects.agentspec.naming import free_name
 from harness.dialects.agentspec.placeholders import render
 from harness.dialects.agentspec.structured import from_reply, json_object, schema_of
@@ -142,8 +141,7 @@ class _Running(_AgentLifecycle):
             question = message_text(state["messages"][-1])
             answer = [user_message(answer_text(await ctx.pause(question)), agent.name)]
         system = SystemMessage(content=self._system_prompt(state))
-        call = llm_call(
-            agent.llm_config,
+        call = agent.llm_config.call(
             [system, *state["messages"], *answer],
             tools=[tool_calls.spec_of(tool) for tool in agent.tools],
         )

@@ -8,7 +8,7 @@ the EndNode that was reached.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.dialects.agentspec.conversation import Handoff, user_message
 from harness.dialects.agentspec.data_flow import DataFlow, Outputs, cast_to, filled
@@ -16,7 +16,8 @@ from harness.dialects.agentspec.flows import EndNode, Flow, Node
 from harness.dialects.agentspec.inputs import given_inputs
 from harness.dialects.agentspec.naming import free_name
 from harness.dialects.agentspec.node_bodies import BODIES
-from harness.dialects.agentspec.visit import Body, NodeResult, Visit
+from harness.dialects.agentspec.plugins import Plugins
+from harness.dialects.agentspec.visit import Body, GraphOf, NodeResult, Visit
 from harness.engine.context import NodeContext, RunContext
 from harness.errors import HarnessError
 from harness.graph.messages import MessageLog, append_messages
@@ -35,9 +36,6 @@ from harness.graph.model import (
 )
 from harness.graph.model import Node as Step
 
-if TYPE_CHECKING:
-    from harness.dialects.agentspec.graphs import Graphs
-
 RECURSION_LIMIT = 1000
 """The limit of visits in one run of a flow. The document sets none, but an endless loop needs one."""
 
@@ -48,11 +46,11 @@ class OpenBranch(HarnessError):
     code = "open-branch"
 
 
-def flow_graph(flow: Flow, graphs: Graphs) -> Graph:
-    """The graph of a sound flow."""
+def flow_graph(flow: Flow, graph_of: GraphOf, plugins: Plugins) -> Graph:
+    """The graph of a sound flow. `graph_of` compiles the flows and agents in it."""
     names = node_names(flow)
     data = DataFlow(flow)
-    running = _Running(flow, names, data, graphs)
+    running = _Running(flow, names, data, graph_of, plugins)
     nodes = list(names)
     edges = _edges(flow, names)
     return Graph(
@@ -129,8 +127,11 @@ def _latest_since(start: str) -> Any:
 class _Running:
     """The nodes of a flow's graph."""
 
-    def __init__(self, flow: Flow, names: Mapping[Node, str], data: DataFlow, graphs: Graphs) -> None:
-        self.flow, self.names, self.data, self.graphs = flow, names, data, graphs
+    def __init__(
+        self, flow: Flow, names: Mapping[Node, str], data: DataFlow, graph_of: GraphOf, plugins: Plugins
+    ) -> None:
+        self.flow, self.names, self.data = flow, names, data
+        self.graph_of, self.plugins = graph_of, plugins
         self.ends = {names[end] for end in flow.ends}
 
     async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
@@ -160,7 +161,7 @@ class _Running:
                     else cast_to(node.inputs[title], found.value, f"{node}: input")
                     for title, found in arrived.items()
                 }
-            result = await body(Visit(node, inputs, arrived, state, ctx, self.graphs))
+            result = await body(Visit(node, inputs, arrived, state, ctx, self.graph_of))
             values: dict[str, Any] = {
                 "outputs": {name: filled(node.outputs, result.outputs, f"{node}: output")}
             }
@@ -178,7 +179,7 @@ class _Running:
         known = BODIES.get(type(node))
         if known is not None:
             return known
-        plugin = self.graphs.plugins.reads(node)
+        plugin = self.plugins.reads(node)
         assert plugin is not None  # a node that is not of the language was read by a plugin
 
         async def run_by_plugin(visit: Visit) -> NodeResult:

@@ -36,7 +36,7 @@ class Graphs:
 
     def _graph(self, component: AgenticComponent) -> Graph:
         if isinstance(component, Flow):
-            return flow_graph(component, self)
+            return flow_graph(component, self.of, self.plugins)
         if isinstance(component, Agent):
             return agent_graph(component)
         assert isinstance(component, RemoteAgent)

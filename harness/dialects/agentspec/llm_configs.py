@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
+from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
 
 from harness.dialects.agentspec.component import A, Component
+from harness.graph.effects import LLMCall, ToolSpec
 
 
 class LlmGenerationConfig(BaseModel, extra="allow", strict=True, title="generation parameters"):
@@ -26,15 +29,24 @@ class LlmConfig(Component, title="an LLM configuration"):
     default_generation_parameters: LlmGenerationConfig | None = None
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """The generation parameters that are set."""
-        given = self.default_generation_parameters
-        return given.model_dump(exclude_none=True) if given else {}
-
-    @property
     def base_url(self) -> str | None:
         """The address of the model; None for the provider's own."""
         return None
+
+    def call(
+        self, messages: Sequence[BaseMessage], *, tools: Sequence[ToolSpec] = (), response_format: Any = None
+    ) -> LLMCall:
+        """The effect of one turn of the model."""
+        given = self.default_generation_parameters
+        return LLMCall(
+            name=self.model_id,
+            provider=self.provider_name,
+            base_url=self.base_url,
+            params=given.model_dump(exclude_none=True) if given else {},
+            messages=tuple(messages),
+            tools=tuple(tools),
+            response_format=response_format,
+        )
 
 
 class OpenAiCompatibleConfig(LlmConfig, title="an OpenAiCompatibleConfig"):

@@ -6,17 +6,17 @@ spec: "Standard library of nodes to use in flows".
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from langchain_core.messages import HumanMessage
 
 from harness.dialects.agentspec import flows, remote_calls, tool_calls
-from harness.dialects.agentspec.agent_node import run_agent
+from harness.dialects.agentspec.agents import Agent
 from harness.dialects.agentspec.casts import as_text
 from harness.dialects.agentspec.component import Component
 from harness.dialects.agentspec.conversation import agent_message, answer_text, user_message
 from harness.dialects.agentspec.data_flow import UnfitValue
-from harness.dialects.agentspec.llm_calls import llm_call
 from harness.dialects.agentspec.map_node import run_map
 from harness.dialects.agentspec.placeholders import render
 from harness.dialects.agentspec.structured import from_reply, is_text, schema_of
@@ -44,7 +44,7 @@ async def llm(visit: Visit) -> NodeResult:
     if outputs and not is_text(outputs):
         form = {"name": "structured_output", "schema": schema_of(outputs), "strict": False}
         wanted = {"type": "json_schema", "json_schema": form}
-    call = llm_call(node.llm_config, [HumanMessage(content=prompt)], response_format=wanted)
+    call = node.llm_config.call([HumanMessage(content=prompt)], response_format=wanted)
     reply: LLMReply = await visit.ctx.perform(call)
     return NodeResult(from_reply(reply.text, outputs, str(node)))
 
@@ -58,6 +58,25 @@ async def api(visit: Visit) -> NodeResult:
     if isinstance(answer, str) and node.outputs:
         raise UnfitValue(f"{node}: expected an answer in JSON, found {answer[:200]!r}")
     return NodeResult(answer if isinstance(answer, Mapping) else {})
+
+
+async def agent(visit: Visit) -> NodeResult:
+    """spec: AgentNode. Runs the agent in this conversation until its outputs are known.
+
+    schema: "If branches are configured, the agent will be prompted to select a branch".
+    """
+    node = _of(visit, flows.AgentNode)
+    result = await visit.run_inside(node.agent, visit.inputs)
+    if not isinstance(node.agent, Agent) or len(node.branches) < 2:
+        return result
+    names = ", ".join(node.branches)
+    question = f"How does the flow go on? Answer with one of these and nothing else: {names}"
+    conversation = [*visit.state["messages"], *result.messages, HumanMessage(content=question)]
+    reply: LLMReply = await visit.ctx.perform(node.agent.llm_config.call(conversation))
+    branch = reply.text.strip()
+    if branch not in node.branches:
+        raise UnfitValue(f"{node}: '{branch}' is none of its branches ({names})")
+    return replace(result, branch=branch)
 
 
 async def tool(visit: Visit) -> NodeResult:
@@ -103,7 +122,7 @@ BODIES: Final[Mapping[type[Component], Body]] = {
     flows.EndNode: end,
     flows.LlmNode: llm,
     flows.ApiNode: api,
-    flows.AgentNode: run_agent,
+    flows.AgentNode: agent,
     flows.FlowNode: flow,
     flows.MapNode: run_map,
     flows.BranchingNode: branching,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 
@@ -14,10 +14,9 @@ from harness.dialects.agentspec.data_flow import Arrived
 from harness.dialects.agentspec.flows import NEXT, Flow, Node
 from harness.engine.context import NodeContext
 from harness.engine.nested import run_inside
-from harness.graph.model import State
+from harness.graph.model import Graph, State
 
-if TYPE_CHECKING:
-    from harness.dialects.agentspec.graphs import Graphs
+GraphOf = Callable[[AgenticComponent], Graph]
 
 
 @dataclass(frozen=True)
@@ -31,14 +30,17 @@ class NodeResult:
 
 @dataclass(frozen=True)
 class Visit:
-    """A visit. `inputs` are cast to the types of the node's inputs; `arrived` has them uncast, with their sources."""
+    """A visit. `inputs` are cast to the types of the node's inputs; `arrived` has them uncast, with their sources.
+
+    `graph_of` compiles a flow or an agent.
+    """
 
     node: Node
     inputs: Mapping[str, Any]
     arrived: Mapping[str, Arrived]
     state: State
     ctx: NodeContext
-    graphs: Graphs
+    graph_of: GraphOf
 
     async def run_inside(
         self, component: AgenticComponent, inputs: Mapping[str, Any], *, key: str = ""
@@ -54,7 +56,7 @@ class Visit:
 
         ending = await run_inside(
             self.ctx,
-            self.graphs.of(component),
+            self.graph_of(component),
             Handoff(inputs, self.state["messages"]),
             key=key,
             attribute_to_caller=not isinstance(component, Flow),
