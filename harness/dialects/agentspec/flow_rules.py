@@ -15,6 +15,7 @@ from harness.dialects.agentspec.flows import AgentNode, ControlFlowEdge, EndNode
 from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.types import castable, same_type
 from harness.dialects.agentspec.wording import listed, none_at_all
+from harness.dialects.kit.reachable import reachable
 from harness.errors import Problem, Span
 from harness.source.suggest import did_you_mean, nearest
 
@@ -136,15 +137,9 @@ def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
 
 def _reached(flow: Flow) -> set[Node]:
     """The nodes that control edges lead to from the start."""
-    after: dict[Node, list[Node]] = {}
-    for edge in flow.control_flow_connections:
-        after.setdefault(edge.from_node, []).append(edge.to_node)
-    found, ahead = {flow.start_node}, [flow.start_node]
-    while ahead:
-        new = [node for node in after.get(ahead.pop(), ()) if node not in found]
-        found.update(new)
-        ahead += new
-    return found
+    return reachable(
+        flow.start_node, ((edge.from_node, edge.to_node) for edge in flow.control_flow_connections)
+    )
 
 
 def data_edges_fit(flow: Flow) -> Iterator[Problem]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -205,6 +207,19 @@ class Graph(Section, title="a graph"):
     entry_point: str | None = None
     nodes: list[Node]
     edges: list[Edge]
+
+    @cached_property
+    def injected(self) -> Mapping[str, str]:
+        """spec: "Auto-injected tool_node". The name of the tool node after each call_llm node that gets one.
+
+        Those are the nodes with tools that have no branches of their own.
+        """
+        branching = {edge.source for edge in self.edges if edge.branches is not None}
+        return {
+            node.name: f"{node.name}_tools"
+            for node in self.nodes
+            if node.type == "call_llm" and node.args.binds_tools and node.name not in branching
+        }
 
     @model_validator(mode="after")
     def _one_entry(self) -> Graph:

@@ -24,134 +24,134 @@ class NodeInfo:
 
 
 @dataclass
-class _AtNode:
+class _NodeContext:
     node_context: Any
     node_name: str
+    state: dict[str, Any]
 
 
 @dataclass
-class BeforeLLMCallContext(_AtNode):
+class BeforeLLMCallContext(_NodeContext):
     """`messages` without the system prompt; `system_prompt`, `messages` and `tools` may be replaced."""
 
     messages: list[Any]
     system_prompt: str
     tools: list[Any]
-    state: dict[str, Any]
 
 
 @dataclass
-class AfterLLMCallContext(_AtNode):
+class AfterLLMCallContext(_NodeContext):
     """`response` is the model's message."""
 
     response: Any
-    state: dict[str, Any]
 
 
 @dataclass
-class BeforeToolCallContext(_AtNode):
+class BeforeToolCallContext(_NodeContext):
     """`tools` may be replaced."""
 
     tool_calls: list[Any]
     tools: list[Any]
-    state: dict[str, Any]
 
 
 @dataclass
-class AfterToolCallContext(_AtNode):
+class AfterToolCallContext(_NodeContext):
     """`result` is `{messages: [tool messages]}`."""
 
     result: dict[str, Any]
-    state: dict[str, Any]
 
 
 @dataclass
-class BeforeAgentCallContext(_AtNode):
+class BeforeAgentCallContext(_NodeContext):
     """`input_value` may be replaced."""
 
     input_value: Any
     agent: Any
-    state: dict[str, Any]
 
 
 @dataclass
-class AfterAgentCallContext(_AtNode):
+class AfterAgentCallContext(_NodeContext):
     """`result` is `{messages: [the answer]}`."""
 
     result: dict[str, Any]
-    state: dict[str, Any]
 
 
 @dataclass
-class BeforeSkillLoadContext:
+class NodeEnterContext(_NodeContext):
+    """A node is about to run."""
+
+    node_type: str
+
+
+@dataclass
+class NodeExitContext(_NodeContext):
+    """`result`, the node's updates, may be replaced."""
+
+    node_type: str
+    result: dict[str, Any]
+
+
+@dataclass
+class NodeExecuteContext(_NodeContext):
+    """`result` is empty at first; hooks add the custom node's updates."""
+
+    result: dict[str, Any] = field(default_factory=dict)
+    registries: Any = None
+
+
+@dataclass
+class BeforeInterruptContext(_NodeContext):
+    """`value` may be replaced."""
+
+    value: Any
+
+
+@dataclass
+class AfterInterruptContext(_NodeContext):
+    """`response` may be replaced."""
+
+    value: Any
+    response: Any
+
+
+@dataclass
+class OnNodeErrorContext(_NodeContext):
+    """`error` None swallows it: the node writes nothing and its edges are followed."""
+
+    node_type: str
+    error: BaseException | None
+
+
+@dataclass
+class _SkillContext:
+    node_context: Any
+    skill_id: str
+    version: str
+
+
+@dataclass
+class BeforeSkillLoadContext(_SkillContext):
     """`skill_id` and `version` may be replaced."""
 
-    node_context: Any
-    skill_id: str
-    version: str
-
 
 @dataclass
-class AfterSkillLoadContext:
+class AfterSkillLoadContext(_SkillContext):
     """`content` may be replaced."""
 
-    node_context: Any
-    skill_id: str
-    version: str
     content: str
     tools_loaded: list[str] = field(default_factory=list)
 
 
 @dataclass
-class BeforeSkillUnloadContext:
+class BeforeSkillUnloadContext(_SkillContext):
     """`skill_id` and `version` may be replaced."""
 
-    node_context: Any
-    skill_id: str
-    version: str
-
 
 @dataclass
-class AfterSkillUnloadContext:
+class AfterSkillUnloadContext(_SkillContext):
     """What was unloaded."""
 
-    node_context: Any
-    skill_id: str
-    version: str
     tools_unloaded: list[str] = field(default_factory=list)
-
-
-@dataclass
-class NodeEnterContext(_AtNode):
-    """A node is about to run."""
-
-    node_type: str
-    state: dict[str, Any]
-
-
-@dataclass
-class NodeExitContext(_AtNode):
-    """`result`, the node's updates, may be replaced."""
-
-    node_type: str
-    result: dict[str, Any]
-    state: dict[str, Any]
-
-
-@dataclass
-class BeforeInterruptContext(_AtNode):
-    """`value` may be replaced."""
-
-    value: Any
-    state: dict[str, Any]
-
-
-@dataclass
-class AfterInterruptContext(_AtNode):
-    """`response` may be replaced."""
-
-    value: Any
-    response: Any
-    state: dict[str, Any]
 
 
 @dataclass
@@ -176,44 +176,16 @@ class GraphInvokeContext:
 
 
 @dataclass
-class AfterGraphInvokeContext:
+class AfterGraphInvokeContext(GraphInvokeContext):
     """`result`, the final state, may be replaced for the agent's answer."""
 
-    agent_id: str
-    thread_id: str
-    config: dict[str, Any]
-    input: dict[str, Any]
     result: dict[str, Any]
 
 
 @dataclass
-class NodeExecuteContext:
-    """`result` is empty at first; hooks add the custom node's updates."""
-
-    node_context: Any
-    node_name: str
-    state: dict[str, Any]
-    result: dict[str, Any] = field(default_factory=dict)
-    registries: Any = None
-
-
-@dataclass
-class OnNodeErrorContext(_AtNode):
-    """`error` None swallows it: the node writes nothing and its edges are followed."""
-
-    node_type: str
-    error: BaseException | None
-    state: dict[str, Any]
-
-
-@dataclass
-class OnErrorContext:
+class OnErrorContext(GraphInvokeContext):
     """`error` None swallows it: the run completes with the state reached."""
 
-    agent_id: str
-    thread_id: str
-    config: dict[str, Any]
-    input: dict[str, Any]
     error: BaseException | None
 
 

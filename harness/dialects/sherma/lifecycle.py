@@ -149,6 +149,11 @@ class _Boundary:
         session.invocation.update(config=invoked.config, input=invoked.input)
         return invoked
 
+    def _invocation(self, session: Session, run: RunContext) -> tuple[str, str, Any, Any]:
+        """The fields of `GraphInvokeContext` for the current invocation."""
+        invocation = session.invocation
+        return self.agent.name, run.thread_id, invocation.get("config", {}), invocation.get("input", {})
+
     async def answer(self, value: Any, run: RunContext) -> Any:
         """The answer for a paused node: `{messages: […]}` becomes message objects, any other value stays."""
         session = Session.of(run)
@@ -164,10 +169,7 @@ class _Boundary:
         session = run.resources.get("session")
         if session is None or not session.hooks or isinstance(error, SchemaValidationError):
             return error
-        invocation = session.invocation
-        context = hook.OnErrorContext(
-            self.agent.name, run.thread_id, invocation.get("config", {}), invocation.get("input", {}), error
-        )
+        context = hook.OnErrorContext(*self._invocation(session, run), error)
         seen = (await session.hooks.run("on_error", context)).error
         return seen if seen is None or isinstance(seen, Exception) else error
 
@@ -176,13 +178,7 @@ class _Boundary:
         session = Session.of(run)
         result: Mapping[str, Any] = state
         if session.hooks:
-            context = hook.AfterGraphInvokeContext(
-                self.agent.name,
-                run.thread_id,
-                session.invocation.get("config", {}),
-                session.invocation.get("input", {}),
-                hook_state(state),
-            )
+            context = hook.AfterGraphInvokeContext(*self._invocation(session, run), hook_state(state))
             result = (await session.hooks.run("after_graph_invoke", context)).result
         messages = to_messages(result.get("messages") or []) if self.agent.definition.keeps_messages else []
         self._check(messages[-1:], "agent_output", self.agent.definition.output_schema)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma.agent import Agent, Session
-from harness.dialects.sherma.rules import tool_node_name, wants_tool_node
 from harness.engine.context import RunContext
 from harness.errors import ExpressionError
 from harness.graph.model import END, START, Dispatch, Edge, Router, State
@@ -58,30 +56,25 @@ def edges_and_routers(agent: Agent, document: Document) -> tuple[list[Edge], Map
         if any(way.branches for way in ways):
             routers[source] = _router(ways)
     for node in graph.nodes:
-        if wants_tool_node(node, graph):
-            edges.append(Edge(tool_node_name(node), node.name))
+        if node.name in graph.injected:
+            edges.append(Edge(graph.injected[node.name], node.name))
         if node.on_error is not None and node.on_error.fallback is not None:
             edges.append(Edge(node.name, node.on_error.fallback, on_error=True))
     return edges, routers
 
 
 def _ways_out(agent: Agent, document: Document, source: str) -> list[Choice]:
-    """Every edge of a node is a way of its own, and all ways are followed."""
+    """The choices after a node: one for each of its edges, and all are followed."""
     graph = agent.definition.graph
     places: DocumentPath = ("agents", agent.name, "graph", "edges")
     found = [(edge, (*places, at)) for at, edge in enumerate(graph.edges) if edge.source == source]
     ways = [_choice(document, edge, path) for edge, path in found]
-    node = next((node for node in graph.nodes if node.name == source), None)
-    if node is not None and wants_tool_node(node, graph):
-        return [_tool_choice(node, ways), *ways[1:]]
-    return ways
-
-
-def _tool_choice(node: Any, ways: Sequence[Choice]) -> Choice:
-    """spec: "Auto-injected tool_node": to the tools while the model asks for them, else the first edge."""
+    if source not in graph.injected:
+        return ways
+    # spec: "Auto-injected tool_node": to the tools while the model asks for them, else the first edge.
     after = ways[0].default.target if ways else END
-    tools = Edge(node.name, tool_node_name(node), HAS_TOOL_CALLS)
-    return Choice(((_has_tool_calls, tools),), Edge(node.name, after, DEFAULT))
+    tools = Edge(source, graph.injected[source], HAS_TOOL_CALLS)
+    return [Choice(((_has_tool_calls, tools),), Edge(source, after, DEFAULT)), *ways[1:]]
 
 
 def _has_tool_calls(state: State, _agent: Agent) -> bool:

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.dialects.sherma import document as doc
-from harness.dialects.sherma.graph_document import Graph, Retry
-from harness.errors import ExpressionError, Problem
-from harness.expressions.cel import compile as compile_cel
+from harness.dialects.sherma.graph_document import Retry
+from harness.errors import Problem
 from harness.graph.model import END, START
 from harness.source.document import Document, DocumentPath
 from harness.source.suggest import did_you_mean
@@ -55,11 +54,10 @@ class Rules:
                     "reserved-name", f"'{name}' is not a name for a node", "nodes", at, "name"
                 )
             seen.add(name)
-        for at, node in enumerate(self.graph.nodes):
-            if wants_tool_node(node, self.graph) and tool_node_name(node) in seen:
-                text = (
-                    f"the tool node of '{node.name}' would be called '{tool_node_name(node)}', which is taken"
-                )
+        for at, name in enumerate(self.names):
+            tool_node = self.graph.injected.get(name)
+            if tool_node in seen:
+                text = f"the tool node of '{name}' would be called '{tool_node}', which is taken"
                 yield self._problem("duplicate-name", text, "nodes", at, "name")
 
     def references(self) -> Iterator[Problem]:
@@ -88,10 +86,7 @@ class Rules:
             yield from self._node(name, what, *path)
 
     def _node(self, name: str, what: str, *path: str | int) -> Iterator[Problem]:
-        known = [
-            *self.names,
-            *(tool_node_name(n) for n in self.graph.nodes if wants_tool_node(n, self.graph)),
-        ]
+        known = [*self.names, *self.graph.injected.values()]
         if name not in known:
             hint = did_you_mean(name, known)
             yield self._problem(
@@ -189,9 +184,7 @@ class Rules:
 
     def tool_nodes(self) -> Iterator[Problem]:
         """A call_llm with tools and branches of its own needs a tool_node somewhere."""
-        has_tool_node = any(
-            node.type == "tool_node" or wants_tool_node(node, self.graph) for node in self.graph.nodes
-        )
+        has_tool_node = self.graph.injected or any(node.type == "tool_node" for node in self.graph.nodes)
         for at, node in self._of_type("call_llm"):
             if node.args.binds_tools and not has_tool_node:
                 text = f"call_llm node '{node.name}' has tools and branches of its own, but there is no tool_node"
@@ -217,87 +210,3 @@ class Rules:
 
     def _of_type(self, kind: str) -> Iterator[tuple[int, Any]]:
         return ((at, node) for at, node in enumerate(self.graph.nodes) if node.type == kind)
-
-    # -------------------------------------------------------------- warnings
-
-    def warnings(self) -> Iterator[Problem]:
-        """All warnings of the agent."""
-        yield from self._field_types()
-        yield from self._expressions()
-        yield from self._unreachable()
-
-    def _field_types(self) -> Iterator[Problem]:
-        for at, field in enumerate(self.agent.state.fields_):
-            if field.type not in doc.FIELD_TYPES:
-                where = self.document.span(("agents", self.name, "state", "fields", at, "type"))
-                text = f"'{field.type}' is not a type of state fields ({', '.join(doc.FIELD_TYPES)})"
-                hint = did_you_mean(field.type, doc.FIELD_TYPES)
-                yield Problem("field-type", text, where, hint if hint.startswith("did") else "", "warning")
-
-    def _expressions(self) -> Iterator[Problem]:
-        """CEL is parsed when it is evaluated: a syntax error fails its node, not the load."""
-        for path, text in self._cel_texts():
-            try:
-                compile_cel(text, null_as_false=True)
-            except ExpressionError as error:
-                message = f"this expression will fail when it is evaluated: {error}"
-                yield Problem(
-                    "cel-syntax", message, self.document.span((*self.at, *path)), severity="warning"
-                )
-
-    def _cel_texts(self) -> Iterator[tuple[DocumentPath, str]]:
-        for at, node in enumerate(self.graph.nodes):
-            args = ("nodes", at, "args")
-            if node.type == "call_llm":
-                yield from (
-                    ((*args, "prompt", n, "content"), item.content) for n, item in enumerate(node.args.prompt)
-                )
-                yield from (
-                    ((*args, "state_updates", key), text) for key, text in node.args.state_updates.items()
-                )
-            elif node.type == "set_state":
-                yield from (((*args, "values", key), text) for key, text in node.args.values.items())
-            for key in ("input", "expression", "value", "skill_ids"):
-                if isinstance(text := getattr(node.args, key, None), str):
-                    yield (*args, key), text
-        for at, edge in enumerate(self.graph.edges):
-            for number, branch in enumerate(edge.branches or ()):
-                yield ("edges", at, "branches", number, "condition"), branch.condition
-
-    def _unreachable(self) -> Iterator[Problem]:
-        reached = {self.graph.entry_point} if self.graph.entry_point else set()
-        following = {START, *reached}
-        while following:
-            found: set[str] = set()
-            for edge in self.graph.edges:
-                if edge.source in following:
-                    targets = (edge.target, edge.default, *(branch.target for branch in edge.branches or ()))
-                    found |= {target for target in targets if target is not None}
-            for node in self.graph.nodes:
-                if (
-                    node.name in following
-                    and node.on_error is not None
-                    and node.on_error.fallback is not None
-                ):
-                    found.add(node.on_error.fallback)
-            following = found - reached
-            reached |= found
-        for at, node in enumerate(self.graph.nodes):
-            if node.name not in reached:
-                text = f"node '{node.name}' can never run: nothing leads to it"
-                where = self.document.span((*self.at, "nodes", at, "name"))
-                yield Problem("unreachable-node", text, where, severity="warning")
-
-
-def wants_tool_node(node: Any, graph: Graph) -> bool:
-    """spec: "Auto-injected tool_node". A call_llm with tools, unless it has branches of its own."""
-    return (
-        node.type == "call_llm"
-        and node.args.binds_tools
-        and not any(edge.source == node.name and edge.branches is not None for edge in graph.edges)
-    )
-
-
-def tool_node_name(node: Any) -> str:
-    """The name of the tool node injected after a node."""
-    return f"{node.name}_tools"

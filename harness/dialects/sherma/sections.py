@@ -1,0 +1,177 @@
+"""The sections of a manifest compiled: one method for each, in the order of the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+from harness.dialects.kit.manifest import Problems, imported, imported_hook
+from harness.dialects.request import LoadRequest
+from harness.dialects.sherma import document as doc
+from harness.dialects.sherma.agent import Agent, MCPDeclaration, SubAgent
+from harness.dialects.sherma.hooks import POINTS
+from harness.dialects.sherma.prompt_list import read_instructions
+from harness.dialects.sherma.skill_tools import skill_tools
+from harness.dialects.sherma.skills import Skills, read_skill
+from harness.dialects.sherma.stand_in import offer_stand_in
+from harness.dialects.sherma.sub_agents import Load, sub_agent, sub_agent_tool
+from harness.dialects.sherma.tools import Tool, ToolRegistry, python_tool
+from harness.errors import Span
+from harness.graph.effects import MCPEndpoint
+from harness.source.document import Document, DocumentPath
+
+T = TypeVar("T")
+
+
+class Sections:
+    """Compiles the sections of a manifest and collects their problems. `load` compiles sub-agents."""
+
+    def __init__(self, request: LoadRequest, document: Document, manifest: doc.Manifest, load: Load) -> None:
+        self.request, self.document, self.manifest, self.load = request, document, manifest, load
+        self.problems = Problems()
+
+    def agent(self, name: str) -> Agent:
+        """The agent, with everything it can use."""
+        offer_stand_in()
+        skills = self.skills()
+        sub_agents = self.sub_agents()
+        registry = ToolRegistry(self.tools())
+        if skills:
+            for tool in (*skill_tools(skills), *(tool for skill in skills.skills for tool in skill.tools)):
+                registry.add(tool)
+        for declared in sub_agents.values():
+            registry.add(sub_agent_tool(declared))
+        return Agent(
+            name=name,
+            definition=self.manifest.agents[name],
+            manifest=self.manifest,
+            variables=self.variables(skills),
+            tools=registry,
+            skills=skills,
+            llms={llm.id: llm for llm in self.manifest.llms},
+            sub_agents=sub_agents,
+            hooks=self.hooks(),
+            mcp_servers=self.mcp_servers(),
+            remote_skills=self.remote_skills(),
+            folders=self.request.folders,
+        )
+
+    def variables(self, skills: Skills) -> Mapping[str, Any]:
+        """spec: CEL, the variables `prompts`, `llms` and `skills` beside `state`."""
+        variables: dict[str, Any] = {
+            "prompts": {
+                prompt.id: {"instructions": self._instructions(prompt, at)}
+                for at, prompt in enumerate(self.manifest.prompts)
+            },
+            "llms": {llm.id: {"model_name": llm.model_name} for llm in self.manifest.llms},
+        }
+        if skills:
+            variables["skills"] = {skill["id"]: skill for skill in skills.listed()}
+        if self.manifest.data:
+            variables["data"] = self.manifest.data
+        return variables
+
+    def _instructions(self, prompt: doc.Prompt, at: int) -> str:
+        """spec: `instructions` or `instructions_path`."""
+        if prompt.instructions_path is None:
+            return prompt.instructions or ""
+        where = self.document.span(("prompts", at, "instructions_path"))
+        text = ""
+        with self.problems.collecting():
+            path = self.request.resolve(prompt.instructions_path, where)
+            text = read_instructions(path, where)
+        return text
+
+    def tools(self) -> Iterator[Tool]:
+        """spec: `tools`."""
+        for at, tool in enumerate(self.manifest.tools):
+            path = ("tools", at, "import_path")
+            found = self._import(tool.import_path, path)
+            if found is not None:
+                made = self._made(partial(python_tool, tool.id, tool.version, found), path)
+                if made is not None:
+                    yield made
+
+    def skills(self) -> Skills:
+        """spec: `skills`. Cards are read and their tools imported when the manifest is loaded."""
+        skills = Skills()
+        for at, skill in enumerate(self.manifest.skills):
+            if skill.skill_card_path is None:
+                continue
+            where = self.document.span(("skills", at, "skill_card_path"))
+            with self.problems.collecting():
+                path = self.request.resolve(skill.skill_card_path, where)
+                skills.skills.append(read_skill(skill, path, self.request))
+        return skills
+
+    def remote_skills(self) -> tuple[tuple[doc.Skill, Span], ...]:
+        """spec: `skills`, url. Their cards are fetched from the world when a run begins."""
+        return tuple(
+            (skill, self.document.span(("skills", at, "url")))
+            for at, skill in enumerate(self.manifest.skills)
+            if skill.url is not None
+        )
+
+    def hooks(self) -> tuple[Any, ...]:
+        """spec: `hooks`. The caller's hooks first, then the manifest's; a run gets fresh instances."""
+        installed: list[Any] = []
+        for given in self.request.hooks:
+            with self.problems.collecting():
+                installed.append(imported_hook(given, self.request))
+        for at, declared in enumerate(self.manifest.hooks):
+            path = ("hooks", at, "import_path")
+            found = self._import(declared.import_path, path)
+            if found is not None:
+                installed.append(found)
+                if not any(hasattr(found, point) for point in POINTS):
+                    text = f"'{declared.import_path}' is not a hook: it has none of the hook methods"
+                    self.problems.refuse("not-a-hook", text, self.document.span(path), ", ".join(POINTS))
+        return tuple(installed)
+
+    def sub_agents(self) -> Mapping[str, SubAgent]:
+        """spec: `sub_agents`. Files must be there; they are parsed when they are first called."""
+        agents: dict[str, SubAgent] = {}
+        for at, declared in enumerate(self.manifest.sub_agents):
+            imported = None
+            path = None
+            if declared.import_path is not None:
+                imported = self._import(declared.import_path, ("sub_agents", at, "import_path"))
+            if declared.yaml_path is not None:
+                where = self.document.span(("sub_agents", at, "yaml_path"))
+                with self.problems.collecting():
+                    path = self.request.resolve(declared.yaml_path, where)
+            agents[declared.id] = sub_agent(declared, self.request, path, imported, self.load)
+        return agents
+
+    def mcp_servers(self) -> tuple[MCPDeclaration, ...]:
+        """spec: `mcp_servers`. Their tools are listed by the world when a run begins."""
+        return tuple(
+            MCPDeclaration(
+                server,
+                MCPEndpoint(
+                    server.id,
+                    server.transport,
+                    server.url,
+                    server.headers,
+                    server.command,
+                    server.args,
+                    server.env,
+                ),
+                self.document.span(("mcp_servers", at)),
+            )
+            for at, server in enumerate(self.manifest.mcp_servers)
+        )
+
+    def _import(self, dotted: str, path: DocumentPath) -> Any:
+        with self.problems.collecting():
+            return imported(dotted, self.request.folders, self.document.span(path))
+
+    def _made(self, make: Callable[[], T], path: DocumentPath) -> T | None:
+        """What `make` makes of a user's object; None, and a problem, if it fails."""
+        try:
+            return make()
+        except Exception as error:
+            text = f"this is not a tool: {type(error).__name__}: {error}"
+            self.problems.refuse("not-a-tool", text, self.document.span(path))
+            return None

@@ -1,0 +1,93 @@
+"""Warnings: what is legal in a manifest, but probably a mistake. One function for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from harness.dialects.kit.reachable import reachable
+from harness.dialects.sherma import document as doc
+from harness.dialects.sherma.graph_document import Graph
+from harness.errors import ExpressionError, ManifestError, Problem
+from harness.expressions.cel import compile as compile_cel
+from harness.graph.model import START
+from harness.source.document import Document, DocumentPath
+from harness.source.models import validate
+from harness.source.suggest import did_you_mean
+
+
+def unknown_keys(document: Document) -> Iterator[Problem]:
+    """Keys that are not in sherma's documentation, which sherma ignores."""
+    try:
+        validate(doc.Manifest, document, extra="forbid")
+    except ManifestError as refusal:
+        for problem in refusal.problems:
+            if problem.code == "unknown-key":
+                yield replace(problem, message=f"{problem.message} is ignored", severity="warning")
+
+
+def agent_warnings(name: str, agent: doc.Agent, document: Document) -> Iterator[Problem]:
+    """All warnings of an agent."""
+    yield from _field_types(agent, document, ("agents", name, "state", "fields"))
+    yield from _expressions(agent, document, ("agents", name, "graph"))
+    yield from _unreachable_nodes(agent, document, ("agents", name, "graph"))
+
+
+def _field_types(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+    for at, field in enumerate(agent.state.fields_):
+        if field.type not in doc.FIELD_TYPES:
+            text = f"'{field.type}' is not a type of state fields ({', '.join(doc.FIELD_TYPES)})"
+            hint = did_you_mean(field.type, doc.FIELD_TYPES)
+            where = document.span((*path, at, "type"))
+            yield Problem("field-type", text, where, hint if hint.startswith("did") else "", "warning")
+
+
+def _expressions(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+    """CEL is parsed when it is evaluated: a syntax error fails its node, not the load."""
+    for below, text in _cel_texts(agent):
+        try:
+            compile_cel(text, null_as_false=True)
+        except ExpressionError as error:
+            message = f"this expression will fail when it is evaluated: {error}"
+            yield Problem("cel-syntax", message, document.span((*path, *below)), severity="warning")
+
+
+def _cel_texts(agent: doc.Agent) -> Iterator[tuple[DocumentPath, str]]:
+    """The CEL expressions of a graph, with their paths in it."""
+    for at, node in enumerate(agent.graph.nodes):
+        args = ("nodes", at, "args")
+        if node.type == "call_llm":
+            for number, item in enumerate(node.args.prompt):
+                yield (*args, "prompt", number, "content"), item.content
+        for section in ("state_updates", "values"):
+            for key, text in (getattr(node.args, section, None) or {}).items():
+                yield (*args, section, key), text
+        for key in ("input", "expression", "value", "skill_ids"):
+            if isinstance(text := getattr(node.args, key, None), str):
+                yield (*args, key), text
+    for at, edge in enumerate(agent.graph.edges):
+        for number, branch in enumerate(edge.branches or ()):
+            yield ("edges", at, "branches", number, "condition"), branch.condition
+
+
+def _unreachable_nodes(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+    graph = agent.graph
+    reached = reachable(START, _transitions(graph))
+    for at, node in enumerate(graph.nodes):
+        if node.name not in reached:
+            text = f"node '{node.name}' can never run: nothing leads to it"
+            where = document.span((*path, "nodes", at, "name"))
+            yield Problem("unreachable-node", text, where, severity="warning")
+
+
+def _transitions(graph: Graph) -> Iterator[tuple[str, str]]:
+    """The entry, all edges with their branches, and the fallbacks."""
+    if graph.entry_point is not None:
+        yield START, graph.entry_point
+    for edge in graph.edges:
+        for target in (edge.target, edge.default, *(branch.target for branch in edge.branches or ())):
+            if target is not None:
+                yield edge.source, target
+    for node in graph.nodes:
+        if node.on_error is not None and node.on_error.fallback is not None:
+            yield node.name, node.on_error.fallback
