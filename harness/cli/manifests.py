@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from harness.dialects.dialect import Dialect
 from harness.dialects.registry import detected, dialect_named, dialect_of, manifest_at, names
 from harness.errors import FormatError, ManifestError, Problem
-from harness.scenario.load import SUFFIXES
+from harness.scenario import SUFFIXES
 from harness.source.document import read, shown_path
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")

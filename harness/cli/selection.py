@@ -8,7 +8,8 @@ from pathlib import Path
 
 from harness.errors import FormatError, Problem
 from harness.report.formatting import plural
-from harness.scenario.load import SUFFIXES, discover, load_file
+from harness.scenario import SUFFIXES
+from harness.scenario.load import discover, load_file
 from harness.scenario.model import Scenario
 from harness.source.document import shown_path
 from harness.source.suggest import did_you_mean, nearest

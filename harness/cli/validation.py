@@ -11,7 +11,8 @@ from harness.cli.manifests import agents_of, agents_to_load, manifests_below
 from harness.dialects.load import load_graph
 from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.graph.model import Graph
-from harness.scenario.load import SUFFIXES, discover, load_file
+from harness.scenario import SUFFIXES
+from harness.scenario.load import discover, load_file
 from harness.scenario.model import Scenario
 from harness.scenario.names import unknown_in_worlds, unknown_names
 from harness.scenario.request import load_request

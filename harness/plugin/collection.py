@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
 
 import pytest
 
 from harness.plugin.item import ScenarioItem
 from harness.plugin.options import record_mode, settings_of
 from harness.plugin.reporter import REFUSAL
-
-# The same as in harness.scenario.load, whose import every pytest run would pay for.
-SUFFIXES: Final = (".scenario.yaml", ".scenario.yml")
+from harness.scenario import SUFFIXES
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioCollector | None:

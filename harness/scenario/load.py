@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import FormatError, Problem, Span
+from harness.scenario import SUFFIXES
 from harness.scenario import document as written
 from harness.scenario.field_types import env_text
 from harness.scenario.load_world import world
 from harness.scenario.model import MISSING, Expectations, Scenario, ScenarioFile, Turn
 from harness.source.document import Document, DocumentPath, read, shown_path, similar_path
 from harness.source.models import in_file_order, validate
-
-SUFFIXES: Final = (".scenario.yaml", ".scenario.yml")
 
 _BY_NAME: Final = ("tools", "handlers", "agents", "scripts", "retrieval", "mcp", "llm", "human")
 
