@@ -17,7 +17,7 @@ JSON = Any
 class Observed:
     """What one run, or one turn of it, did. All of it is JSON; times are virtual seconds.
 
-    path        nodes in the order they started; a nested list is one superstep
+    path        nodes in the order they started; a nested list is one superstep, where it `has_supersteps`
     error       {type, code, message, node, where} or None; where is "file:line:column", "node" or None
     latency     {total, nodes: {name: seconds}}, summed over visits
     usage       {llm_calls, input_tokens, output_tokens, cost, by_model}
@@ -28,6 +28,7 @@ class Observed:
 
     status: Status = "completed"
     path: list[Any] = field(default_factory=list)
+    has_supersteps: bool = True
     visits: dict[str, int] = field(default_factory=dict)
     routes: list[list[str]] = field(default_factory=list)
     state: JSON = None

@@ -15,6 +15,7 @@ from harness.engine.conversation import Conversation, Ending
 from harness.engine.simulation import Simulation
 from harness.errors import ManifestError
 from harness.graph import observe
+from harness.graph.events import EventGraph
 from harness.graph.model import Graph
 from harness.graph.to_json import to_json
 from harness.graph.trace import Event
@@ -140,6 +141,7 @@ class _Run:
         return Observed(
             status=ending.status if ending is not None else "timeout",
             path=observe.path(events),
+            has_supersteps=not isinstance(self.graph, EventGraph),
             visits=observe.visits(events),
             routes=observe.routes(events),
             state=to_json(state),

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.dialects import DIALECTS, registry
+from harness.scenario.checks.path import path
 from harness.scenario.load import load_file
-from harness.scenario.outcome import Outcome
+from harness.scenario.outcome import Observed, Outcome
 from harness.scenario.run import run_scenario
 
 
@@ -52,6 +54,10 @@ scenarios:
       calls: [{tool: look_up, node: facts}, {human: boss}]
       checks: [{that: 'latency.total == 10.0'}]
 
+  - name: names of a nested list may have started in any order
+    human: {boss: [yes]}
+    expect: {path: [draft, [shorten, facts, spell], publish, [boss], print]}
+
   - name: nobody answers, and a turn resumes it
     turns:
       - input: {}
@@ -85,7 +91,7 @@ def outcomes(tmp_path: Path) -> list[Outcome]:
 def test_every_scenario_passes(outcomes: list[Outcome]) -> None:
     failed = {o.scenario: [c.message for c in o.checks if not c.passed] for o in outcomes if not o.passed}
     assert failed == {}
-    assert len(outcomes) == 4
+    assert len(outcomes) == 5
 
 
 def test_coverage_names_what_was_taken_and_what_there_is(outcomes: list[Outcome]) -> None:
@@ -93,3 +99,19 @@ def test_coverage_names_what_was_taken_and_what_there_is(outcomes: list[Outcome]
     assert set(first.shape["nodes"]) == {"draft", "spell", "facts", "shorten", "publish", "boss", "print"}
     assert first.coverage["nodes"] == first.shape["nodes"]
     assert first.coverage["branches"] == first.shape["branches"] == ["draft -> shorten [long]"]
+
+
+@pytest.mark.parametrize(
+    ("expected", "score"),
+    [
+        (["a", "b", "c", "d"], 1.0),
+        (["a", ["c", "b"], "d"], 1.0),
+        ([["b", "a"], ["c", "d"]], 1.0),
+        (["a", "c", "b", "d"], 0.75),
+        ([["a", "c"], "b", "d"], 0.75),
+        (["a", ["b", "c", "d", "d"]], 0.8),
+    ],
+)
+def test_a_path_without_supersteps_is_compared_start_by_start(expected: list[Any], score: float) -> None:
+    observed = Observed(path=["a", "b", "c", "d"], has_supersteps=False)
+    assert path(expected, observed).score == score

@@ -24,8 +24,11 @@ def path(expected: Any, observed: Observed) -> Finding:
 
     Supersteps are compared: a nested list is the multiset of nodes that ran in one, a name is a superstep
     of that node alone. So names in a row never match nodes that ran side by side, whichever started first.
+    Where there are no supersteps, nodes start one after the other, and a nested list is any order of them.
     """
     wanted, ran = _steps(listed(expected)), _steps(observed.path)
+    if not observed.has_supersteps:
+        wanted = _one_by_one(wanted, _names(observed.path))
     if wanted == ran:
         return Finding(1.0, observed.path)
     common = len(common_subsequence(wanted, ran, eq))
@@ -90,6 +93,15 @@ def _counted(expected: Mapping[str, Any], observed: Observed, holds: Any, bound:
 
 def _steps(nodes: Sequence[Any]) -> list[Step]:
     return [tuple(sorted(listed(node))) for node in nodes]
+
+
+def _one_by_one(wanted: Sequence[Step], ran: Sequence[str]) -> list[Step]:
+    """The steps as steps of one node each; those of a nested list in the order in which they ran, if they did."""
+    names: list[str] = []
+    for step in wanted:
+        beside = ran[len(names) : len(names) + len(step)]
+        names += beside if tuple(sorted(beside)) == step else step
+    return _steps(names)
 
 
 def _names(nodes: Sequence[Any]) -> list[str]:
