@@ -158,7 +158,7 @@ def test_dialects_do_not_know_each_other() -> None:
 
 def test_only_the_superstep_scheduler_and_its_parts_call_langgraph() -> None:
     callers = {i.module.removeprefix("harness.engine.") for i in ALL if within(i.imported, "langgraph")}
-    assert callers == {"superstep", "translation", "checkpoints", "endless", "tool_messages"}
+    assert callers == {"superstep", "translation", "checkpoints", "endless", "tool_messages", "untraced"}
 
 
 @pytest.mark.parametrize("module", ["harness", "harness.plugin", "harness.cli.main"])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +16,11 @@ from harness.graph.model import Graph, State
 # Sub-agents that call each other for ever are stopped here.
 MAX_CALLS = 10
 
-# What a manifest nests comes to an end by itself; here Python's stack would come to its own.
+# What a manifest nests comes to an end by itself, and a graph that nests itself is stopped here.
 MAX_INSIDE = 100
+
+# A level takes some thirty frames of Python's stack, which has a thousand.
+LEVELS_OF_A_STACK = 8
 
 PartialUpdate = Callable[[State], Mapping[str, Any]]
 
@@ -31,6 +35,7 @@ class NestingError(RunError):
 class Nested:
     """A graph that runs as a part of a visit. `answered` counts those of its pauses that got an answer."""
 
+    caller: Caller
     conversation: Conversation
     ending: Ending
     answered: int = 0
@@ -51,7 +56,7 @@ async def run_nested(ctx: NodeContext, graph: Graph, value: Any) -> Ending:
             f"agents call each other more than {MAX_CALLS} levels deep: {caller.path}{graph.name}"
         )
     conversation = await _prepared(ctx, graph, caller)
-    return _not_failed(await conversation.send(value, ask=False))
+    return _not_failed(await _on_the_stack(conversation.send(value, ask=False), caller))
 
 
 async def run_inside(
@@ -92,7 +97,7 @@ async def run_inside(
             )
         with pauses.running():
             conversation = await _prepared(ctx, graph, caller)
-            nested = Nested(conversation, await conversation.send(value))
+            nested = Nested(caller, conversation, await _on_the_stack(conversation.send(value), caller))
         pauses.replay.nested[point] = nested
     else:
         pauses.replayed(nested.answered)
@@ -115,7 +120,7 @@ async def _answer(
         for id_, question in questions.items()
     ]
     with pauses.running():
-        nested.ending = await conversation.resume(*answers)
+        nested.ending = await _on_the_stack(conversation.resume(*answers), nested.caller)
     nested.answered += len(answers)
     for id_ in questions:
         del pauses.replay.answers[point, id_]
@@ -142,6 +147,13 @@ async def _prepared(ctx: NodeContext, graph: Graph, caller: Caller) -> Conversat
     conversation = Conversation(graph, ctx.run.simulation, caller=caller, single=True)
     await conversation.prepare()
     return conversation
+
+
+async def _on_the_stack(going: Coroutine[Any, Any, Ending], caller: Caller) -> Ending:
+    """Await a nested run; every so many levels in a task of its own, whose stack is new."""
+    if (caller.calls + caller.inside) % LEVELS_OF_A_STACK:
+        return await going
+    return await asyncio.create_task(going)
 
 
 def _not_failed(ending: Ending) -> Ending:

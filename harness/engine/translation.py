@@ -14,7 +14,6 @@ from typing import Annotated, Any, NoReturn, TypedDict
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
 from langgraph.graph import StateGraph
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Send, interrupt
 
@@ -22,11 +21,11 @@ from harness.engine.context import NodeContext
 from harness.engine.field_names import field_names
 from harness.engine.pauses import Paused
 from harness.engine.thread import Thread, current_state_update
+from harness.engine.untraced import Compiled, Untraced, unwrap_nodes
 from harness.engine.visit import follows_all_edges, next_edges, visit
 from harness.graph.model import END, START, Dispatch, Edge, Graph, Node, State, Update
 
 Builder = StateGraph[Any, Any, Any, Any]
-Compiled = CompiledStateGraph[Any, Any, Any, Any]
 
 
 @lru_cache(maxsize=256)
@@ -36,16 +35,18 @@ def build(graph: Graph) -> Compiled:
     builder: Builder = StateGraph(schema, context_schema=Thread)
     names = node_names(graph)
     for node in graph.nodes:
-        builder.add_node(names[node.name], _step(node, graph))
+        builder.add_node(names[node.name], Untraced(_step(node, graph)))
     targets = {**names, END: END}
     _connect(builder, graph, START, START, targets)
     for node in graph.nodes:
         if node.name != START:
             _connect(builder, graph, node.name, names[node.name], targets)
-    return builder.compile(
+    compiled = builder.compile(
         interrupt_before=[names[node] for node in sorted(graph.pause_before)],
         interrupt_after=[names[node] for node in sorted(graph.pause_after)],
     )
+    unwrap_nodes(compiled)
+    return compiled
 
 
 def node_names(graph: Graph) -> dict[str, str]:
@@ -77,7 +78,8 @@ def _step(node: Node, graph: Graph) -> Callable[..., Awaitable[Mapping[str, Any]
             # People's code called LangGraph's `interrupt` by itself.
             raise Paused(ctx.pauses.replay, [item.value for item in raised.args[0]]) from raised
 
-    async def step(state: State, config: RunnableConfig, runtime: Runtime[Thread]) -> Mapping[str, Any]:
+    async def step(state: State, config: RunnableConfig) -> Mapping[str, Any]:
+        runtime = get_runtime(Thread)
         thread = runtime.context
         task, number = _task(runtime), config["metadata"]["langgraph_step"]
         thread.steps.setdefault(number, []).append(node.name)
@@ -124,7 +126,7 @@ def _connect(builder: Builder, graph: Graph, source: str, called: str, targets: 
         for edge in graph.edges_from(source):
             builder.add_edge(called, targets[edge.target])
     else:
-        builder.add_conditional_edges(called, _choice(graph, source, targets))
+        builder.add_conditional_edges(called, Untraced(_choice(graph, source, targets)))
 
 
 def _choice(
@@ -133,7 +135,7 @@ def _choice(
     """Where to go from `source`, as LangGraph asks."""
     fields = field_names(graph)
 
-    async def choose(state: State) -> list[str | Send]:
+    async def choose(state: State, _config: RunnableConfig) -> list[str | Send]:
         state_update = current_state_update()
         runtime: Runtime[Thread] = get_runtime()
         thread = runtime.context if state_update is None else state_update.thread
