@@ -112,9 +112,7 @@ def _replayed(found: Listed, scenario: Scenario, settings: Settings) -> set[tupl
             for name, exchanges in unused.mcp.items():
                 left |= {(repeat, name, exchange.line) for exchange in exchanges}
             if result.graph is not None:
-                now = fingerprints(result.graph.sources, scenario.file.parent)
-                changed = [
-                    file for file, digest in backend.about.manifests.items() if now.get(file) != digest
-                ]
+                now, then = fingerprints(result.graph.sources, scenario.file.parent), backend.about.manifests
+                changed = [file for file in {**then, **now} if now.get(file) != then.get(file)]
                 found.changed += [file for file in changed if file not in found.changed]
     return left

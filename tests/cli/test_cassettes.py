@@ -83,13 +83,22 @@ def test_what_is_recorded_and_not_used(project: Project) -> None:
 def test_a_changed_manifest_or_prompt_file_makes_it_stale(project: Project, file: str) -> None:
     path = project.folder / file
     path.write_text(path.read_text().replace("Repeat", "Never repeat") + "\n")
-    # A process of its own: files that a manifest names are read once in a process.
-    done = project.run("harness", "cassettes")
+    done = project.harness("cassettes")
     assert done.code == 1, done.all
     assert f"stale: {file} changed since" in done.out
     if file == "manner.txt":  # what is asked has changed as well
         assert "does not replay, see below" in done.out
         assert '"Be nice.[-Repeat-]{+Never repeat+} what you hear.' in done.out
+
+
+def test_a_file_that_a_manifest_did_not_name_makes_it_stale(project: Project) -> None:
+    meta = project.folder / "cassettes/one/meta.yaml"
+    without = re.sub(r"^ *manner\.txt: .*\n", "", meta.read_text(), flags=re.MULTILINE)
+    assert without != meta.read_text()
+    meta.write_text(without)
+    done = project.harness("cassettes")
+    assert done.code == 1, done.all
+    assert "stale: manner.txt changed since" in done.out
 
 
 def test_a_manifest_that_is_gone(project: Project) -> None:
