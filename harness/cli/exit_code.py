@@ -18,7 +18,7 @@ NOT_JUDGED: Final = 3  # a world that cannot answer, an interrupted run, or a de
 
 
 def guarded(command: Callable[[], int | None], *, debug: bool = False) -> int:
-    """The exit code of a command, whatever it raises. A closed pipe (`| head`) ends it without a word.
+    """The exit code of a command, whatever it raises. A closed pipe (`| head`) ends it silently.
 
     Click's own exceptions (usage errors, `--help`) are left to click.
     """

@@ -58,14 +58,14 @@ class LoadOptions:
 
 
 def agent_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option of a command that may be about one agent of a manifest."""
+    """Give a command the option `--agent`."""
     return click.option("--agent", metavar="NAME", help="The agent inside the manifest (default: all).")(
         command
     )
 
 
 def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a command that reads manifests, which it is given as one argument `options`."""
+    """Give a command the options of commands that read manifests, as one argument `options`."""
 
     @wraps(command)
     def with_options(
@@ -118,5 +118,5 @@ def _pairs(_ctx: click.Context, _option: click.Parameter, written: tuple[str, ..
 
 
 def _environment(env: dict[str, str], passed: Sequence[str]) -> dict[str, str]:
-    """The values of `${VAR}`: those of the process that were named, then those that were given."""
+    """The values of `${VAR}`: the named ones of the process, overridden by the given ones."""
     return {name: os.environ[name] for name in passed if name in os.environ} | env

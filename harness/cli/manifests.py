@@ -18,7 +18,11 @@ _SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 
 def check_not_a_scenario(path: Path) -> None:
-    """Raises: FormatError: the file that is given as a manifest is a scenario file."""
+    """Refuse a scenario file that is given as a manifest.
+
+    Raises:
+        FormatError: it is one (code `not-a-manifest`).
+    """
     if path.name.endswith(SUFFIXES):
         message = f"{shown_path(path)} is a scenario file"
         raise FormatError(Problem("not-a-manifest", message, hint="give the manifest that it names"))
@@ -47,7 +51,7 @@ class Found(NamedTuple):
 
 
 def manifests_below(folder: Path, dialect: str | None) -> Found:
-    """The manifests in a folder and its folders, hidden ones left out, in order: what a dialect detects."""
+    """The files in a folder, at any depth, that a dialect detects, in order; hidden ones are left out."""
     dialects = [dialect_named(name) for name in ([dialect] if dialect else names())]
     found = Found([], [])
     for path in _candidates(folder):

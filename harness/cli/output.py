@@ -1,4 +1,4 @@
-"""Where a command writes what it makes: standard output, or a file."""
+"""The output of a command: on standard output, or in a file."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def deliver(text: str, file: Path | None) -> None:
 
 
 def unwritable(file: Path, error: OSError) -> FormatError:
-    """The refusal of a file that cannot be written."""
+    """The error for a file that cannot be written."""
     return FormatError(Problem("cannot-write", f"{file} cannot be written: {error.strerror or error}"))

@@ -1,4 +1,4 @@
-"""Problems with files, as a command prints them and as `--json` lists them."""
+"""Problems of files, as text and as JSON."""
 
 from __future__ import annotations
 

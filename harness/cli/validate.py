@@ -1,4 +1,4 @@
-"""`harness validate`: everything that is wrong with manifests and scenario files, without a run."""
+"""`harness validate`: all problems of manifests and scenario files, without a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions an expression may call: cel-python's own, and those the sherma document adds.
+"""The functions that an expression may call: cel-python's own, and those the sherma document adds.
 
 A method is a function whose first argument stands before the dot, so every function has both spellings.
 A function takes and returns CEL values. It raises ValueError for a value it cannot serve (the message is
@@ -44,7 +44,7 @@ def parse_json(value: Any) -> Any:
 
 
 def is_json(value: Any) -> Any:
-    """`jsonValid`: whether `json` would parse it."""
+    """`jsonValid`: true if `json` can parse it."""
     try:
         parse_json(value)
     except (TypeError, ValueError):
@@ -124,7 +124,7 @@ def size(value: Any) -> Any:
 
 
 def matches(value: str, pattern: str) -> Any:
-    """`matches`: whether the RE2 pattern is found anywhere in the text."""
+    """`matches`: true if the RE2 pattern is found anywhere in the text."""
     return TRUE if _pattern(pattern).search(value) else FALSE
 
 
@@ -140,7 +140,7 @@ def _pattern(pattern: str) -> Any:
 
 
 def kind(value: Any) -> type:
-    """`type`: what `int`, `string`, `list`, … name."""
+    """`type`: the values of `int`, `string`, `list`, …."""
     return type if isinstance(value, type) else TYPES[type_of(value)]
 
 

@@ -72,7 +72,7 @@ class Program:
     reference: tuple[str, ...] | None
 
     def run(self, bindings: Mapping[str, Any]) -> Any:
-        """The plain value.
+        """The Python value of the expression.
 
         Raises:
             ExpressionError: there is none.
@@ -98,7 +98,7 @@ def lower(source: str, null: Null) -> Program:
 
 
 def _core(node: Node) -> Node:
-    """The node below levels that mean nothing."""
+    """The node below grammar levels with one child, which have no meaning."""
     while node.data in _LEVELS and len(node.children) == 1:
         node = _child(node, 0)
     return node
@@ -290,7 +290,7 @@ class _Lowering:
     def scoped(
         self, name: str, subject: Node, arguments: list[Node], variables: int
     ) -> tuple[Code, list[int], list[Code]]:
-        """The list, the slots of the variables, and what sees them."""
+        """The list, the slots of the variables, and the arguments in their scope."""
         items, outside, slots = self.lower(subject), self.scope, []
         for variable in map(_core, arguments[:variables]):
             if variable.data != "ident":

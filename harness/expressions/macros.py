@@ -1,4 +1,4 @@
-"""Macros: calls that decide themselves what of their arguments is evaluated, and with which variable."""
+"""Macros: calls that control which arguments are evaluated, and with which variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators: what they do with values, and how a failed operand is absorbed.
+"""Operators: their results, and the failed operands that they absorb.
 
 An operation on values is cel-python's (its types carry CEL's overload rules); here it gets a failure that
 names the fragment. `||` and `&&` are the exception: they decide although one side failed.
@@ -66,7 +66,7 @@ def _numeric(compute: Operation) -> Operation:
 
 
 def _integers_first(exact: Callable[[int, int], int], compute: Operation) -> Operation:
-    """The short way for two ints: cel-python's goes through several conversions (5 µs)."""
+    """A fast path for two ints: cel-python's has several conversions (5 µs)."""
 
     def computed(left: Any, right: Any) -> Any:
         if type(left) is IntType is type(right):
@@ -168,12 +168,12 @@ def attempt(code: Code, frame: Frame) -> Any:
 
 
 def either(operands: list[Code], fragment: Fragment) -> Code:
-    """`a || b || …`: true as soon as one is true, whatever happens to the others."""
+    """`a || b || …`: true as soon as one is true, even if others fail."""
     return _decided("||", operands, fragment)
 
 
 def both(operands: list[Code], fragment: Fragment) -> Code:
-    """`a && b && …`: false as soon as one is false, whatever happens to the others."""
+    """`a && b && …`: false as soon as one is false, even if others fail."""
     return _decided("&&", operands, fragment)
 
 

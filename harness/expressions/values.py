@@ -1,4 +1,4 @@
-"""Python values seen as CEL values, and back.
+"""Python values as CEL values, and back.
 
 `view` never copies a container: a list, mapping or object becomes a `ListView` or `MapView`, which
 converts an element when it is read. So an expression costs what it reads, not what the state holds.

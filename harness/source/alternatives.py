@@ -40,12 +40,12 @@ class Finding:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The error types it stands for."""
+        """The error types of this error, or of all members where none fits."""
         return self.types or (self.type,)
 
     @property
     def on_key(self) -> bool:
-        """The key is wrong, not its value."""
+        """True if the key is wrong, not its value."""
         return bool(self.steps) and self.steps[-1] == (False, _KEY_LABEL)
 
 
@@ -66,7 +66,7 @@ def chosen(findings: Sequence[Finding], depth: int = 0) -> list[Finding]:
 
 
 def _meant(point: int, members: list[list[Finding]]) -> list[Finding]:
-    """Of the members of a union `point` steps deep, the findings of the best; or one for all."""
+    """The findings of the best member of a union `point` steps deep; or one for all members."""
     settled = [chosen(member, point + 1) for member in members]
     fitting = [member for member in settled if not any(_misfits(finding, point) for finding in member)]
     if fitting:
@@ -77,7 +77,7 @@ def _meant(point: int, members: list[list[Finding]]) -> list[Finding]:
 
 
 def _misfits(finding: Finding, point: int) -> bool:
-    """The value itself, not something inside it, is of another type than this member takes."""
+    """True if the value itself, not something inside it, has a type that this member does not allow."""
     at_the_point = not any(inside for inside, _ in finding.steps[point:])
     return at_the_point and all(
         kind.endswith(("_type", "_parsing", "none_required")) for kind in finding.kinds

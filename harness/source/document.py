@@ -86,7 +86,7 @@ class Document:
         return self._with(value, (start, end, {key: entries[key] for key in value}))
 
     def under(self, over: Document, whole: Callable[[DocumentPath, Any], bool] | None = None) -> Document:
-        """This document's mapping with that of `over` (a part of the same file) put over it.
+        """This document's mapping with that of `over` (a part of the same file) merged over it.
 
         Mappings are merged key by key, at every depth; anything else is replaced, and so is a mapping
         for which `whole(path, the value over it)` is true.
@@ -210,7 +210,7 @@ def read(
 
 
 def shown_path(path: str | Path) -> str:
-    """The path as messages name it: from the current folder when it is below it, else as given."""
+    """The path in messages: relative to the current folder if it is below it, else as given."""
     path = Path(path)
     if path.is_absolute():
         try:

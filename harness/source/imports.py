@@ -136,7 +136,7 @@ _of_folder: Final[dict[Path, _Modules]] = {}
 
 @contextmanager
 def _importing(top: str, folders: list[Path]) -> Iterator[None]:
-    """Imports see `folders` first, and of the modules imported here only those of `folders`."""
+    """Let imports search `folders` first; of the modules imported here, only those of `folders` are visible."""
     importlib.invalidate_caches()
     ours = {id(module) for modules in _of_folder.values() for module in modules.values()}
     for name in [name for name, module in sys.modules.items() if id(module) in ours]:

@@ -39,7 +39,7 @@ class Flaw:
 
 
 class Unreadable(Exception):
-    """A text is not what its format allows. Never leaves `harness.source`."""
+    """A text that its format does not allow. Never leaves `harness.source`."""
 
     def __init__(self, flaws: Flaw | Iterable[Flaw]) -> None:
         self.flaws: tuple[Flaw, ...] = (flaws,) if isinstance(flaws, Flaw) else tuple(flaws)

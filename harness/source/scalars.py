@@ -71,7 +71,7 @@ def resolve_1_2(text: str) -> Any:
 
 
 def resolve_vcr(text: str) -> Any:
-    """What a cassette means by a plain scalar: JSON data; texts that 1.1 takes for dates are texts."""
+    """The value of a plain scalar in a cassette: JSON data; a date of 1.1 is text."""
     try:
         value = resolve_1_1(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Did you mean …? The known word nearest to one that is not known."""
+"""Suggestions: the known word nearest to one that is not known."""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ class _Builder:
         return key
 
     def _merged(self, frame: _Frame, value: Any, location: Location) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The mapping with what `<<` brings put under it; of a list, earlier mappings win."""
+        """The mapping merged over those that `<<` names; of a list, earlier mappings win."""
         start, end, children = location
         sources: list[Any] = value if type(value) is list else [value]
         locations: list[Any] = [p[2] for p in children] if isinstance(children, list) else [children]
