@@ -36,12 +36,12 @@ class Call:
     replay: Replay | None = None
 
     def count_start(self, number: int) -> None:
-        """The call starts, as so many calls have before."""
+        """Note that the call starts, as the start of this number."""
         self.start, self.attempt = number, self.attempt + 1
         self.began = self.began or number
 
     def way(self) -> list[str]:
-        """The nodes that led here, each as often as it was started, in the order of the calls."""
+        """The names of the calls that led here, in order, each as often as it was started."""
         names: list[str] = []
         call: Call | None = self
         while call is not None:
@@ -72,7 +72,7 @@ class Limits:
                 self._of[node].append(limit)
 
     def acquire(self, node: str) -> bool:
-        """Have one more visit of the node run, if it may."""
+        """Count one more visit of the node. False if a limit does not allow it."""
         limits = self._of[node]
         if any(self._running[limit] >= limit.at_once for limit in limits):
             return False

@@ -1,4 +1,4 @@
-"""The joins of a run: who has arrived, what is late, and when a join gives up."""
+"""The joins of a run: arrivals, late arrivals and time-outs."""
 
 from __future__ import annotations
 
@@ -33,24 +33,23 @@ class OpenJoin:
         return True
 
     def stop_timer(self) -> None:
-        """Wait without a limit from here on."""
+        """The join no longer times out."""
         self.is_due = False
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
 
     def error(self) -> Exception:
-        """What the node fails with when the time is up."""
+        """The error of the node when the time is up."""
         missing = self.join.missing(self.sources)
         return self.join.timed_out(f"'{self.node}' waited {self.join.timeout_s:g} s in vain for {missing}")
 
 
 class Joins:
-    """The open join of each node, and which callers are late for it.
+    """The open join of each node.
 
-    `began` and `starts` are numbers of starts, counted over all nodes from 1. A caller whose call began by the start
-    that closed the join is late, and its arrival is ignored; a later one opens the join anew, so that loops can wait
-    again and again.
+    `began` and `starts` are numbers of starts, counted over all nodes from 1. A caller that began before the join was
+    closed is late, and its arrival is ignored. One that began later opens the join anew, so that loops wait again.
     """
 
     def __init__(self, joins: Mapping[str, Join], on_timeout: Callable[[], None]) -> None:
@@ -64,7 +63,7 @@ class Joins:
         return node in self._joins and source in self._joins[node].members
 
     def arrive(self, node: str, arrival: Arrival, began: int) -> OpenJoin | None:
-        """Note an arrival; the join, if this arrival makes it hold."""
+        """Add an arrival. Returns the join if this arrival makes it hold."""
         if began <= self._closed.get(node, 0):
             return None
         opened = self._open.get(node)
@@ -81,7 +80,7 @@ class Joins:
 
     @property
     def are_timed(self) -> bool:
-        """True if the time of a join runs."""
+        """True if a join has a timer that runs."""
         return any(opened.timer is not None for opened in self._open.values())
 
     def timed_out(self) -> list[OpenJoin]:
@@ -89,7 +88,7 @@ class Joins:
         return [opened for opened in self._open.values() if opened.is_due]
 
     def close(self, opened: OpenJoin, starts: int) -> None:
-        """Take no more arrivals for this join, nor later ones of calls that began by this start."""
+        """The node starts, or its join timed out: calls with numbers up to `starts` are late from here on."""
         del self._open[opened.node]
         self._closed[opened.node] = starts
 

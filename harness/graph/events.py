@@ -80,13 +80,14 @@ async def first_unhandled(failures: Sequence[Failure], _run: RunContext) -> Fail
 
 @dataclass(frozen=True, eq=False)
 class EventGraph(Graph):
-    """A graph whose nodes start when what they wait for has settled.
+    """A graph whose nodes start when what they wait for has settled. Beside what any graph has:
 
-    `joins` has what nodes wait for, by name; a call from a node that is no member of the join does not wait.
-    Calls over a limit of `limits` wait in the order they were made. `input_of` makes a node's input when it starts,
-    from its arrivals and the run's state at that time. `late_routers` choose more edges after those that `routers`
-    chose, and may take their time: the nodes that were called first do not wait for them. `on_failure` chooses how
-    the run goes on when a node fails, and `verdict` whether the failures make the run fail.
+    joins         what nodes wait for, by name; a call from a node that is no member of the join does not wait
+    limits        how many visits run at once; calls over a limit wait in the order in which they were made
+    input_of      makes the input of a node when it starts, from its arrivals and the state of the run
+    late_routers  choose more edges after `routers`; they may take their time, and nobody else waits for them
+    on_failure    chooses how the run goes on when a node fails
+    verdict       chooses whether failures of nodes make the run fail
 
     `recursion_limit` is in starts of nodes for one input. Breakpoints (`pause_before`, `pause_after`) are for
     supersteps only.

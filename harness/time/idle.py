@@ -1,7 +1,7 @@
-"""Who waits until nothing is ready to run, and who of them hears of it first.
+"""Tasks that wait until the event loop is idle, and the order in which they are woken.
 
-Schedulers nest: one that runs inside a visit of another has to come to the end of an instant before the outer one may
-take it for over. So the innermost waiter is woken first, and those of one level in turn.
+Schedulers nest: one that runs inside a visit of another must finish an instant before the outer one takes it for
+over. So the innermost waiter is woken first, and waiters of one level in turn.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _level: ContextVar[int] = ContextVar("_level", default=0)
 
 @contextmanager
 def inside() -> Iterator[None]:
-    """What is awaited or started inside is a level further in."""
+    """Awaitables and tasks that are started inside wait one level further in."""
     token = _level.set(_level.get() + 1)
     try:
         yield
@@ -35,22 +35,22 @@ class _Waiter(NamedTuple):
 
 
 class IdleWaiters:
-    """A queue of futures that are set one by one, each time nothing is ready."""
+    """A queue of futures. One of them is set each time the loop is idle."""
 
     def __init__(self) -> None:
         self._heap: list[_Waiter] = []
         self._numbers = itertools.count()
 
     def add(self, future: asyncio.Future[None], *, even_if_held: bool) -> None:
-        """Wake the future at the level of who adds it; unless `even_if_held`, only when nobody holds the clock."""
+        """Queue a future at the current level; without `even_if_held`, it waits until nobody holds the clock."""
         heapq.heappush(self._heap, _Waiter(-_level.get(), next(self._numbers), future, even_if_held))
 
     def is_next(self, *, held: bool) -> bool:
-        """True if `wake` would wake a future."""
+        """True if there is a future to set now."""
         while self._heap and self._heap[0].future.done():
             heapq.heappop(self._heap)
         return bool(self._heap) and (self._heap[0].even_if_held or not held)
 
     def wake(self) -> None:
-        """Set the future that is next."""
+        """Set the next future."""
         heapq.heappop(self._heap).future.set_result(None)

@@ -164,6 +164,14 @@ def test_a_join_that_does_not_hold_in_time_fails_and_names_what_it_misses() -> N
     assert [event["at"] for event in done.events if event["event"] == "join_timeout"] == [22.0]
 
 
+def test_a_join_of_a_member_that_failed_waits_until_its_time_is_up() -> None:
+    agent = fan("a AND b", timeout=20, a=2, b=1)
+    agent["nodes"]["b"]["error"] = "broken"
+    done = run(agent)
+    assert (done.total, done.ending.node, str(done.ending.error)) == (22.0, "b", "broken")
+    assert "join" not in done.path
+
+
 def test_the_time_counts_from_the_first_arrival_of_optional_members_too() -> None:
     done = run(fan("a AND b?", timeout=15, a=30, b=1))
     assert [event["at"] for event in done.events if event["event"] == "join_timeout"] == [16.0]
