@@ -207,9 +207,8 @@ def _judged(finding: Finding, path: DocumentPath) -> tuple[str, str, str]:
         )
         word = str(finding.context.get("tag", finding.found))
         listed = ", ".join(options)
-        hint = did_you_mean(word, options)
         message = f"{name}expected {'one of ' if len(options) > 1 else ''}{listed}, found {found}"
-        return "bad-value", message, hint if hint.startswith("did") else ""
+        return "bad-value", message, did_you_mean(word, options, listing=False)
     if finding.type in ("value_error", "assertion_error"):
         return "bad-value", str(finding.context.get("error", finding.message)), ""
     return "bad-value", f"{name}{_reworded(finding.message)}, found {found}", ""

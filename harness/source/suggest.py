@@ -18,8 +18,10 @@ def nearest(word: str, options: Iterable[str], *, cutoff: float = _CUTOFF) -> st
     return by_lower[found[0]] if found else None
 
 
-def did_you_mean(word: str, options: Sequence[str] | Mapping[str, Any], *, cutoff: float = _CUTOFF) -> str:
-    """A hint: `did you mean 'reply'?`, else `known: a, b, c`, else nothing when nothing is known.
+def did_you_mean(
+    word: str, options: Sequence[str] | Mapping[str, Any], *, cutoff: float = _CUTOFF, listing: bool = True
+) -> str:
+    """A hint: `did you mean 'reply'?`, else (with `listing`) `known: a, b, c`, else an empty text.
 
     Options keep their order in the list, which is why no set will do; of more than 20 the first 20 are named.
     """
@@ -27,6 +29,6 @@ def did_you_mean(word: str, options: Sequence[str] | Mapping[str, Any], *, cutof
     found = nearest(word, known, cutoff=cutoff)
     if found is not None:
         return f"did you mean '{found}'?"
-    if not known:
+    if not known or not listing:
         return ""
     return f"known: {', '.join(known[:_LISTED])}{', …' if len(known) > _LISTED else ''}"

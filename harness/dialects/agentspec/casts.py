@@ -41,45 +41,12 @@ class CastError(HarnessError):
         super().__init__(f"{place}expected a value of type {wanted}, found {describe(value)}")
 
 
-def cast_as(value: Any, wanted: Type) -> Any:
-    """The value, cast to a type; `value` itself is not changed.
+def cast_as(value: Any, wanted: Type, path: Path = ()) -> Any:
+    """The value, cast to a type; `value` itself is not changed. `path` is its place in the whole value.
 
     Raises:
-        CastError: it cannot be one.
+        CastError: it cannot be cast.
     """
-    return _cast(value, wanted, ())
-
-
-def fits(value: Any, wanted: Type) -> bool:
-    """True if the value already is of the type: casting it returns an equal value.
-
-    As in JSON Schema true is no number, and 2.0 is an integer.
-    """
-    return _fits(value, wanted)
-
-
-def serves_as_default(value: Any, wanted: Type) -> bool:
-    """True if the value may be declared as the default of a property.
-
-    A string takes anything; numbers, integers and booleans take each other, but no text. An object has every
-    property that has no default of its own. Null is fine for every union.
-    """
-    return _fits(value, wanted, as_default=True)
-
-
-def as_text(value: Any) -> str:
-    """The text of a value: text as it is, everything else as JSON (`json.dumps`).
-
-    Raises:
-        CastError: it has no JSON text.
-    """
-    return _to_string(value, Alternative("string"), ())
-
-
-# ---------------------------------------------------------------- casting
-
-
-def _cast(value: Any, wanted: Type, path: Path) -> Any:
     if wanted.anything:
         return value
     if len(wanted.alternatives) == 1:
@@ -92,6 +59,32 @@ def _cast(value: Any, wanted: Type, path: Path) -> Any:
         except CastError:
             continue
     raise CastError(value, str(wanted), path)
+
+
+def fits(value: Any, wanted: Type, *, as_default: bool = False) -> bool:
+    """True if the value already is of the type: casting it returns an equal value.
+
+    As in JSON Schema true is no number, and 2.0 is an integer.
+
+    With `as_default`, true if the value may be declared as the default of a property: a string takes anything;
+    numbers, integers and booleans take each other, but no text. An object has every property that has no default of
+    its own. Null is allowed for every union.
+    """
+    if wanted.anything or (as_default and value is None and len(wanted.alternatives) > 1):
+        return True
+    return any(_fits_one(value, one, as_default) for one in wanted.alternatives)
+
+
+def as_text(value: Any) -> str:
+    """The text of a value: text as it is, everything else as JSON (`json.dumps`).
+
+    Raises:
+        CastError: it has no JSON text.
+    """
+    return _to_string(value, Alternative("string"), ())
+
+
+# ---------------------------------------------------------------- casting
 
 
 def _cast_to(value: Any, wanted: Alternative, path: Path) -> Any:
@@ -157,7 +150,7 @@ def _read(text: str) -> int | float | None:
 def _to_array(value: Any, wanted: Alternative, path: Path) -> list[Any]:
     if not isinstance(value, list | tuple):
         raise CastError(value, str(Type((wanted,))), path)
-    return [_cast(item, wanted.items, (*path, at)) for at, item in enumerate(value)]
+    return [cast_as(item, wanted.items, (*path, at)) for at, item in enumerate(value)]
 
 
 def _to_object(value: Any, wanted: Alternative, path: Path) -> dict[str, Any]:
@@ -167,10 +160,10 @@ def _to_object(value: Any, wanted: Alternative, path: Path) -> dict[str, Any]:
     for name, held in value.items():
         type_ = wanted.properties.get(name, wanted.additional)
         if not type_.nothing:
-            result[name] = _cast(held, type_, (*path, name))
+            result[name] = cast_as(held, type_, (*path, name))
     for name, type_ in wanted.properties.items():
         if name not in value and type_.default is not NO_DEFAULT:
-            result[name] = _cast(deepcopy(type_.default), type_, (*path, name))
+            result[name] = cast_as(deepcopy(type_.default), type_, (*path, name))
     return result
 
 
@@ -188,16 +181,10 @@ _CASTS: Final[dict[str, Callable[[Any, Alternative, Path], Any]]] = {
 # ---------------------------------------------------------------- fitting
 
 
-def _fits(value: Any, wanted: Type, *, as_default: bool = False) -> bool:
-    if wanted.anything or (as_default and value is None and len(wanted.alternatives) > 1):
-        return True
-    return any(_fits_one(value, one, as_default) for one in wanted.alternatives)
-
-
 def _fits_one(value: Any, wanted: Alternative, as_default: bool) -> bool:
     if wanted.name == "array":
         return isinstance(value, list) and all(
-            _fits(item, wanted.items, as_default=as_default) for item in value
+            fits(item, wanted.items, as_default=as_default) for item in value
         )
     if wanted.name == "object":
         return isinstance(value, Mapping) and _fits_object(value, wanted, as_default)
@@ -208,7 +195,7 @@ def _fits_object(value: Mapping[str, Any], wanted: Alternative, as_default: bool
     missing = [one for name, one in wanted.properties.items() if name not in value]
     # Casting adds a missing property that has a default: fine to declare, but not yet of the type.
     return all((one.default is not NO_DEFAULT) == as_default for one in missing) and all(
-        _fits(held, wanted.properties.get(name, wanted.additional), as_default=as_default)
+        fits(held, wanted.properties.get(name, wanted.additional), as_default=as_default)
         for name, held in value.items()
     )
 

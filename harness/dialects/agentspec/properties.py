@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from harness.dialects.agentspec.casts import cast_as, serves_as_default
+from harness.dialects.agentspec.casts import cast_as, fits
 from harness.dialects.agentspec.types import TYPES, Type, type_of
 from harness.source.document import DocumentPath
 from harness.source.models import Mistake, describe
@@ -81,7 +81,7 @@ def mistakes(schema: Any) -> Iterator[Mistake]:
     yield from _title_mistakes(schema, ())
     invalid = list(_schema_mistakes(schema))
     yield from invalid
-    if "default" in schema and not invalid and not serves_as_default(schema["default"], type_of(schema)):
+    if "default" in schema and not invalid and not fits(schema["default"], type_of(schema), as_default=True):
         message = f"the default must be of type {type_of(schema)}, found {describe(schema['default'])}"
         yield Mistake(message, ("default",), code="property-default")
 

@@ -37,9 +37,8 @@ def _field_types(agent: doc.Agent, document: Document, path: DocumentPath) -> It
     for at, field in enumerate(agent.state.fields_):
         if field.type not in doc.FIELD_TYPES:
             text = f"'{field.type}' is not a type of state fields ({', '.join(doc.FIELD_TYPES)})"
-            hint = did_you_mean(field.type, doc.FIELD_TYPES)
-            where = document.span((*path, at, "type"))
-            yield Problem("field-type", text, where, hint if hint.startswith("did") else "", "warning")
+            hint = did_you_mean(field.type, doc.FIELD_TYPES, listing=False)
+            yield Problem("field-type", text, document.span((*path, at, "type")), hint, "warning")
 
 
 def _expressions(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:

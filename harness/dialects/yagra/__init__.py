@@ -1,1 +1,13 @@
-"""Front end for Yagra workflows (LangGraph graphs written in YAML)."""
+"""Yagra: LangGraph workflows in YAML, with handlers in Python.
+
+Section of the documentation                    what it does
+Top-Level Structure, Validation Rules           `document`, `rules`
+State Schema                                    `state`
+Node Specification, Node Handler Signature      `nodes`, `handlers`
+Node with Parameters, Global Parameters         `prompts`; `model_nodes`, `structured`, `streaming`
+Edge Specification, Fan-Out Edge                `routing`
+Resilience                                      `resilience`
+Subgraph Node                                   `subgraph`
+
+`compile` turns a workflow into a Graph; `lifecycle` has the start and the end of a run.
+"""

@@ -37,10 +37,14 @@ class StateField(Section, title="a state field"):
         mistakes = []
         if self.type not in FIELD_TYPES:
             text = f"state type '{self.type}' is not known: expected one of {', '.join(FIELD_TYPES)}"
-            mistakes.append(Mistake(text, ("type",), hint=_nearest(self.type, FIELD_TYPES)))
+            mistakes.append(
+                Mistake(text, ("type",), hint=did_you_mean(self.type, FIELD_TYPES, listing=False))
+            )
         if self.reducer is not None and self.reducer not in REDUCERS:
             text = f"reducer '{self.reducer}' is not known: expected {', '.join(REDUCERS)}"
-            mistakes.append(Mistake(text, ("reducer",), hint=_nearest(self.reducer, REDUCERS)))
+            mistakes.append(
+                Mistake(text, ("reducer",), hint=did_you_mean(self.reducer, REDUCERS, listing=False))
+            )
         if mistakes:
             raise mistaken(*mistakes)
         return self
@@ -140,8 +144,3 @@ class Workflow(Section, title="a workflow"):
     def is_switch(self, node: str) -> bool:
         """True if conditional edges leave a node."""
         return any(edge.condition is not None for edge in self.edges_from(node))
-
-
-def _nearest(word: str, known: tuple[str, ...]) -> str:
-    hint = did_you_mean(word, known)
-    return hint if hint.startswith("did") else ""

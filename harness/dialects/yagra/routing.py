@@ -65,9 +65,9 @@ def _switch(source: str, ways: Mapping[str, Edge]) -> Router:
                 f"'{source}' needs a label in {NEXT} (one of {allowed}): expected text, found {found}"
             )
         if label not in ways:
-            hint = did_you_mean(label, ways)
-            suggestion = f"; {hint}" if hint.startswith("did") else ""
-            raise NoRoute(f"no edge from '{source}' has the label '{label}' (allowed: {allowed}){suggestion}")
+            hint = did_you_mean(label, ways, listing=False)
+            text = f"no edge from '{source}' has the label '{label}' (allowed: {allowed})"
+            raise NoRoute(f"{text}; {hint}" if hint else text)
         return [ways[label]]
 
     return follow

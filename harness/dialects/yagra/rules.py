@@ -147,8 +147,7 @@ class Rules:
                         f"node '{node.id}': nothing is known to set '{{{name}}}' of its prompt: "
                         f"it is neither in state_schema nor the output_key of a node"
                     )
-                    hint = did_you_mean(name, sorted(known))
-                    hint = hint if hint.startswith("did") else ""
+                    hint = did_you_mean(name, sorted(known), listing=False)
                     yield Problem("unknown-placeholder", text, where, hint, "warning")
 
     def _output_keys(self) -> Iterator[Problem]:

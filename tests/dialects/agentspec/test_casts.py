@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.dialects.agentspec.casts import CastError, as_text, cast_as, fits, serves_as_default
+from harness.dialects.agentspec.casts import CastError, as_text, cast_as, fits
 from harness.dialects.agentspec.properties import mistakes
 from harness.dialects.agentspec.types import castable, is_list_of, same_type, type_of
 
@@ -289,4 +289,4 @@ def test_law_no_schema_breaks_the_rules(schema: Any, value: Any) -> None:
     same_type(type_of(schema), type_of(value))
     is_list_of(type_of(schema), type_of(value))
     fits(value, type_of(schema))
-    serves_as_default(value, type_of(schema))
+    fits(value, type_of(schema), as_default=True)
