@@ -70,7 +70,7 @@ def test_control_characters_are_escaped_and_secrets_replaced_on_a_terminal(
         (["."], "this is a folder"),
         (["a.yaml", "--dialect", "shermi"], "did you mean 'sherma'?"),
         (["a.yaml", "--dialect", "loki"], "no dialect 'loki' can be run"),
-        (["a.yaml", "--with", "think.md"], "stands alone"),
+        (["a.yaml", "--with", "think.md"], "is a single file"),
         (["broken.yaml"], "broken.yaml:2:38: error: file 'nowhere.md' is not there [missing-file]"),
     ],
 )

@@ -170,7 +170,7 @@ class Configuration:
             return model
         broken = [warning.message for warning in self.plugins.warnings]
         if PLUGIN in part.value:
-            text = f"{component_type} is a component of the plugin '{part.value[PLUGIN]}', which is not here"
+            text = f"{component_type} is a component of the plugin '{part.value[PLUGIN]}', which is not installed"
             hint = "; ".join(broken) or "install it, or name its class under `hooks` in the scenario"
             self.problems.refuse("unknown-plugin", text, span, hint)
         else:

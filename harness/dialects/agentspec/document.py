@@ -125,14 +125,14 @@ def top_problem(document: Document) -> Problem | None:
     if TYPE in value or REFERENCE in value:
         return None
     if TABLE in value and value.keys() <= {TABLE, VERSION}:
-        text = "there is no component at the top that could be run"
+        text = "there is no component at the top to run"
         hint = "a document of disaggregated components goes behind the one that refers to them"
         return Problem("no-component", text, document.span(), hint)
     if VERSION in value or TABLE in value:
         near = nearest(TYPE, value, cutoff=_NEAR)
         hint = f"it is written '{near}' here" if near else "such as Agent or Flow"
         return Problem("missing-key", f"missing key '{TYPE}'", document.span(), hint)
-    text = f"this is no Agent Spec configuration: no {TYPE} at the top"
+    text = f"this is not an Agent Spec configuration: it has no {TYPE} at the top"
     return Problem("no-component", text, document.span())
 
 

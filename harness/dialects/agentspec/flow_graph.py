@@ -191,5 +191,5 @@ class _Running:
         """spec: "The default value is used in case the EndNode executed at runtime does not expose an output"."""
         name, given = next(reversed(state["outputs"].items()))
         if name not in self.ends:
-            raise OpenBranch(f"{self.flow} stopped at its node '{name}', which is no EndNode")
+            raise OpenBranch(f"{self.flow} stopped at its node '{name}', which is not an EndNode")
         return filled(self.flow.outputs, given, f"{self.flow}: output")

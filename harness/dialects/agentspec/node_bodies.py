@@ -75,7 +75,7 @@ async def agent(visit: Visit) -> NodeResult:
     reply: LLMReply = await visit.ctx.perform(node.agent.llm_config.call(conversation))
     branch = reply.text.strip()
     if branch not in node.branches:
-        raise UnfitValue(f"{node}: '{branch}' is none of its branches ({names})")
+        raise UnfitValue(f"{node}: '{branch}' is not one of its branches ({names})")
     return replace(result, branch=branch)
 
 

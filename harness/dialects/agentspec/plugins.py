@@ -153,7 +153,7 @@ def as_plugin(found: Any, name: str) -> ComponentPlugin:
         except Exception as error:
             raise PluginError(f"'{name}' cannot be made: {_error_text(error)}") from error
     if not isinstance(plugin, ComponentPlugin):
-        raise PluginError(f"'{name}' is no ComponentPlugin")
+        raise PluginError(f"'{name}' is not a ComponentPlugin")
     for attribute in ("name", "version"):
         value = getattr(plugin, attribute, None)
         if not isinstance(value, str):

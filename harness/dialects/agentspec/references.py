@@ -201,7 +201,7 @@ class References:
 
     def _may_follow(self, key: str, span: Span) -> bool:
         if key not in self._tables:
-            text = f"no component '{key}' is here to refer to"
+            text = f"no component '{key}' is defined"
             self._problems.refuse("unknown-reference", text, span, self._where_it_may_be(key))
             return False
         circle: Sequence[str] = ()

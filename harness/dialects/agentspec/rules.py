@@ -68,7 +68,7 @@ def _matching(
     expected = {item.title: item for item in inferred}
     for at, item in enumerate(written):
         if item.title not in expected:
-            text = f"{component}: '{item.title}' is none of its {side}" + none_at_all(expected)
+            text = f"{component}: '{item.title}' is not one of its {side}" + none_at_all(expected)
             hint = did_you_mean(item.title, expected)
             yield Problem("unknown-property", text, component.span(side, at), hint)
         elif not _specialises(item, expected[item.title]):
@@ -139,7 +139,7 @@ def reducers_fit(node: MapNode) -> Iterator[Problem]:
     for title, reducer in (node.reducers or {}).items():
         span = node.span("reducers", title)
         if title not in outputs:
-            text = f"{node}: reducer of '{title}', which is no output of {node.subflow}"
+            text = f"{node}: reducer of '{title}', which is not an output of {node.subflow}"
             yield Problem("unknown-property", text, span, did_you_mean(title, outputs))
         elif reducer in _REDUCIBLE and not _reducible(outputs[title], _REDUCIBLE[reducer]):
             text = f"{node}: {reducer} of '{title}', which is {outputs[title].type_text}"

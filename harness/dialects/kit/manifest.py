@@ -19,10 +19,10 @@ def only_document(request: LoadRequest, *, what: str, yaml: Version = "1.1") -> 
     """The one document of a request, from its file or its text.
 
     Raises:
-        ManifestError: it cannot be read, or there are several; `what` is then said to stand alone.
+        ManifestError: it cannot be read, or there are several; `what` names it in the message.
     """
     if len(request.paths) > 1:
-        text = f"{what} stands alone: only the first of several files can be one"
+        text = f"{what} is a single file, and several are named"
         raise ManifestError(Problem("several-manifests", text, request.named_at))
     if request.text is not None:
         return parse(request.text, file=str(request.path), yaml=yaml)

@@ -104,7 +104,7 @@ def _filled(template: str, values: Mapping[str, Any], part: str) -> str:
     try:
         return template.format(**values)
     except (LookupError, ValueError, AttributeError, TypeError) as error:
-        why = f"nothing is called {error}" if isinstance(error, KeyError) else str(error)
+        why = f"no value is named {error}" if isinstance(error, KeyError) else str(error)
         raise ModelParamsError(
             f"'prompt.{part}' cannot be filled in: {why} "
             "(expected plain names such as {topic}; {{ and }} are braces)"

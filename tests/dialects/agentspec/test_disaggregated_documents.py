@@ -108,7 +108,7 @@ def test_a_document_of_parts_is_none_to_run(loader: Any) -> None:
     problem = loader.problem(VERSION + PARTS)
     assert (problem.code, problem.message) == (
         "no-component",
-        "there is no component at the top that could be run",
+        "there is no component at the top to run",
     )
     assert problem.hint == "a document of disaggregated components goes behind the one that refers to them"
 
@@ -133,7 +133,7 @@ def test_a_document_of_parts_is_none_to_run(loader: Any) -> None:
         (
             "manifest_version: 1\nagents: {}\n",
             "no-component",
-            "this is no Agent Spec configuration: no component_type at the top",
+            "this is not an Agent Spec configuration: it has no component_type at the top",
             "",
         ),
     ],

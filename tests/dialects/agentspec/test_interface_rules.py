@@ -42,11 +42,11 @@ LISTS = {
     ),
     "an input is no placeholder": (
         llm("prompt_template: '{{a}}', inputs: [{title: a}, {title: b}]"),
-        ("unknown-property", "LlmNode 'it': 'b' is none of its inputs", "{title: b}"),
+        ("unknown-property", "LlmNode 'it': 'b' is not one of its inputs", "{title: b}"),
     ),
     "an input, where there are no placeholders": (
         llm("prompt_template: '{a}', inputs: [{title: a}]"),
-        ("unknown-property", "LlmNode 'it': 'a' is none of its inputs, as it has none", "{title: a}"),
+        ("unknown-property", "LlmNode 'it': 'a' is not one of its inputs, as it has none", "{title: a}"),
     ),
     "a placeholder in a key of the data of an ApiNode": (
         api("data: {'{{b}}': [1]}, inputs: [{title: a}]"),
@@ -54,11 +54,11 @@ LISTS = {
     ),
     "an input of an ApiNode is no placeholder": (
         api("inputs: [{title: a}, {title: b}]"),
-        ("unknown-property", "ApiNode 'it': 'b' is none of its inputs", "{title: b}"),
+        ("unknown-property", "ApiNode 'it': 'b' is not one of its inputs", "{title: b}"),
     ),
     "a ToolNode takes what its tool does not": (
         TOOL_NODE + ", inputs: [{title: a}, {title: b}]",
-        ("unknown-property", "ToolNode 'it': 'b' is none of its inputs", "{title: b}"),
+        ("unknown-property", "ToolNode 'it': 'b' is not one of its inputs", "{title: b}"),
     ),
     "a ToolNode gives what its tool does not": (
         TOOL_NODE + ", outputs: []",
@@ -74,11 +74,11 @@ LISTS = {
     ),
     "an AgentNode gives what its agent does not": (
         AGENT_NODE + ", outputs: [{title: n}, {title: m}]",
-        ("unknown-property", "AgentNode 'it': 'm' is none of its outputs", "{title: m}"),
+        ("unknown-property", "AgentNode 'it': 'm' is not one of its outputs", "{title: m}"),
     ),
     "a FlowNode takes what its flow does not": (
         FLOW_NODE + ", inputs: [{title: a}, {title: b}]",
-        ("unknown-property", "FlowNode 'it': 'b' is none of its inputs", "{title: b}"),
+        ("unknown-property", "FlowNode 'it': 'b' is not one of its inputs", "{title: b}"),
     ),
     "a MapNode takes the inputs of its flow without prefix": (
         MAP_NODE + ", outputs: [{title: collected_a}]",
@@ -90,11 +90,11 @@ LISTS = {
     ),
     "a MapNode gives what has no reducer": (
         MAP_NODE + ", reducers: {a: sum}, outputs: [{title: collected_a}, {title: collected_b}]",
-        ("unknown-property", "MapNode 'it': 'collected_b' is none of its outputs", "{title: collected_b}"),
+        ("unknown-property", "MapNode 'it': 'collected_b' is not one of its outputs", "{title: collected_b}"),
     ),
     "a MapNode reduces what its flow does not give": (
         MAP_NODE + ", reducers: {c: sum}",
-        ("unknown-property", "MapNode 'it': reducer of 'c', which is no output of Flow 'inner'", "sum"),
+        ("unknown-property", "MapNode 'it': reducer of 'c', which is not an output of Flow 'inner'", "sum"),
     ),
     "a MapNode sums texts": (
         MAP_NODE + ", reducers: {b: sum}",
@@ -110,13 +110,17 @@ LISTS = {
     ),
     "the user says two things": (
         ASK + ", outputs: [{title: x, type: string}, {title: y, type: string}]",
-        ("unknown-property", "InputMessageNode 'it': 'y' is none of its outputs", "{title: y, type: string}"),
+        (
+            "unknown-property",
+            "InputMessageNode 'it': 'y' is not one of its outputs",
+            "{title: y, type: string}",
+        ),
     ),
     "a message gives something": (
         SAY + ", outputs: [{title: said}]",
         (
             "unknown-property",
-            "OutputMessageNode 'it': 'said' is none of its outputs, as it has none",
+            "OutputMessageNode 'it': 'said' is not one of its outputs, as it has none",
             "{title: said}",
         ),
     ),

@@ -83,7 +83,7 @@ class Repeats(ComponentPlugin):
 def test_a_component_of_a_plugin_that_is_not_here(loader: Any) -> None:
     problem = loader.problem(REPEATING)
     assert (problem.code, loader.place(problem)) == ("unknown-plugin", "RepeatNode")
-    assert problem.message == "RepeatNode is a component of the plugin 'repeats', which is not here"
+    assert problem.message == "RepeatNode is a component of the plugin 'repeats', which is not installed"
 
 
 @pytest.mark.parametrize("hook", [Repeats, Repeats()], ids=["class", "object"])
@@ -216,8 +216,8 @@ def plain(): ...
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("plain", "'faulty.plain' is no ComponentPlugin"),
-        ("Node", "'faulty.Node' is no ComponentPlugin"),
+        ("plain", "'faulty.plain' is not a ComponentPlugin"),
+        ("Node", "'faulty.Node' is not a ComponentPlugin"),
         ("Unfinished", "'faulty.Unfinished' cannot be made: TypeError: Can't instantiate abstract class"),
         ("Raising", "'faulty.Raising' cannot be made: ValueError: no"),
         ("Nameless", "'faulty.Nameless' needs a 'name': expected text, found nothing (null)"),
@@ -272,7 +272,7 @@ def test_an_installed_plugin(loader: Any, install: Any) -> None:
     [
         ("import nowhere_to_be_found", "X", "ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
         ("raise SystemExit(3)", "X", "SystemExit: 3"),
-        ("X = 5", "X", "'broken_plugin:X' is no ComponentPlugin"),
+        ("X = 5", "X", "'broken_plugin:X' is not a ComponentPlugin"),
         ("", "X", "AttributeError: module 'broken_plugin' has no attribute 'X'"),
     ],
 )

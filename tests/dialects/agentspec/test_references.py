@@ -39,7 +39,7 @@ def test_a_reference_goes_by_the_key_and_not_by_the_id(loader: Any) -> None:
     problem = loader.problem(text.replace("ref: key", "ref: other"))
     assert (problem.code, problem.message) == (
         "unknown-reference",
-        "no component 'other' is here to refer to",
+        "no component 'other' is defined",
     )
 
 
@@ -110,17 +110,17 @@ REFUSED = {
     "of nothing": (
         {"tools": f"[{ref('tol')}]"},
         {"tool": tool()},
-        ("unknown-reference", "no component 'tol' is here to refer to", "tol"),
+        ("unknown-reference", "no component 'tol' is defined", "tol"),
     ),
     "of nothing, for a value": (
         {"system_prompt": ref("prompt")},
         {},
-        ("unknown-reference", "no component 'prompt' is here to refer to", "prompt"),
+        ("unknown-reference", "no component 'prompt' is defined", "prompt"),
     ),
     "of nothing, for a list": (
         {"tools": ref("tools")},
         {},
-        ("unknown-reference", "no component 'tools' is here to refer to", "tools"),
+        ("unknown-reference", "no component 'tools' is defined", "tools"),
     ),
     "that is no text": (
         {"tools": "[{$component_ref: 5}]"},

@@ -27,7 +27,7 @@ def test_the_yaml_version_is_the_dialects_own() -> None:
 
 def test_a_second_file_is_refused() -> None:
     request = LoadRequest((Path("a.yaml"), Path("b.yaml")), named_at=HERE)
-    with pytest.raises(ManifestError, match=r"agent\.yaml:3:7: a workflow stands alone") as refusal:
+    with pytest.raises(ManifestError, match=r"agent\.yaml:3:7: a workflow is a single file") as refusal:
         only_document(request, what="a workflow")
     assert refusal.value.code == "several-manifests"
 

@@ -87,7 +87,7 @@ def test_a_workflow_may_be_given_as_text(tmp_path: Path) -> None:
 
 def test_a_workflow_stands_alone(tmp_path: Path) -> None:
     path = write(tmp_path / "fork.yaml", FORK)
-    with pytest.raises(ManifestError, match="a Yagra workflow stands alone"):
+    with pytest.raises(ManifestError, match="a Yagra workflow is a single file"):
         load_graph(LoadRequest((path, path)))
 
 
