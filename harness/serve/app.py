@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.errors import UnscriptedCall
+from harness.errors import UnscriptedCall, WorldError
 from harness.graph.effects import Answer, MCPEndpoint
 from harness.serve import mcp
 from harness.serve.responder import Client, StubResponder
@@ -157,6 +157,9 @@ class _Front:
                 refusal = error
                 if not isinstance(refusal, _Kept):
                     self._responder.refused(_client(request), f"{refusal.status}: {refusal}")
+            except WorldError as error:
+                refusal = Refusal("server_error", str(error))
+                self._responder.refused(_client(request), str(refusal))
             except Exception as error:
                 refusal = Refusal("server_error", f"harness broke: {type(error).__name__}: {error}")
                 self._responder.refused(_client(request), str(refusal))

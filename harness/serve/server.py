@@ -22,6 +22,7 @@ from harness.world.spec import WorldSpec
 _PATIENCE_S: Final = 1.0
 """Real seconds that connections have to end by themselves."""
 
+_PROVIDERS: Final = ("openai", "anthropic")
 _WILDCARDS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
@@ -146,6 +147,9 @@ def _check_extra() -> None:
     except ImportError as error:
         text = f"package {error.name!r} is needed to serve: pip install 'agent-harness[serve]'"
         raise ExtraMissing(text) from error
+    for name in _PROVIDERS:  # now, since no client waits as long as the first of these imports takes
+        with suppress(ImportError):
+            import_module(name)
 
 
 def _listening(host: str, port: int) -> socket.socket:

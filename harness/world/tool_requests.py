@@ -97,8 +97,11 @@ class ToolRequests(Interceptor):
         if effects and all(each.effect is None for each in effects):  # a backend's own request
             return self._upstream.claim(request) if self._upstream is not None else None
         owner = next((each for each in effects if each.effect is not None), RealEffect())
-        with self._lock:
-            reply, asked = self._scripted(request, owner)
+        try:
+            with self._lock:
+                reply, asked = self._scripted(request, owner)
+        except WorldError as mistake:  # in the scenario: no tool may absorb it
+            refuse(mistake)
         if reply is not None:
             return reply
         if self._upstream is not None:
@@ -134,9 +137,13 @@ class ToolRequests(Interceptor):
         answer = _at_once(self._world.stubs.answer(call, owner.state))
         if answer is None:
             return None, call
+        response = None
         if _is_exchange(answer):
-            return self._reply(request, call, owner, answer, http_response(openai_chat, answer)), call
-        return self._reply(request, call, owner, answer, None), call
+            try:
+                response = http_response(openai_chat, answer)
+            except Refusal as refusal:
+                response = error_response(openai_chat, refusal)
+        return self._reply(request, call, owner, answer, response), call
 
     def _model(
         self, request: Request, call: LLMCall, owner: RealEffect, answer: Answer, wire: WireFormat, body: Json

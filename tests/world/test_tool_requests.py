@@ -367,3 +367,26 @@ def test_http_stubs_answer_a_provider_s_address_where_no_llm_stub_does(run: Run)
         'http: [{url: "https://api.openai.com/v1/models", json: {data: [{id: mine}]}}]',
     )
     assert found(outcome) == "mine"
+
+
+def test_without_the_provider_s_package_the_extra_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    body = """\
+import httpx
+try:
+    url = "https://api.openai.com/v1/chat/completions"
+    return {"found": httpx.post(url, json={"model": "m", "messages": [{"role": "user", "content": "?"}]}).text}
+except Exception:
+    return {"found": "absorbed"}"""
+    error = run(body, "llm: [hi]").observed.error or {}
+    assert error["type"] == "ExtraMissing"
+    assert "pip install 'agent-harness[openai]'" in error["message"]
+
+
+def test_a_run_has_the_same_digest_each_time(run: Run) -> None:
+    def digest() -> str:
+        trace = run(CLIENTS["requests"], STUB).trace
+        assert trace is not None
+        return trace.digest()
+
+    assert digest() == digest()

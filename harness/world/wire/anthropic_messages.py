@@ -6,17 +6,26 @@ Source: https://docs.anthropic.com/en/api/messages
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.graph.effects import LLMCall
 from harness.world.wire.format import Json, Refusal, RefusalKind
 from harness.world.wire.reading import ai_message, content_of, list_of, message, params_of, text_of, tool_spec
-from harness.world.wire.reply import Reply, event, slices
+from harness.world.wire.reply import Reply, ToolRequest, event, slices, to_wire
 
 if TYPE_CHECKING:
+    from anthropic.types import (
+        InputJSONDelta,
+        Message,
+        RawMessageStreamEvent,
+        TextBlock,
+        TextDelta,
+        ToolUseBlock,
+    )
     from langchain_core.messages import BaseMessage
 
+PACKAGE: Final = "anthropic"
 _APART: Final = ("model", "messages", "system", "tools", "stream", "output_format", "output_config")
 _STOP: Final = {
     "stop": "end_turn",
@@ -108,63 +117,95 @@ def _tool_result(block: Json, param: str) -> BaseMessage:
 
 def whole(reply: Reply, body: Json) -> Json:
     """The message."""
-    content: list[Json] = [{"type": "text", "text": reply.text}] if reply.text else []
-    content += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": json.loads(call.arguments)}
-        for call in reply.calls
-    ]
-    ended = {"stop_reason": _stop_reason(reply), "usage": _usage(reply, reply.output_tokens)}
-    return {**_head(reply), "content": content, **ended}
+    content: list[TextBlock | ToolUseBlock] = [_text_block(reply.text)] if reply.text else []
+    content += [_tool_block(call, json.loads(call.arguments)) for call in reply.calls]
+    return to_wire(_message(reply, content, _stop_reason(reply), reply.output_tokens))
 
 
 def events(reply: Reply, body: Json) -> Iterator[str]:
     """The message block by block, each in pieces."""
-    begun = {**_head(reply), "content": [], "stop_reason": None, "usage": _usage(reply, 0)}
-    yield event({"type": "message_start", "message": begun}, "message_start")
+    return (event(to_wire(each), each.type) for each in _events(reply))
+
+
+def _events(reply: Reply) -> Iterator[RawMessageStreamEvent]:
+    from anthropic.types import (
+        MessageDeltaUsage,
+        RawContentBlockDeltaEvent,
+        RawContentBlockStartEvent,
+        RawContentBlockStopEvent,
+        RawMessageDeltaEvent,
+        RawMessageStartEvent,
+        RawMessageStopEvent,
+    )
+    from anthropic.types.raw_message_delta_event import Delta
+
+    yield RawMessageStartEvent(type="message_start", message=_message(reply, [], None, 0))
     for index, (block, deltas) in enumerate(_blocks(reply)):
-        yield event(
-            {"type": "content_block_start", "index": index, "content_block": block}, "content_block_start"
-        )
+        yield RawContentBlockStartEvent(type="content_block_start", index=index, content_block=block)
         for delta in deltas:
-            yield event(
-                {"type": "content_block_delta", "index": index, "delta": delta}, "content_block_delta"
-            )
-        yield event({"type": "content_block_stop", "index": index}, "content_block_stop")
-    delta = {"stop_reason": _stop_reason(reply), "stop_sequence": None}
-    usage = {"output_tokens": reply.output_tokens}
-    yield event({"type": "message_delta", "delta": delta, "usage": usage}, "message_delta")
-    yield event({"type": "message_stop"}, "message_stop")
+            yield RawContentBlockDeltaEvent(type="content_block_delta", index=index, delta=delta)
+        yield RawContentBlockStopEvent(type="content_block_stop", index=index)
+    yield RawMessageDeltaEvent(
+        type="message_delta",
+        delta=Delta.construct(stop_reason=_stop_reason(reply), stop_sequence=None),
+        usage=MessageDeltaUsage(output_tokens=reply.output_tokens),
+    )
+    yield RawMessageStopEvent(type="message_stop")
 
 
-def _blocks(reply: Reply) -> Iterator[tuple[Json, list[Json]]]:
+def _blocks(reply: Reply) -> Iterator[tuple[TextBlock | ToolUseBlock, list[TextDelta | InputJSONDelta]]]:
     """Each block as it begins, and what is added to it."""
+    from anthropic.types import InputJSONDelta, TextDelta
+
     if reply.pieces:
-        yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": text} for text in reply.pieces]
+        yield _text_block(""), [TextDelta(type="text_delta", text=text) for text in reply.pieces]
     for call in reply.calls:
         parts = ["", *slices(call.arguments)]
-        block = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
-        yield block, [{"type": "input_json_delta", "partial_json": part} for part in parts]
+        yield (
+            _tool_block(call, {}),
+            [InputJSONDelta(type="input_json_delta", partial_json=part) for part in parts],
+        )
 
 
-def _head(reply: Reply) -> Json:
-    return {
-        "id": f"msg_{reply.number}",
-        "type": "message",
-        "role": "assistant",
-        "model": reply.model,
-        "stop_sequence": None,
-    }
+def _text_block(text: str) -> TextBlock:
+    from anthropic.types import TextBlock
+
+    return TextBlock(type="text", text=text)
+
+
+def _tool_block(call: ToolRequest, given: Json) -> ToolUseBlock:
+    from anthropic.types import ToolUseBlock
+
+    return ToolUseBlock(type="tool_use", id=call.id, name=call.name, input=given)
+
+
+def _message(
+    reply: Reply, content: Sequence[TextBlock | ToolUseBlock], stop_reason: str | None, output_tokens: int
+) -> Message:
+    from anthropic.types import Message, Usage
+
+    usage = Usage(
+        input_tokens=reply.input_tokens,
+        cache_creation_input_tokens=0,
+        cache_read_input_tokens=0,
+        output_tokens=output_tokens,
+    )
+    return Message.construct(
+        id=f"msg_{reply.number}",
+        type="message",
+        role="assistant",
+        model=reply.model,
+        content=list(content),
+        stop_reason=stop_reason,
+        stop_sequence=None,
+        usage=usage,
+    )
 
 
 def _stop_reason(reply: Reply) -> str:
     if reply.finish_reason is None:
         return "tool_use" if reply.calls else "end_turn"
     return _STOP.get(reply.finish_reason, reply.finish_reason)
-
-
-def _usage(reply: Reply, output_tokens: int) -> Json:
-    cache = {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
-    return {"input_tokens": reply.input_tokens, **cache, "output_tokens": output_tokens}
 
 
 def error(refusal: Refusal) -> Json:

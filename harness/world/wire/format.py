@@ -42,7 +42,10 @@ class Refusal(Exception):
 
 
 class WireFormat(Protocol):
-    """A provider's wire format; each is a module."""
+    """A provider's wire format; each is a module. `PACKAGE` has the provider's own types, for answers."""
+
+    @property
+    def PACKAGE(self) -> str: ...
 
     def read(self, body: Json) -> LLMCall:
         """The request as an effect.

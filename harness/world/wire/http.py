@@ -7,9 +7,11 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Any, Final
 from urllib.parse import parse_qs
 
+from harness.errors import ExtraMissing
 from harness.graph.effects import Answer, Effect, HTTPCall, HTTPReply, LLMCall, LLMReply
 from harness.interception.headers import kept_request_headers
 from harness.secrets import placeholder, secret_header
@@ -97,11 +99,15 @@ def model_response(
 ) -> WireResponse:
     """The answer to a model call in the provider's wire format, streamed if `body` asks for it.
 
-    `answer` has a value or an error with a status; see `with_status`. One that is `malformed` is cut off.
+    `answer` has a value or an error with a status. One that is `malformed` is cut off.
+
+    Raises:
+        ExtraMissing: the package with the provider's types is not installed.
     """
     failure = failure_of(answer)
     if failure is not None and failure.kind != "malformed":
         return error_response(wire, Refusal(failure.kind, str(answer.error)), failure.retry_after_s)
+    _check_package(wire.PACKAGE)
     cut = failure is not None
     reply = replies.reply_to(call, LLMReply(str(answer.error)) if cut else answer.value)
     if body.get("stream") is not True:
@@ -109,6 +115,16 @@ def model_response(
     events = wire.events(reply, body)
     headers = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
     return WireResponse(200, headers, iter([_half(next(events)) + "\n\n"]) if cut else events)
+
+
+def _check_package(name: str) -> None:
+    try:
+        import_module(name)
+    except ImportError as error:
+        raise ExtraMissing(
+            f"package {error.name!r} is needed to answer as this provider does: "
+            f"pip install 'agent-harness[{name}]'"
+        ) from None
 
 
 def http_response(wire: WireFormat, answer: Answer) -> WireResponse:

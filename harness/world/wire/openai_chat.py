@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 from harness.graph.effects import LLMCall, ToolSpec
 from harness.world.wire.format import Json, Refusal, RefusalKind
 from harness.world.wire.reading import ai_message, content_of, list_of, message, params_of, text_of, tool_spec
-from harness.world.wire.reply import Reply, ToolRequest, event, slices
+from harness.world.wire.reply import Reply, event, slices, to_wire
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
+    from openai.types import CompletionUsage
+    from openai.types.chat.chat_completion_chunk import ChoiceDelta
 
+PACKAGE: Final = "openai"
 _APART: Final = ("model", "messages", "tools", "response_format", "stream", "stream_options", "n")
 _FINISH: Final = {
     "end_turn": "stop",
@@ -84,57 +87,71 @@ def _tool(written: Json) -> ToolSpec:
 
 def whole(reply: Reply, body: Json) -> Json:
     """The completion."""
-    text: Json = {"role": "assistant", "content": reply.text, "refusal": None}
-    if reply.calls:
-        text["content"] = reply.text or None
-        text["tool_calls"] = [_wire_call(call) for call in reply.calls]
-    choice = {"index": 0, "message": text, "logprobs": None, "finish_reason": _finish(reply)}
-    return {**_head(reply, "chat.completion"), "choices": [choice], "usage": _usage(reply)}
+    from openai.types.chat import ChatCompletion, ChatCompletionMessage, ChatCompletionMessageFunctionToolCall
+    from openai.types.chat.chat_completion import Choice
+    from openai.types.chat.chat_completion_message_function_tool_call import Function
+
+    calls = [
+        ChatCompletionMessageFunctionToolCall(
+            id=call.id, type="function", function=Function(name=call.name, arguments=call.arguments)
+        )
+        for call in reply.calls
+    ]
+    content = reply.text or None if calls else reply.text
+    more: Json = {"tool_calls": calls} if calls else {}
+    message = ChatCompletionMessage(role="assistant", content=content, refusal=None, **more)
+    choice = Choice.construct(index=0, message=message, logprobs=None, finish_reason=_finish(reply))
+    completion = ChatCompletion(
+        object="chat.completion", choices=[choice], usage=_usage(reply), **_head(reply)
+    )
+    return to_wire(completion)
 
 
 def events(reply: Reply, body: Json) -> Iterator[str]:
     """The chunks: the role, the text in its pieces, each tool call, why it ends; the usage if it was asked for."""
+    from openai.types.chat import ChatCompletionChunk
+    from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta
+
     options = body.get("stream_options")
     counted = isinstance(options, dict) and options.get("include_usage") is True
-    head = _head(reply, "chat.completion.chunk") | ({"usage": None} if counted else {})
+    head = {"object": "chat.completion.chunk", **_head(reply), **({"usage": None} if counted else {})}
     for delta in _deltas(reply):
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}
-        yield event({**head, "choices": [choice]})
-    end = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": _finish(reply)}
-    yield event({**head, "choices": [end]})
+        choice = Choice(index=0, delta=delta, logprobs=None, finish_reason=None)
+        yield event(to_wire(ChatCompletionChunk(choices=[choice], **head)))
+    end = Choice.construct(index=0, delta=ChoiceDelta(), logprobs=None, finish_reason=_finish(reply))
+    yield event(to_wire(ChatCompletionChunk(choices=[end], **head)))
     if counted:
-        yield event({**head, "choices": [], "usage": _usage(reply)})
+        yield event(to_wire(ChatCompletionChunk(choices=[], **{**head, "usage": _usage(reply)})))
     yield "data: [DONE]\n\n"
 
 
-def _deltas(reply: Reply) -> Iterator[Json]:
+def _deltas(reply: Reply) -> Iterator[ChoiceDelta]:
+    from openai.types.chat.chat_completion_chunk import (
+        ChoiceDelta,
+        ChoiceDeltaToolCall,
+        ChoiceDeltaToolCallFunction,
+    )
+
     content = None if reply.calls and not reply.text else ""
-    yield {"role": "assistant", "content": content, "refusal": None}
+    yield ChoiceDelta(role="assistant", content=content, refusal=None)
     for piece in reply.pieces:
-        yield {"content": piece}
+        yield ChoiceDelta(content=piece)
     for index, call in enumerate(reply.calls):
-        begun = _wire_call(call)
-        begun["function"]["arguments"] = ""
-        yield {"tool_calls": [{"index": index, **begun}]}
+        function = ChoiceDeltaToolCallFunction(name=call.name, arguments="")
+        begun = ChoiceDeltaToolCall(index=index, id=call.id, type="function", function=function)
+        yield ChoiceDelta(tool_calls=[begun])
         for piece in slices(call.arguments):
-            yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+            function = ChoiceDeltaToolCallFunction(arguments=piece)
+            yield ChoiceDelta(tool_calls=[ChoiceDeltaToolCall(index=index, function=function)])
 
 
-def _head(reply: Reply, kind: str) -> Json:
+def _head(reply: Reply) -> Json:
+    # No clock: the same requests get the same answers.
     return {
         "id": f"chatcmpl-{reply.number}",
-        "object": kind,
-        "created": 0,  # no clock: the same requests get the same answers
+        "created": 0,
         "model": reply.model,
         "system_fingerprint": None,
-    }
-
-
-def _wire_call(call: ToolRequest) -> Json:
-    return {
-        "id": call.id,
-        "type": "function",
-        "function": {"name": call.name, "arguments": call.arguments},
     }
 
 
@@ -144,12 +161,14 @@ def _finish(reply: Reply) -> str:
     return _FINISH.get(reply.finish_reason, reply.finish_reason)
 
 
-def _usage(reply: Reply) -> Json:
-    return {
-        "prompt_tokens": reply.input_tokens,
-        "completion_tokens": reply.output_tokens,
-        "total_tokens": reply.input_tokens + reply.output_tokens,
-    }
+def _usage(reply: Reply) -> CompletionUsage:
+    from openai.types import CompletionUsage
+
+    return CompletionUsage(
+        prompt_tokens=reply.input_tokens,
+        completion_tokens=reply.output_tokens,
+        total_tokens=reply.input_tokens + reply.output_tokens,
+    )
 
 
 def error(refusal: Refusal) -> Json:

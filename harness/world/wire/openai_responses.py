@@ -7,17 +7,23 @@ Source: https://platform.openai.com/docs/api-reference/responses
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.graph.effects import LLMCall
 from harness.world.wire import openai_chat
 from harness.world.wire.format import Json, Refusal
 from harness.world.wire.reading import ai_message, content_of, list_of, message, params_of, text_of, tool_spec
-from harness.world.wire.reply import Reply, ToolRequest, event, slices
+from harness.world.wire.reply import Reply, event, slices, to_wire
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
+    from openai.types.responses import (
+        Response,
+        ResponseFunctionToolCall,
+        ResponseOutputMessage,
+        ResponseStreamEvent,
+        ResponseUsage,
+    )
 
 _APART: Final = ("model", "input", "instructions", "tools", "text", "stream", "stream_options")
 _INCOMPLETE: Final = {
@@ -27,6 +33,7 @@ _INCOMPLETE: Final = {
     "refusal": "content_filter",
 }
 
+PACKAGE: Final = "openai"
 error = openai_chat.error
 
 
@@ -110,103 +117,156 @@ def _message(item: Json, param: str) -> BaseMessage:
 
 def whole(reply: Reply, body: Json) -> Json:
     """The response."""
-    return _response(reply, body, list(_output(reply)), ended=True)
+    return to_wire(_response(reply, _output(reply), ended=True))
 
 
 def events(reply: Reply, body: Json) -> Iterator[str]:
     """The response item by item, each in pieces."""
-    numbers = count()
+    for number, each in enumerate(_events(reply)):
+        yield event({**to_wire(each), "sequence_number": number}, each.type)
 
-    def numbered(kind: str, **written: Any) -> str:
-        return event({"type": kind, "sequence_number": next(numbers), **written}, kind)
 
-    begun = _response(reply, body, [], ended=False)
-    yield numbered("response.created", response=begun)
-    yield numbered("response.in_progress", response=begun)
+def _events(reply: Reply) -> Iterator[ResponseStreamEvent]:
+    """The events, without their numbers."""
+    from openai.types.responses import (
+        ResponseCompletedEvent,
+        ResponseCreatedEvent,
+        ResponseIncompleteEvent,
+        ResponseInProgressEvent,
+        ResponseOutputItemAddedEvent,
+        ResponseOutputItemDoneEvent,
+    )
+
+    begun = _response(reply, [], ended=False)
+    yield ResponseCreatedEvent.construct(type="response.created", response=begun)
+    yield ResponseInProgressEvent.construct(type="response.in_progress", response=begun)
     for index, item in enumerate(_output(reply)):
-        place = {"item_id": item["id"], "output_index": index}
-        empty: Json = {"content": []} if item["type"] == "message" else {"arguments": ""}
-        added = {**item, **empty, "status": "in_progress"}
-        yield numbered("response.output_item.added", output_index=index, item=added)
-        parts = _text_parts(reply, item) if item["type"] == "message" else _argument_parts(item)
-        for kind, written in parts:
-            yield numbered(f"response.{kind}", **place, **written)
-        yield numbered("response.output_item.done", output_index=index, item=item)
-    done = whole(reply, body)
-    yield numbered(f"response.{done['status']}", response=done)
+        empty: Json = {"content": []} if item.type == "message" else {"arguments": ""}
+        added = item.model_copy(update={**empty, "status": "in_progress"})
+        yield ResponseOutputItemAddedEvent.construct(
+            type="response.output_item.added", output_index=index, item=added
+        )
+        if item.type == "message":
+            yield from _text_parts(reply, item, index)
+        else:
+            yield from _argument_parts(item, index)
+        yield ResponseOutputItemDoneEvent.construct(
+            type="response.output_item.done", output_index=index, item=item
+        )
+    done = _response(reply, _output(reply), ended=True)
+    if done.status == "incomplete":
+        yield ResponseIncompleteEvent.construct(type="response.incomplete", response=done)
+    else:
+        yield ResponseCompletedEvent.construct(type="response.completed", response=done)
 
 
-def _text_parts(reply: Reply, item: Json) -> Iterator[tuple[str, Json]]:
-    part = item["content"][0]
-    at: Json = {"content_index": 0}
-    yield "content_part.added", {**at, "part": {**part, "text": ""}}
+def _text_parts(reply: Reply, item: ResponseOutputMessage, index: int) -> Iterator[ResponseStreamEvent]:
+    from openai.types.responses import (
+        ResponseContentPartAddedEvent,
+        ResponseContentPartDoneEvent,
+        ResponseTextDeltaEvent,
+        ResponseTextDoneEvent,
+    )
+
+    at: Json = {"item_id": item.id, "output_index": index, "content_index": 0}
+    (part,) = item.content
+    empty = part.model_copy(update={"text": ""})
+    yield ResponseContentPartAddedEvent.construct(type="response.content_part.added", part=empty, **at)
     for piece in reply.pieces:
-        yield "output_text.delta", {**at, "delta": piece, "logprobs": []}
-    yield "output_text.done", {**at, "text": part["text"], "logprobs": []}
-    yield "content_part.done", {**at, "part": part}
+        yield ResponseTextDeltaEvent.construct(
+            type="response.output_text.delta", delta=piece, logprobs=[], **at
+        )
+    yield ResponseTextDoneEvent.construct(
+        type="response.output_text.done", text=reply.text, logprobs=[], **at
+    )
+    yield ResponseContentPartDoneEvent.construct(type="response.content_part.done", part=part, **at)
 
 
-def _argument_parts(item: Json) -> Iterator[tuple[str, Json]]:
-    for piece in slices(item["arguments"]):
-        yield "function_call_arguments.delta", {"delta": piece}
-    yield "function_call_arguments.done", {"name": item["name"], "arguments": item["arguments"]}
+def _argument_parts(item: ResponseFunctionToolCall, index: int) -> Iterator[ResponseStreamEvent]:
+    from openai.types.responses import (
+        ResponseFunctionCallArgumentsDeltaEvent,
+        ResponseFunctionCallArgumentsDoneEvent,
+    )
+
+    at: Json = {"item_id": item.id, "output_index": index}
+    for piece in slices(item.arguments):
+        yield ResponseFunctionCallArgumentsDeltaEvent.construct(
+            type="response.function_call_arguments.delta", delta=piece, **at
+        )
+    yield ResponseFunctionCallArgumentsDoneEvent.construct(
+        type="response.function_call_arguments.done", name=item.name, arguments=item.arguments, **at
+    )
 
 
-def _output(reply: Reply) -> Iterator[Json]:
+def _output(reply: Reply) -> list[ResponseOutputMessage | ResponseFunctionToolCall]:
+    from openai.types.responses import (
+        ResponseFunctionToolCall,
+        ResponseOutputMessage,
+        ResponseOutputText,
+    )
+
+    output: list[ResponseOutputMessage | ResponseFunctionToolCall] = []
     if reply.text or not reply.calls:
-        part = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
-        yield {
-            "id": f"msg_{reply.number}",
-            "type": "message",
-            "status": "completed",
-            "role": "assistant",
-            "content": [part],
-        }
-    for call in reply.calls:
-        yield _call_item(call)
+        text = ResponseOutputText(type="output_text", text=reply.text, annotations=[], logprobs=[])
+        output.append(
+            ResponseOutputMessage(
+                id=f"msg_{reply.number}",
+                type="message",
+                status="completed",
+                role="assistant",
+                content=[text],
+            )
+        )
+    output += [
+        ResponseFunctionToolCall(
+            id=f"fc_{call.id}",
+            type="function_call",
+            status="completed",
+            call_id=call.id,
+            name=call.name,
+            arguments=call.arguments,
+        )
+        for call in reply.calls
+    ]
+    return output
 
 
-def _call_item(call: ToolRequest) -> Json:
-    return {
-        "id": f"fc_{call.id}",
-        "type": "function_call",
-        "status": "completed",
-        "call_id": call.id,
-        "name": call.name,
-        "arguments": call.arguments,
-    }
+def _response(
+    reply: Reply, output: list[ResponseOutputMessage | ResponseFunctionToolCall], *, ended: bool
+) -> Response:
+    from openai.types.responses import Response
 
-
-def _response(reply: Reply, body: Json, output: list[Json], *, ended: bool) -> Json:
     incomplete = _INCOMPLETE.get(reply.finish_reason or "") if ended else None
     status = ("incomplete" if incomplete else "completed") if ended else "in_progress"
-    return {
-        "id": f"resp_{reply.number}",
-        "object": "response",
-        "created_at": 0,  # no clock: the same requests get the same answers
-        "status": status,
-        "error": None,
-        "incomplete_details": {"reason": incomplete} if incomplete else None,
-        "instructions": None,
-        "metadata": {},
-        "model": reply.model,
-        "output": output,
-        "parallel_tool_calls": True,
-        "previous_response_id": None,
-        "temperature": None,
-        "top_p": None,
-        "text": {"format": {"type": "text"}},
-        "tool_choice": "auto",
-        "tools": [],
-        "usage": _usage(reply) if ended else None,
-    }
+    return Response.construct(
+        id=f"resp_{reply.number}",
+        object="response",
+        created_at=0,  # no clock: the same requests get the same answers
+        status=status,
+        error=None,
+        incomplete_details={"reason": incomplete} if incomplete else None,
+        instructions=None,
+        metadata={},
+        model=reply.model,
+        output=output,
+        parallel_tool_calls=True,
+        previous_response_id=None,
+        temperature=None,
+        top_p=None,
+        text={"format": {"type": "text"}},
+        tool_choice="auto",
+        tools=[],
+        usage=_usage(reply) if ended else None,
+    )
 
 
-def _usage(reply: Reply) -> Json:
-    return {
-        "input_tokens": reply.input_tokens,
-        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-        "output_tokens": reply.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": reply.input_tokens + reply.output_tokens,
-    }
+def _usage(reply: Reply) -> ResponseUsage:
+    from openai.types.responses import ResponseUsage
+
+    return ResponseUsage.construct(
+        input_tokens=reply.input_tokens,
+        input_tokens_details={"cached_tokens": 0, "cache_write_tokens": 0},
+        output_tokens=reply.output_tokens,
+        output_tokens_details={"reasoning_tokens": 0},
+        total_tokens=reply.input_tokens + reply.output_tokens,
+    )

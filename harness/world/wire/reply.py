@@ -8,9 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.graph.effects import LLMCall, LLMReply
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,11 @@ class Replies:
 def compact(value: Any) -> str:
     """JSON in ASCII, so that any text a client or a stub gave can be sent."""
     return json.dumps(value, separators=(",", ":"), default=str)
+
+
+def to_wire(model: BaseModel) -> dict[str, Any]:
+    """A provider's own type as JSON, with the fields that were given and no others."""
+    return model.model_dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
 
 
 def event(data: Mapping[str, Any], name: str = "") -> str:
