@@ -1,21 +1,25 @@
 """A scenario file, as it may be written: pydantic models in the order of docs/scenario-format.md.
 
-`harness.scenario.load` checks files against them and `harness.scenario.schema` derives the JSON Schema; the
-values of a scenario are taken from the file itself, so nothing here keeps data.
+`harness.scenario.load` validates files with them, `harness.scenario.schema` derives the JSON Schema. A validated
+model builds what it describes (`harness.scenario.model`), with the places of the document it was validated from.
 """
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, field_validator, model_validator
 
 from harness.dialects import DIALECTS
 from harness.recording.names import flaw_in
+from harness.scenario import model
 from harness.scenario.document_expect import Expect
 from harness.scenario.document_world import World
 from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, Positive, Share, Strict, by_shape
+from harness.source.document import Document
 from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
 
@@ -125,8 +129,18 @@ class Turn(World):
             raise mistaken(Mistake(message, ("hooks",), True, code="conflicting-keys"))
         return self
 
+    def spec(self, at: Document) -> model.Turn:
+        """The turn written at `at`."""
+        return model.Turn(
+            input=self.input if self.written("input") else model.MISSING,
+            resume=self.resume if self.written("resume") else model.MISSING,
+            world=self.world(at),
+            expect=self.expect.spec(at.at(("expect",))) if self.expect else None,
+            span=at.span(),
+        )
 
-def _turns(turns: list[Turn]) -> list[Turn]:
+
+def _starts_with_input(turns: list[Turn]) -> list[Turn]:
     if turns and turns[0].written("resume"):
         message = "the first turn has nothing to resume"
         raise mistaken(Mistake(message, (0, "resume"), True, code="conflicting-keys"))
@@ -154,12 +168,49 @@ class Scenario(World):
     xfail: Name = Field(LEFT_OUT, description="Why it is expected to fail.")
     seed: int = Field(0, description="Seeds ids, jitter and everything random.")
     input: Input = Field(LEFT_OUT, description="The input; what it becomes depends on the dialect.")
-    turns: Annotated[list[Turn], Field(min_length=1), AfterValidator(_turns)] = Field(
+    turns: Annotated[list[Turn], Field(min_length=1), AfterValidator(_starts_with_input)] = Field(
         LEFT_OUT, description="Several inputs in one conversation."
     )
     cassette: CassetteName = Field(LEFT_OUT, description="Name of a recorded world.")
     allow_unused: bool = Field(False, description="Left-over stub replies are fine.")
     expect: Expect = Field(LEFT_OUT, description="What must hold.")
+
+    def spec(self, at: Document, file: Path, env_passthrough: tuple[str, ...] = ()) -> model.Scenario:
+        """The scenario written at `at`, which has a manifest: its own, or that of `file`."""
+        manifests = [self.manifest] if isinstance(self.manifest, str) else self.manifest
+        folder = os.path.dirname(file)
+        return model.Scenario(
+            file=file,
+            name=self.name,
+            span=at.span(("name",)),
+            manifests=tuple(Path(os.path.normpath(os.path.join(folder, text))) for text in manifests),
+            manifest_span=at.span(("manifest",)),
+            dialect=self.dialect,
+            agent=self.agent or self.entry_point,
+            env=self.env or {},
+            env_passthrough=env_passthrough,
+            description=self.description or "",
+            tags=tuple(self.tags or ()),
+            weight=self.weight,
+            timeout_s=self.timeout,
+            repeat=self.repeat,
+            pass_score=self.pass_score,
+            skip=self.skip,
+            xfail=self.xfail,
+            seed=self.seed,
+            turns=self._turns(at),
+            conversation=self.turns is not None,
+            world=self.world(at),
+            cassette=self.cassette,
+            allow_unused=self.allow_unused,
+            expect=self.expect.spec(at.at(("expect",))) if self.expect else model.Expectations(),
+        )
+
+    def _turns(self, at: Document) -> tuple[model.Turn, ...]:
+        if self.turns is None:
+            given = self.input if self.written("input") else model.MISSING
+            return (model.Turn(input=given, span=at.span(("input",))),)
+        return tuple(turn.spec(at.at(("turns", number))) for number, turn in enumerate(self.turns))
 
 
 class _Head(Strict):

@@ -22,6 +22,8 @@ from harness.scenario.field_types import (
     Strict,
     by_shape,
 )
+from harness.scenario.model import Expectations
+from harness.source.document import Document
 from harness.source.models import Mistake, describe, mistaken
 from harness.source.suggest import did_you_mean
 
@@ -215,3 +217,11 @@ class Expect(Strict):
     weights: Annotated[dict[str, Bound], AfterValidator(_weights)] = Field(
         LEFT_OUT, description="The weight of checks, by key; 1 unless given."
     )
+
+    def spec(self, at: Document) -> Expectations:
+        """The expectations written at `at`. Their values stay as they are written there: results show them."""
+        return Expectations(
+            values={key: value for key, value in at.value.items() if key != "weights"},
+            weights=self.weights or {},
+            spans={key: at.span((key,)) for key in at.value},
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Annotated, Any, Final
 
 from pydantic import (
@@ -37,9 +38,14 @@ class Strict(BaseModel):
 
     def written(self, *keys: str) -> list[str]:
         """Those of `keys` that are written, in this order."""
-        fields = type(self).model_fields
-        given = {fields[name].alias or name for name in self.model_fields_set if name in fields}
-        return [key for key in keys if key in given]
+        fields, given = fields_of(type(self)), self.model_fields_set
+        return [key for key in keys if fields.get(key) in given]
+
+
+@cache
+def fields_of(model: type[Strict]) -> dict[str, str]:
+    """The names of a model's fields by their keys in the file."""
+    return {field.alias or name: name for name, field in model.model_fields.items()}
 
 
 def shape(value: Any) -> str | None:
@@ -50,9 +56,9 @@ def shape(value: Any) -> str | None:
 _SHAPES: Final[dict[type, str]] = {str: "text", list: "list", dict: "mapping"}
 
 
-def by_shape(expected: str, told_by: Callable[[Any], str | None] = shape) -> Discriminator:
-    """Tells the members of a union apart by their tags: `text`, `list` and `mapping`, as `shape` says."""
-    return Discriminator(told_by, custom_error_type="shape", custom_error_message=f"expected {expected}")
+def by_shape(expected: str, shape_of: Callable[[Any], str | None] = shape) -> Discriminator:
+    """Chooses the member of a union by its tag: `text`, `list` or `mapping`, as `shape` says."""
+    return Discriminator(shape_of, custom_error_type="shape", custom_error_message=f"expected {expected}")
 
 
 def env_text(value: Any) -> Any:

@@ -1,25 +1,29 @@
 """Scenario files as data: `load_file` reads one, `discover` finds them.
 
-A file is checked against `harness.scenario.document`; its defaults are put under each scenario, the file's
-own keys under those; and what stands there becomes `harness.scenario.model` and `harness.world.spec`.
+A scenario is merged: the file's own keys, the defaults over them, and what the scenario says over both. The
+models of `harness.scenario.document` validate the result and build `harness.scenario.model` from it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel
 
 from harness.errors import FormatError, Problem, Span
 from harness.scenario import SUFFIXES
-from harness.scenario import document as written
-from harness.scenario.field_types import env_text
-from harness.scenario.load_world import world
-from harness.scenario.model import MISSING, Expectations, Scenario, ScenarioFile, Turn
+from harness.scenario.document import EXCLUDED, Head, Scenario
+from harness.scenario.model import ScenarioFile
 from harness.source.document import Document, DocumentPath, read, shown_path, similar_path
 from harness.source.models import in_file_order, validate
 
+Model = TypeVar("Model", bound=BaseModel)
+
+_FOR_ALL: Final = ("manifest", "dialect", "agent", "entry_point", "env")
+"""What a file may say for all its scenarios."""
 _BY_NAME: Final = ("tools", "handlers", "agents", "scripts", "retrieval", "mcp", "llm", "human")
 
 
@@ -31,15 +35,18 @@ def load_file(path: Path) -> ScenarioFile:
     """
     document = read(path, yaml="1.2", error=FormatError)
     problems: list[Problem] = []
-    _check(written.Head, document, problems)
-    merged = [_with_defaults(document, at) for at in _mappings(document.value)]
-    for scenario in merged:
-        _check(written.Scenario, scenario, problems)
+    head = _validated(Head, document, problems)
+    passthrough = tuple(head.env_passthrough or ()) if head is not None else ()
+    merged = _merged(document)
+    scenarios = []
+    for part in merged:  # built at once: the models of thousands of scenarios are much to keep
+        scenario = _validated(Scenario, part, problems)
+        if scenario is not None and scenario.manifest:
+            scenarios.append(scenario.spec(part, path, passthrough))
     problems += _excluded(document) + _repeated_names(merged) + _without_manifest(merged)
     if problems:
         raise FormatError(in_file_order(problems))
-    passthrough = tuple(document.value.get("env_passthrough", ()))
-    return ScenarioFile(path, tuple(_scenario(path, scenario, passthrough) for scenario in merged))
+    return ScenarioFile(path, tuple(scenarios))
 
 
 def discover(paths: Iterable[Path]) -> list[Path]:
@@ -77,11 +84,12 @@ def _below(folder: Path) -> list[Path]:
 # ---------------------------------------------------------------- checking
 
 
-def _check(model: type[written.Head | written.Scenario], document: Document, problems: list[Problem]) -> None:
+def _validated(model: type[Model], document: Document, problems: list[Problem]) -> Model | None:
     try:
-        validate(model, document, error=FormatError)
+        return validate(model, document, error=FormatError)
     except FormatError as error:
         problems += error.problems
+        return None
 
 
 def _mappings(value: Any) -> list[int]:
@@ -91,21 +99,25 @@ def _mappings(value: Any) -> list[int]:
     return [at for at, item in enumerate(items) if isinstance(item, dict)]
 
 
-def _with_defaults(document: Document, at: int) -> Document:
-    """One scenario with the defaults under it, and under those what the file says for all."""
-    scenario = document.at(("scenarios", at))
+def _merged(document: Document) -> list[Document]:
+    """Each scenario with the defaults under it, and under those what the file says for all."""
+    places = _mappings(document.value)
+    if not places:
+        return []
+    layers = [document.without(*(key for key in document.value if key not in _FOR_ALL))]
     if isinstance(document.value.get("defaults"), dict):
-        scenario = _under(document.at(("defaults",)).without("name"), scenario)
-    general = [
-        key for key in document.value if key not in ("manifest", "dialect", "agent", "entry_point", "env")
-    ]
-    return _under(document.without(*general), scenario)
-
-
-def _under(base: Document, scenario: Document) -> Document:
-    """Merged; what a scenario says excludes what cannot stand beside it in the defaults."""
-    excluded = [key for given in scenario.value for key in written.EXCLUDED.get(given, ())]
-    return base.without(*excluded).under(scenario, _is_whole)
+        layers.insert(0, document.at(("defaults",)).without("name"))
+    merged = []
+    for at in places:
+        scenario = document.at(("scenarios", at))
+        for layer in layers:
+            # What a scenario says excludes what cannot stand beside it.
+            excluded = [
+                key for given in scenario.value for key in EXCLUDED.get(given, ()) if key in layer.value
+            ]
+            scenario = (layer.without(*excluded) if excluded else layer).under(scenario, _is_whole)
+        merged.append(scenario)
+    return merged
 
 
 def _is_whole(path: DocumentPath, value: Any) -> bool:
@@ -122,7 +134,7 @@ def _excluded(document: Document) -> list[Problem]:
     for path in parts:
         said = document.at(path).value
         for key in ("turns", "entry_point") if isinstance(said, dict) else ():
-            for other in written.EXCLUDED[key]:
+            for other in EXCLUDED[key]:
                 if key in said and other in said:
                     message = f"'{other}' cannot stand beside '{key}'"
                     problems.append(Problem("conflicting-keys", message, document.key_span((*path, other))))
@@ -150,70 +162,3 @@ def _without_manifest(scenarios: list[Document]) -> list[Problem]:
         for scenario in scenarios
         if "manifest" not in scenario.value
     ]
-
-
-# ---------------------------------------------------------------- building
-
-
-def _scenario(path: Path, document: Document, env_passthrough: tuple[str, ...]) -> Scenario:
-    said: Mapping[str, Any] = document.value
-    manifest = said["manifest"]
-    return Scenario(
-        file=path,
-        name=said["name"],
-        span=document.span(("name",)),
-        manifests=tuple(
-            Path(os.path.normpath(path.parent / text))
-            for text in (manifest if isinstance(manifest, list) else [manifest])
-        ),
-        manifest_span=document.span(("manifest",)),
-        dialect=said.get("dialect"),
-        agent=said.get("agent", said.get("entry_point")),
-        env={name: env_text(value) for name, value in said.get("env", {}).items()},
-        env_passthrough=env_passthrough,
-        description=said.get("description", ""),
-        tags=tuple(said.get("tags", ())),
-        weight=float(said.get("weight", 1.0)),
-        timeout_s=float(said.get("timeout", 30.0)),
-        repeat=said.get("repeat", 1),
-        pass_score=float(said.get("pass_score", 1.0)),
-        skip=said.get("skip"),
-        xfail=said.get("xfail"),
-        seed=said.get("seed", 0),
-        turns=_turns(document),
-        conversation="turns" in said,
-        world=world(document),
-        cassette=said.get("cassette"),
-        allow_unused=said.get("allow_unused", False),
-        expect=_expectations(document, ("expect",)) or Expectations(),
-    )
-
-
-def _turns(document: Document) -> tuple[Turn, ...]:
-    said = document.value
-    if "turns" not in said:
-        return (Turn(input=said.get("input", MISSING), span=document.span(("input",))),)
-    return tuple(
-        Turn(
-            input=turn.get("input", MISSING),
-            resume=turn.get("resume", MISSING),
-            world=world(document, ("turns", at)),
-            expect=_expectations(document, ("turns", at, "expect")),
-            span=document.span(("turns", at)),
-        )
-        for at, turn in enumerate(said["turns"])
-    )
-
-
-def _expectations(document: Document, path: DocumentPath) -> Expectations | None:
-    """What `expect` at this path says, None when it is not there."""
-    said = document.value
-    for step in path:
-        if isinstance(step, str) and step not in said:
-            return None
-        said = said[step]
-    return Expectations(
-        values={key: value for key, value in said.items() if key != "weights"},
-        weights={key: float(weight) for key, weight in said.get("weights", {}).items()},
-        spans={key: document.span((*path, key)) for key in said},
-    )

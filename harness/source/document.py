@@ -30,6 +30,8 @@ class Document:
     aliases of one YAML anchor share one object.
     """
 
+    __slots__ = ("_lines", "_location", "file", "text", "value")  # scenario files make thousands
+
     def __init__(
         self, file: str, value: Any, text: str, location: Location, lines: Lines | None = None
     ) -> None:

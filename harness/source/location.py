@@ -60,7 +60,8 @@ class Lines:
         """The span of `text[start:end]`, cut at the end of its first line."""
         start = min(start, len(self._text))
         line = bisect_right(self._starts, start)
-        first = _LINE_BREAK.split(self._text[start:end], maxsplit=1)[0].rstrip()
+        line_break = _LINE_BREAK.search(self._text, start, end)
+        first = self._text[start : line_break.start() if line_break else end].rstrip()
         return Span(file, line, start - self._starts[line - 1] + 1, len(first))
 
     def number(self, offset: int) -> int:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from harness.errors import SourceError
 from harness.matchers.value import MATCHERS
-from harness.scenario import document, document_expect, document_world
+from harness.scenario import document, document_expect, document_stubs
 from harness.source.document import read
 from harness.world.spec import ErrorKind
 
@@ -101,8 +101,8 @@ def keys_of(*parts: type[BaseModel]) -> set[str]:
     ("section", "known"),
     [
         ("A scenario", keys_of(document.Scenario)),
-        ("The world", keys_of(document_world.LLMStub)),
-        ("`llm`", keys_of(document_world.LLMStub)),
+        ("The world", keys_of(document_stubs.LLMStub)),
+        ("`llm`", keys_of(document_stubs.LLMStub)),
         ("Expectations", keys_of(document_expect.Expect)),
     ],
 )
