@@ -7,8 +7,10 @@ what a run does, or what its trace says, is meant to change. `python -m tests.te
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,14 +19,15 @@ FILE = Path(__file__).with_name("digests.txt")
 SUITES = ("scenarios", "tests/dialects")
 
 
-def digests() -> dict[str, str]:
-    """The digest of each run, by `suite::scenario #repeat`."""
+def digests(prefix: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The digest of each run, by `suite::scenario #repeat`. `prefix` is a command that starts the process."""
     with TemporaryDirectory() as folder:
         lines = Path(folder) / "lines.jsonl"
-        command = [sys.executable, "-m", "harness.cli.main", "run", *SUITES, "-q"]
+        command = [*prefix, sys.executable, "-m", "harness.cli.main", "run", *SUITES, "-q"]
         subprocess.run(
             [*command, "--json", str(lines), "--report", f"{folder}/report"],
             cwd=ROOT,
+            env={**os.environ, **(environment or {})},
             capture_output=True,
             check=True,
         )
