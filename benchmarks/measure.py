@@ -1,6 +1,7 @@
 """Measuring on a machine that is busy with other things: contestants take turns, medians are compared.
 
-Processor time is read, here and in child processes, so that what others do on the machine counts little.
+Processor time is read, here and in child processes, so that what others do on the machine counts little. Only where
+several processors share the work (`parallel`) real time is; its figures mean something on free processors only.
 """
 
 from __future__ import annotations
@@ -66,11 +67,26 @@ def seconds_of_process(command: Sequence[str], folder: Path, environment: Mappin
         RuntimeError: it failed; the text is what it said.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    _run(command, folder, environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def real_seconds_of_process(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> float:
+    """The real time of a command that must succeed, in seconds: for what several processors do at once.
+
+    Raises:
+        RuntimeError: it failed; the text is what it said.
+    """
+    began = time.perf_counter()
+    _run(command, folder, environment)
+    return time.perf_counter() - began
+
+
+def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def in_turn(contestants: Mapping[Any, Callable[[], float]], rounds: int) -> dict[Any, list[float]]:

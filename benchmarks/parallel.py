@@ -1,0 +1,59 @@
+"""(h) 2,000 scenarios in two processes against one, in real time: `pytest -n 2` and `harness run -j 2`.
+
+It needs two free processors. On a busy machine the ratio says little; the processor time beside it says how much work
+two processes add.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.measure import Figure, compiled_once, medians, real_seconds_of_process, seconds_of_process
+from benchmarks.suite import COUNT, PYTEST, write_project
+
+TARGET = 0.65
+ROUNDS = 3
+
+HARNESS = [sys.executable, "-c", "from harness.cli.main import main; main()", "run", ".", "-q"]
+
+
+def run() -> list[Figure]:
+    """The ratios of one run."""
+    with TemporaryDirectory() as folder, compiled_once() as environment:
+        project = Path(folder, "project")
+        write_project(project)
+        commands = {
+            "pytest": PYTEST,
+            "pytest -n 2": [*PYTEST, "-n", "2"],
+            "harness run": HARNESS,
+            "harness run -j 2": [*HARNESS, "-j", "2"],
+        }
+        real = {
+            name: partial(real_seconds_of_process, command, project, environment)
+            for name, command in commands.items()
+        }
+        work = {
+            f"work of {name}": partial(seconds_of_process, commands[name], project, environment)
+            for name in ("pytest", "pytest -n 2")
+        }
+        took = medians({**real, **work}, ROUNDS)
+    return [
+        Figure(
+            "h",
+            f"pytest -n 2 / pytest, {COUNT} scenarios",
+            took["pytest -n 2"] / took["pytest"],
+            target=TARGET,
+        ),
+        Figure(
+            "h",
+            f"harness run -j 2 / harness run, {COUNT} scenarios",
+            took["harness run -j 2"] / took["harness run"],
+            target=TARGET,
+        ),
+        *(Figure("h", name, took[name], "s") for name in real),
+        Figure("h", "pytest, processor time", took["work of pytest"], "s"),
+        Figure("h", "pytest -n 2, processor time of all processes", took["work of pytest -n 2"], "s"),
+    ]
