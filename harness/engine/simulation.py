@@ -20,12 +20,13 @@ class Simulation:
         self.random = random.Random(seed)
         self.unanswerable: WorldError | None = None
         self.unanswered_in = ""
-        self._began = asyncio.get_running_loop().time()
+        self._time = asyncio.get_running_loop().time
+        self._began = self._time()
 
     @property
     def now(self) -> float:
         """Virtual seconds since the simulation began."""
-        return round(asyncio.get_running_loop().time() - self._began, PRECISION)
+        return round(self._time() - self._began, PRECISION)
 
     def abort(self, error: WorldError, node: str) -> None:
         """Note that the world could not answer `node` of the top graph. Only the first error counts."""

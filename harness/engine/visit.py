@@ -15,7 +15,6 @@ A visit that the graph's guard refuses (`Lifecycle.guard`) fails in the same way
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -68,7 +67,7 @@ async def visit(
         raise
     values = declared(run.graph, update.values)
     run.record("node_end", node=name, update=to_json(values), latency=_since(started, run))
-    return replace(update, values=values)
+    return Update(values, update.goto, update.routing_values)
 
 
 def _record_pause(run: RunContext, paused: Paused, started: float) -> None:

@@ -10,6 +10,9 @@ from enum import Enum
 from typing import Any
 
 MAX_DEPTH = 100
+_JSON_AS_IT_IS = frozenset(
+    {str, int, bool, type(None)}
+)  # most values: known without a walk through base classes
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -20,19 +23,20 @@ def to_json(value: Any, inside: tuple[int, ...] = ()) -> Any:
     public fields; sets sorted lists; objects with a text of their own (`__str__`) that text; anything else its type's
     name in angle brackets. A value that contains itself, or is nested deeper than 100 levels, ends in "…".
     """
-    if value is None or isinstance(value, (str, bool, int)):
+    kind = type(value)
+    if kind in _JSON_AS_IT_IS or isinstance(value, (str, int)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if id(value) in inside or len(inside) > MAX_DEPTH:
         return "…"
     inside = (*inside, id(value))
-    if isinstance(value, Mapping):
+    if kind is dict or isinstance(value, Mapping):
         return {str(key): to_json(item, inside) for key, item in value.items()}
+    if kind is list or (isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray))):
+        return [to_json(item, inside) for item in value]
     if isinstance(value, Set):
         return sorted((to_json(item, inside) for item in value), key=repr)
-    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
-        return [to_json(item, inside) for item in value]
     return _plain_object(value, inside)
 
 

@@ -34,6 +34,9 @@ OUTSIDE_LIMIT_S = 60.0
 # thread received would not wake it.
 LOOK_UP_EVERY_S = 0.2
 
+# While callbacks are ready and nobody holds the clock, the loop looks for events every so many turns.
+LOOK_UP_EVERY_TURNS = 16
+
 
 class Deadlock(RunError):
     """Every task waits and no timer is set: nothing can ever happen again."""
@@ -50,6 +53,7 @@ class JumpingSelector(selectors.BaseSelector):
         self.holders = 0
         self.no_timeout = 0  # of the holders, those without a limit
         self.real_time = 0
+        self._turns = 0  # of the loop since it looked for events
         self.idle = IdleWaiters()
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
@@ -60,8 +64,12 @@ class JumpingSelector(selectors.BaseSelector):
         if self.holders:
             # The clock stands still, so timers must not fire; callbacks that are ready (timeout 0) may.
             return self._select_outside(timeout)
+        if timeout == 0:
+            # Nothing of the simulation comes from outside, and looking there is a system call.
+            self._turns = (self._turns + 1) % LOOK_UP_EVERY_TURNS
+            return [] if self._turns else self._real.select(0)
         events = self._real.select(0)
-        if events or timeout == 0:
+        if events:
             return events
         if timeout is None:
             events = self._real.select(DEADLOCK_AFTER_S)
