@@ -2,34 +2,34 @@
 
 Theory of operation
 -------------------
-A *call* asks a node to run, on behalf of a caller. It waits in the queue, *starts*, does its *own work* (one visit of
-the node), and *settles*: its update is merged into the run's state and its routers choose whom it calls. A run is a
-discrete-event simulation in virtual time, in waves:
+An *activation* is a request that a node runs. It waits in the queue, *starts*, does its *own work* (one visit of the
+node), and *settles*: its update is merged into the state of the run, and its routers choose which nodes it activates.
+A run is a discrete-event simulation in virtual time, in waves:
 
-1. Start the queued calls, in queue order. A call over a limit (`EventGraph.limits`) stays in its place, and those
-   behind it that can start do. Each sets out when the one before has ended or waits for the clock, so calls that take
+1. Start the queued activations, in queue order. One over a limit (`EventGraph.limits`) stays in its place, and those
+   behind it that can start do. Each sets out when the one before has ended or waits for the clock, so those that take
    no time act one after the other.
-2. Settle the calls whose work ends at this instant, in the order of their starts. That queues others.
+2. Settle the activations whose work ends at this instant, in the order of their starts. That queues others.
 3. If no work ends at this instant: the joins whose time is up fail, in the order of their first arrivals.
 4. If there are none: move the clock to the next end of work or timer.
 
-*Joins.* A call from a member of a node's join is an arrival; the node is queued once, when the requirement holds, and
-gets all that has arrived until it starts. `harness.engine.joins` says which arrivals are late.
+*Joins.* Where a node has a join, an edge from one of its members is an arrival. The node is queued once, when the
+requirement holds, and gets all that has arrived until it starts. `harness.engine.joins` says which arrivals are late.
 
 *Input.* `EventGraph.input_of` makes it from the arrivals and from the state of the run as they are at the start.
 
-*Routes.* Routers are asked when a call settles, with its update in the state. A router that takes its time, as those
-of `EventGraph.late_routers` may, delays only the calls that it chooses itself.
+*Routes.* Routers are asked when an activation settles, with its update in the state. A router that takes its time, as
+those of `EventGraph.late_routers` may, delays only the nodes that it chooses itself.
 
-*Failures.* `EventGraph.on_failure` restarts the call (as the last of the queue), goes on elsewhere, or ends the
-branch; the others go on. When nothing is left to do, `EventGraph.verdict` chooses the failure that is the run's.
+*Failures.* `EventGraph.on_failure` restarts the activation (as the last of the queue), goes on elsewhere, or ends the
+branch; the others go on. When nothing is left to do, `EventGraph.run_failure` chooses the failure that is the run's.
 These end the run at once: an effect that the world cannot answer, the failure of a router or a handler, too many
 starts.
 
-*People.* When a visit pauses and somebody has the answer, they are asked at once and the other calls go on meanwhile;
-with the answer, the node is re-run. A pause that nobody answers interrupts the run when everything else is worked
-off, except the timers of joins: while a run waits for somebody outside, its clock stands still. A paused visit keeps
-its place under the limits and in the order of starts.
+*People.* When a visit pauses and somebody has the answer, they are asked at once and the others go on meanwhile; with
+the answer, the node is re-run. A pause that nobody answers interrupts the run when everything else is worked off,
+except the timers of joins: while a run waits for somebody outside, its clock stands still. A paused visit keeps its
+place under the limits and in the order of starts.
 
 *Order.* Nothing depends on which of two tasks the event loop happens to run first: what ends at an instant is
 collected until nothing is ready any more (`harness.time.clock.end_of_instant`), and then taken in order of starts.
@@ -42,7 +42,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from harness.engine.calls import Call, Limits, TooManyStarts
+from harness.engine.activations import Activation, Limits, TooManyStarts
 from harness.engine.context import NodeContext, RunContext
 from harness.engine.joins import Joins, OpenJoin
 from harness.engine.pauses import Paused, Question
@@ -60,16 +60,16 @@ Choice = Sequence[Edge | Dispatch]
 
 
 class _Work(NamedTuple):
-    """A task of a call: its visit, its question to a person, or a router; and what settles it."""
+    """A task of an activation: its visit, its question to a person, or a router; and what settles it."""
 
-    call: Call
-    settle: Callable[[Call, asyncio.Task[Any]], Awaitable[None]]
+    activation: Activation
+    settle: Callable[[Activation, asyncio.Task[Any]], Awaitable[None]]
 
 
 class _Pause(NamedTuple):
-    """A call whose visit has paused. `is_asked`: a person is about to answer."""
+    """An activation whose visit has paused. `is_asked`: a person is about to answer."""
 
-    call: Call
+    activation: Activation
     question: Question
     is_asked: bool
 
@@ -93,8 +93,8 @@ class EventScheduler:
         """Nothing is queued, running, paused or waited for."""
         self._starts = 0
         self._limits = Limits(self._graph.limits, self._nodes)
-        self._queue: list[Call] = []
-        self._resumed: list[Call] = []
+        self._queue: list[Activation] = []
+        self._resumed: list[Activation] = []
         self._work: dict[asyncio.Task[Any], _Work] = {}
         self._ended: list[asyncio.Task[Any]] = []
         self._paused: dict[str, _Pause] = {}
@@ -113,7 +113,7 @@ class EventScheduler:
         return {id_: pause.question for id_, pause in self._paused.items() if not pause.is_asked}
 
     async def start(self, update: Mapping[str, Any], people: People | None) -> None:
-        """See `harness.engine.scheduler`. Calls, joins and failures of an earlier input are forgotten."""
+        """See `harness.engine.scheduler`. Activations, joins and failures of an earlier input are forgotten."""
         self._joins.discard()
         self._reset()
         self._invocation += 1
@@ -127,18 +127,18 @@ class EventScheduler:
     async def resume(self, answers: Mapping[str, Any], people: People | None) -> None:
         """See `harness.engine.scheduler`."""
         for id_, answer in answers.items():
-            call, question, _ = self._paused.pop(id_)
+            activation, question, _ = self._paused.pop(id_)
             question.answer(answer)
-            self._resumed.append(call)
+            self._resumed.append(activation)
         await self._work_off(people)
 
     async def update_state(self, update: Mapping[str, Any], people: People | None) -> None:
         """See `harness.engine.scheduler`: the paused nodes start anew, on the new state."""
         self._state = merged(self._graph, self._state or {}, update)
         for id_ in self.pending:
-            call = self._paused.pop(id_).call
-            self._limits.release(call.node.name)
-            self._queue.append(replace(call, replay=None))
+            activation = self._paused.pop(id_).activation
+            self._limits.release(activation.node.name)
+            self._queue.append(replace(activation, replay=None))
         await self._work_off(people)
 
     async def _work_off(self, people: People | None) -> None:
@@ -156,15 +156,15 @@ class EventScheduler:
             await self._stop()
             raise
         if not self.pending:
-            await self._judge()
+            await self._conclude()
 
     async def _wave(self) -> bool:
         """Start what can start; then the first of these that there is: ends, time-outs, a later instant."""
-        await self._start_calls()
+        await self._start_queued()
         await end_of_instant()
         ended, self._ended = [task for task in self._ended if task in self._work], []
         if ended:
-            for task in sorted(ended, key=lambda task: self._work[task].call.start):
+            for task in sorted(ended, key=lambda task: self._work[task].activation.start):
                 await self._settle(task)
         elif timed_out := self._joins.timed_out():
             for opened in timed_out:
@@ -184,80 +184,80 @@ class EventScheduler:
         await asyncio.gather(*self._work, return_exceptions=True)
         self._work.clear()
 
-    async def _judge(self) -> None:
+    async def _conclude(self) -> None:
         """Raise what the run fails with, if it does."""
         self._run.failure = None  # those of branches are not the run's
-        failure = await self._graph.verdict(self._failures, self._run)
+        failure = await self._graph.run_failure(self._failures, self._run)
         if failure is not None:
             self._run.fail(failure.error, failure.node)
             raise failure.error
 
-    # Calls
+    # Activations
 
-    def _follow(self, choice: Choice, caller: Call | None) -> None:
-        """Take the routes that were chosen. The input, too, is a caller, and no member of any join."""
+    def _follow(self, choice: Choice, source: Activation | None) -> None:
+        """Activate the targets of the chosen edges. The input (None) is no member of any join."""
         self._run.record_routes([item.edge if isinstance(item, Dispatch) else item for item in choice])
         for item in choice:
             edge, state = (item.edge, item.state) if isinstance(item, Dispatch) else (item, None)
             if edge.target != END:
-                self._call(edge.target, Arrival(edge.source, state), caller)
+                self._activate(edge.target, Arrival(edge.source, state), source)
 
-    def _call(self, target: str, arrival: Arrival, caller: Call | None) -> None:
+    def _activate(self, target: str, arrival: Arrival, source: Activation | None) -> None:
         node = self._nodes[target]
-        if caller is None or not self._joins.waits_for(target, arrival.source):
-            self._queue.append(Call(node, [arrival], caller))
-        elif (join := self._joins.arrive(target, arrival, caller.began)) is not None:
-            self._queue.append(Call(node, join.arrivals, caller, join))
+        if source is None or not self._joins.waits_for(target, arrival.source):
+            self._queue.append(Activation(node, [arrival], source))
+        elif (join := self._joins.arrive(target, arrival, source.began)) is not None:
+            self._queue.append(Activation(node, join.arrivals, source, join))
 
-    async def _start_calls(self) -> None:
+    async def _start_queued(self) -> None:
         resumed, self._resumed = self._resumed, []
-        for call in resumed:
-            await self._spawn(call, self._visit(call), self._settle_visit)
+        for activation in resumed:
+            await self._spawn(activation, self._visit(activation), self._settle_visit)
         queue, self._queue = self._queue, []
-        for call in queue:
-            if self._limits.acquire(call.node.name):
-                self._start(call)
-                await self._spawn(call, self._visit(call), self._settle_visit)
+        for activation in queue:
+            if self._limits.acquire(activation.node.name):
+                self._start(activation)
+                await self._spawn(activation, self._visit(activation), self._settle_visit)
             else:
-                self._queue.append(call)
+                self._queue.append(activation)
 
-    def _start(self, call: Call) -> None:
-        """Give the call its number and its input. Its join takes no more arrivals of calls that began before."""
+    def _start(self, activation: Activation) -> None:
+        """Number an activation and make its input. Its join takes no more arrivals of those that began before."""
         self._run.simulation.raise_if_aborted()
         self._starts += 1
-        call.count_start(self._starts)
+        activation.count_start(self._starts)
         if self._starts > self._run.recursion_limit:
-            error = TooManyStarts(self._graph.name, self._run.recursion_limit, call)
-            self._run.failure = (error, call.node.name)
+            error = TooManyStarts(self._graph.name, self._run.recursion_limit, activation)
+            self._run.failure = (error, activation.node.name)
             raise error
-        if call.join is not None:
-            self._joins.close(call.join, self._starts - 1)
-            call.join = None
-        state = self._graph.input_of(call.arrivals, self._state or {})
-        call.state = {**state, **call.context} if call.context else state
+        if activation.join is not None:
+            self._joins.close(activation.join, self._starts - 1)
+            activation.join = None
+        state = self._graph.input_of(activation.arrivals, self._state or {})
+        activation.state = {**state, **activation.context} if activation.context else state
 
-    async def _visit(self, call: Call) -> Update:
-        replay, step = call.replay, call.start
+    async def _visit(self, activation: Activation) -> Update:
+        replay, step = activation.replay, activation.start
         is_listed_again = replay is not None and replay.continues_after_breakpoint
         if is_listed_again:
             self._starts += 1
             step = self._starts
         resumed = replay is not None and not is_listed_again
-        ctx = NodeContext(self._run, call.node.name, call.state, replay)
-        return await visit(ctx, call.node.run, step=step, invocation=self._invocation, resumed=resumed)
+        ctx = NodeContext(self._run, activation.node.name, activation.state, replay)
+        return await visit(ctx, activation.node.run, step=step, invocation=self._invocation, resumed=resumed)
 
     # Work, and how it is settled
 
     async def _spawn(
         self,
-        call: Call,
+        activation: Activation,
         work: Awaitable[T],
-        settle: Callable[[Call, asyncio.Task[T]], Awaitable[None]],
+        settle: Callable[[Activation, asyncio.Task[T]], Awaitable[None]],
     ) -> asyncio.Task[T]:
-        """Begin work for a call, and wait until it has ended or waits for the clock."""
+        """Begin work for an activation, and wait until it has ended or waits for the clock."""
         with inside():
             task = asyncio.ensure_future(work)
-        self._work[task] = _Work(call, settle)
+        self._work[task] = _Work(activation, settle)
         task.add_done_callback(self._on_end)
         await end_of_instant()
         return task
@@ -269,45 +269,45 @@ class EventScheduler:
         self._wake.set()
 
     async def _settle(self, task: asyncio.Task[Any]) -> None:
-        call, settle = self._work.pop(task)
+        activation, settle = self._work.pop(task)
         self._run.simulation.raise_if_aborted()  # the node may have caught it
         try:
-            await settle(call, task)
+            await settle(activation, task)
         except Exception as error:  # of a router or a handler
-            self._run.failure = (error, call.node.name)
+            self._run.failure = (error, activation.node.name)
             raise
 
     async def _spawn_and_settle(
         self,
-        call: Call,
+        activation: Activation,
         work: Awaitable[T],
-        settle: Callable[[Call, asyncio.Task[T]], Awaitable[None]],
+        settle: Callable[[Activation, asyncio.Task[T]], Awaitable[None]],
     ) -> None:
         """Do work that belongs to settling: its result counts at once, unless it takes its time."""
-        task = await self._spawn(call, work, settle)
+        task = await self._spawn(activation, work, settle)
         if task.done():
             await self._settle(task)
 
-    async def _settle_visit(self, call: Call, task: asyncio.Task[Update]) -> None:
+    async def _settle_visit(self, activation: Activation, task: asyncio.Task[Update]) -> None:
         try:
             update = task.result()
         except Paused as paused:
-            await self._pause(call, paused)
+            await self._pause(activation, paused)
             return
         except Exception as error:
-            self._limits.release(call.node.name)
-            await self._fail(call, error)
+            self._limits.release(activation.node.name)
+            await self._fail(activation, error)
             return
-        self._limits.release(call.node.name)
+        self._limits.release(activation.node.name)
         self._state = merged(self._graph, self._state or {}, update.values)
-        chosen = next_edges(self._run, call.node.name, self._state, update)
-        await self._spawn_and_settle(call, chosen, self._settle_routes)
-        if late := self._graph.late_routers.get(call.node.name):
+        chosen = next_edges(self._run, activation.node.name, self._state, update)
+        await self._spawn_and_settle(activation, chosen, self._settle_routes)
+        if late := self._graph.late_routers.get(activation.node.name):
             seen = {**self._state, **update.routing_values}
-            await self._spawn_and_settle(call, late(seen, self._run), self._settle_routes)
+            await self._spawn_and_settle(activation, late(seen, self._run), self._settle_routes)
 
-    async def _settle_routes(self, call: Call, task: asyncio.Task[Choice]) -> None:
-        self._follow(task.result(), call)
+    async def _settle_routes(self, activation: Activation, task: asyncio.Task[Choice]) -> None:
+        self._follow(task.result(), activation)
 
     # Failures
 
@@ -318,40 +318,40 @@ class EventScheduler:
         self._run.record(
             "join_timeout", node=opened.node, type=type(error).__name__, message=error_text(error)
         )
-        call = Call(self._nodes[opened.node], opened.arrivals, None, began=self._starts + 1)
-        call.state = self._graph.input_of(call.arrivals, self._state or {})
-        await self._fail(call, error)
+        activation = Activation(self._nodes[opened.node], opened.arrivals, None, began=self._starts + 1)
+        activation.state = self._graph.input_of(activation.arrivals, self._state or {})
+        await self._fail(activation, error)
 
-    async def _fail(self, call: Call, error: Exception) -> None:
-        failure = Failure(call.node.name, error, call.state, call.attempt)
+    async def _fail(self, activation: Activation, error: Exception) -> None:
+        failure = Failure(activation.node.name, error, activation.state, activation.attempt)
 
-        async def settle(call: Call, task: asyncio.Task[Choice | Restart]) -> None:
+        async def settle(activation: Activation, task: asyncio.Task[Choice | Restart]) -> None:
             outcome = task.result()
             if isinstance(outcome, Restart):
-                self._queue.append(replace(call, context=outcome.context, replay=None))
+                self._queue.append(replace(activation, context=outcome.context, replay=None))
             else:
                 self._failures.append(replace(failure, handled=bool(outcome)))
-                self._follow(outcome, call)
+                self._follow(outcome, activation)
 
-        await self._spawn_and_settle(call, self._graph.on_failure(failure, self._run), settle)
+        await self._spawn_and_settle(activation, self._graph.on_failure(failure, self._run), settle)
 
     # People
 
-    async def _pause(self, call: Call, paused: Paused) -> None:
-        call.replay = paused.replay
+    async def _pause(self, activation: Activation, paused: Paused) -> None:
+        activation.replay = paused.replay
         (question,) = paused.questions
         people = self._people
         is_asked = (
             not question.breakpoint and people is not None and people.can_answer([question], self.state)
         )
-        self._paused[str(call.start)] = _Pause(call, question, is_asked)
+        self._paused[str(activation.start)] = _Pause(activation, question, is_asked)
         if people is not None and is_asked:
-            await self._spawn(call, self._ask(call, question, people), self._settle_visit)
+            await self._spawn(activation, self._ask(activation, question, people), self._settle_visit)
 
-    async def _ask(self, call: Call, question: Question, people: People) -> Update:
+    async def _ask(self, activation: Activation, question: Question, people: People) -> Update:
         """The rest of the visit after a person's answer. An answer that is an error fails the node."""
         try:
             question.answer(await people.answer(question, self.state))
         finally:
-            del self._paused[str(call.start)]
-        return await self._visit(call)
+            del self._paused[str(activation.start)]
+        return await self._visit(activation)

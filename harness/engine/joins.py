@@ -48,8 +48,9 @@ class OpenJoin:
 class Joins:
     """The open join of each node.
 
-    `began` and `starts` are numbers of starts, counted over all nodes from 1. A caller that began before the join was
-    closed is late, and its arrival is ignored. One that began later opens the join anew, so that loops wait again.
+    `began` and `starts` are numbers of starts, counted over all nodes from 1. An activation that began before the
+    join was closed is late, and its arrival is ignored. One that began later opens the join anew, so that loops wait
+    again.
     """
 
     def __init__(self, joins: Mapping[str, Join], on_timeout: Callable[[], None]) -> None:
@@ -88,7 +89,7 @@ class Joins:
         return [opened for opened in self._open.values() if opened.is_due]
 
     def close(self, opened: OpenJoin, starts: int) -> None:
-        """The node starts, or its join timed out: calls with numbers up to `starts` are late from here on."""
+        """The node starts, or its join timed out: what began up to here is late from now on."""
         del self._open[opened.node]
         self._closed[opened.node] = starts
 

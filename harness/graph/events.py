@@ -15,7 +15,7 @@ from harness.graph.model import Dispatch, Edge, Graph, Router, RunContext, State
 
 @dataclass(frozen=True)
 class Arrival:
-    """A caller that reached a node. `state` is what its dispatch carries, None for a plain edge."""
+    """An edge that was followed to a node. `state` is what a dispatch carries; it is None for a plain edge."""
 
     source: str
     state: State | None = None
@@ -40,10 +40,10 @@ class ConcurrencyLimit:
 
 @dataclass(frozen=True)
 class Failure:
-    """A call of a node that failed.
+    """An activation of a node that failed.
 
-    `state` is the input it had. `attempt` counts the starts of this call; it is 0 when the node's join timed out, so
-    that the node never started. `handled`: `EventGraph.on_failure` had the run go on elsewhere.
+    `state` is the input it had. `attempt` counts its starts; it is 0 when the join of the node timed out, so that it
+    never started. `handled`: `EventGraph.on_failure` had the run go on elsewhere.
     """
 
     node: str
@@ -64,7 +64,7 @@ FailureHandler = Callable[[Failure, RunContext], Awaitable[Sequence[Edge | Dispa
 """Chooses how a run goes on after a failure: by these edges, with the same node again, or (no edges) with the other
 branches only. What it raises ends the whole run."""
 
-Verdict = Callable[[Sequence[Failure], RunContext], Awaitable[Failure | None]]
+RunFailure = Callable[[Sequence[Failure], RunContext], Awaitable[Failure | None]]
 """Chooses the failure that a run fails with, if any. It is asked once, when the run has nothing left to do."""
 
 
@@ -82,12 +82,12 @@ async def first_unhandled(failures: Sequence[Failure], _run: RunContext) -> Fail
 class EventGraph(Graph):
     """A graph whose nodes start when what they wait for has settled. Beside what any graph has:
 
-    joins         what nodes wait for, by name; a call from a node that is no member of the join does not wait
-    limits        how many visits run at once; calls over a limit wait in the order in which they were made
+    joins         what nodes wait for, by name; an edge from a node that is no member of the join activates it at once
+    limits        how many visits run at once; activations over a limit wait in the order in which they were made
     input_of      makes the input of a node when it starts, from its arrivals and the state of the run
     late_routers  choose more edges after `routers`; they may take their time, and nobody else waits for them
     on_failure    chooses how the run goes on when a node fails
-    verdict       chooses whether failures of nodes make the run fail
+    run_failure   chooses the failure of the run among those of its nodes, or none
 
     `recursion_limit` is in starts of nodes for one input. Breakpoints (`pause_before`, `pause_after`) are for
     supersteps only.
@@ -98,5 +98,5 @@ class EventGraph(Graph):
     input_of: Callable[[Sequence[Arrival], State], State] = merged_input
     late_routers: Mapping[str, Router] = field(default_factory=dict)
     on_failure: FailureHandler = end_branch
-    verdict: Verdict = first_unhandled
+    run_failure: RunFailure = first_unhandled
     recursion_limit: int = 1000

@@ -45,7 +45,7 @@ def test_a_graph_may_tolerate_its_failures() -> None:
         for failure in failures:
             run.warn(f"{failure.node}: {failure.error}")
 
-    done = run(compiled(BESIDE, verdict=tolerate))
+    done = run(compiled(BESIDE, run_failure=tolerate))
     assert (done.status, done.log) == ("completed", ["good", "after"])
     assert observe.warnings(done.events) == ["bad: broken"]
 

@@ -190,7 +190,9 @@ def test_another_input_keeps_the_state_and_forgets_joins_failures_and_questions(
     async def by_text(state: State, _run: Any) -> Any:
         return [edge for edge in graph.edges_from("__start__") if edge.target in state["text"].split()]
 
-    graph = compiled({"start": list(nodes), "nodes": nodes}, verdict=tolerate, routers={"__start__": by_text})
+    graph = compiled(
+        {"start": list(nodes), "nodes": nodes}, run_failure=tolerate, routers={"__start__": by_text}
+    )
 
     async def main(simulation: Simulation) -> Any:
         conversation = Conversation(graph, simulation)

@@ -1,4 +1,4 @@
-"""The calls of an event run, how many of them may run at once, and the error when there are too many."""
+"""The activations of nodes in an event run, how many may run at once, and the error when there are too many."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from harness.graph.model import Node, State
 
 
 @dataclass(eq=False)
-class Call:
-    """A call of a node, made by another call (`cause`), by a join, or by the input.
+class Activation:
+    """A request that a node runs, made by another activation (`cause`), by a join, or by the input.
 
     `began` and `start` are the numbers of its first and its present start, counted over all nodes from 1, and
     `attempt` is the number of its starts. `context` is laid over the input after a failure. `replay` is what its
@@ -26,7 +26,7 @@ class Call:
 
     node: Node
     arrivals: Sequence[Arrival]
-    cause: Call | None
+    cause: Activation | None
     join: OpenJoin | None = None
     context: Mapping[str, Any] = field(default_factory=dict)
     state: State = field(default_factory=dict)
@@ -36,17 +36,17 @@ class Call:
     replay: Replay | None = None
 
     def count_start(self, number: int) -> None:
-        """Note that the call starts, as the start of this number."""
+        """Note that the activation starts, as the start of this number."""
         self.start, self.attempt = number, self.attempt + 1
         self.began = self.began or number
 
     def way(self) -> list[str]:
-        """The names of the calls that led here, in order, each as often as it was started."""
+        """The names of the nodes that led here, in order, each as often as it was started."""
         names: list[str] = []
-        call: Call | None = self
-        while call is not None:
-            names += [call.node.name] * call.attempt
-            call = call.cause
+        activation: Activation | None = self
+        while activation is not None:
+            names += [activation.node.name] * activation.attempt
+            activation = activation.cause
         return names[::-1]
 
 
@@ -55,9 +55,9 @@ class TooManyStarts(RunError):
 
     code = "too-many-starts"
 
-    def __init__(self, graph: str, limit: int, call: Call) -> None:
+    def __init__(self, graph: str, limit: int, last: Activation) -> None:
         super().__init__(
-            f"graph '{graph}' did not come to an end within {limit} starts of nodes; it last {last_way(call.way())}"
+            f"graph '{graph}' did not come to an end within {limit} starts of nodes; it last {last_way(last.way())}"
         )
 
 
