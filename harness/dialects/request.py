@@ -33,7 +33,7 @@ def stamp(path: Path) -> Stamp | None:
     return Stamp(status.st_mtime_ns, status.st_size, status.st_ino, stat.S_ISDIR(status.st_mode))
 
 
-class Folder(NamedTuple):
+class FolderListing(NamedTuple):
     """A folder that a manifest names: its path, and its files sorted by path."""
 
     path: Path
@@ -90,7 +90,7 @@ class LoadRequest:
 
     def resolve_folder(
         self, written: str, where: Span, pattern: str = "*", *, recursive: bool = True
-    ) -> Folder:
+    ) -> FolderListing:
         """The folder that a manifest names at `where`, with those of its files whose names match `pattern`.
 
         Hidden files and folders, and folders behind symbolic links, are left out.
@@ -111,7 +111,7 @@ class LoadRequest:
         for path in sorted(files):
             self._check_readable(path.resolve(), path.name, where)
             self.record(path)
-        return Folder(folder, tuple(sorted(files)))
+        return FolderListing(folder, tuple(sorted(files)))
 
     def _resolved(self, written: str, where: Span) -> Path:
         if self.base_path is None and not Path(written).is_absolute():
