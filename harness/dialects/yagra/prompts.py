@@ -5,6 +5,7 @@ spec: "Node with Parameters" (prompt_ref), "Global Parameters", validation rule 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -214,8 +215,8 @@ class References:
         base = self.request.base_path
         if base is not None and is_bare(written):
             for folder in (base, *base.parents):
-                path = (folder / written).resolve()
-                if self.request.may_read(path) and path.is_file():
+                path = folder / written
+                if os.path.isfile(path) and self.request.may_read(path.resolve()):
                     return self.request.resolve(str(path), where)
         return self.request.resolve(written, where)
 
