@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from pydantic import BaseModel, Field
+
 from harness.dialects.agentspec import agents as agentic
 from harness.dialects.agentspec import flows, llm_configs, tools, transports
 from harness.dialects.agentspec.component import Component
 from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION
-from harness.errors import ManifestError, Problem
+from harness.dialects.kit.manifest import Problems
+from harness.errors import Problem
 from harness.source.document import Document
-from harness.source.models import describe
-from harness.source.suggest import did_you_mean, nearest
+from harness.source.models import describe, validate
+from harness.source.suggest import nearest
 
 PLUGIN: Final = "component_plugin_name"
 PLUGIN_KEYS: Final = "component_plugin_"
@@ -77,46 +80,34 @@ TYPES: Final[Mapping[str, type[Component]]] = {
 """The component types of the language, by their names."""
 
 
+class _Parts(BaseModel, extra="forbid", title="a document of disaggregated components"):
+    """spec: "A serialized configuration of disaggregated components contains only … `$referenced_components`"."""
+
+    table: dict[Any, Any] = Field(alias=TABLE)
+    version: Any = Field(None, alias=VERSION)
+
+
 def check_shapes(documents: Sequence[Document]) -> None:
-    """spec: "A serialized configuration of disaggregated components contains only … `$referenced_components`".
+    """Check that the documents are mappings, and that those behind the first have only a table and a version.
 
     Raises:
-        ManifestError: a document is no mapping, or one behind the first has more, or less, in it.
+        ManifestError: with all problems.
     """
-    main, *others = documents
-    problems = [_no_mapping(main)] if not isinstance(main.value, dict) else []
-    for document in others:
-        problems += _faults_of_parts(document)
-    if problems:
-        raise ManifestError(problems)
-
-
-def _no_mapping(document: Document) -> Problem:
-    text = f"a configuration is a mapping, found {describe(document.value)}"
-    return Problem("wrong-type", text, document.span())
-
-
-def _faults_of_parts(document: Document) -> Iterator[Problem]:
-    value = document.value
-    if not isinstance(value, dict):
-        yield _no_mapping(document)
-        return
-    if TYPE in value or REFERENCE in value:
-        model = TYPES.get(value[TYPE]) if isinstance(value.get(TYPE), str) else None
-        what = "a configuration" if model is None else model.model_config["title"]
-        text = f"this is {what} of its own; behind the first document come only {TABLE}"
-        yield Problem("wrong-component", text, document.span((TYPE if TYPE in value else REFERENCE,)))
-        return
-    for key in value:
-        if key not in (TABLE, VERSION):
-            text = f"unknown key '{key}' in a document of disaggregated components"
-            yield Problem("unknown-key", text, document.key_span((key,)), did_you_mean(key, [TABLE, VERSION]))
-    if TABLE not in value:
-        text = f"missing key '{TABLE}' in a document of disaggregated components"
-        yield Problem("missing-key", text, document.span())
-    elif not isinstance(value[TABLE], dict):
-        text = f"{TABLE}: expected a mapping, found {describe(value[TABLE])}"
-        yield Problem("wrong-type", text, document.span((TABLE,)))
+    problems = Problems()
+    for at, document in enumerate(documents):
+        value = document.value
+        if not isinstance(value, dict):
+            text = f"a configuration is a mapping, found {describe(value)}"
+            problems.refuse("wrong-type", text, document.span())
+        elif at and (TYPE in value or REFERENCE in value):
+            model = TYPES.get(value[TYPE]) if isinstance(value.get(TYPE), str) else None
+            what = "a configuration" if model is None else model.model_config["title"]
+            text = f"this is {what} of its own; behind the first document come only {TABLE}"
+            problems.refuse("wrong-component", text, document.span((TYPE if TYPE in value else REFERENCE,)))
+        elif at:
+            with problems.collecting():
+                validate(_Parts, document)
+    problems.raise_errors()
 
 
 def top_problem(document: Document) -> Problem | None:

@@ -7,17 +7,16 @@ as they "should always be explicitly included in the representation".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from itertools import count
 from typing import Any
-
-from pydantic import BaseModel
 
 from harness.dialects.agentspec.component import Component, ComponentWithIO, component_fields
 from harness.dialects.agentspec.document import VERSIONS
 from harness.dialects.agentspec.flows import Node
 from harness.dialects.agentspec.plugins import Plugins
 from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION
+from harness.graph.to_json import to_json
 
 
 def serialize(component: Component, plugins: Plugins, *, version: str = VERSIONS[0]) -> dict[str, Any]:
@@ -60,7 +59,7 @@ class _Writing:
         fields = {
             field.alias or name: self._inner(getattr(component, name))
             if name in nested
-            else _plain(getattr(component, name))
+            else to_json(getattr(component, name))
             for name, field in type(component).model_fields.items()
         }
         if not component.id:
@@ -89,11 +88,3 @@ class _Writing:
 def _free_key(name: str, taken: Collection[str]) -> str:
     """A key for a component without an id."""
     return next(key for number in count(1) if (key := f"{name}-{number}") not in taken)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, BaseModel):
-        return value.model_dump()
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return value

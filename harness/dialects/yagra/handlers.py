@@ -79,22 +79,19 @@ async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeCo
         return await built_in(node, own, state, ctx)
     try:
         answer = await ctx.run.perform(effect, state, ctx.name)
-    except TypeError:  # from a stub: `convention` handles those of real handlers
-        answer = await _again(effect, node, state, ctx)
+    except (
+        TypeError
+    ):  # from a stub, which is called twice as well; `convention` handles those of real handlers
+        try:
+            answer = await ctx.run.perform(effect, state, ctx.name)
+        except TypeError as error:
+            raise SignatureError(_both_failed(node, error, error)) from error
     if not isinstance(answer, Mapping):
         raise AnswerError(
             f"handler '{node.handler}' of node '{node.id}' must answer with a mapping of state keys, "
             f"found {describe(answer)}"
         )
     return answer
-
-
-async def _again(effect: HandlerCall, node: NodeSpec, state: State, ctx: NodeContext) -> Any:
-    """The second call of a handler that raised TypeError, which applies to a stub as well."""
-    try:
-        return await ctx.run.perform(effect, state, ctx.name)
-    except TypeError as error:
-        raise SignatureError(_both_failed(node, error, error)) from error
 
 
 async def _called(handler: Any, state: State, params: Params, node: NodeSpec) -> Any:
