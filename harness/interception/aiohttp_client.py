@@ -1,4 +1,4 @@
-"""aiohttp, as vcrpy reads its requests and makes its responses; asking, waiting and failing are ours."""
+"""aiohttp. vcrpy reads its requests and makes its responses; matching, waiting and failures are ours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final
 
-from harness.interception.failures import raised_again, told
+from harness.interception.failures import failure_text, to_exception
 from harness.interception.interceptor import Interceptor, Place
 from harness.interception.messages import Reply, Request, Sent
 from harness.interception.patches import patched
@@ -23,7 +23,7 @@ _OWN: Final = {"connection": "ClientConnectorError: {}", "timeout": "ServerTimeo
 
 
 @contextmanager
-def aiohttp_through(interceptor: Interceptor) -> Iterator[None]:
+def patched_aiohttp(interceptor: Interceptor) -> Iterator[None]:
     """Intercept the requests of aiohttp."""
     # vcrpy takes what it finds when it is imported for the originals, so that must not be ours.
     from vcr.stubs.aiohttp_stubs import vcr_request
@@ -35,28 +35,28 @@ def aiohttp_through(interceptor: Interceptor) -> Iterator[None]:
     async def request(session: Any, *args: Any, **options: Any) -> Any:
         if not_intercepted.get():
             return await request_really(session, *args, **options)
-        asked = _Asked(interceptor, _timeout_s(options.get("timeout", session.timeout)))
+        cassette = _Cassette(interceptor, _timeout_s(options.get("timeout", session.timeout)))
         work = RealWork()
         response, failure = None, None
         try:
             with real_timers():
-                response = await vcr_request(asked, request_really)(session, *args, **options)
+                response = await vcr_request(cassette, request_really)(session, *args, **options)
         except _NoResponse as none:
             failure = (
-                raised_again(none.failure, [aiohttp, builtins], failures, _OWN) if none.failure else None
+                to_exception(none.failure, [aiohttp, builtins], failures, _OWN) if none.failure else None
             )
         except failures as error:
             failure = error
         except BaseException as error:
             work.abandon()
-            asked.broke_off(given_up=isinstance(error, asyncio.CancelledError))
+            cassette.broke_off(given_up=isinstance(error, asyncio.CancelledError))
             raise
-        if asked.played:
+        if cassette.played:
             work.abandon()
-            for played in asked.played:
+            for played in cassette.played:
                 await interceptor.wait_for(played)
         else:
-            asked.end(await work.end(), failure)
+            cassette.end(await work.end(), failure)
         if failure is not None:
             raise failure
         return response
@@ -78,7 +78,7 @@ class _NoResponse(Exception):
         self.failure = failure
 
 
-class _Asked:
+class _Cassette:
     """One request, with those that redirects made of it: what vcrpy takes for a cassette."""
 
     write_protected = False
@@ -99,12 +99,12 @@ class _Asked:
         return [(request,)]
 
     def can_play_response_for(self, request: Any) -> bool:
-        asked = replace(request_of_vcr(request), timeout_s=self._timeout_s)
-        found = self._interceptor.claim(asked)
+        message = replace(request_of_vcr(request), timeout_s=self._timeout_s)
+        found = self._interceptor.claim(message)
         if found is not None:
             self.played.append(found)
         else:
-            self._place = self._interceptor.begin(asked)
+            self._place = self._interceptor.begin(message)
         return found is not None
 
     def play_response(self, request: Any) -> Any:
@@ -121,12 +121,12 @@ class _Asked:
     def end(self, seconds: float, failure: Exception | None) -> None:
         """All that came is over, after so many seconds."""
         if not self._came and failure is not None and self._place is not None:
-            self._interceptor.end(self._place, Sent(None, failure=told(failure)), seconds)
+            self._interceptor.end(self._place, Sent(None, failure=failure_text(failure)), seconds)
         for number, (request, sent) in enumerate(self._came):
             place = self._interceptor.begin(request) if number or self._place is None else self._place
             self._interceptor.end(place, sent, 0.0 if number else seconds)
 
     def broke_off(self, *, given_up: bool) -> None:
-        """Nobody waits any more, or nobody can tell what became of it."""
+        """The client waits no longer, or the result is not known."""
         if self._place is not None and not given_up:
             self._interceptor.drop(self._place)

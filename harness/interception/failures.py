@@ -16,7 +16,7 @@ _TOLD: Final = re.compile(
 _OF_REASON: Final = re.compile(r"^<urlopen error (.*)>$|\(Caused by \w+\(['\"](.*)['\"]\)\)$", re.DOTALL)
 
 
-def told(error: Exception, *, in_body: bool = False) -> str:
+def failure_text(error: Exception, *, in_body: bool = False) -> str:
     """An exception as text; `in_body`: it came while the body was read."""
     reason = getattr(error, "reason", None)
     name = type(error).__name__ + (f"({type(reason).__name__})" if isinstance(reason, Exception) else "")
@@ -24,7 +24,7 @@ def told(error: Exception, *, in_body: bool = False) -> str:
 
 
 def is_in_body(failure: str) -> bool:
-    """Whether the exception came while the body was read, after status and headers."""
+    """True if the exception came while the body was read, after status and headers."""
     found = _TOLD.fullmatch(failure)
     return found is not None and found["body"] is not None
 
@@ -34,14 +34,14 @@ def scripted(kind: Literal["connection", "timeout"], text: str) -> str:
     return f"{kind}: {text}"
 
 
-def raised_again(
+def to_exception(
     failure: str, modules: Sequence[Any], kinds: tuple[type[Exception], ...], own: Mapping[str, str]
 ) -> Exception:
     """The exception that a text names: of its class, if that is in `modules` and one of `kinds`, else of the first.
 
     `own` has the family's texts for a scripted failure, by its kind, with `{}` for its message.
 
-    It says the same, and has a `reason` if it had one, but nothing else of what its constructor would set.
+    It has the same text, and a `reason` if it had one, but no other attribute that its constructor would set.
     """
     kind, _, message = failure.partition(": ")
     if kind in own:

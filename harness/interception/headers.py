@@ -1,4 +1,4 @@
-"""Which headers a cassette keeps: what says how one transport carried one message tells nothing to a replay.
+"""The headers that a cassette keeps: those of one transport, or of one message on its way, mean nothing to a replay.
 
 A replayed response must not carry what its recording did not keep, and neither must the one seen while recording:
 both go through `kept_response_headers`.

@@ -1,4 +1,4 @@
-"""httpx and httpx2, on which the providers' clients are built: met at their transports, so that their clients run."""
+"""httpx and httpx2, on which the providers' clients are built: patched below these, at the transports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from harness.interception.failures import raised_again, told
+from harness.interception.failures import failure_text, to_exception
 from harness.interception.headers import kept_response_headers
 from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request, Response, Sent
@@ -20,7 +20,7 @@ _OWN: Final = {"connection": "ConnectError: {}", "timeout": "ReadTimeout: {}"}
 
 
 @contextmanager
-def httpx_through(module: Any, interceptor: Interceptor) -> Iterator[None]:
+def patched_httpx(module: Any, interceptor: Interceptor) -> Iterator[None]:
     """Intercept the requests of this httpx, async and not,."""
     with (
         patched(module.AsyncHTTPTransport, handle_async_request=_async(module, interceptor)),
@@ -49,10 +49,10 @@ def _async(module: Any, interceptor: Interceptor) -> Any:
                     await response.stream.aclose()
                 return _received(module, response, body)
             except module.RequestError as error:
-                return Sent(None, failure=told(error))
+                return Sent(None, failure=failure_text(error))
 
-        asked = _request(request, await request.aread())
-        return _given(module, request, await interceptor.answer(asked, send))
+        message = _request(request, await request.aread())
+        return _given(module, request, await interceptor.answer(message, send))
 
     return handle_async_request
 
@@ -77,10 +77,10 @@ def _blocking(module: Any, interceptor: Interceptor) -> Any:
                     response.stream.close()
                 return _received(module, response, body)
             except module.RequestError as error:
-                return Sent(None, failure=told(error))
+                return Sent(None, failure=failure_text(error))
 
-        asked = _request(request, request.read())
-        return _given(module, request, interceptor.answer_blocking(asked, send))
+        message = _request(request, request.read())
+        return _given(module, request, interceptor.answer_blocking(message, send))
 
     return handle_request
 
@@ -105,7 +105,7 @@ def _request(request: Any, body: bytes) -> Request:
 
 
 def _received(module: Any, response: Any, body: _Body) -> Sent:
-    # httpx undoes the compression it asked for, as it would for its own client.
+    # httpx decodes the body, as it would for its own client.
     whole = module.Response(response.status_code, headers=response.headers, content=b"".join(body.parts))
     return Sent(_response(response, whole.content), tuple(body.times) if is_stream(response.headers) else ())
 
@@ -116,11 +116,11 @@ def _response(response: Any, body: bytes) -> Response:
 
 
 def _given(module: Any, request: Any, sent: Sent) -> Any:
-    """The answer as the client's transport gives it; the same whether it was sent or played."""
+    """The answer as the client's transport returns it; the same whether it was sent or is known."""
     if sent.through is not None:
         return sent.through
     if sent.response is None:
-        error: Any = raised_again(sent.failure, [module], (module.TransportError, module.RequestError), _OWN)
+        error: Any = to_exception(sent.failure, [module], (module.TransportError, module.RequestError), _OWN)
         error.request = request
         raise error
     response = sent.response
@@ -133,7 +133,7 @@ def _given(module: Any, request: Any, sent: Sent) -> Any:
 
 
 def _passed_through(module: Any, response: Any, body: _Body) -> Sent:
-    """A response whose stream goes on as it comes, and tells when it is `over`."""
+    """A response whose stream is passed on as it comes, and that calls `over` at its end."""
 
     class Stream(module.AsyncByteStream):  # type: ignore[misc]
         over: Callable[[Sent], Awaitable[None]]

@@ -15,31 +15,31 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Final
 
-from harness.interception.aiohttp_client import aiohttp_through
-from harness.interception.httpx_clients import httpx_through
+from harness.interception.aiohttp_client import patched_aiohttp
+from harness.interception.httpx_clients import patched_httpx
 from harness.interception.interceptor import Interceptor
-from harness.interception.stdlib_clients import http_client_through, urllib_through
-from harness.interception.urllib3_clients import urllib3_through
-from harness.interception.vcrpy_clients import vcrpy_through
+from harness.interception.stdlib_clients import patched_http_client, patched_urllib
+from harness.interception.urllib3_clients import patched_urllib3
+from harness.interception.vcrpy_clients import patched_vcrpy
 
 Patch = Callable[[Interceptor], AbstractContextManager[None]]
 Patching = Callable[[], AbstractContextManager[None]]
 
 
 def _httpx(name: str) -> Patch:
-    return lambda interceptor: httpx_through(sys.modules[name], interceptor)
+    return lambda interceptor: patched_httpx(sys.modules[name], interceptor)
 
 
 # The module whose import makes a family known, and its patch.
 FAMILIES: Final[dict[str, Patch]] = {
-    "urllib.request": urllib_through,
-    "http.client": http_client_through,
+    "urllib.request": patched_urllib,
+    "http.client": patched_http_client,
     "httpx": _httpx("httpx"),
     "httpx2": _httpx("httpx2"),
-    "urllib3": urllib3_through,
-    "aiohttp": aiohttp_through,
-    "httplib2": vcrpy_through,
-    "tornado": vcrpy_through,
+    "urllib3": patched_urllib3,
+    "aiohttp": patched_aiohttp,
+    "httplib2": patched_vcrpy,
+    "tornado": patched_vcrpy,
 }
 
 

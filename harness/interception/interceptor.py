@@ -1,4 +1,4 @@
-"""What the patched clients ask about each request: answer it, or have it sent and told of."""
+"""The interface of the patched clients: a request is answered, or sent and then reported."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Interceptor(ABC):
         return Sent(reply.response, reply.chunks_s, reply.failure)
 
     def note(self, request: Request, response: Response, began: float) -> None:
-        """Tell of a request that a client without an event loop has sent; `began` is of `time.monotonic()`."""
+        """Report a request that a client without an event loop has sent; `began` is of `time.monotonic()`."""
         self.end(self.begin(request), Sent(response), charge_since(began))
 
     async def wait_for(self, reply: Reply) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 class Request:
     """An HTTP request. Header names are in lower case.
 
-    `timeout_s` is how long its client waits for an answer; None where it waits as long as it takes, or is not asked.
+    `timeout_s` is how long its client waits for an answer; None where it has no limit, or the limit is not known.
     """
 
     method: str

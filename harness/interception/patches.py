@@ -21,7 +21,7 @@ def patched(owner: Any, **functions: Any) -> Iterator[None]:
 
 
 def is_stream(headers: Mapping[str, str]) -> bool:
-    """Whether the body comes event by event, maybe for ever."""
+    """True if the body comes event by event, maybe for ever."""
     return str(headers.get("content-type") or "").startswith("text/event-stream")
 
 

@@ -32,7 +32,7 @@ class Unanswerable(BaseException):
 class RealEffect:
     """One effect that is really performed, in one thread or several.
 
-    effect   what the world was asked, with the `state` of the node; None where a backend performs it
+    effect   the effect that is performed, with the `state` of the node; None where a backend performs it
     number   counts effects in the order they began
     owed_s   the time that clients without an event loop have used up and that virtual time has not yet spent
     refused  why a request of it could not be answered
@@ -105,7 +105,7 @@ async def _in_its_time(work: Callable[[], Awaitable[Any]], effect: RealEffect) -
 
 
 async def _spend(seconds: float) -> None:
-    """Advance virtual time by real time that has passed while the loop was blocked, or not told."""
+    """Advance virtual time by real time that has passed while the loop was blocked, or unaware of it."""
     if seconds:
         passed = RealWork(passed=seconds)
         try:

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import Any, Final
 from urllib.request import AbstractHTTPHandler
 
-from harness.interception.failures import raised_again, told
+from harness.interception.failures import failure_text, to_exception
 from harness.interception.headers import kept_response_headers
 from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request, Response, Sent
@@ -22,9 +22,9 @@ from harness.interception.patches import body_of, headers_of, is_stream, patched
 from harness.interception.real_effects import not_intercepted
 
 sending: ContextVar[bool] = ContextVar("sending", default=False)
-"""Whether this thread is sending a request that the interceptor knows of, so that what is below lets it pass."""
+"""True if this thread is sending a request that the interceptor knows of, so that what is below lets it pass."""
 
-# Subclasses belong to other clients, which are met where they are used.
+# Subclasses belong to other clients, which are intercepted where they are used.
 _PLAIN: Final = (http.client.HTTPConnection, http.client.HTTPSConnection)
 _FAILURES: Final = (OSError, http.client.HTTPException)
 _OF_URLLIB: Final = {
@@ -36,7 +36,7 @@ _MODULES: Final = (urllib.error, http.client, builtins, socket, ssl)
 
 
 @contextmanager
-def urllib_through(interceptor: Interceptor) -> Iterator[None]:
+def patched_urllib(interceptor: Interceptor) -> Iterator[None]:
     """Intercept the requests of urllib.request."""
     open_really: Any = AbstractHTTPHandler.do_open
 
@@ -54,15 +54,15 @@ def urllib_through(interceptor: Interceptor) -> Iterator[None]:
                     return Sent(_response(response, b""), through=response)
                 return Sent(_response(response, response.read()))
             except _FAILURES as error:
-                return Sent(None, failure=told(error))
+                return Sent(None, failure=failure_text(error))
             finally:
                 sending.reset(token)
 
         headers = headers_of({**request.headers, **request.unredirected_hdrs})
-        asked = Request(
+        message = Request(
             request.get_method(), request.full_url, headers, request.data or b"", _timeout_s(request.timeout)
         )
-        response = _given(asked, interceptor.answer_blocking(asked, send), _OF_URLLIB)
+        response = _given(message, interceptor.answer_blocking(message, send), _OF_URLLIB)
         response.url, response.msg = request.full_url, response.reason
         return response
 
@@ -71,8 +71,8 @@ def urllib_through(interceptor: Interceptor) -> Iterator[None]:
 
 
 @contextmanager
-def http_client_through(interceptor: Interceptor) -> Iterator[None]:
-    """Intercept the requests of bare connections: each is made when its response is asked for."""
+def patched_http_client(interceptor: Interceptor) -> Iterator[None]:
+    """Intercept the requests of bare connections: each is made when its response is read."""
     connections: Any = http.client.HTTPConnection
     send_really, response_really = connections.send, connections.getresponse
 
@@ -95,13 +95,13 @@ def http_client_through(interceptor: Interceptor) -> Iterator[None]:
                 response = response_really(connection)
                 return Sent(_response(response, response.read()))
             except _FAILURES as error:
-                return Sent(None, failure=told(error))
+                return Sent(None, failure=failure_text(error))
             finally:
                 sending.reset(token)
 
-        asked = _written(connection, b"".join(parts))
+        message = _written(connection, b"".join(parts))
         try:
-            return _given(asked, interceptor.answer_blocking(asked, sent), _OF_HTTP_CLIENT)
+            return _given(message, interceptor.answer_blocking(message, sent), _OF_HTTP_CLIENT)
         finally:
             connection.close()  # ready for the next request, as after a response that was read
 
@@ -154,7 +154,7 @@ def _response(response: Any, body: bytes) -> Response:
 
 
 def _decoded(headers: list[tuple[str, str]], body: bytes) -> bytes:
-    """The body without the compression that a tool asked for."""
+    """The body without its compression."""
     import httpx
 
     try:
@@ -163,10 +163,10 @@ def _decoded(headers: list[tuple[str, str]], body: bytes) -> bytes:
         return body
 
 
-def _given(asked: Request, sent: Sent, own: Mapping[str, str]) -> Any:
-    """The answer as http.client gives it; the same whether it was sent or played."""
+def _given(message: Request, sent: Sent, own: Mapping[str, str]) -> Any:
+    """The answer as http.client returns it; the same whether it was sent or is known."""
     if sent.through is not None:
         return sent.through
     if sent.response is None:
-        raise raised_again(sent.failure, _MODULES, _FAILURES, own)
-    return as_http_client(sent.response, asked.method)
+        raise to_exception(sent.failure, _MODULES, _FAILURES, own)
+    return as_http_client(sent.response, message.method)

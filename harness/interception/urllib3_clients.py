@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from harness.interception.failures import is_in_body, raised_again, told
+from harness.interception.failures import failure_text, is_in_body, to_exception
 from harness.interception.headers import kept_response_headers
 from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request, Response, Sent
@@ -23,7 +23,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 @contextmanager
-def urllib3_through(interceptor: Interceptor) -> Iterator[None]:
+def patched_urllib3(interceptor: Interceptor) -> Iterator[None]:
     """Intercept the requests of urllib3."""
     from urllib3.connectionpool import HTTPConnectionPool
     from urllib3.exceptions import HTTPError
@@ -60,7 +60,7 @@ def urllib3_through(interceptor: Interceptor) -> Iterator[None]:
                     **options,
                 )
             except HTTPError as error:
-                return Sent(None, failure=told(error))
+                return Sent(None, failure=failure_text(error))
             finally:
                 sending.reset(token)
             if not interceptor.keeps and is_stream(response.headers):
@@ -68,18 +68,18 @@ def urllib3_through(interceptor: Interceptor) -> Iterator[None]:
             try:
                 return Sent(_response(response, response.read(decode_content=True)))
             except HTTPError as error:
-                return Sent(None, failure=told(error, in_body=True))
+                return Sent(None, failure=failure_text(error, in_body=True))
             finally:
                 response.release_conn()
 
-        asked = Request(
+        message = Request(
             method,
             _url(pool, url),
             headers_of(pool.headers if headers is None else headers),
             content or b"",
             _timeout_s(options.get("timeout", pool.timeout)),
         )
-        return _given(asked, interceptor.answer_blocking(asked, send), waiting)
+        return _given(message, interceptor.answer_blocking(message, send), waiting)
 
     with patched(HTTPConnectionPool, urlopen=urlopen):
         yield
@@ -94,7 +94,7 @@ def _timeout_s(timeout: Any) -> float | None:
 
 
 def _url(pool: Any, url: str) -> str:
-    if url.startswith(("http://", "https://")):  # a proxy is asked for it
+    if url.startswith(("http://", "https://")):  # a proxy gets the whole URL
         return url
     host = f"[{pool.host}]" if ":" in pool.host else pool.host
     port = "" if pool.port in (None, _PORTS.get(pool.scheme)) else f":{pool.port}"
@@ -106,30 +106,30 @@ def _response(response: Any, body: bytes) -> Response:
     return Response(response.status, response.reason or "", headers, body)
 
 
-def _given(asked: Request, sent: Sent, waiting: dict[str, Any]) -> Any:
-    """The answer as a pool gives it; the same whether it was sent or played."""
+def _given(message: Request, sent: Sent, waiting: dict[str, Any]) -> Any:
+    """The answer as a pool returns it; the same whether it was sent or is known."""
     from urllib3 import HTTPHeaderDict, HTTPResponse, exceptions
 
     if sent.through is not None:
         return sent.through
     body: Any
     if sent.response is None:
-        error = raised_again(sent.failure, [exceptions, builtins], (exceptions.HTTPError,), _OWN)
+        error = to_exception(sent.failure, [exceptions, builtins], (exceptions.HTTPError,), _OWN)
         if not is_in_body(sent.failure):
             raise error
         response, body = Response(200), _Broken(error)
-        original = as_http_client(response, asked.method)
+        original = as_http_client(response, message.method)
     else:
         response = sent.response
-        body = original = as_http_client(response, asked.method)
+        body = original = as_http_client(response, message.method)
     return HTTPResponse(
         body=body,
         headers=HTTPHeaderDict(original.headers.items()),
         status=response.status,
         reason=response.reason,
         original_response=original,
-        request_method=asked.method,
-        request_url=asked.url,
+        request_method=message.method,
+        request_url=message.url,
         **waiting,
     )
 

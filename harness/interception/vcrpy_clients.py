@@ -1,4 +1,4 @@
-"""Clients that are met by vcrpy's own patches: httplib2 and tornado. What they fail at is not recorded."""
+"""Clients that vcrpy's own patches intercept: httplib2 and tornado. Their failures are not recorded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MET_ELSEWHERE: Final = ("httplib", "requests", "boto3", "urllib3", "aiohttp", "
 
 
 @contextmanager
-def vcrpy_through(interceptor: Interceptor) -> Iterator[None]:
+def patched_vcrpy(interceptor: Interceptor) -> Iterator[None]:
     """Intercept the requests of clients that only vcrpy knows."""
     from vcr import patch
 
@@ -38,7 +38,7 @@ def _cassette(interceptor: Interceptor) -> Any:
     from vcr.record_mode import RecordMode
 
     class Bridge(Cassette):  # type: ignore[misc]
-        """Asks the interceptor. vcrpy asks before it sends, maybe more than once, and then tells what came."""
+        """Passes requests on to the interceptor. vcrpy asks before it sends, maybe twice."""
 
         def can_play_response_for(self, request: Any) -> bool:
             if not_intercepted.get():

@@ -1,4 +1,4 @@
-"""Answers the requests of clients from the stubs of a world, and keeps what was asked."""
+"""Answers the requests of clients from the stubs of a world, and keeps a list of them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Client:
 class ServedRequest:
     """One request, and what answered it.
 
-    `effect` is what the stubs were asked, None for a request that could not be read. `answered` describes what
-    answered, at `span`; empty when nothing did, and then `problem` says why.
+    `effect` is the request as stubs see it, None for a request that could not be read. `answered` describes what
+    answered, at `span`; empty when nothing did: `problem` is the reason.
     """
 
     client: Client
@@ -54,10 +54,10 @@ class ServedRequest:
 
 
 class StubResponder:
-    """Answers effects from a world's faults and its `llm`, `http` and `mcp` stubs, and keeps what was asked.
+    """Answers effects from a world's faults and its `llm`, `http` and `mcp` stubs, and keeps a list of them.
 
     Args:
-        world: the world; what it says of nodes is taken to hold, and hosts of HTTP stubs do not count.
+        world: the world; node matchers always hold, and hosts of HTTP stubs do not count.
         seed: draws the faults.
         on_request: is given every request as soon as it is answered.
     """

@@ -69,9 +69,9 @@ def _with_more_tools(server: MCPServer, more: MCPServer) -> MCPServer:
 
 
 def anywhere(world: WorldSpec) -> WorldSpec:
-    """The same world for requests whose node nobody knows, and whose host is ours.
+    """The same world for requests whose node is unknown, and whose host is the server.
 
-    What a stub or a fault says of nodes holds, and of the `url` of an HTTP stub only the path counts.
+    Node matchers of stubs and faults always hold, and only the path of the `url` of an HTTP stub counts.
     """
     return WorldSpec(
         llm=_nodeless(world.llm),

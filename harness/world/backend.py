@@ -47,7 +47,7 @@ class Backend(Responder, Protocol):
 
 
 class LiveBackend:
-    """Asks the real thing, on one event loop; close it there.
+    """Calls the real thing, on one event loop; close it there.
 
     Args:
         environment: variables with the providers' keys and addresses.
@@ -63,14 +63,14 @@ class LiveBackend:
 
     @property
     def places(self) -> Mapping[str, str]:
-        """The variables that said where providers are, as far as they were asked."""
+        """The variables with the addresses of the providers that were called."""
         return self._providers.places
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
         """The answer to an effect; None when it is of a kind that no backend answers.
 
         Raises:
-            ProviderError: the provider cannot be asked.
+            ProviderError: the provider cannot be called.
         """
         work = self._work(effect)
         if work is None:

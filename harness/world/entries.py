@@ -46,7 +46,7 @@ class Entries:
         self._imported: dict[str, Any] = {}
 
     def put_in_front(self, world: WorldSpec) -> None:
-        """Add what a turn says of names, in front of what is there."""
+        """Add the entries of a turn, in front of those that are there."""
         for kind, key in KEYS.items():
             entries: Mapping[str, Entry] = getattr(world, key)
             for name, entry in entries.items():
@@ -134,8 +134,8 @@ class Entries:
     def _hint(self, effect: Effect) -> str:
         key = KEYS[effect.kind]
         if True in (self._entry(effect) or ()):
-            told = effect.name if (effect.kind, effect.name) in self._layers else effect.alias
-            text = f"`{told}: real` names no function, and the manifest has none: write `{told}: "
+            known = effect.name if (effect.kind, effect.name) in self._layers else effect.alias
+            text = f"`{known}: real` names no function, and the manifest has none: write `{known}: "
             return text + ("package.module.function`" if key in ("tools", "handlers") else "{return: …}`")
         names = [name for kind, name in self._layers if kind == effect.kind]
         about = "" if effect.name in names else _known(effect.name, names)

@@ -54,7 +54,7 @@ class Faults:
 
 
 class Strike:
-    """The faults that hit one effect: the first responder it is asked of."""
+    """The faults that hit one effect: the first responder of the list."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         self._faults = faults

@@ -32,7 +32,7 @@ class HTTPClient:
 
         Raises:
             httpx.HTTPError: none came.
-            httpx.InvalidURL: there is nobody to ask.
+            httpx.InvalidURL: the URL has no host.
         """
         args = call.args
         response = await self._opened().request(

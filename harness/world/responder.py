@@ -1,4 +1,4 @@
-"""A world is a list of responders: each is asked in order whether it answers an effect, and the first answer counts.
+"""A world is a list of responders: they are asked in order, and the first answer to an effect counts.
 
     faults ─▶ stubs of llm, http, human ─▶ tools, handlers, agents, … by name ─▶ MCP servers ─▶ backend
                                            (stubs, or the real thing)                           (recorded, or real)
@@ -38,10 +38,10 @@ class Responder(Protocol):
 
 
 class ScriptedResponder(Responder, Protocol):
-    """Answers some kinds of effects from what a scenario says, and knows why when it does not."""
+    """Answers some kinds of effects from a scenario, and explains why when it does not."""
 
     def put_in_front(self, world: WorldSpec) -> None:
-        """Add what a turn says, in front of what is there."""
+        """Add the world of a turn, in front of what is there."""
         ...
 
     def covers(self, effect: Effect) -> bool:

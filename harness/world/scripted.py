@@ -48,7 +48,7 @@ class ScriptedWorld:
         faults = Faults(seed)
         self._responders = Responders(faults, (*self._scripted, *last))
         self.stubs = Responders(faults, self._scripted)
-        """The list without the backend: what HTTP requests of real tools are asked of."""
+        """The list without the backend: it answers HTTP requests of real tools."""
         self.put_in_front(spec)
 
     def put_in_front(self, spec: WorldSpec) -> None:

@@ -31,7 +31,7 @@ Times = int | Literal["any"]
 class ErrorAnswer:
     """An error instead of an answer. `message` None: the kind's own text; `type`: built-in exception.
 
-    `retry_after_s` is what a server tells clients over HTTP (harness/serve/); a run has no use for it.
+    `retry_after_s` is sent as a header where the answer is an HTTP response; effects of an agent have no use for it.
     """
 
     kind: ErrorKind
@@ -98,7 +98,7 @@ class MCPServer:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault put around answers: one of `nth`, `every`, `rate` says when, the last three say what."""
+    """A fault put around answers: one of `nth`, `every`, `rate` selects calls, the last three act on them."""
 
     effect: Literal["llm", "tool", "mcp", "http", "script", "agent"]
     node: str | None = None

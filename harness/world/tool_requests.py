@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class _StubReply:
-    """The reply of a stub, and what the trace is told when it comes: see `Reply`."""
+    """The reply of a stub, and what the trace records when it comes; see `Reply`."""
 
     call: int
     began: float

@@ -12,7 +12,7 @@ from harness.interception.real_effects import not_intercepted
 from harness.time.paced import real_timers
 from harness.world.mcp.connect import reason
 from harness.world.mcp.tools import MCPFailure
-from harness.world.mcp.wire import Message, is_request, is_response, opened
+from harness.world.mcp.wire import Message, is_request, is_response, message_json
 
 
 class Connection:
@@ -109,7 +109,7 @@ class Connection:
     async def _replay_handshake(self, reads: Any, writes: Any) -> None:
         for item in self._handshake:
             await writes.send(item)
-            said = opened(item)
+            said = message_json(item)
             if is_request(said):
                 answer = await _answer_to(said, reads)
                 if "error" in answer:
@@ -125,6 +125,6 @@ async def _answer_to(request: Message, reads: Any) -> Message:
     while True:
         item = await reads.receive()
         if not isinstance(item, Exception):
-            message = opened(item)
+            message = message_json(item)
             if is_response(message) and str(message.get("id")) == str(request["id"]):
                 return message

@@ -18,7 +18,14 @@ from harness.recording.interactions import Exchange
 from harness.recording.mcp.connection import Connection
 from harness.recording.mcp.replay import fitted, progress_token
 from harness.time.real_work import RealWork
-from harness.world.mcp.wire import Message, error_response, is_request, is_response, opened, wrapped
+from harness.world.mcp.wire import (
+    Message,
+    error_response,
+    is_request,
+    is_response,
+    message_json,
+    session_message,
+)
 
 # Stands in `received` where the connection ended.
 _CLOSED: Message = {"jsonrpc": "2.0", "method": "harness/connection-closed"}
@@ -113,7 +120,7 @@ class Proxy:
 
     async def _listen(self, from_client: Any) -> None:
         async for item in from_client:
-            message = opened(item)
+            message = message_json(item)
             if is_response(message) and str(message.get("id")) in self._asked_by_server:
                 self._send(item, message)
             elif self._plays and (exchange := self._recorder.play(message)) is not None:
@@ -165,7 +172,7 @@ class Proxy:
         if isinstance(item, Exception):  # a line that is no message
             self._put(item)
             return
-        message = opened(item)
+        message = message_json(item)
         self._recorder.hear(message)
         if is_response(message):
             asked = self._pending.pop(str(message.get("id")), None)
@@ -238,7 +245,7 @@ class Proxy:
             self._to_client.close()
             self._give_up()
         else:
-            self._put(wrapped(message))
+            self._put(session_message(message))
 
     def _put(self, item: Any) -> None:
         import anyio

@@ -13,7 +13,7 @@ from harness.recording.matching import Matcher
 from harness.recording.mcp.proxy import OpenExchange, Proxy
 from harness.recording.mcp.replay import Recorded
 from harness.world.mcp.connect import connected, name_of, streams_to
-from harness.world.mcp.session import Where
+from harness.world.mcp.session import SessionOptions
 from harness.world.mcp.tools import MCPSession
 from harness.world.mcp.wire import Message
 
@@ -92,7 +92,7 @@ class MCPRecorder:
         reach: Callable[[], AbstractAsyncContextManager[Any]] | None,
     ) -> AbstractAsyncContextManager[MCPSession]:
         # Nothing is outside: the recorder spends on the loop's clock what the server takes.
-        where = Where(name_of(endpoint), outside=False, read_timeout_s=endpoint.read_timeout_s)
+        where = SessionOptions(name_of(endpoint), outside=False, read_timeout_s=endpoint.read_timeout_s)
         return connected(Proxy(self, plays=plays, reach=reach).streams(), where)
 
     # ------------------------------------------------------------------ for the proxy

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from harness.world.mcp.tools import INTERNAL_ERROR, MCPFailure, MCPResult, MCPTool, ToolDesk
-from harness.world.mcp.wire import plain, protocol_error
+from harness.world.mcp.tools import INTERNAL_ERROR, MCPFailure, MCPResult, MCPTool, ToolServer
+from harness.world.mcp.wire import model_json, protocol_error
 
 _BLOCKS = {
     "text": "TextContent",
@@ -34,7 +34,7 @@ def build_server(
     from mcp import types
     from mcp.server.lowlevel import Server
 
-    desk = ToolDesk(name, tools, call)
+    desk = ToolServer(name, tools, call)
     if hasattr(Server, "add_request_handler"):  # 2.x
 
         async def on_list(_context: Any, _params: Any) -> Any:
@@ -42,7 +42,7 @@ def build_server(
 
         async def on_call(_context: Any, params: Any) -> Any:
             with _protocol_errors():
-                return types.CallToolResult.model_validate(await desk.answer(plain(params)))
+                return types.CallToolResult.model_validate(await desk.answer(model_json(params)))
 
         return Server(name, version="1.0.0", on_list_tools=on_list, on_call_tool=on_call)
 
@@ -54,7 +54,7 @@ def build_server(
 
     async def call_handler(request: Any) -> Any:
         with _protocol_errors():
-            wire = await desk.answer(plain(request.params))
+            wire = await desk.answer(model_json(request.params))
         return wrap(types.CallToolResult.model_validate(wire))
 
     server: Any = Server(name, version="1.0.0")

@@ -17,13 +17,13 @@ from typing import Any
 from harness.errors import HarnessError, WorldError
 from harness.graph.effects import MCPEndpoint
 from harness.secrets import bare_url, bare_urls
-from harness.world.mcp.session import SDKSession, Where
+from harness.world.mcp.session import SDKSession, SessionOptions
 from harness.world.mcp.tools import MCPFailure
 
 
 def connect_memory(server: Any) -> AbstractAsyncContextManager[SDKSession]:
     """An initialized session with a `build_server` server in this loop. Takes no time on the loop's clock."""
-    return connected(_memory_streams(server), Where("the server in memory", outside=False))
+    return connected(_memory_streams(server), SessionOptions("the server in memory", outside=False))
 
 
 def connect(endpoint: MCPEndpoint) -> AbstractAsyncContextManager[SDKSession]:
@@ -37,7 +37,7 @@ def connect(endpoint: MCPEndpoint) -> AbstractAsyncContextManager[SDKSession]:
         MCPFailure: on entering, when there is no such process or address, or it does not speak MCP.
     """
     streams = streams_to(endpoint)
-    return connected(streams, Where(name_of(endpoint), read_timeout_s=endpoint.read_timeout_s))
+    return connected(streams, SessionOptions(name_of(endpoint), read_timeout_s=endpoint.read_timeout_s))
 
 
 def name_of(endpoint: MCPEndpoint) -> str:
@@ -79,7 +79,9 @@ def _leaf(error: BaseException | None) -> BaseException | None:
 
 
 @asynccontextmanager
-async def connected(streams: AbstractAsyncContextManager[Any], where: Where) -> AsyncIterator[SDKSession]:
+async def connected(
+    streams: AbstractAsyncContextManager[Any], where: SessionOptions
+) -> AsyncIterator[SDKSession]:
     """Hold a session over `streams` in a task of its own, from initialization to the end of the block."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[SDKSession] = loop.create_future()
@@ -104,7 +106,7 @@ async def connected(streams: AbstractAsyncContextManager[Any], where: Where) -> 
 async def _outlast(task: asyncio.Task[None]) -> None:
     """Return when `task` has ended, whatever happens to us meanwhile; what it raised is dropped.
 
-    By now whatever broke a connection has been told to the calls it broke.
+    By now the calls that a broken connection interrupted have failed with its reason.
     """
     interrupted: asyncio.CancelledError | None = None
     while not task.done():
@@ -120,7 +122,7 @@ async def _outlast(task: asyncio.Task[None]) -> None:
 
 async def _own(
     streams: AbstractAsyncContextManager[Any],
-    where: Where,
+    where: SessionOptions,
     ready: asyncio.Future[SDKSession],
     leave: asyncio.Event,
 ) -> None:

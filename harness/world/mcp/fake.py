@@ -19,7 +19,7 @@ from harness.world.mcp.tools import MCPResult, MCPSession, MCPTool, request_meta
 
 Answer = Callable[[str, dict[str, Any]], Awaitable[MCPResult]]
 
-CALL_ID = "harness/call"  # the key in `_meta` that tells the server which call of ours it is serving
+CALL_ID = "harness/call"  # the key in `_meta` with the number of the call that the server answers
 
 
 @asynccontextmanager

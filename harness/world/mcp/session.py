@@ -21,7 +21,7 @@ from harness.errors import HarnessError
 from harness.secrets import bare_urls
 from harness.time.clock import in_real_time, real_wait
 from harness.world.mcp.tools import MCPFailure, MCPResult, MCPTool, tool_from_wire
-from harness.world.mcp.wire import plain, protocol_error_type
+from harness.world.mcp.wire import model_json, protocol_error_type
 
 if TYPE_CHECKING:
     import anyio
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class SDKSession:
     """The `MCPSession` over the SDK's own client session."""
 
-    def __init__(self, session: Any, where: Where) -> None:
+    def __init__(self, session: Any, where: SessionOptions) -> None:
         self._session = session
         self._where = where
         self._waiting: list[anyio.CancelScope] = []
@@ -48,7 +48,7 @@ class SDKSession:
         cursor: str | None = None
         while True:
             params = None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
-            page = plain(await self._reply(self._session.list_tools(params=params)))
+            page = model_json(await self._reply(self._session.list_tools(params=params)))
             tools += [tool_from_wire(tool) for tool in page["tools"]]
             if (cursor := page.get("nextCursor")) is None:
                 return tools
@@ -58,7 +58,7 @@ class SDKSession:
     ) -> MCPResult:
         """The answer of one tool: see `MCPSession`. `meta` is sent as the request's `_meta`."""
         sent = dict(meta) if meta is not None else None
-        wire = plain(await self._reply(self._session.call_tool(name, dict(args), meta=sent)))
+        wire = model_json(await self._reply(self._session.call_tool(name, dict(args), meta=sent)))
         return MCPResult(wire["content"], wire.get("structuredContent"), bool(wire.get("isError", False)))
 
     def end(self) -> None:
@@ -89,7 +89,7 @@ class SDKSession:
 
 
 @dataclass(frozen=True)
-class Where:
+class SessionOptions:
     """Which server a session is with, by the name people see, and by which clock it answers.
 
     outside          it takes real time, for which the loop's clock stands still
@@ -105,7 +105,7 @@ class Where:
         return real_wait() if self.outside else nullcontext()
 
     def leaving(self) -> AbstractContextManager[None]:
-        """The SDK gives what it closes some seconds by the loop's clock, which has to go like real ones."""
+        """The SDK waits some seconds by the loop's clock for what it closes: they must be real ones."""
         return in_real_time() if self.outside else nullcontext()
 
     def limit(self, then: Callable[[], None]) -> AbstractContextManager[None]:

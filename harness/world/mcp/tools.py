@@ -72,7 +72,7 @@ class MCPSession(Protocol):
         ...
 
 
-class ToolDesk:
+class ToolServer:
     """The two requests of a tool server, in wire spelling, for whichever SDK carries them.
 
     `call` may raise `MCPFailure`, which is a protocol error; any other exception is a tool error with its text.

@@ -11,19 +11,19 @@ Message = Mapping[str, Any]
 CONNECTION_CLOSED = -32000  # the code with which the SDK itself fails what was asked of a closed connection
 
 
-def plain(model: Any) -> dict[str, Any]:
+def model_json(model: Any) -> dict[str, Any]:
     """A protocol object as it goes over the wire."""
     data: dict[str, Any] = model.model_dump(mode="json", by_alias=True, exclude_none=True)
     return data
 
 
-def opened(item: Any) -> Message:
+def message_json(item: Any) -> Message:
     """The message in what the SDK passes through the streams of a connection."""
     data: dict[str, Any] = item.message.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return data
 
 
-def wrapped(message: Message) -> Any:
+def session_message(message: Message) -> Any:
     """A message as the SDK passes it through the streams of a connection. An error's `data` may be any object."""
     from mcp import types
     from mcp.shared.message import SessionMessage
@@ -34,12 +34,12 @@ def wrapped(message: Message) -> Any:
 
 
 def is_request(message: Message) -> bool:
-    """Whether the message wants a response."""
+    """True if the message wants a response."""
     return "method" in message and "id" in message
 
 
 def is_response(message: Message) -> bool:
-    """Whether the message answers a request."""
+    """True if the message answers a request."""
     return "method" not in message
 
 

@@ -1,7 +1,7 @@
-"""Language models, asked through their providers' own clients."""
+"""Language models, called through their providers' own clients."""
 
 from harness.world.providers.access import Access
-from harness.world.providers.asking import Providers
 from harness.world.providers.failures import is_down
+from harness.world.providers.providers import Providers
 
 __all__ = ["Access", "Providers", "is_down"]

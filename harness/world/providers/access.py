@@ -1,6 +1,6 @@
 """Where a model's provider is, and the key to it.
 
-A provider that is not one of those known here may be named if something says where it is: then it is taken to speak
+A provider that is not one of those known here may be named if its address is known: then it is taken to speak
 OpenAI's protocol.
 """
 
@@ -36,10 +36,10 @@ class Access:
 
 @dataclass(frozen=True)
 class Address:
-    """A model, and where and how it is asked.
+    """A model, and the address and the protocol of its provider.
 
     compatible  the server imitates OpenAI's
-    variable    which variable said where it is; "" if none did
+    variable    the variable with the address; "" if none has it
     """
 
     provider: str
@@ -109,7 +109,7 @@ def base_urls(environment: Mapping[str, str]) -> Iterator[tuple[Protocol, str]]:
 
 
 def named(call: LLMCall) -> tuple[str, str]:
-    """The provider and the model. Without a provider the model's name tells: `openai/gpt-4o`, `claude-…`."""
+    """The provider and the model. Without a provider the model's name decides: `openai/gpt-4o`, `claude-…`."""
     provider, model = call.provider, call.name
     prefix, slash, rest = model.partition("/")
     if slash and rest and (prefix == provider or (not provider and prefix in PROVIDERS)):

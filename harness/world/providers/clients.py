@@ -16,14 +16,14 @@ from pydantic import ValidationError
 
 from harness.errors import ExtraMissing, ProviderError
 from harness.world.providers.access import Address, Protocol
-from harness.world.providers.turns import Turn
+from harness.world.providers.model_request import ModelRequest
 
 # Without one, Anthropic's client refuses long answers that are not streamed.
 ANTHROPIC_TIMEOUT_S = 600.0
 
 
 class Clients:
-    """The chat models of one run and the connections under them, made when they are first asked for.
+    """The chat models of one run and the connections under them, made on first use.
 
     `offline`: nothing is ever sent, so that the models serve any number of runs and loops.
     """
@@ -34,17 +34,17 @@ class Clients:
         self._clients: dict[tuple[str, str, str], Any] = {}
         self._models: dict[tuple[Address, str], BaseChatModel] = {}
 
-    def model(self, address: Address, turn: Turn) -> BaseChatModel:
-        """The chat model for a turn.
+    def model(self, address: Address, wanted: ModelRequest) -> BaseChatModel:
+        """The chat model for a request.
 
         Raises:
             ExtraMissing: the package of the provider is not installed.
             ProviderError: a parameter is of no use to the model.
         """
-        key = address, json.dumps([turn.fields, turn.options], sort_keys=True, default=repr)
+        key = address, json.dumps([wanted.fields, wanted.options], sort_keys=True, default=repr)
         found = self._models.get(key)
         if found is None:
-            found = self._models[key] = self._made(address, turn)
+            found = self._models[key] = self._made(address, wanted)
         return found
 
     async def close(self) -> None:
@@ -55,13 +55,13 @@ class Clients:
         for client in http:
             await client.aclose()
 
-    def _made(self, address: Address, turn: Turn) -> BaseChatModel:
+    def _made(self, address: Address, wanted: ModelRequest) -> BaseChatModel:
         make = _anthropic_model if address.protocol == "anthropic" else _openai_model
         client = self._client(address)
-        if turn.options:
-            client = client.with_options(**turn.options)
+        if wanted.options:
+            client = client.with_options(**wanted.options)
         try:
-            return make(address, turn, client)
+            return make(address, wanted, client)
         except ValidationError as invalid:
             problems = "; ".join(
                 f"{'.'.join(map(str, fault['loc'])) or 'they'}: {fault['msg']}" for fault in invalid.errors()
@@ -96,7 +96,7 @@ class Clients:
         return self._http[protocol]
 
 
-def _openai_model(address: Address, turn: Turn, client: Any) -> BaseChatModel:
+def _openai_model(address: Address, wanted: ModelRequest, client: Any) -> BaseChatModel:
     langchain = _imported("langchain_openai", "openai")
     model: BaseChatModel = langchain.ChatOpenAI(
         model=address.model,
@@ -110,12 +110,12 @@ def _openai_model(address: Address, turn: Turn, client: Any) -> BaseChatModel:
         cache=False,
         output_version="v0",
         use_responses_api=False if address.compatible else None,
-        **{"stream_usage": True, **turn.fields},
+        **{"stream_usage": True, **wanted.fields},
     )
     return model
 
 
-def _anthropic_model(address: Address, turn: Turn, client: Any) -> BaseChatModel:
+def _anthropic_model(address: Address, wanted: ModelRequest, client: Any) -> BaseChatModel:
     langchain = _imported("langchain_anthropic", "anthropic")
     model: BaseChatModel = langchain.ChatAnthropic(
         model=address.model,
@@ -124,7 +124,7 @@ def _anthropic_model(address: Address, turn: Turn, client: Any) -> BaseChatModel
         anthropic_proxy=None,
         cache=False,
         output_version="v0",
-        **turn.fields,
+        **wanted.fields,
     )
     # A cached property, whose own value would share its connections between event loops.
     vars(model)["_async_client"] = client

@@ -1,4 +1,4 @@
-"""What goes wrong when a model is asked, as the provider's own client raised it."""
+"""Failures of model calls, as the provider's own client raised them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def as_the_client_raised(error: Exception) -> Exception:
 
 
 def is_down(error: BaseException) -> bool:
-    """Whether the provider could not be reached at all. One that is slow to answer is there."""
+    """True if the provider could not be reached at all. One that is slow to answer is there."""
     return any(_unreachable(item) for item in _chain(error))
 
 

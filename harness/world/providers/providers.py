@@ -1,4 +1,4 @@
-"""Asking models."""
+"""Asks models through the clients of their providers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from harness.world.providers.clients import Clients
-    from harness.world.providers.turns import Turn
+    from harness.world.providers.model_request import ModelRequest
 
 
 class Providers:
     """Asks models through LangChain's clients of their providers. One for a run, on one event loop; close it there.
 
-    `places` has the variables that said where providers are, as far as they were asked.
+    `places` has the variables with the addresses of the providers that were called.
     """
 
     def __init__(self, access: Access) -> None:
@@ -37,13 +37,13 @@ class Providers:
         """
         from pydantic import ValidationError
 
+        from harness.world.providers.model_request import model_request
         from harness.world.providers.replies import unreadable
-        from harness.world.providers.turns import turn
 
         address = find(call, self._access)
         if address.variable:
             self.places[address.variable] = self._access.environment[address.variable]
-        asked = turn(call, address)
+        asked = model_request(call, address)
         model = self._own_clients().model(address, asked)
         try:
             return await _reply(model, asked, _structured(model, asked, address.protocol))
@@ -76,24 +76,24 @@ def _offline() -> Clients:
     return Clients(offline=True)
 
 
-def _structured(model: Any, turn: Turn, protocol: str) -> dict[str, Any]:
+def _structured(model: Any, wanted: ModelRequest, protocol: str) -> dict[str, Any]:
     """The request, with the wanted form of the answer.
 
     OpenAI's chat completions get it in the body: given by name, their client would parse the answer itself, and
     refuse tools that are not strict.
     """
-    request = dict(turn.request)
-    if turn.response_format is None:
+    request = dict(wanted.request)
+    if wanted.response_format is None:
         return request
     if protocol == "anthropic" or getattr(model, "use_responses_api", None):
-        return {**request, "response_format": turn.response_format}
+        return {**request, "response_format": wanted.response_format}
     return {
         **request,
-        "extra_body": {**request.get("extra_body", {}), "response_format": turn.response_format},
+        "extra_body": {**request.get("extra_body", {}), "response_format": wanted.response_format},
     }
 
 
-async def _reply(model: BaseChatModel, turn: Turn, request: dict[str, Any]) -> LLMReply:
+async def _reply(model: BaseChatModel, wanted: ModelRequest, request: dict[str, Any]) -> LLMReply:
     from langchain_core.runnables import RunnableConfig
     from langsmith import tracing_context
 
@@ -102,6 +102,6 @@ async def _reply(model: BaseChatModel, turn: Turn, request: dict[str, Any]) -> L
     # Nobody listens: neither whoever listens to the graph, nor a tracer the environment asks for.
     config = RunnableConfig(callbacks=[], tags=[], metadata={})
     with tracing_context(enabled=False):
-        if turn.stream:
-            return streamed_reply([part async for part in model.astream(turn.messages, config, **request)])
-        return reply(await model.ainvoke(turn.messages, config, **request))
+        if wanted.stream:
+            return streamed_reply([part async for part in model.astream(wanted.messages, config, **request)])
+        return reply(await model.ainvoke(wanted.messages, config, **request))

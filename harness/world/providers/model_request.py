@@ -1,4 +1,4 @@
-"""A model's turn as LangChain's clients take it: messages, tools, structured answers and parameters."""
+"""A request of a model as LangChain's clients take it: messages, tools, structured answers and parameters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KNOW_NEW_NAMES: Final = frozenset({"openai_compatible", "vllm"})
 # OpenAI's models that know `max_tokens` by its new name only.
 _REASONING: Final = re.compile(r"(o\d|gpt-5)")
 
-# What parameters say about the connection and not to the model: the call has it, or the client is told.
+# What parameters say about the connection and not to the model: the call has it, or the client gets it.
 _CONNECTION: Final = frozenset(
     {"base_url", "api_base", "openai_api_base", "anthropic_api_url"}
     | {"api_key", "openai_api_key", "anthropic_api_key"}
@@ -54,8 +54,8 @@ _SYNONYMS: Final = {
 
 
 @dataclass(frozen=True)
-class Turn:
-    """What is asked, and how.
+class ModelRequest:
+    """The messages of a request, and how they are sent.
 
     fields   of the chat model
     options  of the provider's client
@@ -70,7 +70,7 @@ class Turn:
     response_format: Mapping[str, Any] | None = None
 
 
-def turn(call: LLMCall, address: Address) -> Turn:
+def model_request(call: LLMCall, address: Address) -> ModelRequest:
     """The call, for the protocol of the address."""
     anthropic = address.protocol == "anthropic"
     params = _parameters(call)
@@ -91,7 +91,7 @@ def turn(call: LLMCall, address: Address) -> Turn:
         request["tools"] = [(_anthropic_tool if anthropic else _openai_tool)(tool) for tool in call.tools]
     if isinstance(fields.get("stop"), str):
         fields["stop"] = [fields["stop"]]
-    return Turn(
+    return ModelRequest(
         system_first(call.messages) if anthropic else list(call.messages),
         fields,
         options,
