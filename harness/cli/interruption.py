@@ -1,4 +1,4 @@
-"""Ctrl-C, and being told to end, while scenarios run.
+"""Ctrl-C and SIGTERM while scenarios run.
 
 A run is left between two scenarios, where nothing is half done. One that does not get there by itself, since a
 real tool in it waits, is left after a moment, or when it is asked a second time.
@@ -15,45 +15,45 @@ from typing import Any, Final
 PATIENCE_S: Final = 3.0
 """Real seconds a scenario has to end by itself."""
 
-_ASKING: Final = (signal.SIGINT, signal.SIGTERM)
+_REQUESTS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interruption:
-    """Whether the run has been asked to end."""
+    """Whether somebody has asked the run to end."""
 
     def __init__(self) -> None:
-        self._asked = False
+        self._requested = False
 
-    def heed(self) -> None:
-        """Call where the run may be left.
+    def raise_if_requested(self) -> None:
+        """Call this where the run can stop.
 
         Raises:
-            KeyboardInterrupt: it has been asked to end.
+            KeyboardInterrupt: the run is asked to end.
         """
-        if self._asked:
+        if self._requested:
             raise KeyboardInterrupt
 
-    def ask(self, _signal: int, _frame: FrameType | None) -> None:
-        """Handle a signal: note it once, then insist."""
-        if self._asked:
+    def on_signal(self, _signal: int, _frame: FrameType | None) -> None:
+        """Handle a signal: note the first, raise KeyboardInterrupt at the second or when time is up."""
+        if self._requested:
             raise KeyboardInterrupt
-        self._asked = True
+        self._requested = True
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
 
 
 @contextmanager
 def between_scenarios() -> Iterator[Interruption]:
-    """Have signals to end noted, and heeded where the run says so.
+    """Notes signals to end instead of raising KeyboardInterrupt at once.
 
-    In a thread that is not the main one, which gets no signals, nothing is changed.
+    A thread that is not the main one gets no signals: there it does nothing.
     """
     interruption = Interruption()
-    watched = [*_ASKING, *([signal.SIGALRM] if hasattr(signal, "setitimer") else [])]
+    watched = [*_REQUESTS, *([signal.SIGALRM] if hasattr(signal, "setitimer") else [])]
     before: dict[signal.Signals, Any] = {}
     try:
         for one in watched:
-            before[one] = signal.signal(one, interruption.ask)
+            before[one] = signal.signal(one, interruption.on_signal)
     except ValueError:
         pass
     try:

@@ -70,7 +70,7 @@ class Session:
     def _run_all(self, selection: Selection, writer: ResultsWriter) -> None:
         try:
             with (
-                _kept_apart(self.lines),
+                _output_of_tools(self.lines),
                 between_scenarios() as interruption,
                 contextlib.closing(self._ended(selection)) as ended,
             ):
@@ -101,7 +101,7 @@ class Session:
         self._write(writer, text, number)
         if outcome.verdict in NOT_PASSED or not self.quiet:
             self.reporter.done(outcome)
-        interruption.heed()
+        interruption.raise_if_requested()
 
     def _write(self, writer: ResultsWriter, text: str, place: int) -> None:
         writer.add_line(text, place)
@@ -117,15 +117,15 @@ class Session:
         return exit_code.FAILED if "failed" in self.verdicts else exit_code.OK
 
 
-def _kept_apart(lines: IO[bytes] | None) -> contextlib.AbstractContextManager[object]:
-    """What the scenarios' own code prints must not come between lines of results on standard output."""
+def _output_of_tools(lines: IO[bytes] | None) -> contextlib.AbstractContextManager[object]:
+    """Redirect what the scenarios' own code prints to standard error, where standard output has lines of results."""
     if lines is sys.stdout.buffer:
         return contextlib.redirect_stdout(sys.stderr)
     return contextlib.nullcontext()
 
 
 def refused(file: Path, error: FormatError) -> Outcome:
-    """The line of results that stands for a file nothing of which could be run."""
+    """The outcome that results list for a file that cannot be used."""
     first = error.problems[0]
     shown: dict[str, Any] = {
         "type": type(error).__name__,

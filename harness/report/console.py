@@ -42,20 +42,21 @@ def open_console(file: IO[str] | None = None) -> Console:
 
 
 def print_summary(summary: Mapping[str, Any], console: Console, *, coverage: bool = False) -> None:
-    """The figures of a run as one block of label and value; with `coverage`, a line for each graph."""
-    from rich.table import Table
+    """The results of a run as one block of label and value; with `coverage`, a line for each graph.
+
+    No line ends in blanks: a table of rich would pad them.
+    """
     from rich.text import Text
 
-    block = Table.grid(padding=(0, 2))
-    block.add_column(style="dim", no_wrap=True)
-    block.add_column(overflow="fold")
-    facts = [*_figures(summary["total"]), *_names(summary)]
+    facts = [*_totals(summary["total"]), *_names(summary)]
     facts += _coverage(summary["coverage"]) if coverage else []
-    for label, value in facts:
-        block.add_row(label, Text(value))
     console.print()
     console.print(_counts(summary["total"]))
-    console.print(block)
+    indent = max((len(label) for label, _ in facts), default=0) + 2
+    for label, value in facts:
+        for number, line in enumerate(Text(value).wrap(console, console.width - indent)):
+            line.rstrip()
+            console.print(Text.assemble((f"{'' if number else label:<{indent}}", "dim"), line))
 
 
 def _counts(total: Mapping[str, Any]) -> Any:
@@ -71,7 +72,7 @@ def _counts(total: Mapping[str, Any]) -> Any:
     )
 
 
-def _figures(total: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _totals(total: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if total["pass_rate"] is None:
         return
     low, high = total["pass_rate_interval"]
@@ -208,7 +209,7 @@ class RunReporter:
 
 
 def _progress(console: Console, total: int) -> Progress:
-    """Refreshed by hand: a thread of its own would not survive a process pool's fork."""
+    """A progress bar without a thread that refreshes it."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (

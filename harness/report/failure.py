@@ -1,4 +1,4 @@
-"""One scenario that did not pass, told so that nobody has to run it again to understand it."""
+"""One scenario that did not pass, as text that explains the failure without another run."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def failure_text(outcome: Outcome) -> str:
     """
     blocks = [
         _header(outcome),
-        *(_check(check) for check in _worth_telling(outcome)),
+        *(_check(check) for check in _relevant_failures(outcome)),
         _run(outcome),
     ]
     return "\n\n".join(blocks)
 
 
-def _worth_telling(outcome: Outcome) -> list[CheckResult]:
+def _relevant_failures(outcome: Outcome) -> list[CheckResult]:
     """The checks that failed; of a manifest that is refused, not those of the run that never was."""
     failed = [check for check in outcome.checks if not check.passed]
     status = [check for check in failed if check.name == "status"]
@@ -130,11 +130,11 @@ def _step(step: Any) -> str:
     return f"({' | '.join(map(short_name, step))})" if isinstance(step, list) else short_name(step)
 
 
-def _last(label: str, items: Sequence[Any], told: Callable[[Any], str]) -> Iterator[tuple[str, str]]:
+def _last(label: str, items: Sequence[Any], shown: Callable[[Any], str]) -> Iterator[tuple[str, str]]:
     """The last of these, and how many came before."""
     last = items[-_MOST_LISTED:]
     earlier = [f"… {len(items) - len(last)} earlier"] if len(items) > len(last) else []
-    texts = [*earlier, *map(told, last)]
+    texts = [*earlier, *map(shown, last)]
     yield from ((label if i == 0 else "", text) for i, text in enumerate(texts))
 
 

@@ -90,7 +90,7 @@ class ResultsWriter:
         self.folder = Path(folder)
         self._home = Path.cwd()  # a tool may change the current folder
         self._file: BinaryIO | None = None
-        self._figures = Summary()
+        self._sums = Summary()
         self._places: list[int] = []
         self._summary: dict[str, Any] | None = None
 
@@ -131,7 +131,7 @@ class ResultsWriter:
         self._file.write(text.encode() + b"\n")
         self._file.flush()
         self._places.append(place)
-        self._figures.add(json.loads(text))
+        self._sums.add(json.loads(text))
 
     def finish(self) -> dict[str, Any]:
         """Close results.jsonl, write summary.json and summary.md, and give the summary back.
@@ -144,7 +144,7 @@ class ResultsWriter:
             self._sort()
             self._file.close()
             self._file = None
-        self._summary = self._figures.as_json()
+        self._summary = self._sums.as_json()
         _replace(self.path.with_name("summary.json"), encode(self._summary, indented=True).encode() + b"\n")
         _replace(self.path.with_name("summary.md"), markdown(self._summary).encode())
         return self._summary

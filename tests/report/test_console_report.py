@@ -14,7 +14,7 @@ def _console(**settings: Any) -> Any:
 
 
 def _lines(console: Any) -> Any:
-    return [text.rstrip() for text in console.file.getvalue().splitlines()]
+    return console.file.getvalue().splitlines()
 
 
 def _summary(outcomes: Any) -> Any:
