@@ -173,10 +173,12 @@ def test_results_have_a_line_each_and_a_summary(suite: Any, pytester: pytest.Pyt
     )
 
 
-def test_workers_send_their_results_to_one_report(suite: Any, pytester: pytest.Pytester) -> None:
+def test_workers_send_their_results_to_one_report_in_the_order_of_the_file(
+    suite: Any, pytester: pytest.Pytester
+) -> None:
     result = suite(*(scenario(f"s{n}") for n in range(6)), options=["-n", "2"])
     result.assert_outcomes(passed=6)
-    assert sorted(line["scenario"] for line in results(pytester)) == [f"s{n}" for n in range(6)]
+    assert [line["scenario"] for line in results(pytester)] == [f"s{n}" for n in range(6)]
 
 
 @pytest.mark.parametrize("way", ["toml", "ini", "environment"])

@@ -30,6 +30,13 @@ class Reporter:
         self._config = config
         self._writer: ResultsWriter | None = None
         self._refusal = ""
+        self._places: dict[str, int] = {}
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """Keep the order of the items, which every worker collects: results are sorted by it."""
+        if not self._places:
+            self._places = {nodeid: place for place, nodeid in enumerate(ids)}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -44,7 +51,7 @@ class Reporter:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Append the lines of a scenario that has ended."""
         for line in report.__dict__.pop(LINES, ()):
-            self._opened().add_line(line)
+            self._opened().add_line(line, self._places.get(report.nodeid, 0))
 
     def _opened(self) -> ResultsWriter:
         if self._writer is None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harness.report.encoding import encode
-
 _PARTS = ("nodes", "edges", "branches")
 
 
@@ -28,8 +26,8 @@ class GraphCoverage:
             (line["manifest"], line["agent"] or ""), {part: ({}, {}) for part in _PARTS}
         )
         for part, (everything, went) in graph.items():
-            went.update((encode(item), item) for item in taken.get(part, ()))
-            everything.update((encode(item), item) for item in [*shape.get(part, ()), *taken.get(part, ())])
+            went.update((repr(item), item) for item in taken.get(part, ()))
+            everything.update((repr(item), item) for item in [*shape.get(part, ()), *taken.get(part, ())])
 
     def summary(self) -> dict[str, Any]:
         """By manifest, for nodes, edges and branches: {taken, all: counts, missing: those not taken}."""

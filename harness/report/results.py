@@ -72,7 +72,7 @@ _CALL: Final = dict.fromkeys(("kind", "name", "node", "args", "ok", "latency"))
 
 
 def _graph_parts(parts: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
-    return {part: sorted(parts.get(part, ()), key=encode) for part in ("nodes", "edges", "branches")}
+    return {part: sorted(parts.get(part, ()), key=repr) for part in ("nodes", "edges", "branches")}
 
 
 class ResultsWriter:
