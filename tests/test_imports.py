@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 import harness
+from harness.dialects import DIALECTS
 
 ROOT = Path(harness.__file__).parent
 
@@ -161,9 +162,14 @@ def test_only_the_superstep_scheduler_and_its_parts_call_langgraph() -> None:
     assert callers == {"superstep", "translation", "checkpoints", "endless", "tool_messages", "untraced"}
 
 
-@pytest.mark.parametrize("module", ["harness", "harness.plugin", "harness.cli.main"])
+FRONT_DOORS = ["harness", "harness.plugin", "harness.cli.main"]
+DETECTION = ["harness.dialects.registry", *(module for module in DIALECTS.values() if module)]
+
+
+@pytest.mark.parametrize("module", [*FRONT_DOORS, *DETECTION])
 def test_importing_a_front_door_is_cheap(module: str) -> None:
-    # pytest loads the plugin in every run of every project the package is installed in.
+    # pytest loads the plugin in every run of every project the package is installed in; a manifest without
+    # `dialect:` is shown to every dialect.
     code = f"import sys, {module}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert HEAVY & set(done.stdout.split()) == set()

@@ -65,17 +65,17 @@ def command(
 
 def _draw(graph: Graph, form: str, data: bool) -> str:
     nodes = [(node.name, node.kind) for node in graph.nodes]
-    ways = [(edge.source, edge.target, edge.label) for edge in (*graph.edges, *implied_ends(graph))]
-    values = graph.data_edges() if data else ()
+    edges = [(edge.source, edge.target, edge.label) for edge in (*graph.edges, *implied_ends(graph))]
+    data_edges = graph.data_edges() if data else ()
     if form == "svg":
-        if len(values) > MOST_DRAWN:
+        if len(data_edges) > MOST_DRAWN:
             message = (
-                f"an SVG shows at most {MOST_DRAWN:,} data edges, and '{graph.name}' has {len(values):,}"
+                f"an SVG shows at most {MOST_DRAWN:,} data edges, and '{graph.name}' has {len(data_edges):,}"
             )
             hint = "--format text or mermaid, or no --data"
             raise FormatError(Problem("too-much-to-draw", message, hint=hint))
         # character references: right in whatever encoding standard output has
-        return diagram.svg(nodes, ways, data=values).encode("ascii", "xmlcharrefreplace").decode()
+        return diagram.svg(nodes, edges, data=data_edges).encode("ascii", "xmlcharrefreplace").decode()
     if form == "mermaid":
-        return diagram.mermaid(nodes, ways, values)
-    return diagram.text(nodes, ways, values if data else None)
+        return diagram.mermaid(nodes, edges, data_edges)
+    return diagram.text(nodes, edges, data_edges if data else None)
