@@ -41,14 +41,14 @@ RECURSION_LIMIT = 200
 """The limit of model calls and rounds of tools in one run."""
 
 
-def _overlaid(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
+def _updated_inputs(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
     """The reducer of `inputs`: a later turn replaces only the inputs it has."""
     return {**old, **new}
 
 
 CHANNELS = (
     Channel("messages", append_messages, MessageLog),
-    Channel("inputs", _overlaid, dict),
+    Channel("inputs", _updated_inputs, dict),
     Channel("outputs"),
     Channel("turn"),
 )
@@ -60,16 +60,16 @@ NOBODY: Final = "nobody"
 
 def agent_graph(agent: Agent) -> Graph:
     """The graph of an agent, alone or as a step of a flow."""
-    running = _Running(agent)
+    functions = _AgentNodes(agent)
     name = free_name(agent.name)
     tools_name = f"{agent.name}_tools"
-    nodes = [Node(name, "Agent", running.converse, agent.span())]
+    nodes = [Node(name, "Agent", functions.call_model, agent.span())]
     wants_tools = Edge(name, tools_name, "tool calls")
     goes_on = Edge(name, name, "outputs missing")
     done = Edge(name, END, "done")
     edges = [Edge(START, name, span=agent.span())]
     if agent.tools:
-        nodes.append(Node(tools_name, "tools", running.use_tools, agent.span("tools")))
+        nodes.append(Node(tools_name, "tools", functions.use_tools, agent.span("tools")))
         edges += [wants_tools, Edge(tools_name, name)]
     if agent.outputs:
         edges.append(goes_on)
@@ -86,7 +86,7 @@ def agent_graph(agent: Agent) -> Graph:
         edges=(*edges, done),
         channels=CHANNELS,
         routers={name: route},
-        lifecycle=Lifecycle(accept=running.accept, finish=running.finish),
+        lifecycle=Lifecycle(accept=functions.accept, finish=functions.finish),
         recursion_limit=RECURSION_LIMIT,
     )
 
@@ -124,7 +124,7 @@ class _AgentLifecycle:
         return filled(self.agent.inputs, state["inputs"], f"{self.agent}: input")
 
 
-class _Running(_AgentLifecycle):
+class _AgentNodes(_AgentLifecycle):
     """The nodes of an agent's graph."""
 
     def __init__(self, agent: Agent) -> None:
@@ -133,7 +133,7 @@ class _Running(_AgentLifecycle):
         for tool in agent.tools:
             self.tools.setdefault(tool.name, tool)
 
-    async def converse(self, state: State, ctx: NodeContext) -> Update:
+    async def call_model(self, state: State, ctx: NodeContext) -> Update:
         """Get the user's answer, if it is the user's turn; then call the model."""
         agent = self.agent
         answer: list[BaseMessage] = []
@@ -224,19 +224,19 @@ def _checked(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def remote_agent_graph(agent: RemoteAgent) -> Graph:
     """The graph of an agent that runs elsewhere: a scenario's `agents` answer for it. spec: "RemoteAgent"."""
-    running = _Remote(agent)
+    functions = _RemoteAgentNode(agent)
     name = free_name(agent.name)
     return Graph(
         name=agent.name,
         dialect="agentspec",
-        nodes=(Node(name, agent.component_type, running.ask, agent.span()),),
+        nodes=(Node(name, agent.component_type, functions.ask, agent.span()),),
         edges=(Edge(START, name, span=agent.span()), Edge(name, END)),
         channels=CHANNELS,
-        lifecycle=Lifecycle(accept=running.accept, finish=running.finish),
+        lifecycle=Lifecycle(accept=functions.accept, finish=functions.finish),
     )
 
 
-class _Remote(_AgentLifecycle):
+class _RemoteAgentNode(_AgentLifecycle):
     """The node of a remote agent's graph."""
 
     def __init__(self, agent: RemoteAgent) -> None:

@@ -45,7 +45,7 @@ class Connection:
 
 
 @dataclass(frozen=True)
-class Arrived:
+class IncomingValue:
     """A value for an input, not cast yet. `source` is the output it comes from, None for a default."""
 
     value: Any
@@ -80,7 +80,7 @@ class DataFlow:
             return self._by_title.get(title, ()) if node is not self._flow.start_node else ()
         return self._into.get((node, title), ())
 
-    def arrived(self, node: Node, names: Mapping[Node, str], outputs: Outputs) -> dict[str, Arrived]:
+    def incoming(self, node: Node, names: Mapping[Node, str], outputs: Outputs) -> dict[str, IncomingValue]:
         """The value of each input of a node, defaults included. `names` are the node names in `outputs`.
 
         spec: "the last node that was executed and that has an output connected to the input will have the priority".
@@ -100,9 +100,9 @@ class DataFlow:
                 # Of two outputs of one node the edge written last wins.
                 last = max(reversed(ran), key=lambda source: rank[names[source.node]])
                 value = outputs[names[last.node]][last.output]
-                found[title] = Arrived(value, last.node.outputs.get(last.output))
+                found[title] = IncomingValue(value, last.node.outputs.get(last.output))
             elif item.has_default:
-                found[title] = Arrived(item.default, None)
+                found[title] = IncomingValue(item.default, None)
             else:
                 raise MissingValue(f"{node}: no value has come to its input '{title}', which has no default")
         return found

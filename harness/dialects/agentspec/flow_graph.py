@@ -50,14 +50,14 @@ def flow_graph(flow: Flow, graph_of: GraphOf, plugins: Plugins) -> Graph:
     """The graph of a sound flow. `graph_of` compiles the flows and agents in it."""
     names = node_names(flow)
     data = DataFlow(flow)
-    running = _Running(flow, names, data, graph_of, plugins)
+    functions = _FlowNodes(flow, names, data, graph_of, plugins)
     nodes = list(names)
     edges = _edges(flow, names)
     return Graph(
         name=flow.name,
         dialect="agentspec",
         nodes=tuple(
-            Step(names[node], node.component_type, running.step(node), node.span()) for node in nodes
+            Step(names[node], node.component_type, functions.step(node), node.span()) for node in nodes
         ),
         edges=tuple(edges),
         channels=(
@@ -68,7 +68,7 @@ def flow_graph(flow: Flow, graph_of: GraphOf, plugins: Plugins) -> Graph:
             Channel("left_by"),
         ),
         routers={names[node]: _router(node, names[node], edges) for node in nodes if len(node.branches) > 1},
-        lifecycle=Lifecycle(accept=running.accept, finish=running.finish),
+        lifecycle=Lifecycle(accept=functions.accept, finish=functions.finish),
         recursion_limit=RECURSION_LIMIT,
         data_edges=lambda: tuple(
             DataEdge(names[item.source], item.output, names[item.destination], item.input)
@@ -124,7 +124,7 @@ def _latest_since(start: str) -> Any:
     return latest
 
 
-class _Running:
+class _FlowNodes:
     """The nodes of a flow's graph."""
 
     def __init__(
@@ -151,17 +151,17 @@ class _Running:
 
         async def run(state: State, ctx: NodeContext) -> Update:
             if node is self.flow.start_node:
-                arrived = {}
+                incoming = {}
                 inputs = filled(node.inputs, state["inputs"], f"{self.flow}: input")
             else:
-                arrived = self.data.arrived(node, self.names, state["outputs"])
+                incoming = self.data.incoming(node, self.names, state["outputs"])
                 inputs = {
                     title: found.value
                     if found.source is None
                     else cast_to(node.inputs[title], found.value, f"{node}: input")
-                    for title, found in arrived.items()
+                    for title, found in incoming.items()
                 }
-            result = await body(Visit(node, inputs, arrived, state, ctx, self.graph_of))
+            result = await body(Visit(node, inputs, incoming, state, ctx, self.graph_of))
             values: dict[str, Any] = {
                 "outputs": {name: filled(node.outputs, result.outputs, f"{node}: output")}
             }

@@ -183,11 +183,11 @@ def inputs_have_sources(flow: Flow) -> Iterator[Problem]:
         for title, item in node.inputs.items():
             if title in asked_for and not item.has_default and not data.sources(node, title):
                 text = f"{flow}: input '{title}' of the {node} has neither a source nor a default"
-                place, hint = _place_of_input(node, title), _source_hint(flow, node, title)
+                place, hint = _location_of_input(node, title), _source_hint(flow, node, title)
                 yield Problem("no-source", text, place, hint, severity="warning")
 
 
-def _place_of_input(node: Node, title: str) -> Span:
+def _location_of_input(node: Node, title: str) -> Span:
     """The location of an input, else of its placeholder, else of the node."""
     for at, item in enumerate(node.declared_inputs or ()):
         if item.title == title:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, Final
 
-from harness.dialects.agentspec.data_flow import Arrived, MissingValue
+from harness.dialects.agentspec.data_flow import IncomingValue, MissingValue
 from harness.dialects.agentspec.flows import COLLECTED, ITERATED, MapNode
 from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.types import is_list_of
@@ -48,7 +48,7 @@ def _items(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
     """The inputs of each run of the inner flow: an element of each list of the inner type; the rest is repeated."""
     inner = {ITERATED + title: item for title, item in node.subflow.inputs.items()}
     lists = {
-        title: visit.inputs[title] for title in inner if _is_iterated(visit.arrived[title], inner[title])
+        title: visit.inputs[title] for title in inner if _is_iterated(visit.incoming[title], inner[title])
     }
     lengths = {title: len(value) for title, value in lists.items()}
     if len(set(lengths.values())) > 1:
@@ -67,13 +67,13 @@ def _items(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
     ]
 
 
-def _is_iterated(arrived: Arrived, inner: Property) -> bool:
+def _is_iterated(incoming: IncomingValue, inner: Property) -> bool:
     """True if a value is a list whose source has the type list of the inner type, or such a default."""
-    if not isinstance(arrived.value, list):
+    if not isinstance(incoming.value, list):
         return False
-    if arrived.source is None:
+    if incoming.source is None:
         return inner.schema.get("type") != "array"
-    return is_list_of(arrived.source.type, inner.type)
+    return is_list_of(incoming.source.type, inner.type)
 
 
 _REDUCERS: Final[Mapping[str, Callable[[Sequence[Any]], Any]]] = {

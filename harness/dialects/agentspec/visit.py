@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 
 from harness.dialects.agentspec.agents import AgenticComponent
 from harness.dialects.agentspec.conversation import Handoff
-from harness.dialects.agentspec.data_flow import Arrived
+from harness.dialects.agentspec.data_flow import IncomingValue
 from harness.dialects.agentspec.flows import NEXT, Flow, Node
 from harness.engine.context import NodeContext
 from harness.engine.nested import run_inside
@@ -30,14 +30,14 @@ class NodeResult:
 
 @dataclass(frozen=True)
 class Visit:
-    """A visit. `inputs` are cast to the types of the node's inputs; `arrived` has them uncast, with their sources.
+    """A visit. `inputs` are cast to the types of the node's inputs; `incoming` has them uncast, with their sources.
 
     `graph_of` compiles a flow or an agent.
     """
 
     node: Node
     inputs: Mapping[str, Any]
-    arrived: Mapping[str, Arrived]
+    incoming: Mapping[str, IncomingValue]
     state: State
     ctx: NodeContext
     graph_of: GraphOf

@@ -29,7 +29,7 @@ async def call_llm(visit: Visit) -> Result:
     response = await _ask_model(visit, args, messages, tools)
     if visit.session.hooks:
         response = (await visit.fire("after_llm_call", response=response)).response
-    value = {"role": "ai", "content": response.content, "tool_calls": _plain_calls(response)}
+    value = {"role": "ai", "content": response.content, "tool_calls": _tool_calls(response)}
     result = {
         field: visit.evaluate(expression, llm_response=value)
         for field, expression in args.state_updates.items()
@@ -42,7 +42,7 @@ async def call_llm(visit: Visit) -> Result:
     return result
 
 
-def _plain_calls(response: Any) -> list[Result]:
+def _tool_calls(response: Any) -> list[Result]:
     calls = getattr(response, "tool_calls", None) or []
     return [{"name": call["name"], "args": call["args"], "id": call["id"]} for call in calls]
 

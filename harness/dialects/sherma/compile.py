@@ -19,7 +19,7 @@ from harness.dialects.sherma.routing import edges_and_routers
 from harness.dialects.sherma.rules import Rules
 from harness.dialects.sherma.section import INTERNAL
 from harness.dialects.sherma.sections import Sections
-from harness.dialects.sherma.visit import around
+from harness.dialects.sherma.visit import node_function
 from harness.dialects.sherma.warnings import agent_warnings, unknown_keys
 from harness.errors import ManifestError, Problem, Span
 from harness.graph.messages import MessageLog, append_messages, to_messages
@@ -85,7 +85,7 @@ def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Gra
     definition = agent.definition
     places: DocumentPath = ("agents", agent.name, "graph", "nodes")
     nodes = [
-        Node(node.name, node.type, around(node, BODIES[node.type]), document.span((*places, at)))
+        Node(node.name, node.type, node_function(node, BODIES[node.type]), document.span((*places, at)))
         for at, node in enumerate(definition.graph.nodes)
     ]
     nodes += [
@@ -113,7 +113,7 @@ def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Gra
 def _injected(name: str, span: Span) -> Node:
     """spec: "Auto-injected tool_node": serves every registered tool."""
     definition = graph_doc.ToolNodeNode(name=name, type="tool_node", args=graph_doc.ToolNode())
-    return Node(definition.name, "tool_node", around(definition, BODIES["tool_node"]), span)
+    return Node(definition.name, "tool_node", node_function(definition, BODIES["tool_node"]), span)
 
 
 def _channels(definition: doc.Agent) -> Iterator[Channel]:

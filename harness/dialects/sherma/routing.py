@@ -27,12 +27,12 @@ class NotABoolean(ExpressionError):
 
 @dataclass(frozen=True)
 class Choice:
-    """One way out of a node: the first branch whose condition holds, else the default."""
+    """The choice among the branches of an edge: the first whose condition holds, else the default."""
 
     branches: tuple[tuple[Condition, Edge], ...]
     default: Edge
 
-    def taken(self, state: State, agent: Agent) -> Edge:
+    def chosen(self, state: State, agent: Agent) -> Edge:
         """The edge that is followed. Conditions after the first that holds are not looked at."""
         return next((edge for holds, edge in self.branches if holds(state, agent)), self.default)
 
@@ -51,10 +51,10 @@ def edges_and_routers(agent: Agent, document: Document) -> tuple[list[Edge], Map
         where = document.span(("agents", agent.name, "graph", "entry_point"))
         edges.append(Edge(START, graph.entry_point, span=where))
     for source in (START, *(node.name for node in graph.nodes)):
-        ways = _ways_out(agent, document, source)
-        edges += [edge for way in ways for edge in way.edges]
-        if any(way.branches for way in ways):
-            routers[source] = _router(ways)
+        choices = _choices_after(agent, document, source)
+        edges += [edge for choice in choices for edge in choice.edges]
+        if any(choice.branches for choice in choices):
+            routers[source] = _router(choices)
     for node in graph.nodes:
         if node.name in graph.injected:
             edges.append(Edge(graph.injected[node.name], node.name))
@@ -63,18 +63,18 @@ def edges_and_routers(agent: Agent, document: Document) -> tuple[list[Edge], Map
     return edges, routers
 
 
-def _ways_out(agent: Agent, document: Document, source: str) -> list[Choice]:
+def _choices_after(agent: Agent, document: Document, source: str) -> list[Choice]:
     """The choices after a node: one for each of its edges, and all are followed."""
     graph = agent.definition.graph
     places: DocumentPath = ("agents", agent.name, "graph", "edges")
     found = [(edge, (*places, at)) for at, edge in enumerate(graph.edges) if edge.source == source]
-    ways = [_choice(document, edge, path) for edge, path in found]
+    choices = [_choice(document, edge, path) for edge, path in found]
     if source not in graph.injected:
-        return ways
+        return choices
     # spec: "Auto-injected tool_node": to the tools while the model asks for them, else the first edge.
-    after = ways[0].default.target if ways else END
+    after = choices[0].default.target if choices else END
     tools = Edge(source, graph.injected[source], HAS_TOOL_CALLS)
-    return [Choice(((_has_tool_calls, tools),), Edge(source, after, DEFAULT)), *ways[1:]]
+    return [Choice(((_has_tool_calls, tools),), Edge(source, after, DEFAULT)), *choices[1:]]
 
 
 def _has_tool_calls(state: State, _agent: Agent) -> bool:
@@ -88,8 +88,8 @@ def _choice(document: Document, edge: doc.Edge, path: DocumentPath) -> Choice:
     branches = []
     for number, branch in enumerate(edge.branches):
         span = document.span((*path, "branches", number))
-        taken = Edge(edge.source, branch.target, branch.condition.strip(), span=span)
-        branches.append((_condition(edge.source, branch.condition), taken))
+        chosen = Edge(edge.source, branch.target, branch.condition.strip(), span=span)
+        branches.append((_condition(edge.source, branch.condition), chosen))
     return Choice(tuple(branches), Edge(edge.source, edge.default or END, DEFAULT, span=document.span(path)))
 
 
@@ -114,9 +114,9 @@ def _condition(source: str, text: str) -> Condition:
     return holds
 
 
-def _router(ways: Sequence[Choice]) -> Router:
+def _router(choices: Sequence[Choice]) -> Router:
     async def follow(state: State, run: RunContext) -> Sequence[Edge | Dispatch]:
         agent = Session.of(run).agent
-        return [way.taken(state, agent) for way in ways]
+        return [choice.chosen(state, agent) for choice in choices]
 
     return follow

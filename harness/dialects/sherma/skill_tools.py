@@ -42,7 +42,7 @@ def _endpoint(server: CardMCPServer) -> MCPEndpoint:
 def skill_tools(skills: Skills) -> list[Tool]:
     """The seven tools of progressive disclosure. They are native: they need no stub."""
 
-    async def nowhere(url: str) -> str:
+    async def no_fetch(url: str) -> str:
         raise SkillNotFound(f"nothing to fetch {url} with")
 
     def tool(name: str, function: Any) -> Tool:
@@ -54,7 +54,7 @@ def skill_tools(skills: Skills) -> list[Tool]:
             origin=Origin.SKILL,
         )
 
-    return [tool(name, function) for name, function in _functions(skills, nowhere).items()]
+    return [tool(name, function) for name, function in _functions(skills, no_fetch).items()]
 
 
 def fetcher(ctx: NodeContext) -> Fetch:

@@ -53,7 +53,7 @@ class Visit:
         return await self.session.hooks.run(point, context)
 
 
-def around(node: Any, body: Callable[[Visit], Awaitable[Result]]) -> Callable[..., Awaitable[Update]]:
+def node_function(node: Any, body: Callable[[Visit], Awaitable[Result]]) -> Callable[..., Awaitable[Update]]:
     """The function of a node: `node_enter`, the body, `node_exit`, and error handling."""
 
     async def run(state: State, ctx: NodeContext) -> Update:

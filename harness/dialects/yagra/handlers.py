@@ -65,14 +65,14 @@ async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeCo
     async def convention(handler: Any) -> Any:
         return await _called(handler, state, own, node)
 
-    async def really() -> Any:
+    async def real() -> Any:
         return await built_in(node, own, state, ctx) if built_in else None
 
     effect = HandlerCall(
         name=node.handler,
         args=to_json(state),
         convention=convention,
-        real=really if built_in else None,
+        real=real if built_in else None,
         hint=_hint(node.handler),
     )
     if built_in is not None and not ctx.run.world.answers_for(effect):
