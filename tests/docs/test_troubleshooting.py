@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import harness
@@ -37,10 +38,11 @@ def _is_code(key: ast.expr | None) -> bool:
     return isinstance(key, ast.Constant) and key.value == "code"
 
 
-def all_codes() -> set[str]:
+@cache
+def all_codes() -> frozenset[str]:
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))]
     constants = [code for tree in trees for code in codes_in(tree) if isinstance(code, ast.Constant)]
-    return {c.value for c in constants if isinstance(c.value, str) and CODE.fullmatch(c.value)}
+    return frozenset(c.value for c in constants if isinstance(c.value, str) and CODE.fullmatch(c.value))
 
 
 def told() -> list[str]:
