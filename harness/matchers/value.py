@@ -19,12 +19,13 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from functools import reduce
 from typing import Any, Final
 
 from harness.errors import FormatError, Problem
 from harness.matchers import plain
 from harness.matchers.plain import ABSENT, Test, kind_of, refused, shown
+from harness.source.suggest import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +63,51 @@ def leaf_score(expected: Any, actual: Any) -> tuple[float, list[Mismatch]]:
     return (total - missed) / total, found
 
 
-def malformed(expected: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Each malformed matcher in `expected` as `(path, what is wrong with it)`."""
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """A malformed matcher; `path` leads to its argument, or, where its name is wrong (`on_name`), to its key."""
+
+    path: tuple[str | int, ...]
+    message: str
+    hint: str = ""
+    code: str = "bad-matcher"
+    on_name: bool = False
+
+
+def malformed(expected: Any, path: tuple[str | int, ...] = ()) -> Iterator[Flaw]:
+    """Each malformed matcher in `expected`; of matchers inside each other the inner one."""
     if is_matcher(expected):
-        try:
-            _test_of(expected)
-        except FormatError as error:
-            yield path, error.problems[0].message
+        ((name, argument),) = expected.items()
+        inner = list(malformed(argument, (*path, name))) if name in OF_MATCHERS else []
+        yield from inner or _flaws_of(name, argument, (*path, name))
     elif isinstance(expected, Mapping):
+        yield from _mixed(expected, path)
         for key, value in expected.items():
-            yield from malformed(value, _below(path, key))
+            yield from malformed(value, (*path, key))
     elif isinstance(expected, list | tuple):
         for index, item in enumerate(expected):
-            yield from malformed(item, f"{path}[{index}]")
+            yield from malformed(item, (*path, index))
+
+
+def _flaws_of(name: str, argument: Any, path: tuple[str | int, ...]) -> Iterator[Flaw]:
+    if name not in MATCHERS:
+        hint = did_you_mean(name, MATCHERS)
+        yield Flaw(path, f"unknown matcher '{name}'", hint, "unknown-matcher", on_name=True)
+        return
+    try:
+        MATCHERS[name](argument)
+    except FormatError as error:
+        yield Flaw(path, error.problems[0].message)
+
+
+def _mixed(expected: Mapping[Any, Any], path: tuple[str | int, ...]) -> Iterator[Flaw]:
+    """A matcher beside other keys is none: that is never what was meant."""
+    first = next((key for key in expected if key in MATCHERS), None)
+    if first is not None:
+        several = all(key in MATCHERS for key in expected)
+        hint = f"write $all: [{', '.join(f'{{{key}: …}}' for key in expected)}]" if several else ""
+        message = f"'{first}' is a matcher only when it is the only key of its mapping"
+        yield Flaw((*path, first), message, hint, on_name=True)
 
 
 def is_matcher(expected: Any) -> bool:
@@ -160,7 +193,7 @@ def _equal(expected: Any, actual: Any) -> bool:
 
 
 def _absent_reason(expected: Mapping[str, Any]) -> str | None:
-    test = _test_of(expected)  # a malformed matcher is told even where there is nothing to test
+    test = _test_of(expected)  # raises for a malformed matcher even where there is nothing to test
     return test(ABSENT) if "$missing" in expected else "missing"
 
 
@@ -178,19 +211,13 @@ def _items(count: int) -> str:
 
 
 def _test_of(expected: Mapping[str, Any]) -> Test:
+    for flaw in malformed(expected):
+        steps = [step for step in flaw.path if isinstance(step, int) or not step.startswith("$")]
+        path = reduce(_below, steps, "")
+        message = f"{path}: {flaw.message}" if path else flaw.message
+        raise FormatError(Problem(flaw.code, message, hint=flaw.hint))
     ((name, argument),) = expected.items()
-    if name not in MATCHERS:
-        near = get_close_matches(name, MATCHERS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(MATCHERS)}"
-        raise FormatError(Problem("unknown-matcher", f"unknown matcher {name}; {hint}"))
     return MATCHERS[name](argument)
-
-
-def _inner(expected: Any) -> Any:
-    """The argument of a matcher that takes matchers, refused now when one of them is malformed."""
-    for path, message in malformed(expected):
-        raise FormatError(Problem("bad-matcher", f"{path}: {message}" if path else message))
-    return expected
 
 
 def _reason(expected: Any, actual: Any) -> str | None:
@@ -203,8 +230,6 @@ def _reason(expected: Any, actual: Any) -> str | None:
 
 
 def _contains(argument: Any) -> Test:
-    _inner(argument)
-
     def test(actual: Any) -> str | None:
         if isinstance(actual, str):
             held = isinstance(argument, str) and argument in actual
@@ -220,14 +245,12 @@ def _contains(argument: Any) -> Test:
 
 
 def _not(argument: Any) -> Test:
-    _inner(argument)
     return lambda actual: f"must not match {shown(argument)}" if matches(argument, actual) else None
 
 
 def _in(argument: Any) -> Test:
     if not isinstance(argument, list | tuple):
         raise refused("$in", "a list", argument)
-    _inner(argument)
     held = f"is not one of {shown(argument)}"
     return lambda actual: None if any(matches(item, actual) for item in argument) else held
 
@@ -235,7 +258,6 @@ def _in(argument: Any) -> Test:
 def _len(argument: Any) -> Test:
     if not (_is_count(argument) or is_matcher(argument)):
         raise refused("$len", "a count, or a matcher for one", argument)
-    _inner(argument)
 
     def test(actual: Any) -> str | None:
         if not isinstance(actual, str | list | tuple | Mapping):
@@ -249,13 +271,10 @@ def _len(argument: Any) -> Test:
 def _all(argument: Any) -> Test:
     if not isinstance(argument, list | tuple):
         raise refused("$all", "a list of matchers", argument)
-    _inner(argument)
     return lambda actual: next(filter(None, (_reason(item, actual) for item in argument)), None)
 
 
 def _some(argument: Any) -> Test:
-    _inner(argument)
-
     def test(actual: Any) -> str | None:
         if not isinstance(actual, list | tuple):
             return f"expected a list, was {kind_of(actual)}"
@@ -266,8 +285,6 @@ def _some(argument: Any) -> Test:
 
 
 def _json(argument: Any) -> Test:
-    _inner(argument)
-
     def test(actual: Any) -> str | None:
         if not isinstance(actual, str):
             return f"expected JSON text, was {kind_of(actual)}"
@@ -283,7 +300,6 @@ def _json(argument: Any) -> Test:
 def _exact(argument: Any) -> Test:
     if not isinstance(argument, Mapping | list | tuple):
         raise refused("$exact", "a mapping or a list", argument)
-    _inner(argument)
 
     def test(actual: Any) -> str | None:
         leaves = _leaves(argument, actual, "", subset=False)
@@ -318,3 +334,6 @@ MATCHERS: Final[Mapping[str, Callable[[Any], Test]]] = {
     "$cel": plain.cel,
     "$exact": _exact,
 }
+
+OF_MATCHERS: Final = frozenset({"$contains", "$not", "$in", "$len", "$all", "$some", "$json", "$exact"})
+"""Those in whose argument matchers may stand."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Annotated, Any, Final
 
@@ -17,9 +17,7 @@ from pydantic import (
 )
 
 from harness.errors import ExpressionError, FormatError
-from harness.source.document import DocumentPath
 from harness.source.models import Mistake, describe, mistaken
-from harness.source.suggest import did_you_mean
 
 LEFT_OUT: Final[Any] = None
 """The default of keys that need not be written. Written, they take no null."""
@@ -136,9 +134,11 @@ JSONSchemaMapping = Annotated[dict[str, Any], AfterValidator(_schema)]
 
 
 def _matcher(value: Any) -> Any:
-    mistakes = list(_matcher_mistakes(value, ()))
-    if mistakes:
-        raise mistaken(*mistakes)
+    from harness.matchers.value import malformed
+
+    flaws = [Mistake(f.message, f.path, f.on_name, code=f.code, hint=f.hint) for f in malformed(value)]
+    if flaws:
+        raise mistaken(*flaws)
     return value
 
 
@@ -147,57 +147,3 @@ Matcher = Annotated[Any, AfterValidator(_matcher)]
 
 MatcherMapping = Annotated[dict[str, Any], AfterValidator(_matcher)]
 """A mapping to be contained, or a matcher for a mapping."""
-
-
-def _matcher_mistakes(value: Any, path: DocumentPath) -> Iterator[Mistake]:
-    if isinstance(value, list):
-        for at, item in enumerate(value):
-            yield from _matcher_mistakes(item, (*path, at))
-    elif isinstance(value, dict):
-        names = [key for key in value if key.startswith("$")]
-        if names and len(value) == 1:
-            yield from _one_matcher(names[0], value[names[0]], path)
-            return
-        yield from _mixed(names, value, path)
-        for key, item in value.items():
-            yield from _matcher_mistakes(item, (*path, key))
-
-
-def _one_matcher(name: str, argument: Any, path: DocumentPath) -> Iterator[Mistake]:
-    from harness.matchers.value import MATCHERS
-
-    if name not in MATCHERS:
-        hint = did_you_mean(name, MATCHERS)
-        yield Mistake(f"unknown matcher '{name}'", (*path, name), True, code="unknown-matcher", hint=hint)
-        return
-    inner = list(_matcher_mistakes(argument, (*path, name))) if name in _TAKE_MATCHERS else []
-    yield from inner
-    if not inner:
-        yield from _argument_mistakes(MATCHERS[name], argument, (*path, name))
-
-
-def _argument_mistakes(build: Callable[[Any], Any], argument: Any, path: DocumentPath) -> Iterator[Mistake]:
-    try:
-        build(argument)
-    except FormatError as error:
-        yield Mistake(error.problems[0].message, path, code="bad-matcher")
-    except ExpressionError as error:
-        yield Mistake(
-            f"not valid CEL: {error}", path, within=(error.line, error.column), code="bad-expression"
-        )
-
-
-_TAKE_MATCHERS: Final = ("$contains", "$not", "$in", "$len", "$all", "$some", "$json", "$exact")
-
-
-def _mixed(names: list[str], value: dict[str, Any], path: DocumentPath) -> Iterator[Mistake]:
-    """A matcher beside other keys is none: that is never what was meant."""
-    from harness.matchers.value import MATCHERS
-
-    for name in names:
-        if name in MATCHERS:
-            several = all(key in MATCHERS for key in value)
-            hint = f"write $all: [{', '.join(f'{{{key}: …}}' for key in value)}]" if several else ""
-            message = f"'{name}' is a matcher only when it is the only key of its mapping"
-            yield Mistake(message, (*path, name), True, code="bad-matcher", hint=hint)
-            return

@@ -134,7 +134,7 @@ NOT_HELD = [
 ]
 
 MALFORMED = [
-    ({"$contain": "x"}, "unknown matcher $contain; did you mean $contains?"),
+    ({"$contain": "x"}, "unknown matcher '$contain'\n    did you mean '$contains'?"),
     ({"$icontains": 1}, "$icontains wants text, not 1"),
     ({"$regex": "("}, "$regex wants a regular expression (missing ), unterminated subpattern at position 0)"),
     ({"$in": "ab"}, "$in wants a list"),
@@ -151,7 +151,7 @@ MALFORMED = [
     ({"$cel": "value >"}, "$cel wants an expression"),
     ({"$exact": 1}, "$exact wants a mapping or a list"),
     ({"$not": {"$gt": []}}, "$gt wants a number or text"),
-    ({"$some": {"a": {"$foo": 1}}}, "a: unknown matcher $foo"),
+    ({"$some": {"a": {"$foo": 1}}}, "a: unknown matcher '$foo'"),
 ]
 
 
@@ -188,7 +188,11 @@ def test_every_matcher_is_tried_both_ways() -> None:
 def test_malformed_matchers_are_found_without_a_value_to_test() -> None:
     expected = {"a": [{"$regex": "("}, {"$gt": 1}], "b c": {"$foo": 1}, "d": {"$missing": "yes"}}
 
-    assert [path for path, _ in malformed(expected)] == ["a[0]", '["b c"]', "d"]
+    assert [flaw.path for flaw in malformed(expected)] == [
+        ("a", 0, "$regex"),
+        ("b c", "$foo"),
+        ("d", "$missing"),
+    ]
 
 
 def test_a_malformed_matcher_is_told_where_its_key_is_absent_too() -> None:
