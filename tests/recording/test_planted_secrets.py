@@ -500,7 +500,7 @@ def replayed(recorded: Recorded, request: pytest.FixtureRequest) -> tuple[Done, 
     """The replay with the variables unset or with other values: what it told, its digests and its report."""
     report = f"reports/{request.param}"
     env = OTHERS if request.param == "other" else {}
-    done = recorded.project.run("harness", "run", "planted.scenario.yaml", "--report", report, **env)
+    done = recorded.project.harness("run", "planted.scenario.yaml", "--report", report, **env)
     results = recorded.project.results(report)
     return done, {name: line["digest"] for name, line in results.items()}, recorded.project.folder / report
 

@@ -57,7 +57,7 @@ UNANSWERED = st.builds(
 )
 EXCHANGES = st.builds(Exchange, OBJECTS, st.lists(OBJECTS, max_size=2).map(tuple), TURNS, SECONDS)
 BY_NAME = st.dictionaries(TEXTS, TEXTS, max_size=2)
-TAKES = st.builds(
+RECORDINGS = st.builds(
     Recording,
     st.lists(ANSWERED | UNANSWERED, max_size=3).map(tuple),
     st.dictionaries(TEXTS, st.lists(EXCHANGES, min_size=1, max_size=2).map(tuple), max_size=2),
@@ -81,8 +81,8 @@ def told(recording: Any) -> Any:
     return [http(one) for one in recording.http], servers, recording.human, recording.about
 
 
-@settings(max_examples=100)
-@given(st.dictionaries(st.integers(1, 4), TAKES, max_size=2))
+@settings(max_examples=50)
+@given(st.dictionaries(st.integers(1, 4), RECORDINGS, max_size=2))
 def test_every_cassette_comes_back_as_it_was_and_is_written_once(recordings: Any) -> None:
     with TemporaryDirectory() as root:
         folder = CassetteFolder(Path(root), "a")
@@ -96,8 +96,8 @@ def test_every_cassette_comes_back_as_it_was_and_is_written_once(recordings: Any
 
 
 @pytest.mark.skipif(not hasattr(yaml, "CSafeLoader"), reason="PyYAML without libyaml")
-@settings(max_examples=100)
-@given(TAKES)
+@settings(max_examples=50)
+@given(RECORDINGS)
 def test_every_yaml_loader_reads_the_same(recording: Any) -> None:
     with TemporaryDirectory() as root:
         CassetteFolder(Path(root), "a").save({1: recording})
@@ -120,7 +120,7 @@ WHOLE = Recording(
 )
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_files_with_mistakes_in_them_are_read_or_refused(tmp_path: Path, seed: Any) -> None:
     draw = random.Random(seed)
     folder = CassetteFolder(tmp_path, "a")
