@@ -11,6 +11,7 @@ import pytest
 
 from harness.plugin.asking import ask_past_capture
 from harness.plugin.options import settings_of
+from harness.plugin.properties import properties
 
 if TYPE_CHECKING:
     from harness.scenario.model import Scenario
@@ -45,6 +46,7 @@ class ScenarioItem(pytest.Item):
 
         ask = ask_past_capture(self.config)
         self.outcomes.extend(outcomes(self.scenario, settings_of(self.config), ask=ask))
+        self.user_properties += properties(self.outcomes)
         if not all(outcome.passed for outcome in self.outcomes):
             raise ScenarioFailed
 
