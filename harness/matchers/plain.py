@@ -32,7 +32,7 @@ ABSENT: Final = _Absent()
 def icontains(argument: Any) -> Test:
     """Text that holds this text, or a list or the keys of a mapping with it, in any case."""
     if not isinstance(argument, str):
-        raise refused("$icontains", "text", argument)
+        raise bad_argument("$icontains", "text", argument)
     wanted = argument.casefold()
 
     def test(actual: Any) -> str | None:
@@ -50,11 +50,11 @@ def icontains(argument: Any) -> Test:
 def regex(argument: Any) -> Test:
     """Text in which this pattern (Python's `re`) is found anywhere."""
     if not isinstance(argument, str):
-        raise refused("$regex", "a regular expression", argument)
+        raise bad_argument("$regex", "a regular expression", argument)
     try:
         pattern = re.compile(argument)
     except re.error as error:
-        raise refused("$regex", f"a regular expression ({error})", argument) from error
+        raise bad_argument("$regex", f"a regular expression ({error})", argument) from error
 
     def test(actual: Any) -> str | None:
         if not isinstance(actual, str):
@@ -69,7 +69,7 @@ def order(name: str, sign: str, holds: Callable[[Any, Any], bool]) -> Callable[[
 
     def build(argument: Any) -> Test:
         if not (_is_number(argument) or isinstance(argument, str)):
-            raise refused(name, "a number or text", argument)
+            raise bad_argument(name, "a number or text", argument)
 
         def test(actual: Any) -> str | None:
             comparable = _is_number(actual) if _is_number(argument) else isinstance(actual, str)
@@ -93,10 +93,10 @@ def approx(argument: Any) -> Test:
         or "value" not in argument
         or set(argument) - {"value", "rel", "abs"}
     ):
-        raise refused("$approx", wants, argument)
+        raise bad_argument("$approx", wants, argument)
     value, rel, absolute = argument["value"], argument.get("rel", 0), argument.get("abs", 0)
     if not all(map(_is_number, (value, rel, absolute))) or rel < 0 or absolute < 0:
-        raise refused("$approx", wants, argument)
+        raise bad_argument("$approx", wants, argument)
     tolerance = max(rel * abs(value), absolute) if len(argument) > 1 else 1e-6 * abs(value)
 
     def test(actual: Any) -> str | None:
@@ -116,7 +116,7 @@ def type_(argument: Any) -> Test:
     from jsonschema import Draft202012Validator
 
     if argument not in TYPES:
-        raise refused("$type", f"one of {', '.join(TYPES)}", argument)
+        raise bad_argument("$type", f"one of {', '.join(TYPES)}", argument)
     is_type = Draft202012Validator.TYPE_CHECKER.is_type
     return lambda actual: (
         None if is_type(actual, argument) else f"is {kind_of(actual)}, not of type {argument}"
@@ -126,14 +126,14 @@ def type_(argument: Any) -> Test:
 def any_(argument: Any) -> Test:
     """Whatever is there, null too."""
     if argument is not True:
-        raise refused("$any", "true", argument)
+        raise bad_argument("$any", "true", argument)
     return lambda _: None
 
 
 def missing(argument: Any) -> Test:
     """No such key (`true`), or whatever is there (`false`)."""
     if not isinstance(argument, bool):
-        raise refused("$missing", "true or false", argument)
+        raise bad_argument("$missing", "true or false", argument)
 
     def test(actual: Any) -> str | None:
         if argument:
@@ -154,11 +154,11 @@ def cel(argument: Any) -> Test:
     from harness.expressions.cel import compile as compile_cel
 
     if not isinstance(argument, str):
-        raise refused("$cel", "an expression", argument)
+        raise bad_argument("$cel", "an expression", argument)
     try:
         expression = compile_cel(argument)
     except ExpressionError as error:
-        raise refused("$cel", f"an expression ({error})", argument) from error
+        raise bad_argument("$cel", f"an expression ({error})", argument) from error
 
     def test(actual: Any) -> str | None:
         try:
@@ -170,8 +170,8 @@ def cel(argument: Any) -> Test:
     return test
 
 
-def refused(name: str, wants: str, argument: Any) -> FormatError:
-    """The error for a matcher whose argument is not what it wants."""
+def bad_argument(name: str, wants: str, argument: Any) -> FormatError:
+    """The error for a matcher with an argument that it does not take."""
     return FormatError(Problem("bad-matcher", f"{name} wants {wants}, not {shown(argument)}"))
 
 

@@ -6,7 +6,7 @@
     {$name: argument} the only key starts with `$`: the matcher of that name in `MATCHERS`
 
 A key that is not there is `ABSENT`. `$missing: true` holds for it and every other matcher fails, `$not`
-and `$any` too: they speak of a value that is there (`null` is one).
+and `$any` too: they test a value that is present (`null` is one).
 
 *Leaves* are what partial scores count. A matcher and a plain value are one leaf each; a mapping and a
 list have the leaves of what is in them, and one when they are empty. Where the actual value is no
@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from harness.errors import FormatError, Problem
 from harness.matchers import plain
-from harness.matchers.plain import ABSENT, Test, kind_of, refused, shown
+from harness.matchers.plain import ABSENT, Test, bad_argument, kind_of, shown
 from harness.source.suggest import did_you_mean
 
 
@@ -250,14 +250,14 @@ def _not(argument: Any) -> Test:
 
 def _in(argument: Any) -> Test:
     if not isinstance(argument, list | tuple):
-        raise refused("$in", "a list", argument)
+        raise bad_argument("$in", "a list", argument)
     held = f"is not one of {shown(argument)}"
     return lambda actual: None if any(matches(item, actual) for item in argument) else held
 
 
 def _len(argument: Any) -> Test:
     if not (_is_count(argument) or is_matcher(argument)):
-        raise refused("$len", "a count, or a matcher for one", argument)
+        raise bad_argument("$len", "a count, or a matcher for one", argument)
 
     def test(actual: Any) -> str | None:
         if not isinstance(actual, str | list | tuple | Mapping):
@@ -270,7 +270,7 @@ def _len(argument: Any) -> Test:
 
 def _all(argument: Any) -> Test:
     if not isinstance(argument, list | tuple):
-        raise refused("$all", "a list of matchers", argument)
+        raise bad_argument("$all", "a list of matchers", argument)
     return lambda actual: next(filter(None, (_reason(item, actual) for item in argument)), None)
 
 
@@ -299,7 +299,7 @@ def _json(argument: Any) -> Test:
 
 def _exact(argument: Any) -> Test:
     if not isinstance(argument, Mapping | list | tuple):
-        raise refused("$exact", "a mapping or a list", argument)
+        raise bad_argument("$exact", "a mapping or a list", argument)
 
     def test(actual: Any) -> str | None:
         leaves = _leaves(argument, actual, "", subset=False)

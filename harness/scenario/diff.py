@@ -46,8 +46,8 @@ def one_line(value: Any, width: int = WIDTH) -> str:
 
 def _block(mismatch: Mismatch) -> str:
     expected, actual = _pair(mismatch.expected, mismatch.actual)
-    tells = is_matcher(mismatch.expected) or isinstance(mismatch.expected, list | tuple)
-    reason = f" ({mismatch.reason})" if tells and mismatch.actual is not ABSENT else ""
+    needs_reason = is_matcher(mismatch.expected) or isinstance(mismatch.expected, list | tuple)
+    reason = f" ({mismatch.reason})" if needs_reason and mismatch.actual is not ABSENT else ""
     label = f"{mismatch.path}: " if mismatch.path else ""
     line = f"{label}expected {expected}, was {actual}{reason}"
     if len(line) <= WIDTH:

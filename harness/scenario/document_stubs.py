@@ -141,8 +141,8 @@ class AnyStub(Strict):
 
     def answer(self, at: Document) -> dict[str, Any]:
         """The keys of the answer, plain data as it is written."""
-        said = at.value
-        return {key: said[key] for key in (*self.answers, *self.details) if key in said}
+        written = at.value
+        return {key: written[key] for key in (*self.answers, *self.details) if key in written}
 
 
 def conflict(key: str, message: str) -> PydanticCustomError:

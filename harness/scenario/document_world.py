@@ -1,6 +1,6 @@
 """What a scenario file says about its world, as it may be written, and the `WorldSpec` that this becomes.
 
-Source: docs/scenario-format.md, "The world". Short and long forms are told apart by their shape.
+Source: docs/scenario-format.md, "The world". The shape of a value chooses between its short and long form.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Fault(Strict):
     """A fault put around answers."""
 
     model_config = ConfigDict(title="a fault")
-    moments: ClassVar[tuple[str, ...]] = ("nth", "every", "rate")
+    triggers: ClassVar[tuple[str, ...]] = ("nth", "every", "rate")
     effects: ClassVar[tuple[str, ...]] = ("error", "latency", "truncate")
 
     effect: Literal["llm", "tool", "mcp", "http", "script", "agent"] = Field(description="Which calls.")
@@ -153,7 +153,7 @@ class Fault(Strict):
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:
-        for keys in (self.moments, self.effects):
+        for keys in (self.triggers, self.effects):
             given = self.written(*keys)
             if not given:
                 message = f"a fault needs one of {', '.join(keys)}"

@@ -1,4 +1,4 @@
-"""From what a run did to its outcome: checks, score, verdict, coverage."""
+"""Evaluates a run: its checks, score, verdict and coverage become an Outcome."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _base(scenario: Scenario, repeat: int, observed: Observed, graph: Graph | No
 
 
 def _dialect(scenario: Scenario) -> str:
-    """The dialect's name as far as it can be told of a scenario that was not run."""
+    """The dialect of a scenario that was not run: the one it names, or the one detected."""
     try:
         return scenario.dialect or dialect_of(scenario.manifests[0]).name
     except SourceError:

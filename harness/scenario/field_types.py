@@ -1,4 +1,4 @@
-"""What values in a scenario file may be: the words the parts of its document share."""
+"""Field types of scenario files: numbers, names, CEL, JSON Schemas, matchers, and unions chosen by shape."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def fields_of(model: type[Strict]) -> dict[str, str]:
 
 
 def shape(value: Any) -> str | None:
-    """`text`, `list` or `mapping`: how short and long forms of a value are told apart."""
+    """`text`, `list` or `mapping`: chooses between the short and the long form of a value."""
     return _SHAPES.get(type(value))
 
 

@@ -132,10 +132,10 @@ def _excluded(document: Document) -> list[Problem]:
         parts.append(("defaults",))
     problems = []
     for path in parts:
-        said = document.at(path).value
-        for key in ("turns", "entry_point") if isinstance(said, dict) else ():
+        keys = document.at(path).value
+        for key in ("turns", "entry_point") if isinstance(keys, dict) else ():
             for other in EXCLUDED[key]:
-                if key in said and other in said:
+                if key in keys and other in keys:
                     message = f"'{other}' cannot stand beside '{key}'"
                     problems.append(Problem("conflicting-keys", message, document.key_span((*path, other))))
     return problems

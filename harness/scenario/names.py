@@ -24,13 +24,13 @@ LEAVES: Final[Mapping[str, frozenset[str]]] = {
         }
     ),
 }
-"""By dialect, the kinds of nodes that never run another graph. Of all others it is not known."""
+"""By dialect, the kinds of nodes that never run another graph. All others may."""
 
 
 def unknown_names(scenario: Scenario, graph: Graph) -> Iterator[Problem]:
     """A warning for each node that an expectation names and the graph does not have.
 
-    They all speak of the top graph (docs/scenario-format.md, "Paths, by dialect").
+    Expectations name nodes of the top graph (docs/scenario-format.md, "Paths, by dialect").
     """
     nodes = [node.name for node in graph.nodes]
     for expect in (scenario.expect, *(turn.expect for turn in scenario.turns if turn.expect is not None)):
@@ -42,8 +42,8 @@ def unknown_names(scenario: Scenario, graph: Graph) -> Iterator[Problem]:
 def unknown_in_worlds(runs: Iterable[tuple[Scenario, Graph]]) -> Iterator[Problem]:
     """A warning for each node that the stubs and faults of a file name and no graph they are for has.
 
-    A world that scenarios share (`defaults`) may name nodes of only some of their graphs. Stubs speak of the
-    nodes of nested graphs too, so nothing is said of a graph that may run others.
+    A world that scenarios share (`defaults`) may name nodes of only some of their graphs. Stubs may
+    name nodes of nested graphs, so a graph that may run others has no unknown names.
     """
     known: set[tuple[str, Span | None]] = set()
     unknown: dict[tuple[str, Span | None], Problem] = {}

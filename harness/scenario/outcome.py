@@ -73,7 +73,7 @@ class CheckResult:
 
 @dataclass
 class Outcome:
-    """One line of results.jsonl, plus `wall` (real seconds) and what the console wants to show."""
+    """One line of results.jsonl, with `wall` (real seconds) and what only the console shows."""
 
     suite: str
     scenario: str

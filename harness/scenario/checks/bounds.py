@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from harness.scenario.checks.finding import Finding, shared
+from harness.scenario.checks.finding import Finding, partial_credit
 from harness.scenario.outcome import Observed
 
 TOLERANCE: Final = 1e-9
@@ -34,4 +34,4 @@ def _bounded(bounds: Mapping[str, Any], amounts: Mapping[str, Any], unit: str) -
         else f"{key}: expected at most {most:.10g}{unit}, was {actual[key]:.10g}{unit}"
         for key, most in bounds.items()
     ]
-    return shared(faults, actual)
+    return partial_credit(faults, actual)

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from harness.matchers.glob import last_part_matches, name_matches
 from harness.matchers.value import matches
-from harness.scenario.checks.finding import Finding, held, listed, shared
+from harness.scenario.checks.finding import Finding, as_list, partial_credit, pass_or_fail
 from harness.scenario.checks.sequence import Pairs, common_subsequence, largest_pairing
 from harness.scenario.diff import one_line, readable_diff
 from harness.scenario.outcome import Observed
@@ -31,7 +31,7 @@ def calls(expected: Any, observed: Observed, order: Order = "in_order") -> Findi
     `in_order`: they are a subsequence of all calls. `any`: in any order, each call found once. `exact`:
     these in this order and no others, of any kind that can be named here. Arguments are matched as a subset.
     """
-    wanted = listed(expected)
+    wanted = as_list(expected)
     seen = [call for call in observed.calls if call.get("kind") not in NAMELESS]
     pairs = PAIR_UP[order](wanted, seen, call_matches)
     found, made = {i for i, _ in pairs}, {j for _, j in pairs}
@@ -45,8 +45,10 @@ def calls(expected: Any, observed: Observed, order: Order = "in_order") -> Findi
 
 def never_calls(expected: Any, observed: Observed) -> Finding:
     """No call matches any of these; else 0."""
-    wrong = [call for call in observed.calls if any(call_matches(item, call) for item in listed(expected))]
-    return held(not wrong, _briefly(wrong), "\n".join(f"was made: {_described(call)}" for call in wrong))
+    wrong = [call for call in observed.calls if any(call_matches(item, call) for item in as_list(expected))]
+    return pass_or_fail(
+        not wrong, _briefly(wrong), "\n".join(f"was made: {_described(call)}" for call in wrong)
+    )
 
 
 def call_counts(expected: Mapping[str, Any], observed: Observed) -> Finding:
@@ -56,7 +58,7 @@ def call_counts(expected: Mapping[str, Any], observed: Observed) -> Finding:
         None if matches(wanted, counts[key]) else f"{key}: expected {one_line(wanted)}, was {counts[key]}"
         for key, wanted in expected.items()
     ]
-    return shared(faults, counts)
+    return partial_credit(faults, counts)
 
 
 def call_matches(wanted: Call, call: Call) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harness.errors import ExpressionError
 from harness.matchers.plain import ABSENT
-from harness.scenario.checks.finding import Finding, held
+from harness.scenario.checks.finding import Finding, pass_or_fail
 from harness.scenario.diff import one_line
 from harness.scenario.outcome import JSON, Observed
 
@@ -29,7 +29,9 @@ def condition(expected: Mapping[str, Any], observed: Observed) -> Finding:
         result = expression.evaluate(sees)
     except ExpressionError as error:
         return Finding(0.0, None, f"{source}: {error}")
-    return held(result is True, result, f"{source} is {one_line(result)}{_values_of(expression, sees)}")
+    return pass_or_fail(
+        result is True, result, f"{source} is {one_line(result)}{_values_of(expression, sees)}"
+    )
 
 
 def judge(expected: Mapping[str, Any], observed: Observed, grade: str) -> Finding:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from harness.matchers.glob import last_part_matches
 from harness.matchers.plain import ABSENT
 from harness.matchers.value import is_matcher, matches
-from harness.scenario.checks.finding import Finding, held, listed, shared
+from harness.scenario.checks.finding import Finding, as_list, partial_credit, pass_or_fail
 from harness.scenario.diff import one_line, readable_diff
 from harness.scenario.outcome import Observed
 from harness.source.display import clip
@@ -33,11 +33,11 @@ def error(expected: Any, observed: Observed) -> Finding:
     """`{type?, message?, node?}` of the failure; the share that hold. `null`: there was none."""
     actual = observed.error
     if not isinstance(expected, Mapping):
-        return held(matches(expected, actual), actual, readable_diff(expected, actual))
+        return pass_or_fail(matches(expected, actual), actual, readable_diff(expected, actual))
     if actual is None:
         return Finding(0.0, None, "there was no failure")
     faults = [_error_fault(key, wanted, actual.get(key, ABSENT)) for key, wanted in expected.items()]
-    return shared(faults, actual)
+    return partial_credit(faults, actual)
 
 
 def interrupt(expected: Any, observed: Observed) -> Finding:
@@ -47,14 +47,14 @@ def interrupt(expected: Any, observed: Observed) -> Finding:
     also speak of the list of all values (`{$len: 2}`).
     """
     actual = observed.interrupts
-    wanted = listed(expected)
+    wanted = as_list(expected)
     if is_matcher(expected) and matches(expected, actual):
         return Finding(1.0, actual)
     if len(actual) == 1 and isinstance(actual[0], list) and matches(expected, actual[0]):
         return Finding(1.0, actual)
     count = max(len(wanted), len(actual))
     faults = [_pause_fault(index, wanted[index:][:1], actual[index:][:1]) for index in range(count)]
-    return shared(faults, actual)
+    return partial_credit(faults, actual)
 
 
 def warnings(expected: Any, observed: Observed) -> Finding:
@@ -62,22 +62,24 @@ def warnings(expected: Any, observed: Observed) -> Finding:
     raised = "; ".join(map(one_line, observed.warnings)) or "none"
     faults = [
         None if any(matches(wanted, text) for text in observed.warnings) else f"no warning {one_line(wanted)}"
-        for wanted in listed(expected)
+        for wanted in as_list(expected)
     ]
-    finding = shared(faults, observed.warnings)
-    told = f"{finding.message}\n  raised: {raised}"
-    return finding if finding.score == 1 else replace(finding, message=told)
+    finding = partial_credit(faults, observed.warnings)
+    message = f"{finding.message}\n  raised: {raised}"
+    return finding if finding.score == 1 else replace(finding, message=message)
 
 
 def never_warnings(expected: Any, observed: Observed) -> Finding:
     """None of these is the text of a warning; else 0."""
-    raised = [text for text in observed.warnings if any(matches(wanted, text) for wanted in listed(expected))]
-    return held(not raised, observed.warnings, "\n".join(f"warned: {text}" for text in raised))
+    raised = [
+        text for text in observed.warnings if any(matches(wanted, text) for wanted in as_list(expected))
+    ]
+    return pass_or_fail(not raised, observed.warnings, "\n".join(f"warned: {text}" for text in raised))
 
 
 def unused(_: Any, observed: Observed) -> Finding:
     """No stub is left over; else 0."""
-    return held(
+    return pass_or_fail(
         not observed.unused, observed.unused, "\n".join(f"never used: {text}" for text in observed.unused)
     )
 
@@ -115,7 +117,7 @@ def _pause(observed: Observed) -> str:
 
 def _paused(observed: Observed) -> list[str]:
     """The nodes of the last superstep that were not left; when a turn only resumed nodes, of those."""
-    last = listed(observed.path[-1]) if observed.path else list(observed.latency["nodes"])
+    last = as_list(observed.path[-1]) if observed.path else list(observed.latency["nodes"])
     return [node for node in last if not _was_left(node, observed.routes)] or last
 
 

@@ -1,4 +1,4 @@
-"""What a check finds out, before it has a name and a weight."""
+"""The result of a check function, before it has a name and a weight."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Finding:
     message: str = ""
 
 
-def held(holds: bool, actual: JSON, message: str) -> Finding:
+def pass_or_fail(holds: bool, actual: JSON, message: str) -> Finding:
     """A check without partial credit; `message` is for when it does not hold."""
     return Finding(1.0, actual) if holds else Finding(0.0, actual, message)
 
 
-def shared(faults: Iterable[str | None], actual: JSON) -> Finding:
+def partial_credit(faults: Iterable[str | None], actual: JSON) -> Finding:
     """The share of parts that hold; a part is None when it holds, or says why it does not."""
     parts = list(faults)
     wrong = [fault for fault in parts if fault is not None]
@@ -34,7 +34,7 @@ def shared(faults: Iterable[str | None], actual: JSON) -> Finding:
     return Finding(score, actual, "\n".join(wrong))
 
 
-def listed(expected: Any) -> list[Any]:
+def as_list(expected: Any) -> list[Any]:
     """An expected value that may be written alone or as a list, as a list."""
     return list(expected) if isinstance(expected, list | tuple) else [expected]
 

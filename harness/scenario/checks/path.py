@@ -7,7 +7,7 @@ from operator import eq
 from typing import Any, Final
 
 from harness.matchers.value import matches
-from harness.scenario.checks.finding import Finding, held, listed, shared
+from harness.scenario.checks.finding import Finding, as_list, partial_credit, pass_or_fail
 from harness.scenario.checks.sequence import common_subsequence
 from harness.scenario.diff import one_line
 from harness.scenario.outcome import Observed
@@ -26,7 +26,7 @@ def path(expected: Any, observed: Observed) -> Finding:
     of that node alone. So names in a row never match nodes that ran side by side, whichever started first.
     Where there are no supersteps, nodes start one after the other, and a nested list is any order of them.
     """
-    wanted, ran = _steps(listed(expected)), _steps(observed.path)
+    wanted, ran = _steps(as_list(expected)), _steps(observed.path)
     if not observed.has_supersteps:
         wanted = _one_by_one(wanted, _names(observed.path))
     if wanted == ran:
@@ -40,7 +40,7 @@ def path_includes(expected: Any, observed: Observed) -> Finding:
 
     Nodes of one superstep stand in the order they started.
     """
-    wanted, ran = _names(listed(expected)), _names(observed.path)
+    wanted, ran = _names(as_list(expected)), _names(observed.path)
     pairs = common_subsequence(wanted, ran, eq)
     found = {index for index, _ in pairs}
     missing = ", ".join(name for index, name in enumerate(wanted) if index not in found)
@@ -64,20 +64,20 @@ def max_visits(expected: Mapping[str, Any], observed: Observed) -> Finding:
 def never(expected: Any, observed: Observed) -> Finding:
     """None of these nodes ran; else 0."""
     ran = _names(observed.path)
-    wrong = [name for name in listed(expected) if name in ran]
-    return held(not wrong, observed.path, f"ran: {', '.join(wrong)}")
+    wrong = [name for name in as_list(expected) if name in ran]
+    return pass_or_fail(not wrong, observed.path, f"ran: {', '.join(wrong)}")
 
 
 def routes(expected: Any, observed: Observed) -> Finding:
     """These `{from, to}` transitions were taken; the share that hold."""
     faults = []
-    for route in listed(expected):
+    for route in as_list(expected):
         origin, target = route["from"], route["to"]
         others = sorted({end for start, end in map(tuple, observed.routes) if start == origin})
         instead = f"it led to {', '.join(others)}" if others else f"{origin} was never left"
         taken = [origin, target] in [list(pair) for pair in observed.routes]
         faults.append(None if taken else f"{origin} → {target} was not taken; {instead}")
-    return shared(faults, observed.routes)
+    return partial_credit(faults, observed.routes)
 
 
 def _counted(expected: Mapping[str, Any], observed: Observed, holds: Any, bound: str) -> Finding:
@@ -88,11 +88,11 @@ def _counted(expected: Mapping[str, Any], observed: Observed, holds: Any, bound:
         else f"{node}: expected {bound}{one_line(wanted)}, was {counts[node]}"
         for node, wanted in expected.items()
     ]
-    return shared(faults, counts)
+    return partial_credit(faults, counts)
 
 
 def _steps(nodes: Sequence[Any]) -> list[Step]:
-    return [tuple(sorted(listed(node))) for node in nodes]
+    return [tuple(sorted(as_list(node))) for node in nodes]
 
 
 def _one_by_one(wanted: Sequence[Step], ran: Sequence[str]) -> list[Step]:
@@ -105,7 +105,7 @@ def _one_by_one(wanted: Sequence[Step], ran: Sequence[str]) -> list[Step]:
 
 
 def _names(nodes: Sequence[Any]) -> list[str]:
-    return [name for node in nodes for name in listed(node)]
+    return [name for node in nodes for name in as_list(node)]
 
 
 def _divergence(wanted: Sequence[Step], ran: Sequence[Step]) -> str:

@@ -1,4 +1,4 @@
-"""Expectations held against what a run did."""
+"""Runs the checks of an `expect` mapping on what a run, or a turn, did."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Gate(CheckResult):
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Check:
     """One check to make. `item` is its index in an itemized key."""
 
     key: str
@@ -47,53 +47,53 @@ def run_checks(
     """
     return [
         result
-        for asked in _asked(expect, allow_unused, default_status)
-        for result in _made(asked, expect, observed)
+        for check in _checks(expect, allow_unused, default_status)
+        for result in _results(check, expect, observed)
     ]
 
 
-def _asked(expect: Expectations, allow_unused: bool, default_status: Status) -> Iterator[_Asked]:
+def _checks(expect: Expectations, allow_unused: bool, default_status: Status) -> Iterator[_Check]:
     values = {"status": default_status, **expect.values, "unused": []}
     if allow_unused:
         del values["unused"]
     for key in CHECKS:
         if key in ITEMIZED:
-            yield from (_Asked(key, item, index) for index, item in enumerate(values.get(key, ())))
+            yield from (_Check(key, item, index) for index, item in enumerate(values.get(key, ())))
         elif key in values:
-            yield _Asked(key, values[key])
+            yield _Check(key, values[key])
     yield from (
-        _Asked(key, value) for key, value in values.items() if key not in CHECKS and key not in OPTIONS
+        _Check(key, value) for key, value in values.items() if key not in CHECKS and key not in OPTIONS
     )
 
 
-def _made(asked: _Asked, expect: Expectations, observed: Observed) -> Iterator[CheckResult]:
-    finding = _found(asked, expect, observed)
+def _results(check: _Check, expect: Expectations, observed: Observed) -> Iterator[CheckResult]:
+    finding = _finding(check, expect, observed)
     if finding is None:
         return
-    gate = asked.key in GATES and asked.key not in expect.weights
+    gate = check.key in GATES and check.key not in expect.weights
     kind = Gate if gate else CheckResult
     yield kind(
-        name=_name(asked),
+        name=_name(check),
         passed=finding.score == 1,
         score=finding.score,
-        weight=0.0 if gate else _weight(asked, expect),
-        expected=asked.expected,
+        weight=0.0 if gate else _weight(check, expect),
+        expected=check.expected,
         actual=trimmed(finding.actual),
         message=finding.message,
-        span=expect.spans.get(f"{asked.key}[{asked.item}]", expect.spans.get(asked.key)),
+        span=expect.spans.get(f"{check.key}[{check.item}]", expect.spans.get(check.key)),
     )
 
 
-def _found(asked: _Asked, expect: Expectations, observed: Observed) -> Finding | None:
-    if asked.key not in CHECKS:
-        return Finding(0.0, None, f"there is no check {asked.key}")
+def _finding(check: _Check, expect: Expectations, observed: Observed) -> Finding | None:
+    if check.key not in CHECKS:
+        return Finding(0.0, None, f"there is no check {check.key}")
     options = {}
-    if asked.key == "calls" and "calls_order" in expect.values:
+    if check.key == "calls" and "calls_order" in expect.values:
         options["order"] = expect.values["calls_order"]
-    if asked.key == "judge":
-        options["grade"] = str(asked.item)
+    if check.key == "judge":
+        options["grade"] = str(check.item)
     try:
-        finding = CHECKS[asked.key](asked.expected, observed, **options)
+        finding = CHECKS[check.key](check.expected, observed, **options)
         if finding is not None and not 0 <= finding.score <= 1:
             raise ValueError(f"its score is {finding.score}")
     except SourceError as error:
@@ -103,15 +103,15 @@ def _found(asked: _Asked, expect: Expectations, observed: Observed) -> Finding |
     return finding
 
 
-def _name(asked: _Asked) -> str:
-    if asked.item is None:
-        return asked.key
-    named = asked.expected.get("name") if isinstance(asked.expected, Mapping) else None
-    return str(named) if named else f"{asked.key}[{asked.item}]"
+def _name(check: _Check) -> str:
+    if check.item is None:
+        return check.key
+    named = check.expected.get("name") if isinstance(check.expected, Mapping) else None
+    return str(named) if named else f"{check.key}[{check.item}]"
 
 
-def _weight(asked: _Asked, expect: Expectations) -> float:
-    weight = expect.weights.get(asked.key, 1.0)
-    if asked.item is not None and isinstance(asked.expected, Mapping):
-        weight = asked.expected.get("weight", weight)
+def _weight(check: _Check, expect: Expectations) -> float:
+    weight = expect.weights.get(check.key, 1.0)
+    if check.item is not None and isinstance(check.expected, Mapping):
+        weight = check.expected.get("weight", weight)
     return float(weight)

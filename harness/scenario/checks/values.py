@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.matchers.json_schema import schema_errors
 from harness.matchers.value import is_matcher, leaf_score
-from harness.scenario.checks.finding import Finding, held
+from harness.scenario.checks.finding import Finding, pass_or_fail
 from harness.scenario.diff import readable_diff
 from harness.scenario.outcome import JSON, Observed
 
@@ -39,7 +39,7 @@ def _value(expected: Any, actual: JSON) -> Finding:
 
 def _valid(schema: Any, actual: JSON) -> Finding:
     errors = schema_errors(schema, actual)
-    return held(not errors, actual, "\n".join(errors))
+    return pass_or_fail(not errors, actual, "\n".join(errors))
 
 
 def _mentioned(expected: Any, actual: JSON) -> JSON:
