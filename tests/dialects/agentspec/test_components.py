@@ -30,7 +30,7 @@ FLOW = {
 STRINGS, VALUES = {"a": "b"}, {"a": [1, {"b": None}]}
 
 # type: the fields it must have, with values that are good; the fields it may have, with values other than the default
-TYPES = {
+TYPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "Agent": ({"llm_config": MODEL, "system_prompt": "x"}, {"tools": [TOOL]}),
     "OciAgent": ({"agent_endpoint_id": "x", "client_config": CLIENT}, {}),
     "OpenAiAgent": ({"llm_config": MODEL}, {"remote_agent_id": "x"}),

@@ -194,8 +194,9 @@ def assert_same_properties(ours: Mapping[str, Property], theirs: Sequence[SdkPro
         assert item.schema.get("default") == schemas[title].get("default")
 
 
-def assert_same_interface(ours: ComponentWithIO, theirs: SdkComponentWithIO) -> None:
-    assert ours.component_type == theirs.component_type
+def assert_same_interface(ours: ComponentWithIO, theirs: SdkComponent) -> None:
+    assert isinstance(theirs, SdkComponentWithIO)
+    assert ours.component_type == str(theirs.component_type)
     assert_same_properties(ours.inputs, theirs.inputs)
     assert_same_properties(ours.outputs, theirs.outputs)
     if isinstance(ours, Node):

@@ -11,7 +11,7 @@ from harness.dialects.agentspec.types import castable, is_list_of, same_type, ty
 NULL, BOOLEAN, INTEGER, NUMBER, STRING = (
     {"type": name} for name in ("null", "boolean", "integer", "number", "string")
 )
-ANYTHING = {}
+ANYTHING: dict[str, Any] = {}
 
 
 def array(items: Any) -> Any:

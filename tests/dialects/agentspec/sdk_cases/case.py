@@ -108,5 +108,6 @@ def texts(title: str, **more: Any) -> ListProperty:
 
 
 def openai() -> OpenAiConfig:
-    parameters = LlmGenerationConfig(max_tokens=200, temperature=0.25, top_p=0.5, seed=7, stop=["END"])
+    more: dict[str, Any] = {"seed": 7, "stop": ["END"]}
+    parameters = LlmGenerationConfig(max_tokens=200, temperature=0.25, top_p=0.5, **more)
     return OpenAiConfig(name="model", model_id="gpt-4o-mini", default_generation_parameters=parameters)

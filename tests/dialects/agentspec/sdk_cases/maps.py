@@ -13,6 +13,7 @@ from pyagentspec.flows.nodes.mapnode import ReductionMethod
 from pyagentspec.property import (
     ListProperty,
     NumberProperty,
+    Property,
 )
 from pyagentspec.tools import ServerTool
 
@@ -75,7 +76,9 @@ def a_map_without_reducers_appends() -> Case:
 
 @case
 def a_map_with_reducers_exposes_what_they_name() -> Case:
-    levels = [number(title) for title in ("total", "mean", "highest", "lowest", "levels", "unused")]
+    levels: list[Property] = [
+        number(title) for title in ("total", "mean", "highest", "lowest", "levels", "unused")
+    ]
     read = ServerTool(name="read_gauge", inputs=[text("gauge")], outputs=levels)
     inner = [
         StartNode(name="start", inputs=[text("gauge")]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyagentspec.flows.nodes import (
     EndNode,
     LlmNode,
@@ -34,8 +36,8 @@ from tests.dialects.agentspec.sdk_cases.case import (
 
 @case
 def models_at_oci_by_every_way_to_sign_in() -> Case:
-    where = {"service_endpoint": "https://genai.example.test"}
-    profile = {"auth_profile": "DEFAULT", "auth_file_location": "~/.oci/config"}
+    where: dict[str, Any] = {"service_endpoint": "https://genai.example.test"}
+    profile: dict[str, Any] = {"auth_profile": "DEFAULT", "auth_file_location": "~/.oci/config"}
 
     def step(
         name: str, client: OciClientConfig, provider: ModelProvider | None, mode: ServingMode

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 from pyagentspec.flows.nodes import (
     ApiNode,
@@ -124,7 +125,7 @@ def a_client_tool_waits_for_the_client() -> Case:
 
 @case
 def mcp_tools_over_every_transport() -> Case:
-    files = {"key_file": "client.key", "cert_file": "client.crt", "ca_file": "ca.crt"}
+    files: dict[str, Any] = {"key_file": "client.key", "cert_file": "client.crt", "ca_file": "ca.crt"}
     sse, http = "https://sse.example.test", "https://http.example.test"
     transports = [
         StdioTransport(
