@@ -1,11 +1,16 @@
 """`pytest --record-mode`, alone and beside pytest-recording, which has the same options."""
 
-from collections.abc import Iterator
+import io
+import os
+from collections.abc import Callable, Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
-from tests.recording.safety import Model, Project, Terminal, parrots
+from tests.recording.safety import Done, Model, Project, Terminal, parrots
 
 ALONE = ("-p", "no:recording")
 BESIDE: tuple[str, ...] = ()
@@ -51,20 +56,38 @@ def project(tmp_path: Path, model: Model) -> Iterator[Project]:
         yield project
 
 
+@pytest.fixture
+def run(project: Project) -> Callable[..., Done]:
+    """Runs pytest on the project, in this process."""
+
+    def done(*args: str, **env: str | None) -> Done:
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            chdir(project.folder),
+            patch.dict(os.environ, project.environment(**env), clear=True),
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
+            code = pytest.main(["--import-mode=importlib", *args])
+        return Done(int(code), out.getvalue(), err.getvalue())
+
+    return done
+
+
 both = pytest.mark.parametrize("options", [ALONE, BESIDE], ids=["alone", "beside pytest-recording"])
 
 
 @both
 def test_it_records_once_and_replays_from_then_on(
-    project: Project, model: Model, options: tuple[str, ...]
+    run: Any, project: Project, model: Model, options: tuple[str, ...]
 ) -> None:
-    missing = project.run("pytest", ".", *QUIET, *options)
+    missing = run(".", *QUIET, *options)
     assert missing.code == 1
     assert "cassette 'one' is not recorded" in missing.out
-    recorded = project.run("pytest", ".", "--record-mode=once", *QUIET, *options)
+    recorded = run(".", "--record-mode=once", *QUIET, *options)
     assert recorded.code == 0, recorded.all
     digests = project.digests()
-    replayed = project.run("pytest", ".", *QUIET, *options, OPENAI_API_KEY=None, OPENAI_BASE_URL=None)
+    replayed = run(".", *QUIET, *options, OPENAI_API_KEY=None, OPENAI_BASE_URL=None)
     assert replayed.code == 0, replayed.all
     assert model.heard == ["one", "two"]
     assert project.digests() == digests
@@ -72,78 +95,82 @@ def test_it_records_once_and_replays_from_then_on(
 
 @both
 def test_disable_recording_asks_and_leaves_cassettes_alone(
-    project: Project, model: Model, options: tuple[str, ...]
+    run: Any, project: Project, model: Model, options: tuple[str, ...]
 ) -> None:
     for _ in range(2):
-        done = project.run("pytest", ".", "--disable-recording", *QUIET, *options)
+        done = run(".", "--disable-recording", *QUIET, *options)
         assert done.code == 0, done.all
     assert model.heard == ["one", "two"] * 2
     assert project.cassettes() == {}
 
 
 @both
-def test_a_mode_that_is_not_known(project: Project, options: tuple[str, ...]) -> None:
-    done = project.run("pytest", ".", "--record-mode=twice", *QUIET, *options)
+def test_a_mode_that_is_not_known(run: Any, project: Project, options: tuple[str, ...]) -> None:
+    done = run(".", "--record-mode=twice", *QUIET, *options)
     assert done.code == 4
     assert "new_episodes" in done.err
 
 
 @both
-def test_the_help_tells_of_it(project: Project, options: tuple[str, ...]) -> None:
-    done = project.run("pytest", "--help", *options)
+def test_the_help_tells_of_it(run: Any, project: Project, options: tuple[str, ...]) -> None:
+    done = run("--help", *options)
     assert done.code == 0
     assert done.out.count("--record-mode=") == 1
     assert done.out.count("--disable-recording") == 1
 
 
-def test_a_test_of_pytest_recording_and_a_scenario_share_a_session(project: Project, model: Model) -> None:
+def test_a_test_of_pytest_recording_and_a_scenario_share_a_session(
+    run: Any, project: Project, model: Model
+) -> None:
     project.write("test_vcr.py", VCR_TEST)
-    recorded = project.run("pytest", ".", "--record-mode=once", *QUIET)
+    recorded = run(".", "--record-mode=once", *QUIET)
     assert recorded.code == 0, recorded.all
     assert sorted(model.heard) == ["one", "two", "vcr"]
     assert "test_vcr/test_it.yaml" in project.cassettes()
-    replayed = project.run("pytest", ".", *QUIET)
+    replayed = run(".", *QUIET)
     assert replayed.code == 0, replayed.all
     assert len(model.heard) == 3
 
 
-def test_the_cassettes_of_others_are_no_orphans(project: Project) -> None:
+def test_the_cassettes_of_others_are_no_orphans(run: Any, project: Project) -> None:
     project.write("test_vcr.py", VCR_TEST)
-    assert project.run("pytest", ".", "--record-mode=once", *QUIET).code == 0
+    assert run(".", "--record-mode=once", *QUIET).code == 0
     listed = project.harness("cassettes", "--prune")
     assert listed.code == 0, listed.all
     assert "test_vcr/test_it.yaml" in project.cassettes()
 
 
-def test_x_stops_recording_at_the_first_failure(project: Project, model: Model) -> None:
+def test_x_stops_recording_at_the_first_failure(run: Any, project: Project, model: Model) -> None:
     project.parrot("one", "two", expect="{output: other}")
-    done = project.run("pytest", ".", "-x", "--record-mode=rewrite", *QUIET)
+    done = run(".", "-x", "--record-mode=rewrite", *QUIET)
     assert done.code == 1
     assert model.heard == ["one"]
     assert {path.partition("/")[0] for path in project.cassettes()} == {"one"}
 
 
-def test_what_k_leaves_out_is_no_second_scenario_of_a_cassette(project: Project, model: Model) -> None:
+def test_what_k_leaves_out_is_no_second_scenario_of_a_cassette(
+    run: Any, project: Project, model: Model
+) -> None:
     text = (project.folder / "p.scenario.yaml").read_text()
     project.write("p.scenario.yaml", text.replace("cassette: two", "cassette: one"))
-    assert project.run("pytest", ".", "--record-mode=once", *QUIET).code == 4
-    done = project.run("pytest", ".", "--record-mode=once", "-k", "two", *QUIET)
+    assert run(".", "--record-mode=once", *QUIET).code == 4
+    done = run(".", "--record-mode=once", "-k", "two", *QUIET)
     assert done.code == 0, done.all
     assert model.heard == ["two"]
 
 
-def test_the_folder_may_be_chosen(project: Project) -> None:
-    assert project.run("pytest", ".", "--record-mode=once", "--harness-cassettes=tapes", *QUIET).code == 0
+def test_the_folder_may_be_chosen(run: Any, project: Project) -> None:
+    assert run(".", "--record-mode=once", "--harness-cassettes=tapes", *QUIET).code == 0
     assert (project.folder / "tapes/one/http.yaml").is_file()
     assert project.cassettes() == {}
     project.write("pytest.ini", "[pytest]\nharness_cassettes = tapes\n")
-    assert project.run("pytest", ".", *QUIET).code == 0
+    assert run(".", *QUIET).code == 0
 
 
-def test_a_damaged_cassette_fails_its_scenario_alone(project: Project) -> None:
+def test_a_damaged_cassette_fails_its_scenario_alone(run: Any, project: Project) -> None:
     assert project.record().code == 0
     project.write("cassettes/one/http.yaml", "interactions:\n- 5\n")
-    done = project.run("pytest", ".", *QUIET)
+    done = run(".", *QUIET)
     assert done.code == 1
     assert "1 failed, 1 passed" in done.out
     assert "cassettes/one/http.yaml:2:3" in done.out
@@ -163,13 +190,13 @@ def asking(project: Project) -> Project:
 
 
 @pytest.mark.parametrize("capture", ["fd", "sys", "no"])
-def test_a_person_at_the_terminal_is_asked_past_the_capture(asking: Project, capture: str) -> None:
+def test_a_person_at_the_terminal_is_asked_past_the_capture(run: Any, asking: Project, capture: str) -> None:
     args = ("--record-mode=rewrite", f"--capture={capture}", *QUIET)
     with Terminal(asking, "pytest", ".", *args) as terminal:
         terminal.type_after("Which colour?", "blue")
         told, code = terminal.end()
     assert code == 0, told
-    assert asking.run("pytest", ".", *QUIET).code == 0
+    assert run(".", *QUIET).code == 0
 
 
 def test_a_replay_asks_nobody(asking: Project) -> None:
