@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: scenarios test lint types unit bench clean
+.PHONY: scenarios test lint types unit fuzz bench clean
 
 scenarios: $(INSTALLED)
 	$(BIN)/pytest scenarios/
@@ -22,6 +22,11 @@ types: $(INSTALLED)
 
 unit: $(INSTALLED)
 	$(BIN)/pytest tests/ -n auto
+
+# The long fuzz: `make fuzz HARNESS_FUZZ=5000`. `make unit` runs a small fixed sample.
+HARNESS_FUZZ ?= 1000
+fuzz: $(INSTALLED)
+	HARNESS_FUZZ=$(HARNESS_FUZZ) $(BIN)/pytest tests/fuzz -n auto
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
