@@ -13,7 +13,7 @@ from harness.scenario.load import load_file
 from harness.scenario.run import run_once, run_scenario
 from harness.settings import Settings
 
-TARGET = 2.5
+TARGET = 1.4
 ROUNDS = 15
 RUNS = 40
 

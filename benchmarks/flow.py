@@ -13,7 +13,7 @@ from harness.scenario.load import load_file
 from harness.scenario.run import run_once, run_scenario
 from harness.settings import Settings
 
-TARGET = 1.7
+TARGET = 1.35
 ROUNDS = 15
 RUNS = 40
 

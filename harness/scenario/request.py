@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import ChainMap
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +17,7 @@ def load_request(
     scenario: Scenario, settings: Settings, recorded: Mapping[str, str] | None = None
 ) -> LoadRequest:
     """The request for the graph of a scenario. `recorded` are variables for where the process has none."""
-    known = {**(recorded or {}), **os.environ}
+    known: Mapping[str, str] = ChainMap(os.environ, dict(recorded or {}))
     environment = {name: known[name] for name in scenario.env_passthrough if name in known}
     return LoadRequest(
         paths=scenario.manifests,

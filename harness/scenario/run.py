@@ -14,6 +14,7 @@ import asyncio
 import os
 import random
 import time
+from collections import ChainMap
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
@@ -119,7 +120,7 @@ def run_once(
                 scenario.world, seed=seed, folders=import_folders(scenario, settings), backend=backend
             )
             upstream = backend.interceptor if backend is not None else None
-            requests = ToolRequests(world, {**os.environ, **scenario.env}, upstream)
+            requests = ToolRequests(world, ChainMap(dict(scenario.env), os.environ), upstream)
             with (
                 _intercepted(requests, scenario, backend),
                 asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop) as runner,
