@@ -31,7 +31,7 @@ def command(target: str, host: str, port: int, stdio: str | None) -> None:
 
     FILE is a scenario file; NAME chooses one of several scenarios. Clients of OpenAI and Anthropic, of the
     scenario's MCP servers and of its HTTP services are answered by its `llm`, `mcp` and `http` stubs, until
-    Ctrl-C. Every request is told in a line, and at the end which stubs were not used.
+    Ctrl-C. Prints a line for every request, and at the end the stubs that were not used.
     """
     from harness.serve.server import responder_for, serve_until_interrupted
 

@@ -100,7 +100,7 @@ class StubResponder:
         self._keep(ServedRequest(client, problem=problem))
 
     async def wait(self, seconds: float) -> bool:
-        """Wait real seconds; False when the server is told to end meanwhile."""
+        """Wait real seconds; False when the server is stopped meanwhile."""
         if seconds <= 0:
             return not self.closing.is_set()
         with suppress(TimeoutError):

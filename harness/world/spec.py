@@ -1,4 +1,4 @@
-"""What a scenario says about its world, as data: stubs, servers, faults.
+"""The world of a scenario as data: stubs, servers, faults.
 
 The scenario loader builds these; `World` answers from them. Words mean what they mean in
 docs/scenario-format.md ("The world").
@@ -114,7 +114,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class WorldSpec:
-    """Everything outside the graph. Mappings go from the name to who answers for it."""
+    """The world of a scenario. Mappings go from a name to what answers for it."""
 
     llm: tuple[Stub, ...] = ()
     tools: Mapping[str, Entry] = field(default_factory=dict)

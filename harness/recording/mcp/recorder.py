@@ -92,8 +92,8 @@ class MCPRecorder:
         reach: Callable[[], AbstractAsyncContextManager[Any]] | None,
     ) -> AbstractAsyncContextManager[MCPSession]:
         # Nothing is outside: the recorder spends on the loop's clock what the server takes.
-        where = SessionOptions(name_of(endpoint), outside=False, read_timeout_s=endpoint.read_timeout_s)
-        return connected(Proxy(self, plays=plays, reach=reach).streams(), where)
+        options = SessionOptions(name_of(endpoint), is_external=False, read_timeout_s=endpoint.read_timeout_s)
+        return connected(Proxy(self, plays=plays, reach=reach).streams(), options)
 
     # ------------------------------------------------------------------ for the proxy
 

@@ -34,15 +34,15 @@ def build_server(
     from mcp import types
     from mcp.server.lowlevel import Server
 
-    desk = ToolServer(name, tools, call)
+    tool_server = ToolServer(name, tools, call)
     if hasattr(Server, "add_request_handler"):  # 2.x
 
         async def on_list(_context: Any, _params: Any) -> Any:
-            return types.ListToolsResult.model_validate(desk.listing())
+            return types.ListToolsResult.model_validate(tool_server.listing())
 
         async def on_call(_context: Any, params: Any) -> Any:
             with _protocol_errors():
-                return types.CallToolResult.model_validate(await desk.answer(model_json(params)))
+                return types.CallToolResult.model_validate(await tool_server.answer(model_json(params)))
 
         return Server(name, version="1.0.0", on_list_tools=on_list, on_call_tool=on_call)
 
@@ -50,11 +50,11 @@ def build_server(
     wrap: Any = types.ServerResult
 
     async def list_handler(_request: Any) -> Any:
-        return wrap(types.ListToolsResult.model_validate(desk.listing()))
+        return wrap(types.ListToolsResult.model_validate(tool_server.listing()))
 
     async def call_handler(request: Any) -> Any:
         with _protocol_errors():
-            wire = await desk.answer(model_json(request.params))
+            wire = await tool_server.answer(model_json(request.params))
         return wrap(types.CallToolResult.model_validate(wire))
 
     server: Any = Server(name, version="1.0.0")

@@ -23,7 +23,7 @@ from harness.world.mcp.tools import MCPFailure
 
 def connect_memory(server: Any) -> AbstractAsyncContextManager[SDKSession]:
     """An initialized session with a `build_server` server in this loop. Takes no time on the loop's clock."""
-    return connected(_memory_streams(server), SessionOptions("the server in memory", outside=False))
+    return connected(_memory_streams(server), SessionOptions("the server in memory", is_external=False))
 
 
 def connect(endpoint: MCPEndpoint) -> AbstractAsyncContextManager[SDKSession]:
@@ -80,13 +80,13 @@ def _leaf(error: BaseException | None) -> BaseException | None:
 
 @asynccontextmanager
 async def connected(
-    streams: AbstractAsyncContextManager[Any], where: SessionOptions
+    streams: AbstractAsyncContextManager[Any], options: SessionOptions
 ) -> AsyncIterator[SDKSession]:
     """Hold a session over `streams` in a task of its own, from initialization to the end of the block."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[SDKSession] = loop.create_future()
     leave = asyncio.Event()
-    owner = loop.create_task(_own(streams, where, ready, leave))
+    owner = loop.create_task(_own(streams, options, ready, leave))
     either: set[asyncio.Future[Any]] = {owner, ready}
     try:
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -94,7 +94,7 @@ async def connected(
             cause = _leaf(owner.exception())
             if isinstance(cause, HarnessError):
                 raise cause
-            raise MCPFailure(f"cannot connect to {where.name}: {reason(cause)}") from cause
+            raise MCPFailure(f"cannot connect to {options.name}: {reason(cause)}") from cause
         yield ready.result()
     finally:
         if not ready.done():
@@ -122,16 +122,16 @@ async def _outlast(task: asyncio.Task[None]) -> None:
 
 async def _own(
     streams: AbstractAsyncContextManager[Any],
-    where: SessionOptions,
+    options: SessionOptions,
     ready: asyncio.Future[SDKSession],
     leave: asyncio.Event,
 ) -> None:
     from mcp import ClientSession
 
     with ExitStack() as clock:
-        clock.enter_context(where.holding())
+        clock.enter_context(options.holding())
         async with streams as pair, ClientSession(pair[0], pair[1]) as client:
-            session = SDKSession(client, where)
+            session = SDKSession(client, options)
             try:
                 await session.initialize()
                 ready.set_result(session)
@@ -139,7 +139,7 @@ async def _own(
                 await leave.wait()
             finally:
                 session.end()
-                clock.enter_context(where.leaving())
+                clock.enter_context(options.leaving())
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ Works with `mcp` 1.30 and 2.x alike, as do `connect`, which makes the connection
 servers, and `wire`, which has what the versions call by different names. Everything that crosses these modules
 is plain data in the wire spelling of the protocol, so no other module sees a version of the SDK.
 
-The loop may be in virtual time. A server outside it holds the clock while it is asked, and is given real
+The loop may be in virtual time. An external server holds the clock while it answers, and is given real
 time to go.
 """
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 class SDKSession:
     """The `MCPSession` over the SDK's own client session."""
 
-    def __init__(self, session: Any, where: SessionOptions) -> None:
+    def __init__(self, session: Any, options: SessionOptions) -> None:
         self._session = session
-        self._where = where
+        self._options = options
         self._waiting: list[anyio.CancelScope] = []
         self._closed = False
 
@@ -72,9 +72,9 @@ class SDKSession:
 
         with (
             _failures(),
-            self._where.holding(),
+            self._options.holding(),
             anyio.CancelScope() as scope,
-            self._where.limit(scope.cancel),
+            self._options.limit(scope.cancel),
         ):
             if self._closed:
                 scope.cancel()
@@ -85,34 +85,34 @@ class SDKSession:
                 self._waiting.remove(scope)
         if self._closed:
             raise MCPFailure("the MCP connection is closed")
-        raise MCPFailure(f"the MCP server did not answer within {self._where.read_timeout_s:g} s")
+        raise MCPFailure(f"the MCP server did not answer within {self._options.read_timeout_s:g} s")
 
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """Which server a session is with, by the name people see, and by which clock it answers.
+    """How a session treats its server: the name that people see, and the clock by which it answers.
 
-    outside          it takes real time, for which the loop's clock stands still
-    read_timeout_s   how long it may take for a request: real seconds outside, else by the loop's clock
+    is_external      it takes real time, for which the loop's clock stands still
+    read_timeout_s   how long it may take for a request: real seconds for an external one, else by the loop's clock
     """
 
     name: str
-    outside: bool = True
+    is_external: bool = True
     read_timeout_s: float | None = None
 
     def holding(self) -> AbstractContextManager[None]:
-        """The clock stands still while a server outside the loop takes its time."""
-        return real_wait() if self.outside else nullcontext()
+        """The clock stands still while an external server takes its time."""
+        return real_wait() if self.is_external else nullcontext()
 
     def leaving(self) -> AbstractContextManager[None]:
         """The SDK waits some seconds by the loop's clock for what it closes: they must be real ones."""
-        return in_real_time() if self.outside else nullcontext()
+        return in_real_time() if self.is_external else nullcontext()
 
     def limit(self, then: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `then` when what is inside takes longer than a request may."""
         if self.read_timeout_s is None:
             return nullcontext()
-        return (_real_timer if self.outside else _timer)(self.read_timeout_s, then)
+        return (_real_timer if self.is_external else _timer)(self.read_timeout_s, then)
 
 
 @contextmanager
