@@ -1,0 +1,100 @@
+"""Which variables of the environment are secrets, and what of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.secrets import Secrets
+from tests.secrets.sample import known, words
+
+
+@pytest.mark.parametrize(
+    "name",
+    words(
+        """
+        OPENAI_API_KEY OPENAI_APIKEY GITHUB_TOKEN HF_TOKEN_2 DB_PASSWORD db_passwd SMTP_PASS DB_PWD APP_SECRET
+        AWS_SECRET_ACCESS_KEY AWS_ACCESS_KEY_ID
+        VAULT_SECRET_ID RSA_PRIVATE_KEY_PROD SERVICE_CREDENTIALS STRIPE_KEY NPM_AUTH
+        npm_config__authToken SLACK_WEBHOOK SENTRY_DSN SESSION_COOKIE SSH_PASSPHRASE
+        """
+    ),
+)
+def test_variables_with_a_secret_name_are_known(name: Any) -> None:
+    assert Secrets({name: "q7Rt0-Lm2xP"}).text("is q7Rt0-Lm2xP here") == f"is <secret:{name}> here"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SSH_AUTH_SOCK", "/run/user/1000/agent.sock"),
+        ("TOKENIZERS_PARALLELISM", "enabled-1"),
+        ("XAUTHORITY", "/home/user/.Xauthority"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "/srv/keys/account.json"),
+        ("AWS_WEB_IDENTITY_TOKEN_FILE", "var-run-token-1"),
+        ("OAUTH_TOKEN_URL", "https://auth.example/token1"),
+        ("MAX_TOKENS", "64000000"),
+        ("TOKEN_LIMIT", "100000000"),
+        ("AUTH_MODE", "oauth2-bearer"),
+        ("SORT_KEY", "created_at"),
+        ("KEYBOARD", "us-intl-1"),
+        ("MONKEY", "banana-42"),
+        ("API_KEY", "false"),
+        ("API_KEY", "1"),
+        ("API_KEY", "abc12"),
+        ("API_KEY", "placeholder"),
+        ("API_KEY", "xxxxxxxxxx"),
+        ("API_TOKEN", "123456"),
+        ("HOME", "q7Rt0-Lm2xP"),
+    ],
+)
+def test_others_are_not(name: Any, value: Any) -> None:
+    assert not known({name: value}, value)
+
+
+def test_a_path_that_exists_is_not_a_secret_and_one_that_does_not_may_be(tmp_path: Path) -> None:
+    assert not known({"APP_SECRET": str(tmp_path)}, str(tmp_path))
+    assert known({"APP_SECRET": "/bPxRfiCYEXAMPLEKEY"}, "/bPxRfiCYEXAMPLEKEY")
+
+
+def test_named_variables_are_known_whatever_they_hold() -> None:
+    assert known({"ACME_SITE": "abc"}, "abc", named=("ACME_*",))
+    assert known({"ACME_SITE": "true"}, "true", named=("X", "ACME_SITE"))
+    assert not known({"ACME_SITE": "ab"}, "ab", named=("ACME_*",))
+    assert not known({"OTHER": "abcdef"}, "abcdef", named=("ACME_*",))
+
+
+def test_white_space_around_a_value_is_not_a_part_of_it() -> None:
+    assert Secrets({"APP_TOKEN": " q7Rt0-Lm2xP\n"}).text("q7Rt0-Lm2xP") == "<secret:APP_TOKEN>"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "part"),
+    [
+        ("DATABASE_URL", "postgres://app:S3cr%21etPw@db.example/app", "S3cr!etPw"),
+        ("HTTPS_PROXY", "http://me:with/sl@sh1@proxy.example:3128", "with/sl@sh1"),
+        ("SENTRY_DSN", "https://9f8e7d6c5b4a39281706@o1.ingest.example/42", "9f8e7d6c5b4a39281706"),
+        ("SEARCH_URL", "https://search.example/?api_key=Zq81kdjEwp&n=5", "Zq81kdjEwp"),
+        ("SLACK_WEBHOOK_URL", "https://hooks.example/services/T00/B00/Xq81kdjE", "services/T00/B00/Xq81kdjE"),
+        ("STORE_CONNECTION_STRING", "Endpoint=sb://a.example/;SharedAccessKey=Zq81kdjEwp=", "Zq81kdjEwp="),
+        ("SERVICE_CREDENTIALS", '{"type": "x", "private_key": "-----Zq81\\nkdjEwp"}', "-----Zq81\nkdjEwp"),
+        ("OPENAI_API_KEYS", "sk-Zq81kdjEwp,sk-Lm20sowQrt", "sk-Lm20sowQrt"),
+        ("BASIC_AUTH", "user:Zq81kdjEwp", "Zq81kdjEwp"),
+        ("APP_AUTHORIZATION", "Bearer Zq81kdjEwp", "Zq81kdjEwp"),
+    ],
+)
+def test_the_secret_part_of_a_value_is_known_too(name: Any, value: Any, part: Any) -> None:
+    assert Secrets({name: value}).text(f"({part})") == f"(<secret:{name}>)"
+
+
+def test_the_public_part_of_a_url_is_not() -> None:
+    secrets = Secrets({"DATABASE_URL": "postgres://application:S3cretPw12@db.example/application"})
+    assert secrets.text("application at db.example") == "application at db.example"
+
+
+def test_the_same_value_under_two_names_goes_by_the_first() -> None:
+    one = {"B_TOKEN": "q7Rt0-Lm2xP", "A_TOKEN": "q7Rt0-Lm2xP", "A_URL": "https://u:q7Rt0-Lm2xP@a.example"}
+    assert Secrets(one).text("q7Rt0-Lm2xP") == "<secret:A_TOKEN>"
+    assert Secrets(dict(reversed(one.items()))).text("q7Rt0-Lm2xP") == "<secret:A_TOKEN>"

@@ -1,0 +1,153 @@
+"""What is learned from one message, and that a replay is asked the same."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from harness.secrets import Secrets
+from tests.planted import files_with, found_in
+from tests.secrets.sample import KEY, OPENAI, SECRETS
+
+FOUND = "tok-q7Rt0Lm2xP"
+
+
+@pytest.mark.parametrize(
+    "find",
+    [
+        lambda secrets: secrets.data({"access_token": FOUND}),
+        lambda secrets: secrets.data({"arguments": json.dumps({"access_token": FOUND})}),
+        lambda secrets: secrets.data({"headers": {"access_token": f"Bearer {FOUND}"}}),
+        lambda secrets: secrets.header("access_token", FOUND),
+        lambda secrets: secrets.header("Access_Token", f"Bearer {FOUND}"),
+        lambda secrets: secrets.url(f"https://a.example/?access_token={FOUND}"),
+        lambda secrets: secrets.body(f'{{"access_token":"{FOUND}"}}'.encode(), "application/json"),
+        lambda secrets: secrets.body(f"access_token={FOUND}".encode(), "application/x-www-form-urlencoded"),
+        lambda secrets: secrets.learn("access_token", FOUND),
+    ],
+)
+def test_what_was_found_once_is_replaced_everywhere_afterwards(find: Any) -> None:
+    secrets = Secrets({})
+    assert secrets.text(f"use {FOUND}") == f"use {FOUND}"
+    find(secrets)
+    assert secrets.text(f"use {FOUND}").lower() == "use <secret:access_token>"
+    assert not found_in(secrets.text(b64encode(f"me:{FOUND}".encode()).decode()), FOUND)
+
+
+def test_and_before_it_in_the_same_piece() -> None:
+    assert Secrets({}).data([f"use {FOUND}", {"api_key": FOUND}]) == [
+        "use <secret:api_key>",
+        {"api_key": "<secret:api_key>"},
+    ]
+    assert Secrets({}).headers([("X-Note", FOUND), ("X-Api-Key", FOUND)]) == [
+        ("X-Note", "<secret:x-api-key>"),
+        ("X-Api-Key", "<secret:x-api-key>"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "learned"),
+    [
+        ("authorization", f"Bearer {FOUND}", FOUND),
+        ("authorization", f"Custom {FOUND}", FOUND),
+        ("authorization", "Basic " + b64encode(f"me:{FOUND}".encode()).decode(), FOUND),
+        ("authorization", FOUND, FOUND),
+        ("cookie", f"theme=dark; session={FOUND}", FOUND),
+        ("set-cookie", f"session={FOUND}; Path=/; HttpOnly", FOUND),
+    ],
+)
+def test_what_is_learned_of_a_header_is_the_secret_alone(name: Any, value: Any, learned: Any) -> None:
+    secrets = Secrets({})
+    secrets.header(name, value)
+    assert secrets.text(f"({learned})") == f"(<secret:{name}>)"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("password", "short1"),
+        ("password", "correct horse battery"),
+        ("password", "required"),
+        ("password", "********"),
+        ("api_key", "sk-abcd...wxyz"),
+        ("api_key", "OPENAI_API_KEY"),
+        ("client_secret", "client_secret"),
+        ("api_key", "${OPENAI_API_KEY}"),
+        ("api_key", "{{ keys.openai }}"),
+        ("api_key", "<secret:OTHER>"),
+        ("token", "https://auth.example/token"),
+        ("token", "chocolate"),
+        ("key", "chocolate"),
+        ("cookie", "theme=chocolate"),
+    ],
+)
+def test_words_that_others_say_too_are_not_learned(name: Any, value: Any) -> None:
+    secrets = Secrets({})
+    secrets.learn(name, value)
+    assert secrets.text(f"a {value} b") == f"a {value} b"
+
+
+def test_a_variable_keeps_its_name_when_its_value_is_found() -> None:
+    assert Secrets({"OPENAI_API_KEY": FOUND}).headers(
+        [("authorization", f"Bearer {FOUND}"), ("x", FOUND)]
+    ) == [
+        ("authorization", "<secret:authorization>"),
+        ("x", OPENAI),
+    ]
+
+
+def request(key: str, secrets: Secrets) -> tuple[object, ...]:
+    return (
+        secrets.url(
+            f"https://me:{quote(key, safe='')}@a.example/{quote(key)}?api_key={quote(key)}&q={quote(key, safe='')}"
+        ),
+        secrets.headers([("authorization", f"Bearer {key}"), ("x-note", f"with {key}")]),
+        secrets.body(
+            json.dumps({"api_key": key, "note": [key, b64encode(key.encode()).decode()]}).encode(),
+            "application/json",
+        ),
+    )
+
+
+def test_a_request_is_the_same_with_another_value_of_the_variable() -> None:
+    keys = ["sk-1234567890abcd", "other/key+of~é5", "short1"]
+    first, *others = [request(key, Secrets({"OPENAI_API_KEY": key})) for key in keys]
+    assert others == [first, first]
+
+
+def test_a_request_is_the_same_when_it_carries_what_a_recorded_response_gave() -> None:
+    recorded, replayed = Secrets({}), Secrets({})
+    login = recorded.data({"access_token": FOUND})
+    given = replayed.data(login)["access_token"]
+    asked = [
+        [
+            secrets.header("authorization", f"Bearer {token}"),
+            secrets.data({"token": token, "note": f"use {token}"}),
+            secrets.url(f"https://a.example/{quote(token)}?token={quote(token)}"),
+        ]
+        for secrets, token in ((recorded, FOUND), (replayed, given))
+    ]
+    assert asked[0] == asked[1]
+
+
+def test_no_secret_shows_in_the_repr() -> None:
+    assert not found_in(repr(SECRETS) + repr(vars(SECRETS)), KEY)
+
+
+def test_the_search_for_planted_secrets_finds_every_encoding(tmp_path: Path) -> None:
+    secret = "p/w+1 é?~xyz"
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "raw.txt").write_text(f"a {secret}", encoding="utf-8")
+    (tmp_path / "lower.txt").write_text("p%2fw%2b1%20%c3%a9%3f~xyz")
+    (tmp_path / "mid.txt").write_bytes(b64encode(f"user:{secret}!".encode()))
+    (tmp_path / "clean.txt").write_text("nothing")
+    assert files_with(tmp_path, secret) == {
+        "a/raw.txt": ["raw", "JSON"],
+        "lower.txt": ["URL"],
+        "mid.txt": ["base64"],
+    }
