@@ -108,15 +108,4 @@ def _remarks(each: Listed) -> list[str]:
 
 
 def _as_json(each: Listed) -> dict[str, object]:
-    return {
-        "name": each.name,
-        "folder": shown_path(each.folder),
-        "age_days": each.age_days,
-        "recordings": each.recordings,
-        "calls": each.calls,
-        "unused": each.unused,
-        "changed": each.changed,
-        "scenarios": each.scenarios,
-        "orphaned": each.orphaned,
-        "problem": each.problem,
-    }
+    return {**vars(each), "folder": shown_path(each.folder), "orphaned": each.orphaned}

@@ -1,4 +1,4 @@
-"""`harness record`: scenarios against the real thing, taken down to be replayed."""
+"""`harness record`: run scenarios against the real thing and record it, to be replayed."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ class RecordedBackend:
             self.recording()
 
     def without_secrets(self, value: Any) -> Any:
-        """JSON of results without what is known to be secret, or looks it by its name, as it is in recordings."""
+        """JSON of results without its secrets, known or by their names, as recordings have it."""
         return self._source.scrubbing.data(value)
 
     async def close(self) -> None:

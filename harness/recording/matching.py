@@ -1,24 +1,20 @@
 """When a request is a recorded one: both have the same canonical form.
 
 Compared are method, host, path, query and body; a header, the scheme and the port never matter. In a JSON body
-the order of keys, the spelling of numbers and ids that differ from run to run do not matter either: ids become
-ordinals by first appearance, so that which reply belongs to which call still counts. In conversations with models and
-in JSON-RPC these are all ids of calls and messages, and UUIDs; in other bodies, where an id may be what is asked for,
-only those of requests and traces.
-
-How a body is read shows in the body itself, not in a header: JSON, multipart, a form, text, or bytes.
+the order of keys, the spelling of numbers and ids that differ from run to run (`ids`) do not matter either.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final
-from urllib.parse import SplitResult, parse_qs, parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from harness.interception.messages import Request
+from harness.recording.bodies import number, read_body
+from harness.recording.ids import without_ids
 from harness.source.suggest import nearest
 
 FIELDS: Final = ("method", "host", "path", "query", "body")
@@ -60,10 +56,10 @@ class Matcher:
         """The params of an MCP request as they are compared: JSON, equal for those that match."""
         try:
             text = json.dumps(params, default=str)
-            value = json.loads(text, parse_float=_number)
+            value = json.loads(text, parse_float=number)
             for path in self._mcp:
                 _remove(value, path)
-            return _without_ids(value, text.encode())
+            return without_ids(value, text.encode())
         except RecursionError:
             return repr(params)
 
@@ -81,15 +77,14 @@ class Matcher:
         return canonical | dict.fromkeys(self._whole), kind
 
     def _read(self, body: bytes) -> tuple[str, Any]:
-        readings = ((kind, read(body)) for kind, read in _READERS)
-        kind, value = next(found for found in readings if found[1] is not None)
+        kind, value = read_body(body)
         if kind not in ("json", "form"):
             return kind, value
         try:
             for path in self._body:
                 _remove(value, path)
             if kind == "json":
-                return kind, _without_ids(value, body)
+                return kind, without_ids(value, body)
         except RecursionError:
             return "text", body.decode("utf-8", "replace")
         return kind, value
@@ -97,7 +92,7 @@ class Matcher:
 
 # ---------------------------------------------------------------- what is ignored
 
-_FORMS: Final = (
+_IGNORABLE: Final = (
     "method",
     "host",
     "path",
@@ -118,7 +113,7 @@ def _ignored(text: str) -> tuple[str, ...]:
     known = (*FIELDS, "mcp")
     if field not in known or not all(path) or (field not in ("body", "mcp") and dot) or path == ("mcp",):
         meant = nearest(field, known) if field not in known else None
-        hint = f"did you mean '{meant}'?" if meant else f"known: {', '.join(_FORMS)}"
+        hint = f"did you mean '{meant}'?" if meant else f"known: {', '.join(_IGNORABLE)}"
         if field in ("header", "headers"):
             hint = "headers never matter"
         raise ValueError(f"'{text}' is not a part of a request that can be ignored; {hint}")
@@ -160,173 +155,3 @@ def _split(url: str) -> SplitResult:
 
 def _host(url: SplitResult) -> str:
     return (url.hostname or "").lower()
-
-
-# ---------------------------------------------------------------- bodies
-
-
-def _empty(body: bytes) -> str | None:
-    return None if body else ""
-
-
-def _json(body: bytes) -> Any:
-    if body.lstrip()[:1] not in (b"{", b"["):
-        return None
-    try:
-        return json.loads(body, parse_float=_number)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _number(text: str) -> int | float:
-    number = float(text)
-    return int(number) if number.is_integer() else number
-
-
-_BOUNDARY: Final = re.compile(rb"--([!-~][ -~]{0,69})\r\n")
-
-
-def _multipart(body: bytes) -> list[dict[str, Any]] | None:
-    """The parts, each with its headers and content; None when this is no multipart body."""
-    found = _BOUNDARY.match(body)
-    if found is None or not body.rstrip(b"\r\n").endswith(b"\r\n--" + found[1] + b"--"):
-        return None
-    parts = (b"\r\n" + body).split(b"\r\n--" + found[1])[1:-1]
-    return [_part(part.removeprefix(b"\r\n")) for part in parts]
-
-
-def _part(part: bytes) -> dict[str, Any]:
-    head, _, content = (b"\r\n" + part).partition(b"\r\n\r\n")
-    lines = head.decode("latin-1").split("\r\n")[1:]
-    pairs = (line.partition(":") for line in lines)
-    headers = sorted([name.strip().lower(), value.strip()] for name, _, value in pairs)
-    text = _text(content)
-    return {"headers": headers, "content": _digest(content) if text is None else text}
-
-
-_FORM: Final = re.compile(
-    rb"[\w.*+%~!$'(),;:@/?\[\]-]+=[\w.*+%~!$'(),;:@/?\[\]=-]*(?:&[\w.*+%~!$'(),;:@/?\[\]=-]*)*"
-)
-
-
-def _form(body: bytes) -> dict[str, Any] | None:
-    if not _FORM.fullmatch(body):
-        return None
-    try:
-        form = parse_qs(body.decode("ascii"), keep_blank_values=True)
-    except ValueError:
-        return None
-    return {name: values[0] if len(values) == 1 else values for name, values in form.items()}
-
-
-def _text(body: bytes) -> str | None:
-    try:
-        return body.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-
-
-def _digest(body: bytes) -> str:
-    return f"{len(body)} bytes, BLAKE2 {blake2b(body, digest_size=16).hexdigest()}"
-
-
-_READERS: Final[Sequence[tuple[str, Callable[[bytes], Any]]]] = (
-    ("empty", _empty),
-    ("json", _json),
-    ("multipart", _multipart),
-    ("form", _form),
-    ("text", _text),
-    ("bytes", _digest),
-)
-
-
-# ---------------------------------------------------------------- ids
-
-_MAX_DEPTH: Final = 200  # deeper JSON is compared as text
-
-_HEX: Final = "[0-9a-fA-F]"
-_UUID: Final = re.compile(rf"(?<![0-9A-Za-z]){_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}(?![0-9A-Za-z])")
-_LIKE_UUID: Final = re.compile(rf"-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}")
-_LIKE_UUID_BYTES: Final = re.compile(_LIKE_UUID.pattern.encode())
-
-_WORDS: Final = ("tool_call", "call", "tool_use", "request", "client_request", "trace", "span", "message")
-_ALWAYS: Final = frozenset(
-    [f"{word}_id" for word in _WORDS]
-    + ["toolCallId", "callId", "toolUseId", "requestId", "traceId", "spanId", "messageId"]
-)
-_GENERATED: Final = re.compile(r"(?:call|toolu|chatcmpl|msg|resp|fc|rs|run|lc_run)[_-][\w-]{6,}")
-_CONVERSATION: Final = re.compile("function|tool|call|message|reasoning|item", re.IGNORECASE)
-
-
-# What only the bodies of conversations have at the top.
-_OF_CONVERSATIONS: Final = frozenset({"messages", "input", "contents", "prompt", "jsonrpc"})
-_OF_TRACES: Final = frozenset(
-    ["request_id", "client_request_id", "trace_id", "span_id", "requestId", "traceId", "spanId"]
-)
-
-
-def _without_ids(value: Any, body: bytes) -> Any:
-    """JSON without the ids that differ from run to run. Changed in place."""
-    if isinstance(value, dict) and _OF_CONVERSATIONS.intersection(value):
-        return _Ids(_is_id, has_uuids=_LIKE_UUID_BYTES.search(body) is not None).hidden(value)
-    return _Ids(lambda key, item, _: key in _OF_TRACES and isinstance(item, str)).hidden(value)
-
-
-class _Ids:
-    """Puts ordinals in the place of ids: `<id 1>` for the first that comes, keys in alphabetical order."""
-
-    def __init__(self, is_id: Callable[[str, Any, dict[str, Any]], bool], *, has_uuids: bool = False) -> None:
-        self._is_id = is_id
-        self._seen: dict[Any, str] = {}
-        self._has_uuids = has_uuids
-
-    def hidden(self, value: Any, depth: int = 0) -> Any:
-        """The value without its ids. Lists and mappings are changed in place."""
-        if depth > _MAX_DEPTH:
-            raise RecursionError
-        if isinstance(value, str):
-            return self._without_uuids(value) if self._has_uuids and len(value) >= 36 else value
-        if isinstance(value, list):
-            for at, item in enumerate(value):
-                if not isinstance(item, int):
-                    value[at] = self.hidden(item, depth + 1)
-        elif isinstance(value, dict):
-            for key in sorted(value):
-                item = value[key]
-                if self._is_id(key, item, value):
-                    value[key] = self._ordinal(item)
-                else:
-                    value[key] = self.hidden(item, depth + 1)
-        return value
-
-    def _ordinal(self, given: Any) -> str:
-        return self._seen.setdefault(given, f"<id {len(self._seen) + 1}>")
-
-    def _without_uuids(self, text: str) -> str:
-        if _LIKE_UUID.search(text) is None:  # much faster than the substitution
-            return text
-        return _UUID.sub(lambda found: self._ordinal(found[0].lower()), text)
-
-
-def _is_id(key: str, value: Any, holder: dict[str, Any]) -> bool:
-    """Whether the value is an id that may differ from run to run.
-
-    What stands under `id` may also be what is asked for (`{"id": 42}`, a customer's number): it counts as such unless
-    its neighbours show a piece of a conversation or of JSON-RPC, or it looks generated.
-    """
-    if key in _ALWAYS:
-        return isinstance(value, str) and bool(value)
-    if key != "id":
-        return False
-    if "jsonrpc" in holder:
-        return isinstance(value, str | int)
-    if not isinstance(value, str) or not value:
-        return False
-    kind = holder.get("type", holder.get("kind"))
-    return (
-        "role" in holder
-        or "function" in holder
-        or (isinstance(kind, str) and _CONVERSATION.search(kind) is not None)
-        or _GENERATED.fullmatch(value) is not None
-        or _UUID.fullmatch(value) is not None
-    )
