@@ -1,6 +1,7 @@
 """Virtual time: sleeping costs nothing, waiting for the real world holds the clock."""
 
 import asyncio
+import socket
 import threading
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
@@ -195,3 +196,20 @@ def test_the_helpers_do_nothing_on_an_ordinary_loop() -> None:
             return "fine"
 
     assert asyncio.run(main()) == "fine"
+
+
+def test_events_come_in_while_callbacks_are_always_ready() -> None:
+    async def main() -> int:
+        here, there = socket.socketpair()
+        with here, there:
+            arrived = asyncio.Event()
+            asyncio.get_running_loop().add_reader(here, arrived.set)
+            there.send(b"x")
+            turns = 0
+            while not arrived.is_set() and turns < 100:
+                await asyncio.sleep(0)
+                turns += 1
+            asyncio.get_running_loop().remove_reader(here)
+            return turns
+
+    assert run(main) < 100
