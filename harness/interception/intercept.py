@@ -76,7 +76,6 @@ class _PatchOnImport(MetaPathFinder):
         execute = spec.loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
-            spec.loader.exec_module = execute  # type: ignore[union-attr,method-assign]
             execute(module)
             self._patches.enter_context(patch())
 

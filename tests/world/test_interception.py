@@ -1,0 +1,63 @@
+"""Patching clients that are imported only while requests are intercepted."""
+
+import importlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harness.interception.intercept import FAMILIES, intercepted
+from harness.interception.interceptor import Interceptor, Place
+from harness.interception.messages import Reply, Request, Sent
+
+
+class Closed(Interceptor):
+    """Answers nothing, and is never asked here."""
+
+    def claim(self, request: Request) -> Reply | None:
+        raise AssertionError(request)
+
+    def begin(self, request: Request) -> Place:
+        raise AssertionError(request)
+
+    def end(self, place: Place, sent: Sent, seconds: float) -> None:
+        raise AssertionError(sent)
+
+    def drop(self, place: Place) -> None:
+        raise AssertionError(place)
+
+
+@pytest.fixture
+def patched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What happens to a family of clients whose module `late_client` is not imported yet."""
+    (tmp_path / "late_client.py").write_text("", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    happened: list[str] = []
+
+    @contextmanager
+    def patch(_interceptor: Interceptor) -> Iterator[None]:
+        assert "late_client" in sys.modules
+        happened.append("patched")
+        yield
+        happened.append("restored")
+
+    monkeypatch.setitem(FAMILIES, "late_client", patch)
+    monkeypatch.delitem(sys.modules, "late_client", raising=False)
+    return happened
+
+
+def test_a_family_is_patched_when_its_module_is_imported(patched: list[str]) -> None:
+    with intercepted(Closed()):
+        assert patched == []
+        importlib.import_module("late_client")
+        assert patched == ["patched"]
+    assert patched == ["patched", "restored"]
+
+
+def test_a_family_that_nobody_imports_is_left_alone(patched: list[str]) -> None:
+    finders = list(sys.meta_path)
+    with intercepted(Closed()):
+        pass
+    assert (patched, sys.meta_path) == ([], finders)
