@@ -66,5 +66,5 @@ def _played(length: int, count: int) -> Callable[[], object]:
         path = scenarios.write(Path(folder) / "b.scenario.yaml", "chat.yaml", [scenarios.chat(length, count)])
         [scenario] = load_file(path).scenarios
     played = partial(run_once, scenario, Settings(), seed=0)
-    assert played().whole.visits == {"talk": count}, played().whole.error
+    assert played().observed.visits == {"talk": count}, played().observed.error
     return played
