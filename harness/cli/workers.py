@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from multiprocessing import forkserver, get_all_start_methods, get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import ForkingPickler
 from typing import Final
 
 from harness.cli.ended import Ended
@@ -30,6 +31,8 @@ from harness.settings import Settings
 PRELOADED: Final = ["harness.scenario.run", "harness.report.results"]
 AHEAD: Final = 2
 """Scenarios a worker is given at once while many are left; the last ones are given one by one."""
+BUFFER: Final = 32 * 1024
+"""Bytes that a pipe takes from a sender without waiting for the reader."""
 PATIENCE_S: Final = 1.0
 """Real seconds a worker has to clean up when the run is left."""
 
@@ -75,8 +78,8 @@ class WorkerPool:
         while True:
             ahead = AHEAD if len(queue) > AHEAD * len(self._workers) else 1
             for worker in self._workers:
-                while queue and len(worker.tasks) < ahead:
-                    self._give(worker, queue.popleft(), scenarios)
+                while queue and len(worker.tasks) < ahead and self._give(worker, queue[0], scenarios):
+                    queue.popleft()
             busy = [worker for worker in self._workers if worker.tasks]
             if not busy:
                 return
@@ -105,10 +108,14 @@ class WorkerPool:
         theirs.close()  # so that the end of the worker is the end of the pipe
         self._workers.append(_Worker(process, ours))
 
-    def _give(self, worker: _Worker, number: int, scenarios: Sequence[Scenario]) -> None:
+    def _give(self, worker: _Worker, number: int, scenarios: Sequence[Scenario]) -> bool:
+        task = ForkingPickler.dumps((number, scenarios[number]))
+        if worker.tasks and len(task) > BUFFER:
+            return False  # sending waits for the worker to read, while it may wait for this process to do so
         worker.tasks.append(number)
-        with suppress(OSError):  # it has died: reading from it will tell
-            worker.connection.send((number, scenarios[number]))
+        with suppress(OSError):  # the worker has died: `recv` notices
+            worker.connection.send_bytes(task)
+        return True
 
     def _end(self) -> None:
         for worker in self._workers:

@@ -87,6 +87,12 @@ def test_lines_on_standard_output_are_in_order_and_free_of_what_tools_print(harn
     assert "a tool prints" in done.stderr
 
 
+def test_scenarios_and_results_of_any_size_go_to_and_from_workers(invoke: Any, suite: Any) -> None:
+    suite(*(f"{{name: number {n}, expect: {{state: {{count: {'x' * 400_000}}}}}}}" for n in range(6)))
+    assert invoke("run", ".", "-j", "2", "-q").exit_code == 1
+    assert [line["verdict"] for line in results()] == ["failed"] * 6
+
+
 def test_a_worker_that_dies_is_an_error_of_its_scenario_alone(invoke: Any, calls: Any) -> None:
     calls("fine", "crash", "fine", "crash", "fine", "fine")
     result = invoke("run", ".", "-j", "2")
