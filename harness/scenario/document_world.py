@@ -230,8 +230,10 @@ def _entry(entry: str | Real | ReturnStub | list[ReturnStub], at: Document) -> b
         return built.Entry(real=entry == "real" or entry, span=at.span())
     if isinstance(entry, Real):
         return built.Entry(real=entry.real, span=at.span())
-    stubs = _specs(entry, at) if isinstance(entry, list) else (entry.spec(at),)
-    return built.Entry(stubs=stubs, span=at.span())
+    if isinstance(entry, ReturnStub):
+        stub = entry.spec(at)
+        return built.Entry(stubs=(stub,), span=stub.span)
+    return built.Entry(stubs=_specs(entry, at), span=at.span())
 
 
 def _entries(entries: Mapping[str, Any], at: Document) -> dict[str, built.Entry]:
