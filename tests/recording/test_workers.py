@@ -14,7 +14,7 @@ def test_workers_of_pytest_write_a_whole_cassette_each(tmp_path: Path) -> None:
     model = Model()
     with parrots(tmp_path, model) as project:
         project.parrot(*TWELVE)
-        done = project.run("pytest", "p.scenario.yaml", "-n", "4", "--record-mode=once", *PYTEST)
+        done = project.run("pytest", "p.scenario.yaml", "-n", "2", "--record-mode=once", *PYTEST)
     assert done.code == 0, done.all
     assert "12 passed" in done.out
     assert sorted(model.heard) == TWELVE
