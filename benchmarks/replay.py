@@ -84,9 +84,10 @@ def _messages(number: int) -> list[Any]:
 def _on_vcrpy(path: Path) -> list[str]:
     import vcr
     from langchain_openai import ChatOpenAI
+    from pydantic import SecretStr
 
     async def calls() -> list[str]:
-        model = ChatOpenAI(model=MODEL, api_key="unused")
+        model = ChatOpenAI(model=MODEL, api_key=SecretStr("unused"))
         return [str((await model.ainvoke(_messages(number))).content) for number in range(CALLS)]
 
     # Bodies are not compared, as vcrpy does by default: it would compare each with all that came before.

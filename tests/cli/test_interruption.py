@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -17,8 +18,8 @@ def begun(installed: str) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     with ExitStack() as processes:
 
         def process(*args: str) -> subprocess.Popen[str]:
-            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-            popen = subprocess.Popen([installed, "run", ".", *args], **pipes, text=True, encoding="utf-8")
+            command = [installed, "run", ".", *args]
+            popen = subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True, encoding="utf-8")
             processes.enter_context(popen)
             processes.callback(popen.kill)
             assert popen.stdout is not None
@@ -107,8 +108,8 @@ def test_a_scenario_whose_tool_waits_for_ever_is_left_after_a_moment(
     monkeypatch.chdir(tmp_path)
     for name, text in {"a.scenario.yaml": WAITS, "waits.yaml": FLOW, "waiting.py": TOOL}.items():
         Path(name).write_text(text)
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([installed, "run", "."], **pipes, text=True, encoding="utf-8") as process:
+    command = [installed, "run", "."]
+    with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True, encoding="utf-8") as process:
         assert process.stdout is not None
         while "begun" not in (line := process.stdout.readline()):
             assert line

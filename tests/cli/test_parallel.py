@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -112,8 +113,8 @@ def test_a_worker_that_dies_is_an_error_of_its_scenario_alone(invoke: Any, calls
 
 def test_ctrl_c_keeps_what_is_done_and_leaves_a_tool_that_waits(installed: Any, calls: Any) -> None:
     calls("fine", "wait", "fine")
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
-    with subprocess.Popen([installed, "run", ".", "-j", "2"], **pipes, text=True) as process:
+    command = [installed, "run", ".", "-j", "2"]
+    with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None
         shown = ""
         while "begun" not in shown or shown.count("passed") < 2:

@@ -10,7 +10,7 @@ CANNOT_BE_JUDGED = "{name: nobody answers, manifest: asking.yaml, env: {MODEL: t
 BROKEN = "harness: 1\nmanifest: counter.yaml\nscenarios:\n  - {name: x, expct: {}}\n"
 
 
-def lines(text: str) -> list[dict]:
+def lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 

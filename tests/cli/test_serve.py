@@ -20,6 +20,7 @@ def served(suite: Any, installed: Any) -> Any:
             [installed, "serve", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         started.append(process)
+        assert process.stdout is not None
         return process, [process.stdout.readline() for _ in range(lines)]
 
     yield start
@@ -79,6 +80,8 @@ def test_a_server_on_standard_input_can_be_interrupted(suite: Any, installed: An
             "clientInfo": {"name": "t", "version": "1"},
         }
         request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+        assert process.stdin is not None
+        assert process.stdout is not None
         process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "shop"

@@ -24,6 +24,7 @@ KEY = "sk-live-test"
 _ELSEWHERE = ("_API_KEY", "_BASE_URL", "_API_BASE", "_API_URL", "_proxy", "_PROXY")
 
 Live = Callable[..., list[Asked]]
+Call = tuple[str, Mapping[str, Any]]
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Live:
     return run
 
 
-def says(text: str | None = "done", *calls: tuple[str, Mapping[str, Any]]) -> Said:
+def says(text: str | None = "done", *calls: Call) -> Said:
     """An answer of OpenAI's chat completions."""
     message: dict[str, Any] = {"role": "assistant", "content": text}
     if calls:
@@ -196,7 +197,11 @@ def test_sherma_tells_of_mcp_tools_without_titles_and_references(live: Live) -> 
 
 
 def test_sherma_hands_on_what_mcp_tools_say_in_blocks(live: Live) -> None:
-    calls = ("lib_find", {"author": "Le Guin"}), ("lib_find", {"author": "Nobody"}), ("lib_cover", {})
+    calls: list[Call] = [
+        ("lib_find", {"author": "Le Guin"}),
+        ("lib_find", {"author": "Nobody"}),
+        ("lib_cover", {}),
+    ]
     answers = [says(None, *calls), says()]
     *_, last = live({"agent.yaml": sherma(USE_ALL, top=SERVERS)}, answers, mcp=LIBRARY, allow_unused=True)
     assert said_by_tools(last) == [
@@ -220,7 +225,7 @@ FORECAST = "tools: [{id: forecast, version: 1.0.0, import_path: live_tools.forec
 
 
 def test_sherma_tells_of_mistaken_calls_in_the_words_of_langgraph(live: Live) -> None:
-    calls = ("guess", {}), ("forecast", {"days": "many"})
+    calls: list[Call] = [("guess", {}), ("forecast", {"days": "many"})]
     files = {"agent.yaml": sherma("tools: [{id: forecast}]", top=FORECAST), **TOOLS}
     *_, last = live(files, [says(None, *calls), says()])
     assert said_by_tools(last) == [
@@ -234,8 +239,8 @@ def test_sherma_tells_of_mistaken_calls_in_the_words_of_langgraph(live: Live) ->
 def test_sherma_tells_of_skills_servers_tools_and_agents_in_this_order(live: Live) -> None:
     top = f"{FORECAST}\n{SERVERS}\nsub_agents: [{{id: aide, version: 1.0.0, yaml_path: agent.yaml}}]\n"
     top += "skills: [{id: knots, version: 1.0.0, skill_card_path: card.json}]"
-    card = {"id": "knots", "version": "1.0.0", "name": "Knots", "description": "Tie.", "base_uri": "."}
-    card |= {"files": ["SKILL.md"], "mcps": {}, "local_tools": {}}
+    card: dict[str, Any] = {"id": "knots", "version": "1.0.0", "name": "Knots", "description": "Tie."}
+    card |= {"base_uri": ".", "files": ["SKILL.md"], "mcps": {}, "local_tools": {}}
     files = {"agent.yaml": sherma(USE_ALL, top=top), "card.json": json.dumps(card), **TOOLS}
     first, *_ = live(files, [says()], mcp=LIBRARY, allow_unused=True)
     tools = {tool["function"]["name"]: tool for tool in first.json["tools"]}
@@ -497,7 +502,7 @@ def test_an_agent_of_agentspec_tells_of_its_tools_and_of_their_failures(live: Li
     tools = [component("ServerTool", "now", description="The time", outputs=[text("time")]), find]
     agent = component("Agent", "it", agentspec_version="25.4.1", llm_config=COMPATIBLE)
     agent |= {"system_prompt": "Be kind.", "tools": tools}
-    calls = ("now", {}), ("find", {"author": "Nobody"}), ("guess", {})
+    calls: list[Call] = [("now", {}), ("find", {"author": "Nobody"}), ("guess", {})]
     first, last = live(
         {"agent.json": json.dumps(agent)},
         [says(None, *calls), says()],

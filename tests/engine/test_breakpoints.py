@@ -19,9 +19,12 @@ class Talk:
     """A conversation: the endings of its turns, and what each turn did."""
 
     def __init__(self, built: Any, *turns: Any, value: Any = None, world: Any = None) -> None:
+        self.endings: list[Any] = []
+        self.turns: list[list[Any]] = []
+
         async def main(simulation: Any) -> None:
             conversation, events = Conversation(built, simulation), simulation.trace.events
-            self.endings, self.turns, self.trace = [], [], simulation.trace
+            self.trace = simulation.trace
             for number, turn in enumerate([value or {}, *turns]):
                 first = len(events)
                 self.endings.append(await (conversation.resume(turn) if number else conversation.send(turn)))

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 DEEP = "[" * 5000
 
+Damage = str | bytes | Callable[[str], str]
+"""The new text of a file, or what makes it of the old one."""
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
@@ -24,11 +28,11 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def replaced(file: str, old: str, new: str) -> tuple[str, object]:
+def replaced(file: str, old: str, new: str) -> tuple[str, Damage]:
     return file, lambda text: re.sub(old, new, text, count=1)
 
 
-DAMAGES = {
+DAMAGES: dict[str, tuple[str, Damage]] = {
     "empty": ("http.yaml", ""),
     "only a comment": ("http.yaml", "# nothing\n"),
     "cut off in a text": ("http.yaml", lambda text: text[: text.index("chatcmpl") if "chatcmpl" in text else 900]),
@@ -59,7 +63,7 @@ DAMAGES = {
 }  # fmt: skip
 
 
-def damage(project: Project, file: str, how: object) -> None:
+def damage(project: Project, file: str, how: Damage) -> None:
     path = project.folder / "cassettes/one" / file
     text = path.read_text(encoding="utf-8")
     made = how(text) if callable(how) else how

@@ -96,7 +96,7 @@ def over_http() -> Iterator[MCPEndpoint]:
 
     sys.path.insert(0, str(SERVER.parent))
     try:
-        from harbour import harbour as make
+        make = import_module("harbour").harbour
     finally:
         sys.path.remove(str(SERVER.parent))
     manager = StreamableHTTPSessionManager(make())
@@ -166,7 +166,7 @@ def test_calls_side_by_side_cost_the_longest_of_them() -> None:
 
 
 def test_exchanges_stand_in_the_order_they_were_sent_in_each_with_all_that_came_before_its_answer() -> None:
-    async def use(session: MCPSession) -> Any:
+    async def use(session: Any) -> Any:  # the session over the SDK, which takes `meta` too
         slow = asyncio.create_task(session.call_tool("wait", {"seconds": 0.1}))
         await asyncio.sleep(0)
         await session.call_tool("report", {"place": "Oslo"}, meta={"progressToken": "p"})
@@ -489,7 +489,7 @@ def test_http_that_is_mcp_s_own_can_be_told_from_other_http(monkeypatch: pytest.
 
 
 class Replayed:
-    """Has a session with the harbour, from its recording, and with nobody else."""
+    """Of a backend only the sessions: one with the harbour, from its recording, and with nobody else."""
 
     def __init__(self, exchanges: Sequence[Exchange]) -> None:
         self.recorder = MCPRecorder(exchanges, server="harbour")
@@ -501,7 +501,8 @@ class Replayed:
 @pytest.mark.parametrize("said", [{}, {"harbour": MCPServer(real=True)}])
 def test_a_server_that_no_stub_stands_for_is_answered_by_the_backend(day: Any, said: Any) -> None:
     async def main() -> tuple[list[str], Any]:
-        servers = MCPServers(Replayed(day))
+        backend: Any = Replayed(day)
+        servers = MCPServers(backend)
         servers.put_in_front(WorldSpec(mcp=said))
         endpoint = MCPEndpoint("harbour", "stdio", command="/no/such/server")
         names = [tool.name for tool in await servers.tools(endpoint)]
@@ -523,7 +524,8 @@ def test_a_server_that_no_stub_stands_for_is_answered_by_the_backend(day: Any, s
 
 def test_stubs_come_before_the_backend(day: Any) -> None:
     async def main() -> str:
-        servers = MCPServers(Replayed(day))
+        backend: Any = Replayed(day)
+        servers = MCPServers(backend)
         stub = Stub(times="any", answer={"return": "calm"})
         harbour = MCPServer(tools=(MCPToolSpec("report", stubs=(stub,)),))
         servers.put_in_front(WorldSpec(mcp={"harbour": harbour}))

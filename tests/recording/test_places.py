@@ -20,6 +20,7 @@ def test_a_cassette_never_says_where_a_key_is_sent(project: Project) -> None:
         asked = len(server.requests)
         for mode in (RecordMode.REWRITE, RecordMode.ALL):
             (outcome,) = project.run(scenario, mode)
+            assert outcome.observed.error is not None
             assert "set VLLM_BASE_URL" in outcome.observed.error["message"]
         assert len(server.requests) == asked
 

@@ -105,7 +105,7 @@ def anthropic(asked: Asked) -> Said:
     last = request["messages"][-1]["content"]
     results = [block for block in last if block["type"] == "tool_result"] if isinstance(last, list) else []
     if results:
-        content = [{"type": "text", "text": f"The tools say {json.dumps(results)}"}]
+        content: list[dict[str, Any]] = [{"type": "text", "text": f"The tools say {json.dumps(results)}"}]
     else:
         content = [
             {"type": "tool_use", "id": f"toolu_{number}", "name": tool["name"], "input": {}}
@@ -296,7 +296,7 @@ def spending(url: str) -> dict[str, object]:
     )  # fmt: skip
 
 
-END = {"component_type": "EndNode", "id": "end", "name": "end", "outputs": [text("seen")]}
+END: dict[str, object] = {"component_type": "EndNode", "id": "end", "name": "end", "outputs": [text("seen")]}
 
 
 def logging_in(url: str) -> str:

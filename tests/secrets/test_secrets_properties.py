@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qs, quote, quote_plus, urlsplit
@@ -51,7 +52,7 @@ TOLD = st.recursive(
     max_leaves=15,
 )  # fmt: skip
 
-ENCODE = {
+ENCODE: dict[str, Callable[[str, str, str], str]] = {
     "as it is": lambda before, secret, after: before + secret + after,
     "JSON": lambda before, secret, after: json.dumps(before + secret + after),
     "JSON in JSON": lambda before, secret, after: json.dumps([json.dumps([before, secret, after])]),

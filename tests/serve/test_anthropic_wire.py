@@ -14,7 +14,7 @@ Serve = Callable[[str], Serving]
 
 def asked(server: Serving, said: Any = "hi", **more: Any) -> Any:
     with anthropic.Anthropic(base_url=server.anthropic_url, api_key="any", max_retries=0) as sdk:
-        messages = said if isinstance(said, list) else [{"role": "user", "content": said}]
+        messages: list[Any] = said if isinstance(said, list) else [{"role": "user", "content": said}]
         done = sdk.messages.create(model="claude-x", max_tokens=100, messages=messages, **more)
         return list(done) if more.get("stream") else done
 

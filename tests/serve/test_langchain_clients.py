@@ -27,7 +27,7 @@ def through_responses(server: Serving) -> ChatOpenAI:
 
 def from_anthropic(server: Serving) -> ChatAnthropic:
     options: Any = {"base_url": server.anthropic_url, "api_key": "any", "max_retries": 0}
-    return ChatAnthropic(model="claude-x", **options)
+    return ChatAnthropic(model_name="claude-x", **options)
 
 
 MODELS = [from_openai, through_responses, from_anthropic]
@@ -77,7 +77,7 @@ def test_a_stream_adds_up(serve: Serve, model: Callable[[Serving], Any]) -> None
     async def whole() -> AIMessageChunk:
         chunks = [chunk async for chunk in model(server).bind_tools([find]).astream("hi")]
         assert len(chunks) > 3
-        total = chunks[0]
+        total: AIMessageChunk = chunks[0]
         for chunk in chunks[1:]:
             total += chunk
         return total

@@ -11,6 +11,7 @@ import pytest
 from mcp import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from pydantic import BaseModel
 
 from harness.serve import Serving
 
@@ -59,7 +60,7 @@ def over_stdio(file: Path, server: str, ask: Callable[[ClientSession], Awaitable
 
 async def conversation(session: ClientSession) -> list[Any]:
     """What the server lists and answers, in the words of the protocol."""
-    found = [await session.list_tools()]
+    found: list[BaseModel] = [await session.list_tools()]
     for args in ({"q": "pears"}, {"q": "storm"}, {"q": "text"}, {}):
         found.append(await session.call_tool("find", args))
     return [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in found]

@@ -29,7 +29,7 @@ def asked(server: Serving, text: str = "hi", **more: Any) -> Any:
 
 
 def chunks(server: Serving, **more: Any) -> list[Any]:
-    return asked(server, stream=True, **more)
+    return list(asked(server, stream=True, **more))
 
 
 def test_a_reply_is_a_completion(serve: Serve) -> None:

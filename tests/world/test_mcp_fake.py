@@ -35,7 +35,9 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def using(answer: Callable[[str, dict[str, Any]], Awaitable[MCPResult]], *tools: MCPTool) -> Any:
+def using(
+    answer: Callable[[str, dict[str, Any]], Awaitable[MCPResult]], *tools: MCPTool
+) -> Callable[[Callable[[MCPSession], Awaitable[T]]], T]:
     """What `use(session)` gives with a fake of `tools` that answers with `answer`."""
 
     def with_session(use: Callable[[MCPSession], Awaitable[T]]) -> T:
@@ -192,7 +194,7 @@ def test_any_json_object_arrives_as_it_was_sent(value: Any) -> None:
 
 
 def test_content_blocks_arrive_as_they_were_written() -> None:
-    blocks = [
+    blocks: list[dict[str, Any]] = [
         {"type": "text", "text": "see chart"},
         {"type": "image", "data": "aGk=", "mimeType": "image/png"},
         {"type": "resource", "resource": {"uri": "file:///chart.txt", "text": "rocks"}},
@@ -296,7 +298,7 @@ def test_an_answer_runs_in_the_context_of_its_call() -> None:
             node.set(name)
             return await session.call_tool("anything", {})
 
-        return await asyncio.gather(call_from("plan"), call_from("check"))
+        return list(await asyncio.gather(call_from("plan"), call_from("check")))
 
     assert using(answer)(use) == [text_result("plan"), text_result("check")]
 

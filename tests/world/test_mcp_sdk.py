@@ -211,7 +211,8 @@ def test_concurrent_calls_each_get_their_own_answer(connect: Any) -> None:
 def test_closing_leaves_no_tasks_over_any_transport(connect: Any) -> None:
     async def main() -> list[str]:
         await used(connect, lambda session: session.list_tools())
-        return sorted(task.get_coro().__qualname__.rpartition(".")[2] for task in asyncio.all_tasks())
+        running: list[Any] = [task.get_coro() for task in asyncio.all_tasks()]
+        return sorted(coroutine.__qualname__.rpartition(".")[2] for coroutine in running)
 
     # sse_starlette keeps one watcher a loop: it belongs to the server of these tests, not to the session.
     assert [name for name in asyncio.run(main()) if name != "_shutdown_watcher"] == ["main"]
@@ -332,9 +333,10 @@ def paged_server() -> Any:
         return Server("paged", version="1", on_list_tools=on_list)
 
     async def handler(request: Any) -> Any:
-        return types.ServerResult(page(request.params))
+        result: Any = types.ServerResult
+        return result(page(request.params))
 
-    server = Server("paged", version="1")
+    server: Any = Server("paged", version="1")  # of the SDK 1.x
     server.request_handlers[types.ListToolsRequest] = handler
     return server
 

@@ -82,7 +82,7 @@ def test_a_call_connects_to_a_server_that_nobody_asked_before_from_any_task() ->
         world = scripted(tool("report", "calm"), tool("depth", "12"))
         answers = await asyncio.gather(ask(world, "report"), ask(world, "depth"))
         await asyncio.create_task(world.close())
-        return answers, len(asyncio.all_tasks())
+        return list(answers), len(asyncio.all_tasks())
 
     assert run(main) == (["calm", "12"], 1)
 

@@ -435,7 +435,7 @@ def test_empty_instructions_are_not_sent_to_anthropic() -> None:
 @pytest.mark.parametrize("variable", ["OPENAI_BASE_URL", "OPENAI_API_BASE"])
 def test_the_environment_says_where_openai_is(variable: str) -> None:
     with loopback(completion()) as server:
-        assert ask(call(), **{variable: f"{server.url}/v1"}).text == "hi"
+        assert ask_with(Access({"OPENAI_API_KEY": "k", variable: f"{server.url}/v1"}), call()).text == "hi"
 
 
 def test_the_environment_says_where_anthropic_is() -> None:

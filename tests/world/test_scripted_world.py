@@ -109,7 +109,7 @@ class Watched:
         Watched.times += 1
         return self.number == other
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
 
 def test_a_stub_that_does_not_fit_is_compared_once_and_one_that_is_used_up_no_more() -> None:
@@ -167,6 +167,13 @@ NAMED = {
     "scripts": ScriptCall,
     "retrieval": RetrievalCall,
 }
+
+
+def world_of(key: str, value: Any) -> WorldSpec:
+    """A world with one key."""
+    return WorldSpec(**{key: value})
+
+
 every_named_kind = pytest.mark.parametrize(("key", "effect"), NAMED.items(), ids=NAMED)
 
 
@@ -177,7 +184,7 @@ def test_an_effect_is_known_by_its_alias_where_its_name_is_not(key: Any, effect:
         return Entry(stubs=(Stub(times="any", answer={"return": said}),))
 
     def answer(entries: dict[str, Entry]) -> Any:
-        (value,) = answers(WorldSpec(**{key: entries}), effect(name="n", alias="a"))  # type: ignore[arg-type]
+        (value,) = answers(world_of(key, entries), effect(name="n", alias="a"))
         return value.context if key == "retrieval" else value
 
     assert answer({"a": says("by alias")}) == "by alias"
@@ -194,7 +201,7 @@ def test_an_effect_is_known_by_its_alias_where_its_name_is_not(key: Any, effect:
 def test_a_name_is_answered_for_when_it_has_an_entry_under_name_or_alias(
     key: Any, effect: Any, entry: Any
 ) -> None:
-    world = ScriptedWorld(WorldSpec(**{key: {"a": entry}}))
+    world = ScriptedWorld(world_of(key, {"a": entry}))
     assert world.answers_for(effect(name="a"))
     assert world.answers_for(effect(name="n", alias="a"))
     assert not world.answers_for(effect(name="n", real=really))
@@ -203,7 +210,7 @@ def test_a_name_is_answered_for_when_it_has_an_entry_under_name_or_alias(
 @pytest.mark.parametrize("effect", [llm(), HTTPCall(name="u"), HumanCall(name="n")], ids=lambda e: e.kind)
 def test_a_list_of_stubs_answers_for_its_kind_even_when_it_is_used_up(effect: Any) -> None:
     assert not ScriptedWorld(WorldSpec()).answers_for(effect)
-    world = ScriptedWorld(WorldSpec(**{effect.kind: (Stub(answer={"reply": "x"}),)}))
+    world = ScriptedWorld(world_of(effect.kind, (Stub(answer={"reply": "x"}),)))
     ask(world, effect)
     assert world.answers_for(effect)
 

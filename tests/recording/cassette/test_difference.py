@@ -78,7 +78,7 @@ def test_a_message_put_in_beside_a_changed_one_is_told_apart_from_it() -> None:
 
 
 def test_paths_lead_into_messages_tools_and_odd_keys() -> None:
-    one = {
+    one: dict[str, Any] = {
         "messages": [
             {
                 "role": "assistant",

@@ -88,7 +88,9 @@ def test_every_cassette_comes_back_as_it_was_and_is_written_once(recordings: Any
         folder = CassetteFolder(Path(root), "a")
         assert folder.save(recordings) is bool(recordings)
         assert folder.numbers() == sorted(recordings)
-        loaded = {number: folder.load(number) for number in recordings}
+        loaded = {
+            number: recording for number in recordings if (recording := folder.load(number)) is not None
+        }
         assert {number: told(recording) for number, recording in loaded.items()} == {
             number: told(recording) for number, recording in recordings.items()
         }
