@@ -60,7 +60,7 @@ def loaded(folder: Any) -> Any:
 
 
 def main(root: Any) -> None:
-    os.fsync = lambda _: None  # it guards against a loss of power, and a killed process is none
+    os.fsync = lambda fd: None  # it guards against a loss of power, and a killed process is none
     for step in count():
         folder = CassetteFolder(root, f"step-{step}")
         folder.save(OLD)

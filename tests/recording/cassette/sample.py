@@ -15,7 +15,7 @@ CHAT = "https://api.openai.com/v1/chat/completions"
 PROMPT = {"model": "gpt", "messages": [{"role": "user", "content": "Wie heiß? 😀\nSag"}], "n": 1}
 
 
-def interaction(text: Any = "hello", *, turn: Any = 1, duration: Any = 0.5, **more: Any) -> Any:
+def interaction(text: str = "hello", *, turn: int = 1, duration: float = 0.5, **more: Any) -> Interaction:
     body = json.dumps(PROMPT | {"user": text}).encode()
     response = Response(
         200, "OK", (("content-type", "application/json"),), json.dumps({"said": text}).encode()
@@ -43,15 +43,16 @@ RECORDING = Recording(
 )
 
 
-def told(recording: Any) -> Any:
+def told(recording: Recording | None) -> Any:
     """The recording without what depends on where it stands in its files."""
 
-    def body(data: Any) -> Any:
+    def body(data: bytes) -> Any:
         try:
             return json.loads(data)
         except ValueError:
             return data
 
+    assert recording is not None
     http = [
         replace(one, request=replace(one.request, body=body(one.request.body)), line=0)
         for one in recording.http
@@ -62,22 +63,30 @@ def told(recording: Any) -> Any:
     return http, mcp, recording.human, recording.about
 
 
-def files(folder: Any) -> Any:
+def files(folder: Path) -> dict[str, bytes]:
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def saved(tmp_path: Path, recording: Any) -> Any:
+def saved(tmp_path: Path, recording: Recording) -> dict[str, str]:
+    """The files of the cassette `a` with this recording."""
     CassetteFolder(tmp_path, "a").save({1: recording})
     return {name: data.decode() for name, data in files(tmp_path / "a").items()}
 
 
-def write(folder: Any, **contents: Any) -> None:
+def loaded(tmp_path: Path, number: int = 1) -> Recording:
+    """A recording of the cassette `a`, which is there."""
+    recording = CassetteFolder(tmp_path, "a").load(number)
+    assert recording is not None
+    return recording
+
+
+def write(folder: Path, **contents: str | bytes) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in contents.items():
         (folder / f"{name}.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
 
 
-def of_vcr(response: Any, request: Any = "body: null") -> Any:
+def of_vcr(response: str, request: str = "body: null") -> str:
     return f"""\
 interactions:
 - request:

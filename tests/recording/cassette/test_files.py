@@ -26,6 +26,7 @@ from tests.recording.cassette.sample import (
     PROMPT,
     RECORDING,
     interaction,
+    loaded,
     of_vcr,
     saved,
     write,
@@ -133,7 +134,9 @@ def test_bodies_are_kept_as_they_came(tmp_path: Path, body: Any, lines: Any) -> 
     first, *rest = lines
     indented = "".join(f"        {line}\n" if line else "\n" for line in rest)
     assert f"      string: {first}\n{indented}version: 1\n" in text
-    assert CassetteFolder(tmp_path, "a").load().http[0].response.body == body
+    response = loaded(tmp_path).http[0].response
+    assert response is not None
+    assert response.body == body
 
 
 @pytest.mark.parametrize(
@@ -149,7 +152,7 @@ def test_bodies_are_kept_as_they_came(tmp_path: Path, body: Any, lines: Any) -> 
 )
 def test_a_request_body_that_json_cannot_say_again_is_kept_as_it_is(tmp_path: Path, body: Any) -> None:
     saved(tmp_path, Recording((Interaction(Request("POST", CHAT, {}, body), Response(200)),)))
-    assert CassetteFolder(tmp_path, "a").load().http[0].request.body == body
+    assert loaded(tmp_path).http[0].request.body == body
 
 
 def test_half_a_surrogate_pair_in_json_is_kept_as_its_escape(tmp_path: Path) -> None:
@@ -162,7 +165,7 @@ def test_half_a_surrogate_pair_in_json_is_kept_as_its_escape(tmp_path: Path) -> 
 
 def test_half_a_surrogate_pair_in_mcp_which_no_file_can_have_is_replaced(tmp_path: Path) -> None:
     saved(tmp_path, Recording((), {"w": (Exchange({"method": "a\ud83d\nb"}),)}))
-    assert CassetteFolder(tmp_path, "a").load().mcp["w"][0].sent == {"method": "a\ufffd\nb"}
+    assert loaded(tmp_path).mcp["w"][0].sent == {"method": "a\ufffd\nb"}
 
 
 def test_headers_of_the_transport_are_not_kept() -> None:
@@ -246,18 +249,18 @@ def test_a_cassette_of_vcrpy_alone_is_read(tmp_path: Path, body: Any, content: A
 
 
 def test_a_compressed_body_is_read_without_its_compression(tmp_path: Path) -> None:
-    def loaded(encoding: Any, body: Any) -> Any:
+    def response(encoding: str, body: str | bytes) -> Any:
         head = f"    status: {{code: 200, message: null}}\n    headers: {{content-encoding: [{encoding}]}}\n"
         text = yaml.safe_dump(body).removesuffix("...\n").replace("\n", "\n        ")
         write(tmp_path / "a", http=of_vcr(f"{head}    body:\n      string: {text}".rstrip()))
-        return CassetteFolder(tmp_path, "a").load().http[0].response
+        return loaded(tmp_path).http[0].response
 
-    assert loaded("gzip", gzip.compress(b"hello")) == Response(200, "", (), b"hello")
-    assert loaded("gzip", b"\xffhello").body == b"\xffhello"
+    assert response("gzip", gzip.compress(b"hello")) == Response(200, "", (), b"hello")
+    assert response("gzip", b"\xffhello").body == b"\xffhello"
     with pytest.raises(CassetteBroken, match="the body is compressed"):
-        loaded("br", b"\xff\x00")
+        response("br", b"\xff\x00")
     with pytest.raises(CassetteBroken, match="larger than 100 MiB"):
-        loaded("gzip", gzip.compress(b"\0" * 101 * 1024 * 1024))
+        response("gzip", gzip.compress(b"\0" * 101 * 1024 * 1024))
 
 
 def test_a_cassette_that_vcrpy_wrote_is_read(tmp_path: Path) -> None:
@@ -272,14 +275,14 @@ def test_a_cassette_that_vcrpy_wrote_is_read(tmp_path: Path) -> None:
         "body": {"string": b"\xff" * 99},
     }
     write(tmp_path / "a", http=serialize({"requests": [asked], "responses": [response]}, yamlserializer))
-    [one] = CassetteFolder(tmp_path, "a").load().http
+    [one] = loaded(tmp_path).http
     assert one.request == Request("POST", CHAT, {"accept": "*/*"}, b'{"a": "\xc3\xa9 \\n"}')
     assert one.response == Response(200, "OK", (("x", "1"), ("x", "2")), b"\xff" * 99)
 
 
 def test_interactions_and_messages_know_their_lines(tmp_path: Path) -> None:
     written = saved(tmp_path, RECORDING)
-    recording = CassetteFolder(tmp_path, "a").load()
+    recording = loaded(tmp_path)
     lines = written["http.yaml"].splitlines()
     assert [lines[one.line - 1] for one in recording.http if one.response] == ["- request:", "- request:"]
     assert recording.http[1].line == 0
@@ -291,5 +294,5 @@ def test_a_large_cassette_loads_fast(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
     folder.save({1: Recording(tuple(interaction(f"{number} {text}") for number in range(50)))})
     began = time.process_time()
-    assert len(folder.load().http) == 50
+    assert len(loaded(tmp_path).http) == 50
     assert time.process_time() - began < 2

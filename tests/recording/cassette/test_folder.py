@@ -22,6 +22,7 @@ from tests.recording.cassette.sample import (
     RECORDING,
     files,
     interaction,
+    loaded,
     told,
 )
 
@@ -157,7 +158,7 @@ def test_the_same_again_touches_nothing(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
     folder.save({1: RECORDING, 2: RECORDING})
     before = {p: (p.stat().st_ino, p.stat().st_mtime_ns) for p in tmp_path.rglob("*")}
-    assert folder.save({1: folder.load(), 2: folder.load(2)}) is False
+    assert folder.save({1: loaded(tmp_path), 2: loaded(tmp_path, 2)}) is False
     assert {p: (p.stat().st_ino, p.stat().st_mtime_ns) for p in tmp_path.rglob("*")} == before
 
 
@@ -255,7 +256,7 @@ def test_what_is_in_the_way_is_said(tmp_path: Path) -> None:
 
 
 def test_json_that_is_too_deep_is_not_written(tmp_path: Path) -> None:
-    deep = {}
+    deep: dict[str, Any] = {}
     for _ in range(300):
         deep = {"a": deep}
     with pytest.raises(CassetteError, match="nested more than 100 levels deep"):
@@ -287,6 +288,7 @@ def test_a_cassette_is_recorded_by_one_process_at_a_time(tmp_path: Path, temp: A
     folder = CassetteFolder(root, "a")
     command = [sys.executable, "-c", HOLD, str(root)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
         assert other.stdout.readline() == "recording\n"
         with (
             pytest.raises(CassetteError, match="'a' is being recorded by another process"),

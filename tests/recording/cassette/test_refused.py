@@ -83,6 +83,7 @@ def test_what_is_no_cassette_is_refused_with_its_place(
         CassetteFolder(tmp_path, "a").load()
     assert time.process_time() - began < 2
     assert why in str(refused.value)
+    assert refused.value.span is not None
     assert refused.value.span.file.endswith(f"a/{name}.yaml")
     assert str(refused.value).isprintable()
 
