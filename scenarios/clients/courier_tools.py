@@ -1,12 +1,14 @@
 """Handlers that speak HTTP themselves, with clients of their own."""
 
+from typing import Any
+
 import httpx
 import requests
 
 MODEL = "https://api.openai.com/v1/chat/completions"
 
 
-def track(state: dict) -> dict:
+def track(state: dict[str, Any]) -> dict[str, Any]:
     """Where the parcel is; asked again once when the courier is busy."""
     url = f"https://courier.test/parcels/{state['parcel']}"
     answer = requests.get(url, timeout=5)
@@ -17,7 +19,7 @@ def track(state: dict) -> dict:
     return {"status": answer.json()["status"]}
 
 
-async def tell(state: dict) -> dict:
+async def tell(state: dict[str, Any]) -> dict[str, Any]:
     """What a model makes of that."""
     messages = [
         {"role": "user", "content": f"Tell the customer: parcel {state['parcel']} is {state['status']}."}

@@ -1,6 +1,8 @@
 """Tools the agents of the tutorial may call, and handlers of its Yagra workflow."""
 
-CHARGES = {
+from typing import Any
+
+CHARGES: dict[str, list[dict[str, Any]]] = {
     "ada@example.com": [{"day": "2026-03-01", "amount": 20.0}, {"day": "2026-03-01", "amount": 20.0}],
     "bob@example.com": [{"day": "2026-03-02", "amount": 5.0}],
 }
@@ -8,27 +10,27 @@ PARCELS = {"B2": ["P1", "P2", "P3"]}
 PIECES = {"C3": ["bowl", "jug", "vase"]}
 
 
-def find_charges(email: str) -> list:
+def find_charges(email: str) -> list[dict[str, Any]]:
     """The charges of a customer, oldest first."""
     return CHARGES.get(email, [])
 
 
-def parcels_of(order: str) -> list:
+def parcels_of(order: str) -> list[str]:
     """The parcels an order was sent in."""
     return PARCELS.get(order, [])
 
 
-def unpack(state: dict) -> dict:
+def unpack(state: dict[str, Any]) -> dict[str, Any]:
     """The pieces of an order that came back."""
     return {"pieces": PIECES.get(state["order"], [])}
 
 
-def add_up(state: dict, params: dict) -> dict:
+def add_up(state: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
     """The refund: what the pieces are worth, less the cost of handling."""
     # A node writes its whole state back. To leave `worth` out would append the list to itself.
     return {"refund": sum(state["worth"]) - params["handling"], "worth": []}
 
 
-def pay(state: dict) -> dict:
+def pay(state: dict[str, Any]) -> dict[str, Any]:
     """Pay the refund, and say so."""
     return {"reply": f"We have sent you {state['refund']:.2f}."}
