@@ -92,7 +92,7 @@ def malformed(expected: Any, path: tuple[str | int, ...] = ()) -> Iterator[Flaw]
 def _flaws_of(name: str, argument: Any, path: tuple[str | int, ...]) -> Iterator[Flaw]:
     if name not in MATCHERS:
         hint = did_you_mean(name, MATCHERS)
-        yield Flaw(path, f"unknown matcher '{name}'", hint, "unknown-matcher", on_name=True)
+        yield Flaw(path, f"unknown matcher '{name}'", hint, code="unknown-matcher", on_name=True)
         return
     try:
         MATCHERS[name](argument)
