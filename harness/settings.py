@@ -69,8 +69,8 @@ def _path(value: Any, base: Path) -> Path:
 
 
 def _flag(value: Any, _base: Path) -> bool:
-    told = {"true": True, "1": True, "false": False, "0": False}
-    found = told.get(value.lower()) if isinstance(value, str) else value
+    words = {"true": True, "1": True, "false": False, "0": False}
+    found = words.get(value.lower()) if isinstance(value, str) else value
     if not isinstance(found, bool):
         raise ValueError("expected true or false")
     return found
