@@ -1,13 +1,13 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli.main import cli
+from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
 
 COMMAND = str(Path(sys.executable).with_name("harness"))
 
@@ -67,9 +67,7 @@ def asking() -> str:
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[[str, str], Path]:
-    """Writes a file, and the folders it is in."""
-
+def write(tmp_path: Path) -> WriteFile:
     def written(name: str, text: str) -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -80,9 +78,7 @@ def write(tmp_path: Path) -> Callable[[str, str], Path]:
 
 
 @pytest.fixture
-def suite(write: Callable[[str, str], Path]) -> Callable[..., None]:
-    """Writes a scenario file with these scenarios, and the manifests that they run."""
-
+def suite(write: WriteFile) -> WriteSuite:
     def written(*scenarios: str, file: str = "a.scenario.yaml") -> None:
         write("counter.yaml", COUNTER)
         write("asking.yaml", ASKING)
@@ -93,9 +89,7 @@ def suite(write: Callable[[str, str], Path]) -> Callable[..., None]:
 
 
 @pytest.fixture
-def invoke() -> Callable[..., Result]:
-    """Runs a command in this process."""
-
+def invoke() -> Invoke:
     def result(*args: str) -> Result:
         return CliRunner().invoke(cli, args, prog_name="harness")
 
@@ -109,9 +103,7 @@ def installed() -> str:
 
 
 @pytest.fixture
-def harness() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs the installed command."""
-
+def harness() -> RunCommand:
     def completed(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [COMMAND, *args],

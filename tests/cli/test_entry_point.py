@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from harness import __version__
+from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
 
 
-def test_help_names_every_command_and_every_exit_code(harness: Any) -> None:
+def test_help_names_every_command_and_every_exit_code(harness: RunCommand) -> None:
     done = harness("--help")
     assert done.returncode == 0
     for command in ("run", "validate", "show", "schema", "init"):
@@ -27,18 +28,18 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_version(harness: Any) -> None:
+def test_version(harness: RunCommand) -> None:
     assert harness("--version").stdout == f"harness {__version__}\n"
 
 
 @pytest.mark.parametrize("command", ["run", "validate", "show", "schema", "init"])
-def test_every_command_explains_itself(invoke: Any, command: Any) -> None:
+def test_every_command_explains_itself(invoke: Invoke, command: Any) -> None:
     result = invoke(command, "--help")
     assert result.exit_code == 0
     assert result.output.startswith(f"Usage: harness {command} ")
 
 
-def test_no_command_shows_the_help_and_is_an_argument_error(invoke: Any) -> None:
+def test_no_command_shows_the_help_and_is_an_argument_error(invoke: Invoke) -> None:
     result = invoke()
     assert result.exit_code == 2
     assert "Commands:" in result.output
@@ -53,14 +54,16 @@ def test_no_command_shows_the_help_and_is_an_argument_error(invoke: Any) -> None
     ],
 )
 def test_a_misspelt_word_is_an_argument_error_with_the_right_one(
-    invoke: Any, args: Any, suggestion: Any
+    invoke: Invoke, args: Any, suggestion: Any
 ) -> None:
     result = invoke(*args)
     assert result.exit_code == 2
     assert suggestion in result.stderr
 
 
-def test_a_defect_is_told_in_a_line_and_leaves_with_3(invoke: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_is_told_in_a_line_and_leaves_with_3(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("harness.cli.schema.schema_text", lambda: 1 // 0)
     result = invoke("schema")
     assert result.exit_code == 3
@@ -72,7 +75,7 @@ def test_a_defect_is_told_in_a_line_and_leaves_with_3(invoke: Any, monkeypatch: 
 
 @pytest.mark.parametrize("asked", ["option", "environment"])
 def test_the_traceback_of_a_defect_is_there_for_the_asking(
-    invoke: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], asked: Any
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], asked: Any
 ) -> None:
     monkeypatch.setattr("harness.cli.schema.schema_text", lambda: 1 // 0)
     if asked == "environment":
@@ -83,7 +86,7 @@ def test_the_traceback_of_a_defect_is_there_for_the_asking(
     assert "in schema" in result.stderr or "in command" in result.stderr
 
 
-def test_settings_that_are_wrong_are_told(invoke: Any, suite: Any, write: Any) -> None:
+def test_settings_that_are_wrong_are_told(invoke: Invoke, suite: WriteSuite, write: WriteFile) -> None:
     suite("{name: any}")
     write("pyproject.toml", "[tool.harness]\nreprot = 'x'\n")
     result = invoke("run", ".")

@@ -6,6 +6,8 @@ import jsonschema
 import pytest
 import yaml
 
+from tests.cli.fixtures import Invoke, RunCommand, WriteFile
+
 EXAMPLE = [
     "agents/shop.yaml",
     "agents/shop_tools.py",
@@ -14,7 +16,7 @@ EXAMPLE = [
 ]
 
 
-def test_the_example_passes_as_it_is_written(harness: Any, invoke: Any) -> None:
+def test_the_example_passes_as_it_is_written(harness: RunCommand, invoke: Invoke) -> None:
     written = invoke("init", "demo")
     assert written.exit_code == 0
     assert "harness run demo/scenarios" in written.stdout
@@ -24,12 +26,12 @@ def test_the_example_passes_as_it_is_written(harness: Any, invoke: Any) -> None:
     assert invoke("validate", "demo").stdout == "1 manifest, 1 scenario file: no problems\n"
 
 
-def test_the_example_goes_into_the_current_folder_by_default(invoke: Any) -> None:
+def test_the_example_goes_into_the_current_folder_by_default(invoke: Invoke) -> None:
     assert invoke("init").exit_code == 0
     assert sorted(path.as_posix() for path in Path().rglob("*.*")) == EXAMPLE
 
 
-def test_the_example_fits_the_schema_beside_it(invoke: Any) -> None:
+def test_the_example_fits_the_schema_beside_it(invoke: Invoke) -> None:
     invoke("init")
     schema = json.loads(Path("scenarios/scenario.schema.json").read_text(encoding="utf-8"))
     text = Path("scenarios/shop.scenario.yaml").read_text(encoding="utf-8")
@@ -38,7 +40,7 @@ def test_the_example_fits_the_schema_beside_it(invoke: Any) -> None:
 
 
 @pytest.mark.parametrize("name", EXAMPLE)
-def test_nothing_is_overwritten(invoke: Any, write: Any, name: Any) -> None:
+def test_nothing_is_overwritten(invoke: Invoke, write: WriteFile, name: Any) -> None:
     write(name, "mine")
     result = invoke("init")
     assert result.exit_code == 2
@@ -47,19 +49,19 @@ def test_nothing_is_overwritten(invoke: Any, write: Any, name: Any) -> None:
     assert Path(name).read_text() == "mine"
 
 
-def test_a_folder_that_cannot_be_made_is_told(invoke: Any, write: Any) -> None:
+def test_a_folder_that_cannot_be_made_is_told(invoke: Invoke, write: WriteFile) -> None:
     write("taken", "")
     result = invoke("init", "taken")
     assert result.exit_code == 2
     assert "taken/agents/shop.yaml cannot be written" in result.stderr
 
 
-def test_the_schema_is_printed_or_written(invoke: Any) -> None:
+def test_the_schema_is_printed_or_written(invoke: Invoke) -> None:
     printed = invoke("schema").stdout
     assert json.loads(printed)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert invoke("schema", "-o", "s.json").output == ""
     assert Path("s.json").read_text(encoding="utf-8") == printed
 
 
-def test_the_help_of_schema_says_how_editors_find_it(invoke: Any) -> None:
+def test_the_help_of_schema_says_how_editors_find_it(invoke: Invoke) -> None:
     assert "# yaml-language-server: $schema=" in invoke("schema", "--help").output

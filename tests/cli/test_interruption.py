@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.fixtures import Invoke, WriteSuite
+
 MANY = ["{name: again and again, repeat: 100000, expect: {state: {count: 1}}}", "{name: afterwards}"]
 
 
@@ -32,7 +34,7 @@ def begun(installed: str) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 @pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_reports_and_writes_what_is_done_and_leaves_with_3(
-    suite: Any, begun: Any, name: Any
+    suite: WriteSuite, begun: Any, name: Any
 ) -> None:
     suite(*MANY)
     process = begun()
@@ -48,7 +50,9 @@ def test_an_interrupted_run_reports_and_writes_what_is_done_and_leaves_with_3(
 
 
 @pytest.mark.parametrize("args", [[], ["--json", "-"]], ids=["text", "json"])
-def test_a_reader_that_goes_away_ends_the_run_without_a_word(suite: Any, begun: Any, args: Any) -> None:
+def test_a_reader_that_goes_away_ends_the_run_without_a_word(
+    suite: WriteSuite, begun: Any, args: Any
+) -> None:
     suite(*MANY)
     process = begun(*args)
     assert process.stdout is not None
@@ -62,7 +66,7 @@ def test_a_reader_that_goes_away_ends_the_run_without_a_word(suite: Any, begun: 
 
 
 def test_an_interrupt_before_anything_ran_is_told_in_a_word(
-    invoke: Any, monkeypatch: pytest.MonkeyPatch
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted() -> str:
         raise KeyboardInterrupt
@@ -103,7 +107,7 @@ def wait():
 
 
 def test_a_scenario_whose_tool_waits_for_ever_is_left_after_a_moment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name, text in {"a.scenario.yaml": WAITS, "waits.yaml": FLOW, "waiting.py": TOOL}.items():

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
+
 PASSES = "{name: counts to one, repeat: 3, expect: {state: {count: 1}}}"
 FAILS = "{name: counts to two, expect: {state: {count: 2}}}"
 CANNOT_BE_JUDGED = "{name: nobody answers, manifest: asking.yaml, env: {MODEL: tiny}, input: hello}"
@@ -44,7 +46,7 @@ def wait():
 
 
 @pytest.fixture
-def calls(write: Any) -> Any:
+def calls(write: WriteFile) -> Any:
     """Writes a suite with a scenario for each of these tools."""
 
     def written(*tools: str) -> None:
@@ -68,7 +70,7 @@ def summary() -> dict[str, Any]:
 
 @pytest.mark.parametrize(("jobs", "more"), [("2", ()), ("auto", ("-x",))])
 def test_results_are_those_of_one_process_and_in_their_order(
-    invoke: Any, suite: Any, jobs: str, more: tuple[str, ...]
+    invoke: Invoke, suite: WriteSuite, jobs: str, more: tuple[str, ...]
 ) -> None:
     suite(PASSES, SKIPPED, *(f"{{name: number {n}}}" for n in range(9)), CANNOT_BE_JUDGED, FAILS)
     suite(FAILS, PASSES, file="b.scenario.yaml")
@@ -80,7 +82,9 @@ def test_results_are_those_of_one_process_and_in_their_order(
     assert parallel.exit_code == serial.exit_code
 
 
-def test_lines_on_standard_output_are_in_order_and_free_of_what_tools_print(harness: Any, calls: Any) -> None:
+def test_lines_on_standard_output_are_in_order_and_free_of_what_tools_print(
+    harness: RunCommand, calls: Any
+) -> None:
     calls(*["fine"] * 6)
     done = harness("run", ".", "-j", "2", "--json", "-")
     assert done.stdout == Path("reports/latest/results.jsonl").read_text()
@@ -88,13 +92,13 @@ def test_lines_on_standard_output_are_in_order_and_free_of_what_tools_print(harn
     assert "a tool prints" in done.stderr
 
 
-def test_scenarios_and_results_of_any_size_go_to_and_from_workers(invoke: Any, suite: Any) -> None:
+def test_scenarios_and_results_of_any_size_go_to_and_from_workers(invoke: Invoke, suite: WriteSuite) -> None:
     suite(*(f"{{name: number {n}, expect: {{state: {{count: {'x' * 400_000}}}}}}}" for n in range(6)))
     assert invoke("run", ".", "-j", "2", "-q").exit_code == 1
     assert [line["verdict"] for line in results()] == ["failed"] * 6
 
 
-def test_a_worker_that_dies_is_an_error_of_its_scenario_alone(invoke: Any, calls: Any) -> None:
+def test_a_worker_that_dies_is_an_error_of_its_scenario_alone(invoke: Invoke, calls: Any) -> None:
     calls("fine", "crash", "fine", "crash", "fine", "fine")
     result = invoke("run", ".", "-j", "2")
     assert result.exit_code == 3
@@ -111,7 +115,7 @@ def test_a_worker_that_dies_is_an_error_of_its_scenario_alone(invoke: Any, calls
     assert error["message"] == "the process that ran this scenario left with 7"
 
 
-def test_ctrl_c_keeps_what_is_done_and_leaves_a_tool_that_waits(installed: Any, calls: Any) -> None:
+def test_ctrl_c_keeps_what_is_done_and_leaves_a_tool_that_waits(installed: str, calls: Any) -> None:
     calls("fine", "wait", "fine")
     command = [installed, "run", ".", "-j", "2"]
     with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True, start_new_session=True) as process:
@@ -128,7 +132,7 @@ def test_ctrl_c_keeps_what_is_done_and_leaves_a_tool_that_waits(installed: Any, 
 
 
 @pytest.mark.parametrize("jobs", ["0", "-1", "many", "1.5"])
-def test_a_number_of_jobs_that_is_none_is_refused(invoke: Any, suite: Any, jobs: str) -> None:
+def test_a_number_of_jobs_that_is_none_is_refused(invoke: Invoke, suite: WriteSuite, jobs: str) -> None:
     suite(PASSES)
     result = invoke("run", ".", f"--jobs={jobs}")
     assert result.exit_code == 2

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.fixtures import Invoke, WriteFile
+
 MANIFEST = """\
 manifest_version: 1
 prompts:
@@ -14,12 +16,12 @@ prompts:
 
 
 @pytest.fixture(autouse=True)
-def _manifest(write: Any) -> None:
+def _manifest(write: WriteFile) -> None:
     write("a.yaml", MANIFEST)
     write("think.md", "Think.\nTwice.\n")
 
 
-def test_prompts_are_listed_with_their_places(invoke: Any) -> None:
+def test_prompts_are_listed_with_their_places(invoke: Invoke) -> None:
     result = invoke("prompts", "a.yaml")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == (
@@ -28,20 +30,20 @@ def test_prompts_are_listed_with_their_places(invoke: Any) -> None:
     )
 
 
-def test_prompts_are_listed_as_json(invoke: Any) -> None:
+def test_prompts_are_listed_as_json(invoke: Invoke) -> None:
     assert json.loads(invoke("prompts", "a.yaml", "--json").stdout) == [
         {"id": "greet", "kind": "instructions", "text": "Greet ${NAME}.", "where": "a.yaml:3:31"},
         {"id": "think", "kind": "instructions", "text": "Think.\nTwice.\n", "where": "think.md:1:1"},
     ]
 
 
-def test_a_manifest_may_have_none(invoke: Any, write: Any, counter: Any) -> None:
+def test_a_manifest_may_have_none(invoke: Invoke, write: WriteFile, counter: str) -> None:
     write("counter.yaml", counter)
     assert invoke("prompts", "counter.yaml").stdout == "no prompts\n"
     assert json.loads(invoke("prompts", "counter.yaml", "--json").stdout) == []
 
 
-def test_an_id_that_several_prompts_have_is_a_warning(invoke: Any, write: Any) -> None:
+def test_an_id_that_several_prompts_have_is_a_warning(invoke: Invoke, write: WriteFile) -> None:
     write("a.yaml", MANIFEST.replace("think,", "greet,"))
     for options in ((), ("--json",)):
         result = invoke("prompts", "a.yaml", *options)
@@ -53,7 +55,7 @@ def test_an_id_that_several_prompts_have_is_a_warning(invoke: Any, write: Any) -
 
 
 def test_control_characters_are_escaped_and_secrets_replaced_on_a_terminal(
-    invoke: Any, write: Any, monkeypatch: pytest.MonkeyPatch
+    invoke: Invoke, write: WriteFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ACME_API_KEY", "sk-4f9a8b7c6d5e")
     write("think.md", "\x1b[31mred\nkey sk-4f9a8b7c6d5e, code tok-1234567")
@@ -74,13 +76,13 @@ def test_control_characters_are_escaped_and_secrets_replaced_on_a_terminal(
         (["broken.yaml"], "broken.yaml:2:38: error: file 'nowhere.md' is not there [missing-file]"),
     ],
 )
-def test_what_cannot_be_listed_is_told(invoke: Any, write: Any, args: Any, told: str) -> None:
+def test_what_cannot_be_listed_is_told(invoke: Invoke, write: WriteFile, args: Any, told: str) -> None:
     write("broken.yaml", "manifest_version: 1\nprompts: [{id: p, instructions_path: nowhere.md}]\n")
     result = invoke("prompts", *args)
     assert (result.exit_code, result.stdout) == (2, "")
     assert told in result.stderr
 
 
-def test_the_command_is_listed_and_has_help(invoke: Any) -> None:
+def test_the_command_is_listed_and_has_help(invoke: Invoke) -> None:
     assert "List the prompts of a manifest, with their places." in invoke("--help").stdout
     assert "Usage: harness prompts [OPTIONS] MANIFEST" in invoke("prompts", "--help").stdout

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
+
 PASSES = "{name: counts to one, tags: [quick], expect: {state: {count: 1}}}"
 FAILS = "{name: counts to two, expect: {state: {count: 2}}}"
 CANNOT_BE_JUDGED = "{name: nobody answers, manifest: asking.yaml, env: {MODEL: tiny}, input: hello}"
@@ -25,19 +27,19 @@ def lines(text: str) -> list[dict[str, Any]]:
     ],
     ids=["passed", "one failed", "one could not be judged", "skipped", "expected to fail"],
 )
-def test_the_exit_code_tells_the_worst(invoke: Any, suite: Any, scenarios: Any, code: Any) -> None:
+def test_the_exit_code_tells_the_worst(invoke: Invoke, suite: WriteSuite, scenarios: Any, code: Any) -> None:
     suite(*scenarios)
     assert invoke("run", ".").exit_code == code
 
 
-def test_the_installed_command_leaves_with_the_same_code(harness: Any, suite: Any) -> None:
+def test_the_installed_command_leaves_with_the_same_code(harness: RunCommand, suite: WriteSuite) -> None:
     suite(PASSES, FAILS)
     done = harness("run", ".")
     assert done.returncode == 1
     assert "1 passed · 1 failed" in done.stdout
 
 
-def test_what_failed_is_told_with_the_line_that_asks_for_it(invoke: Any, suite: Any) -> None:
+def test_what_failed_is_told_with_the_line_that_asks_for_it(invoke: Invoke, suite: WriteSuite) -> None:
     suite(FAILS)
     told = invoke("run", ".").output
     assert "a.scenario.yaml:4:" in told
@@ -45,7 +47,9 @@ def test_what_failed_is_told_with_the_line_that_asks_for_it(invoke: Any, suite: 
     assert "results: reports/latest" in told.replace("\\", "/")
 
 
-def test_a_broken_file_stops_no_other_and_leaves_with_2(invoke: Any, suite: Any, write: Any) -> None:
+def test_a_broken_file_stops_no_other_and_leaves_with_2(
+    invoke: Invoke, suite: WriteSuite, write: WriteFile
+) -> None:
     suite(PASSES, CANNOT_BE_JUDGED)
     write("b.scenario.yaml", BROKEN)
     result = invoke("run", ".")
@@ -65,14 +69,16 @@ def test_a_broken_file_stops_no_other_and_leaves_with_2(invoke: Any, suite: Any,
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\x01\xff", b"harness: [", b"\xff\xfe"], ids=repr)
-def test_a_file_that_is_no_text_or_no_yaml_is_told(invoke: Any, tmp_path: Path, content: Any) -> None:
+def test_a_file_that_is_no_text_or_no_yaml_is_told(invoke: Invoke, tmp_path: Path, content: Any) -> None:
     (tmp_path / "odd.scenario.yaml").write_bytes(content)
     result = invoke("run", "odd.scenario.yaml")
     assert result.exit_code == 2
     assert result.stderr.startswith("odd.scenario.yaml:1:")
 
 
-def test_json_on_stdout_is_what_the_results_file_has_and_nothing_else(harness: Any, suite: Any) -> None:
+def test_json_on_stdout_is_what_the_results_file_has_and_nothing_else(
+    harness: RunCommand, suite: WriteSuite
+) -> None:
     suite(PASSES, FAILS)
     done = harness("run", ".", "--json", "-")
     assert done.stdout == Path("reports/latest/results.jsonl").read_text()
@@ -80,7 +86,9 @@ def test_json_on_stdout_is_what_the_results_file_has_and_nothing_else(harness: A
     assert "1 passed · 1 failed" in done.stderr
 
 
-def test_what_the_code_of_an_agent_prints_stays_out_of_json_on_stdout(harness: Any, invoke: Any) -> None:
+def test_what_the_code_of_an_agent_prints_stays_out_of_json_on_stdout(
+    harness: RunCommand, invoke: Invoke
+) -> None:
     invoke("init")
     tools = Path("agents/shop_tools.py")
     tools.write_text(tools.read_text() + "\n\nprint('I am imported')\n")
@@ -89,7 +97,7 @@ def test_what_the_code_of_an_agent_prints_stays_out_of_json_on_stdout(harness: A
     assert "I am imported" in done.stderr
 
 
-def test_json_may_be_a_file(invoke: Any, suite: Any) -> None:
+def test_json_may_be_a_file(invoke: Invoke, suite: WriteSuite) -> None:
     suite(PASSES)
     result = invoke("run", ".", "--json", "lines.jsonl", "--report", "elsewhere")
     assert result.exit_code == 0
@@ -99,7 +107,7 @@ def test_json_may_be_a_file(invoke: Any, suite: Any) -> None:
 
 @pytest.mark.parametrize("option", ["--json", "--report"])
 def test_results_that_cannot_be_written_are_an_argument_error(
-    invoke: Any, suite: Any, write: Any, option: Any
+    invoke: Invoke, suite: WriteSuite, write: WriteFile, option: Any
 ) -> None:
     suite(PASSES)
     write("file", "")
@@ -121,7 +129,9 @@ def test_results_that_cannot_be_written_are_an_argument_error(
         ([".", "-k", "to one", "--repeat", "3"], ["counts to one"] * 3),
     ],
 )
-def test_scenarios_are_chosen_by_text_tag_and_id(invoke: Any, suite: Any, args: Any, ran: Any) -> None:
+def test_scenarios_are_chosen_by_text_tag_and_id(
+    invoke: Invoke, suite: WriteSuite, args: Any, ran: Any
+) -> None:
     suite(PASSES, FAILS)
     invoke("run", *args, "--json", "lines.jsonl")
     assert [line["scenario"] for line in lines(Path("lines.jsonl").read_text())] == ran
@@ -139,7 +149,7 @@ def test_scenarios_are_chosen_by_text_tag_and_id(invoke: Any, suite: Any, args: 
     ],
 )
 def test_nothing_to_run_is_an_argument_error_with_a_suggestion(
-    invoke: Any, suite: Any, tmp_path: Path, args: Any, told: Any
+    invoke: Invoke, suite: WriteSuite, tmp_path: Path, args: Any, told: Any
 ) -> None:
     suite(PASSES)
     (tmp_path / "empty").mkdir()
@@ -148,14 +158,14 @@ def test_nothing_to_run_is_an_argument_error_with_a_suggestion(
     assert told in result.stderr
 
 
-def test_a_run_may_end_with_the_first_that_does_not_pass(invoke: Any, suite: Any) -> None:
+def test_a_run_may_end_with_the_first_that_does_not_pass(invoke: Invoke, suite: WriteSuite) -> None:
     suite(FAILS, PASSES)
     result = invoke("run", ".", "-x", "--json", "lines.jsonl")
     assert result.exit_code == 1
     assert [line["scenario"] for line in lines(Path("lines.jsonl").read_text())] == ["counts to two"]
 
 
-def test_quiet_tells_of_what_failed_and_the_counts(invoke: Any, suite: Any) -> None:
+def test_quiet_tells_of_what_failed_and_the_counts(invoke: Invoke, suite: WriteSuite) -> None:
     suite(PASSES, FAILS)
     told = invoke("run", ".", "-q").stdout
     assert "counts to one" not in told
@@ -163,14 +173,16 @@ def test_quiet_tells_of_what_failed_and_the_counts(invoke: Any, suite: Any) -> N
     assert "1 passed · 1 failed" in told
 
 
-def test_verbose_tells_what_of_each_graph_was_taken(invoke: Any, suite: Any) -> None:
+def test_verbose_tells_what_of_each_graph_was_taken(invoke: Invoke, suite: WriteSuite) -> None:
     suite(PASSES)
     assert "coverage" not in invoke("run", ".").stdout
     assert "coverage" in invoke("run", ".", "-v").stdout
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_a_terminal_without_unicode_is_no_reason_to_break(harness: Any, suite: Any, encoding: Any) -> None:
+def test_a_terminal_without_unicode_is_no_reason_to_break(
+    harness: RunCommand, suite: WriteSuite, encoding: Any
+) -> None:
     suite("{name: '日本語 → ok', expect: {state: {count: '→'}}}")
     done = harness("run", ".", PYTHONIOENCODING=encoding)
     assert done.returncode == 1

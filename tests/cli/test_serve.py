@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from tests.cli.fixtures import Invoke, WriteSuite
+
 STUBS = "{name: one, input: hi, llm: [{reply: Refund issued.}, later], mcp: {shop: {}}}"
 
 
 @pytest.fixture
-def served(suite: Any, installed: Any) -> Any:
+def served(suite: WriteSuite, installed: str) -> Any:
     """Starts `harness serve` with these arguments; gives the process and the first lines it prints."""
     started = []
 
@@ -39,7 +41,9 @@ def ask(url: Any) -> Any:
 
 
 @pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
-def test_it_prints_where_it_is_and_every_request_and_ends_well(suite: Any, served: Any, asked: Any) -> None:
+def test_it_prints_where_it_is_and_every_request_and_ends_well(
+    suite: WriteSuite, served: Any, asked: Any
+) -> None:
     suite(STUBS)
     process, (openai, anthropic, mcp) = served("a.scenario.yaml")
     url = openai.strip().removeprefix("OPENAI_BASE_URL=")
@@ -57,7 +61,7 @@ def test_it_prints_where_it_is_and_every_request_and_ends_well(suite: Any, serve
     assert out == "1 stub not used:\n  llm: reply: 'later' (a.scenario.yaml:4:59)\n"
 
 
-def test_nobody_needs_to_read_what_it_prints(suite: Any, served: Any) -> None:
+def test_nobody_needs_to_read_what_it_prints(suite: WriteSuite, served: Any) -> None:
     suite(STUBS)
     process, (openai, *_) = served("a.scenario.yaml")
     process.stdout.close()
@@ -65,7 +69,7 @@ def test_nobody_needs_to_read_what_it_prints(suite: Any, served: Any) -> None:
     assert [ask(url), ask(url)] == ["Refund issued.", "later"]
 
 
-def test_a_server_on_standard_input_can_be_interrupted(suite: Any, installed: Any) -> None:
+def test_a_server_on_standard_input_can_be_interrupted(suite: WriteSuite, installed: str) -> None:
     suite("{name: one, mcp: {shop: {tools: [{name: find, stubs: [{return: x, times: 2}]}]}}}")
     with subprocess.Popen(
         [installed, "serve", "a.scenario.yaml", "--stdio", "shop"],
@@ -102,14 +106,18 @@ def test_a_server_on_standard_input_can_be_interrupted(suite: Any, installed: An
         (["a.scenario.yaml::two", "--port", "99999"], "99999"),
     ],
 )
-def test_what_cannot_be_served_is_an_argument_error(suite: Any, invoke: Any, args: Any, told: Any) -> None:
+def test_what_cannot_be_served_is_an_argument_error(
+    suite: WriteSuite, invoke: Invoke, args: Any, told: Any
+) -> None:
     suite("{name: one}", "{name: two, mcp: {shop: {}}}")
     result = invoke("serve", *args)
     assert result.exit_code == 2
     assert told in result.stderr
 
 
-def test_without_the_extra_it_is_named(suite: Any, invoke: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_it_is_named(
+    suite: WriteSuite, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, "uvicorn", None)
     suite("{name: one}")
     result = invoke("serve", "a.scenario.yaml")

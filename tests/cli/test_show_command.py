@@ -4,6 +4,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.cli.fixtures import Invoke, RunCommand, WriteFile
+
 FLOW = """\
 agentspec_version: "25.4.1"
 component_type: Flow
@@ -28,47 +30,47 @@ $referenced_components:
 
 
 @pytest.fixture(autouse=True)
-def _manifests(write: Any, counter: Any, two_agents: Any, asking: Any) -> None:
+def _manifests(write: WriteFile, counter: str, two_agents: str, asking: str) -> None:
     write("counter.yaml", counter)
     write("two.yaml", two_agents)
     write("asking.yaml", asking)
 
 
-def test_a_graph_is_drawn_as_text(invoke: Any) -> None:
+def test_a_graph_is_drawn_as_text(invoke: Invoke) -> None:
     assert invoke("show", "counter.yaml").stdout == ("(start)\n└─▶ add\n\nadd  [set_state]\n└─▶ (end)\n")
 
 
-def test_a_graph_is_drawn_as_mermaid(invoke: Any) -> None:
+def test_a_graph_is_drawn_as_mermaid(invoke: Invoke) -> None:
     told = invoke("show", "counter.yaml", "--format", "mermaid").stdout
     assert told.startswith("flowchart TD\n")
     assert "add<br/>" in told
 
 
-def test_a_graph_is_drawn_as_svg(invoke: Any) -> None:
+def test_a_graph_is_drawn_as_svg(invoke: Invoke) -> None:
     told = invoke("show", "counter.yaml", "--format", "svg").stdout
     assert ElementTree.fromstring(told).tag.endswith("svg")
     assert told.isascii()
 
 
-def test_several_agents_are_drawn_one_after_the_other(invoke: Any) -> None:
+def test_several_agents_are_drawn_one_after_the_other(invoke: Invoke) -> None:
     told = invoke("show", "two.yaml").stdout
     assert told.startswith("counter\n=======\n\n(start)\n")
     assert "\n\nother\n=====\n\n(start)\n" in told
     assert invoke("show", "two.yaml", "-f", "mermaid").stdout.count("flowchart TD") == 2
 
 
-def test_one_agent_may_be_asked_for(invoke: Any) -> None:
+def test_one_agent_may_be_asked_for(invoke: Invoke) -> None:
     assert invoke("show", "two.yaml", "--agent", "other").stdout == invoke("show", "counter.yaml").stdout
 
 
-def test_an_svg_needs_one_agent(invoke: Any) -> None:
+def test_an_svg_needs_one_agent(invoke: Invoke) -> None:
     result = invoke("show", "two.yaml", "-f", "svg")
     assert result.exit_code == 2
     assert "--agent, one of: counter, other" in result.stderr
     assert invoke("show", "two.yaml", "-f", "svg", "--agent", "other").exit_code == 0
 
 
-def test_a_drawing_may_go_to_a_file(invoke: Any) -> None:
+def test_a_drawing_may_go_to_a_file(invoke: Invoke) -> None:
     result = invoke("show", "counter.yaml", "-o", "graph.txt")
     assert (result.exit_code, result.output) == (0, "")
     assert Path("graph.txt").read_text(encoding="utf-8") == invoke("show", "counter.yaml").stdout
@@ -85,17 +87,17 @@ def test_a_drawing_may_go_to_a_file(invoke: Any) -> None:
         (["counter.yaml", "-o", "nowhere/graph.svg"], "nowhere/graph.svg cannot be written"),
     ],
 )
-def test_what_cannot_be_drawn_is_told(invoke: Any, args: Any, told: Any) -> None:
+def test_what_cannot_be_drawn_is_told(invoke: Invoke, args: Any, told: Any) -> None:
     result = invoke("show", *args)
     assert result.exit_code == 2
     assert told in result.stderr
 
 
-def test_variables_may_be_given(invoke: Any) -> None:
+def test_variables_may_be_given(invoke: Invoke) -> None:
     assert invoke("show", "asking.yaml", "--env", "MODEL=tiny").exit_code == 0
 
 
-def test_data_edges_are_drawn_on_request_and_told_to_be_none_where_there_are_none(invoke: Any) -> None:
+def test_data_edges_are_drawn_on_request_and_told_to_be_none_where_there_are_none(invoke: Invoke) -> None:
     without = invoke("show", "counter.yaml").stdout
     assert invoke("show", "counter.yaml", "--data").stdout == without + "\nno data edges\n"
     for form in ("mermaid", "svg"):
@@ -103,7 +105,7 @@ def test_data_edges_are_drawn_on_request_and_told_to_be_none_where_there_are_non
         assert (asked.exit_code, asked.stdout) == (0, invoke("show", "counter.yaml", "-f", form).stdout)
 
 
-def test_data_edges_join_an_output_and_an_input(invoke: Any, write: Any) -> None:
+def test_data_edges_join_an_output_and_an_input(invoke: Invoke, write: WriteFile) -> None:
     write("greeting.yaml", FLOW)
     without = invoke("show", "greeting.yaml").stdout
     assert "guest" not in without
@@ -115,7 +117,7 @@ def test_data_edges_join_an_output_and_an_input(invoke: Any, write: Any) -> None
         assert "guest" in drawn
 
 
-def test_an_svg_of_very_many_data_edges_is_refused(invoke: Any, write: Any) -> None:
+def test_an_svg_of_very_many_data_edges_is_refused(invoke: Invoke, write: WriteFile) -> None:
     edge = FLOW[FLOW.index("- component_type: DataFlowEdge") : FLOW.index("$referenced_components")]
     edges = "".join(edge.replace("name: d1", f"name: d{number}") for number in range(2001))
     write("greeting.yaml", FLOW.replace(edge, edges))
@@ -127,7 +129,7 @@ def test_an_svg_of_very_many_data_edges_is_refused(invoke: Any, write: Any) -> N
     assert invoke("show", "greeting.yaml", "-f", "mermaid", "--data").exit_code == 0
 
 
-def test_a_terminal_without_unicode_is_no_reason_to_break(harness: Any) -> None:
+def test_a_terminal_without_unicode_is_no_reason_to_break(harness: RunCommand) -> None:
     done = harness("show", "counter.yaml", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     assert "add" in done.stdout

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
+
 INVALID = Path(__file__).parents[2] / "scenarios/sherma/manifests/invalid"
 FAULTS = {  # file: (line, what its message names)
     "branch_target.yaml": (11, "limbo"),
@@ -30,7 +32,7 @@ FAULTS = {  # file: (line, what its message names)
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in INVALID.iterdir()))
-def test_the_fault_of_a_refused_manifest_is_found_in_its_line(invoke: Any, name: Any) -> None:
+def test_the_fault_of_a_refused_manifest_is_found_in_its_line(invoke: Invoke, name: Any) -> None:
     result = invoke("validate", str(INVALID / name), "--json")
     assert result.exit_code == 2
     line, word = FAULTS[name]
@@ -40,7 +42,9 @@ def test_the_fault_of_a_refused_manifest_is_found_in_its_line(invoke: Any, name:
     assert word in first["message"]
 
 
-def test_a_problem_is_shown_with_its_line_a_caret_and_a_hint(invoke: Any, write: Any, counter: Any) -> None:
+def test_a_problem_is_shown_with_its_line_a_caret_and_a_hint(
+    invoke: Invoke, write: WriteFile, counter: str
+) -> None:
     write("counter.yaml", counter.replace("entry_point: add", "entry_point: ad"))
     result = invoke("validate", "counter.yaml")
     assert result.exit_code == 2
@@ -53,7 +57,9 @@ def test_a_problem_is_shown_with_its_line_a_caret_and_a_hint(invoke: Any, write:
     )
 
 
-def test_all_problems_are_told_at_once_as_json(invoke: Any, write: Any, suite: Any, counter: Any) -> None:
+def test_all_problems_are_told_at_once_as_json(
+    invoke: Invoke, write: WriteFile, suite: WriteSuite, counter: str
+) -> None:
     suite("{name: x, expct: {}}", "{name: x}")
     write("counter.yaml", counter.replace("entry_point: add", "entry_point: ad"))
     result = invoke("validate", "a.scenario.yaml", "counter.yaml", "--json")
@@ -66,13 +72,13 @@ def test_all_problems_are_told_at_once_as_json(invoke: Any, write: Any, suite: A
     assert list(listed[0]) == ["severity", "code", "message", "hint", "file", "line", "column"]
 
 
-def test_files_without_problems_are_an_empty_list(invoke: Any, suite: Any) -> None:
+def test_files_without_problems_are_an_empty_list(invoke: Invoke, suite: WriteSuite) -> None:
     suite("{name: any}")
     result = invoke("validate", "counter.yaml", "a.scenario.yaml", "--json")
     assert (result.exit_code, json.loads(result.stdout)) == (0, [])
 
 
-def test_warnings_are_told_and_allowed(invoke: Any, write: Any, counter: Any) -> None:
+def test_warnings_are_told_and_allowed(invoke: Invoke, write: WriteFile, counter: str) -> None:
     write("counter.yaml", counter + "colour: red\n")
     result = invoke("validate", "counter.yaml")
     assert result.exit_code == 0
@@ -80,7 +86,9 @@ def test_warnings_are_told_and_allowed(invoke: Any, write: Any, counter: Any) ->
     assert "    colour: red\n    ^~~~~~\n" in result.stdout
 
 
-def test_every_agent_is_validated_unless_one_is_asked_for(invoke: Any, write: Any, two_agents: Any) -> None:
+def test_every_agent_is_validated_unless_one_is_asked_for(
+    invoke: Invoke, write: WriteFile, two_agents: str
+) -> None:
     write("two.yaml", two_agents.replace("add, type", "sum, type", 1))
     both = json.loads(invoke("validate", "two.yaml", "--json").stdout)
     assert ["'counter'" in problem["message"] for problem in both] == [True]
@@ -90,13 +98,15 @@ def test_every_agent_is_validated_unless_one_is_asked_for(invoke: Any, write: An
     assert "did you mean 'other'?" in unknown.stdout
 
 
-def test_a_problem_that_all_agents_share_is_told_once(invoke: Any, write: Any, two_agents: Any) -> None:
+def test_a_problem_that_all_agents_share_is_told_once(
+    invoke: Invoke, write: WriteFile, two_agents: str
+) -> None:
     write("two.yaml", two_agents + "colour: red\n")
     assert len(json.loads(invoke("validate", "two.yaml", "--json").stdout)) == 1
 
 
 def test_a_problem_is_told_once_of_a_scenario_and_its_manifest(
-    invoke: Any, write: Any, suite: Any, counter: Any
+    invoke: Invoke, write: WriteFile, suite: WriteSuite, counter: str
 ) -> None:
     suite("{name: a}")
     write("counter.yaml", counter + "colour: red\n")
@@ -106,7 +116,7 @@ def test_a_problem_is_told_once_of_a_scenario_and_its_manifest(
 
 
 def test_variables_come_from_the_command_line_and_nowhere_else(
-    invoke: Any, write: Any, monkeypatch: pytest.MonkeyPatch, asking: Any
+    invoke: Invoke, write: WriteFile, monkeypatch: pytest.MonkeyPatch, asking: str
 ) -> None:
     write("asking.yaml", asking)
     monkeypatch.setenv("MODEL", "tiny")
@@ -118,7 +128,7 @@ def test_variables_come_from_the_command_line_and_nowhere_else(
     assert invoke("validate", "asking.yaml", "--env-passthrough", "MODEL").exit_code == 0
 
 
-def test_a_variable_is_a_name_and_a_value(invoke: Any, write: Any, asking: Any) -> None:
+def test_a_variable_is_a_name_and_a_value(invoke: Invoke, write: WriteFile, asking: str) -> None:
     write("asking.yaml", asking)
     result = invoke("validate", "asking.yaml", "--env", "MODEL")
     assert result.exit_code == 2
@@ -126,7 +136,7 @@ def test_a_variable_is_a_name_and_a_value(invoke: Any, write: Any, asking: Any) 
 
 
 def test_scenarios_in_the_same_call_give_variables_and_folders_of_modules(
-    invoke: Any, write: Any, asking: Any
+    invoke: Invoke, write: WriteFile, asking: str
 ) -> None:
     write(
         "agents/asking.yaml",
@@ -144,7 +154,9 @@ def test_scenarios_in_the_same_call_give_variables_and_folders_of_modules(
     assert "MODEL" in alone.stdout
 
 
-def test_a_folder_is_searched_for_what_a_dialect_knows(invoke: Any, write: Any, counter: Any) -> None:
+def test_a_folder_is_searched_for_what_a_dialect_knows(
+    invoke: Invoke, write: WriteFile, counter: str
+) -> None:
     write("deep/er/counter.yaml", counter)
     write("values.yaml", "a: 1\n")
     write("package.json", "{}")
@@ -153,7 +165,9 @@ def test_a_folder_is_searched_for_what_a_dialect_knows(invoke: Any, write: Any, 
     assert (result.exit_code, result.stdout) == (0, "1 manifest, 0 scenario files: no problems\n")
 
 
-def test_a_file_in_a_folder_that_cannot_be_read_is_a_warning(invoke: Any, write: Any, counter: Any) -> None:
+def test_a_file_in_a_folder_that_cannot_be_read_is_a_warning(
+    invoke: Invoke, write: WriteFile, counter: str
+) -> None:
     write("counter.yaml", counter + "agents: {}\n")
     result = invoke("validate", ".")
     assert result.exit_code == 0
@@ -161,14 +175,16 @@ def test_a_file_in_a_folder_that_cannot_be_read_is_a_warning(invoke: Any, write:
     assert invoke("validate", "counter.yaml").exit_code == 2
 
 
-def test_a_file_named_explicitly_must_be_a_manifest(invoke: Any, write: Any) -> None:
+def test_a_file_named_explicitly_must_be_a_manifest(invoke: Invoke, write: WriteFile) -> None:
     write("values.yaml", "a: 1\n")
     result = invoke("validate", "values.yaml")
     assert result.exit_code == 2
     assert "no known dialect" in result.stdout
 
 
-def test_a_scenario_whose_manifest_is_not_there_is_told(invoke: Any, write: Any, counter: Any) -> None:
+def test_a_scenario_whose_manifest_is_not_there_is_told(
+    invoke: Invoke, write: WriteFile, counter: str
+) -> None:
     write("counter.yaml", counter)
     write("a.scenario.yaml", "harness: 1\nmanifest: conter.yaml\nscenarios: [{name: any}]\n")
     result = invoke("validate", "a.scenario.yaml")
@@ -185,7 +201,7 @@ def test_a_scenario_whose_manifest_is_not_there_is_told(invoke: Any, write: Any,
     ],
 )
 def test_wrong_arguments_are_told_with_a_suggestion(
-    invoke: Any, write: Any, tmp_path: Path, args: Any, told: Any, counter: Any
+    invoke: Invoke, write: WriteFile, tmp_path: Path, args: Any, told: Any, counter: str
 ) -> None:
     write("counter.yaml", counter)
     (tmp_path / "empty").mkdir()
@@ -194,13 +210,15 @@ def test_wrong_arguments_are_told_with_a_suggestion(
     assert told in result.output
 
 
-def test_the_installed_command_leaves_with_the_same_code(harness: Any, write: Any, counter: Any) -> None:
+def test_the_installed_command_leaves_with_the_same_code(
+    harness: RunCommand, write: WriteFile, counter: str
+) -> None:
     write("counter.yaml", counter.replace("entry_point: add", "entry_point: ad"))
     assert harness("validate", "counter.yaml").returncode == 2
 
 
 def test_the_manifest_a_scenario_runs_is_checked_and_the_names_it_expects_there(
-    invoke: Any, write: Any, asking: Any
+    invoke: Invoke, write: WriteFile, asking: str
 ) -> None:
     write("asking.yaml", asking)
     scenario = (
@@ -228,7 +246,7 @@ scenarios:
 """
 
 
-def names_told(invoke: Any, write: Any, world: Any, more: Any = "") -> Any:
+def names_told(invoke: Invoke, write: WriteFile, world: Any, more: Any = "") -> Any:
     write("a.scenario.yaml", WORLDS.replace("WORLD", world) + more)
     result = invoke("validate", "a.scenario.yaml", "--json")
     assert result.exit_code == 0, result.output
@@ -251,7 +269,7 @@ def names_told(invoke: Any, write: Any, world: Any, more: Any = "") -> Any:
     ],
 )
 def test_names_of_nodes_in_the_world_are_checked(
-    invoke: Any, write: Any, asking: Any, world: Any, key: Any
+    invoke: Invoke, write: WriteFile, asking: str, world: Any, key: Any
 ) -> None:
     write("asking.yaml", asking)
     found = ("unknown-name", f"{key} names 'aks'", "did you mean 'ask'?")
@@ -259,13 +277,15 @@ def test_names_of_nodes_in_the_world_are_checked(
 
 
 @pytest.mark.parametrize("name", ["ask", "as*", "outer/aks", "'[a]ks'", "judge"])
-def test_globs_paths_and_judges_are_no_unknown_names(invoke: Any, write: Any, asking: Any, name: Any) -> None:
+def test_globs_paths_and_judges_are_no_unknown_names(
+    invoke: Invoke, write: WriteFile, asking: str, name: Any
+) -> None:
     write("asking.yaml", asking)
     assert names_told(invoke, write, f"llm: {{{name}: [hello]}}") == []
 
 
 def test_where_other_graphs_may_run_inside_nothing_is_said_of_names_in_the_world(
-    invoke: Any, write: Any, asking: Any
+    invoke: Invoke, write: WriteFile, asking: str
 ) -> None:
     write("inner.yaml", asking)
     calling = asking.replace(
@@ -278,7 +298,7 @@ def test_where_other_graphs_may_run_inside_nothing_is_said_of_names_in_the_world
 
 
 def test_a_world_that_scenarios_share_may_name_nodes_of_only_some_of_their_graphs(
-    invoke: Any, write: Any, asking: Any
+    invoke: Invoke, write: WriteFile, asking: str
 ) -> None:
     write("asking.yaml", asking)
     write("other.yaml", asking.replace("ask\n", "tell\n").replace("name: ask", "name: tell"))
@@ -291,7 +311,7 @@ def test_a_world_that_scenarios_share_may_name_nodes_of_only_some_of_their_graph
     assert [message for _, message, _ in told] == ["llm names 'tel'"]
 
 
-def test_long_names_are_cut_in_what_is_told_of_names(invoke: Any, write: Any, asking: Any) -> None:
+def test_long_names_are_cut_in_what_is_told_of_names(invoke: Invoke, write: WriteFile, asking: str) -> None:
     node = "n" * 1000
     write("asking.yaml", asking.replace("ask\n", f"{node}\n").replace("name: ask", f"name: {node}"))
     (told,) = names_told(invoke, write, f"llm: {{x{node}: [hello]}}")

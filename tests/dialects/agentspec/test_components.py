@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.dialects.agentspec.loader import Loader
+
 MODEL = {"component_type": "OpenAiConfig", "name": "model", "model_id": "m"}
 CLIENT = {"component_type": "OciClientConfigWithInstancePrincipal", "name": "oci", "service_endpoint": "e"}
 PIPE = {"component_type": "StdioTransport", "name": "pipe", "command": "c"}
@@ -153,7 +155,7 @@ def may_be_null(component_type: Any, field: Any) -> Any:
 
 
 @pytest.fixture
-def faults(loader: Any) -> Any:
+def faults(loader: Loader) -> Any:
     """What is wrong with one component, read by itself."""
 
     def faults_(component_type: Any, fields: Any) -> Any:
@@ -326,7 +328,7 @@ def test_what_a_field_cannot_be(
     assert faults(component_type, required_of(component_type) | fields) == expected
 
 
-def test_every_fault_is_told_of_with_its_place(loader: Any) -> None:
+def test_every_fault_is_told_of_with_its_place(loader: Loader) -> None:
     text = """\
 agentspec_version: 25.4.1
 component_type: Agent
@@ -371,7 +373,7 @@ tools:
     ],
 )
 def test_a_type_that_is_unknown_is_told_of_with_a_near_one_or_those_of_its_kind(
-    loader: Any, component_type: Any, hint: Any
+    loader: Loader, component_type: Any, hint: Any
 ) -> None:
     text = f"agentspec_version: 25.4.1\ncomponent_type: {component_type}\nname: x\n"
     assert loader.problem(text).hint == hint

@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.dialects.agentspec.data_flow import Connection
 from harness.graph.model import DataEdge
+from tests.dialects.agentspec.loader import Loader
 
 
 def ref(name: Any) -> Any:
@@ -49,7 +50,7 @@ def flow(count: Any, **fields: Any) -> Any:
     return json.dumps(document)
 
 
-def test_by_name_every_output_goes_to_every_input_of_its_name(loader: Any) -> None:
+def test_by_name_every_output_goes_to_every_input_of_its_name(loader: Loader) -> None:
     assert loader.graph(flow(2)).data_edges() == (
         DataEdge("start", "topic", "n0", "topic"),
         DataEdge("start", "topic", "n1", "topic"),
@@ -62,7 +63,7 @@ def test_by_name_every_output_goes_to_every_input_of_its_name(loader: Any) -> No
     )
 
 
-def test_written_ones_are_those(loader: Any) -> None:
+def test_written_ones_are_those(loader: Loader) -> None:
     edge = {
         "component_type": "DataFlowEdge",
         "name": "d",
@@ -80,7 +81,7 @@ def alive() -> Any:
     return sum(isinstance(item, (Connection, DataEdge)) for item in gc.get_objects())
 
 
-def test_a_big_flow_is_loaded_without_making_its_data_edges(loader: Any) -> None:
+def test_a_big_flow_is_loaded_without_making_its_data_edges(loader: Loader) -> None:
     before = alive()
     graph = loader.graph(flow(40))
     assert alive() == before

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from harness.dialects.agentspec.tools import RemoteTool
 from tests.dialects.agentspec.configurations import (
     AGENT,
     MODEL,
@@ -18,33 +19,34 @@ from tests.dialects.agentspec.configurations import (
     ref,
     tool,
 )
+from tests.dialects.agentspec.loader import Loader
 
 MAIN = agent(system_prompt=ref("prompt"), tools=f"[{ref('tool')}]")
 
 
-def test_parts_come_from_documents_behind_the_main_one(loader: Any) -> None:
-    root = loader.configuration(MAIN, PARTS).root
+def test_parts_come_from_documents_behind_the_main_one(loader: Loader) -> None:
+    root = loader.agent(MAIN, PARTS)
     assert (root.system_prompt, root.tools[0].name) == ("Help.", "tool")
-    two = loader.configuration(
-        MAIN, TABLE + entry("prompt", "Go."), TABLE + entry("tool", tool("other"))
-    ).root
+    two = loader.agent(MAIN, TABLE + entry("prompt", "Go."), TABLE + entry("tool", tool("other")))
     assert (two.system_prompt, two.tools[0].name) == ("Go.", "other")
 
 
-def test_parts_may_refer_to_each_other_and_to_the_main_document(loader: Any) -> None:
+def test_parts_may_refer_to_each_other_and_to_the_main_document(loader: Loader) -> None:
     main = agent(tools=f"[{ref('tool')}]") + TABLE + entry("url", "http://x")
     remote = "{component_type: RemoteTool, name: t, http_method: GET, url: {$component_ref: url}}"
     parts = VERSION + TABLE + entry("tool", ref("remote")) + entry("remote", remote)
-    assert loader.configuration(main, parts).root.tools[0].url == "http://x"
+    [found] = loader.agent(main, parts).tools
+    assert isinstance(found, RemoteTool)
+    assert found.url == "http://x"
 
 
-def test_a_part_that_is_in_no_document(loader: Any) -> None:
+def test_a_part_that_is_in_no_document(loader: Loader) -> None:
     problem = loader.problem(MAIN, TABLE + entry("prompt", "Help."))
     assert (problem.code, loader.place(problem)) == ("unknown-reference", "tool")
     assert codes(loader.problems(MAIN)) == ["unknown-reference", "unknown-reference"]
 
 
-def test_a_part_of_another_kind(loader: Any) -> None:
+def test_a_part_of_another_kind(loader: Loader) -> None:
     problem = loader.problem(
         MAIN, TABLE + entry("prompt", "Help.") + entry("tool", MODEL.replace("small", "s"))
     )
@@ -52,13 +54,14 @@ def test_a_part_of_another_kind(loader: Any) -> None:
     assert loader.place(problem) == ref("tool")
 
 
-def test_a_part_that_is_there_twice(loader: Any) -> None:
+def test_a_part_that_is_there_twice(loader: Loader) -> None:
     problem = loader.problem(MAIN, PARTS, TABLE + entry("tool", tool()))
     assert problem.code == "duplicate-reference"
+    assert problem.span is not None
     assert problem.span.file.endswith("document_2.yaml")
 
 
-def test_parts_that_are_not_used_are_not_looked_at(loader: Any) -> None:
+def test_parts_that_are_not_used_are_not_looked_at(loader: Loader) -> None:
     assert loader.graph(MAIN, PARTS + entry("other", "{component_type: Nonsense}")).warnings == ()
 
 
@@ -98,13 +101,14 @@ def test_parts_that_are_not_used_are_not_looked_at(loader: Any) -> None:
         ),
     ],
 )
-def test_what_a_document_of_parts_is(loader: Any, parts: Any, code: Any, message: Any) -> None:
+def test_what_a_document_of_parts_is(loader: Loader, parts: Any, code: Any, message: Any) -> None:
     problem = loader.problem(MAIN, parts)
     assert (problem.code, problem.message) == (code, message)
+    assert problem.span is not None
     assert problem.span.file.endswith("document_1.yaml")
 
 
-def test_a_document_of_parts_is_none_to_run(loader: Any) -> None:
+def test_a_document_of_parts_is_none_to_run(loader: Loader) -> None:
     problem = loader.problem(VERSION + PARTS)
     assert (problem.code, problem.message) == (
         "no-component",
@@ -138,13 +142,15 @@ def test_a_document_of_parts_is_none_to_run(loader: Any) -> None:
         ),
     ],
 )
-def test_what_has_no_component_at_the_top(loader: Any, text: Any, code: Any, message: Any, hint: Any) -> None:
+def test_what_has_no_component_at_the_top(
+    loader: Loader, text: Any, code: Any, message: Any, hint: Any
+) -> None:
     problem = loader.problem(text)
     assert (problem.code, problem.message, problem.hint) == (code, message, hint)
 
 
 @pytest.mark.parametrize("key", ["agent_spec_version", "agentSpecVersion", "agentspec-version"])
-def test_a_version_that_is_misspelt(loader: Any, key: Any) -> None:
+def test_a_version_that_is_misspelt(loader: Loader, key: Any) -> None:
     problem = loader.problem(f"{key}: 25.4.1\n{AGENT}")
     assert (problem.code, problem.message) == ("unknown-key", f"unknown key '{key}' at the top")
     assert (loader.place(problem), problem.hint) == (key, "did you mean 'agentspec_version'?")

@@ -26,6 +26,7 @@ from tests.dialects.agentspec.flow_texts import (
     with_new,
     without,
 )
+from tests.dialects.agentspec.loader import Loader
 
 CONTROL = {
     "the StartNode is among the nodes": (
@@ -209,14 +210,14 @@ DATA = {
 @pytest.mark.parametrize(
     ("changes", "code", "message", "place"), [*CONTROL.values(), *DATA.values()], ids=[*CONTROL, *DATA]
 )
-def test_a_rule_of_flows(loader: Any, changes: Any, code: Any, message: Any, place: Any) -> None:
+def test_a_rule_of_flows(loader: Loader, changes: Any, code: Any, message: Any, place: Any) -> None:
     problem = loader.problem(changed(changes))
     assert problem.code == code
     assert problem.message.endswith(message)
     assert loader.place(problem).startswith(place)
 
 
-def test_the_start_node_is_a_start_node(loader: Any) -> None:
+def test_the_start_node_is_a_start_node(loader: Loader) -> None:
     text = changed([("start_node: {$component_ref: begin}", "start_node: {$component_ref: write}")])
     problem = next(item for item in loader.problems(text) if "start_node" in item.message)
     assert problem.code == "start-node"
@@ -269,7 +270,7 @@ ACCEPTED = {
 
 
 @pytest.mark.parametrize("changes", ACCEPTED.values(), ids=ACCEPTED)
-def test_what_flows_may_do(loader: Any, changes: Any) -> None:
+def test_what_flows_may_do(loader: Loader, changes: Any) -> None:
     assert loader.graph(changed(changes)).warnings == ()
 
 
@@ -320,13 +321,13 @@ WARNED = {
 
 
 @pytest.mark.parametrize(("changes", "code", "place"), WARNED.values(), ids=WARNED)
-def test_what_is_worth_a_warning(loader: Any, changes: Any, code: Any, place: Any) -> None:
+def test_what_is_worth_a_warning(loader: Loader, changes: Any, code: Any, place: Any) -> None:
     [warning] = loader.graph(changed(changes)).warnings
     assert (warning.code, warning.severity) == (code, "warning")
     assert loader.place(warning).startswith(place)
 
 
-def test_hints_do_not_depend_on_the_order_of_hashes(loader: Any) -> None:
+def test_hints_do_not_depend_on_the_order_of_hashes(loader: Loader) -> None:
     """Of names that are not near, the hint lists all, in the order they are written in."""
     branches = "{a: east, b: south, c: west, d: north}"
     text = flow_of(f"component_type: BranchingNode, mapping: {branches}, branches: [zzz]")
@@ -338,7 +339,7 @@ def test_hints_do_not_depend_on_the_order_of_hashes(loader: Any) -> None:
     assert hint == "known: east, south, west, north, text"
 
 
-def test_rules_hold_in_flows_inside(loader: Any) -> None:
+def test_rules_hold_in_flows_inside(loader: Loader) -> None:
     text = flow_of(FLOW_NODE).replace(
         control("in", "out"), control("in", "out") + "  " + control("in", "out", "away")
     )
@@ -346,7 +347,7 @@ def test_rules_hold_in_flows_inside(loader: Any) -> None:
     assert (problem.code, loader.place(problem)) == ("unknown-branch", "away")
 
 
-def test_all_problems_are_told_in_the_order_of_the_file(loader: Any) -> None:
+def test_all_problems_are_told_in_the_order_of_the_file(loader: Loader) -> None:
     text = changed(
         [
             ("from_branch: good", "from_branch: god"),

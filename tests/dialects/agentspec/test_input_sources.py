@@ -18,9 +18,10 @@ from tests.dialects.agentspec.flow_texts import (
     node,
     without,
 )
+from tests.dialects.agentspec.loader import Loader
 
 
-def test_values_flow_by_name_where_there_is_no_list_of_data_edges(loader: Any) -> None:
+def test_values_flow_by_name_where_there_is_no_list_of_data_edges(loader: Loader) -> None:
     text = changed([(FLOW[FLOW.index(VALUES) : FLOW.index(TABLE)], "")])
     codes = {(problem.code, problem.message.split(" has")[0]) for problem in loader.graph(text).warnings}
     assert codes == {
@@ -32,7 +33,7 @@ def test_values_flow_by_name_where_there_is_no_list_of_data_edges(loader: Any) -
     }
 
 
-def test_an_empty_list_of_data_edges_is_no_data_flow(loader: Any) -> None:
+def test_an_empty_list_of_data_edges_is_no_data_flow(loader: Loader) -> None:
     text = changed([(FLOW[FLOW.index(VALUES) : FLOW.index(TABLE)], "data_flow_connections: []\n")])
     assert ("no-source", "topic") in {
         (item.code, item.message.split("'")[3]) for item in loader.graph(text).warnings
@@ -92,7 +93,7 @@ NO_SOURCE = {
 
 @pytest.mark.parametrize(("changes", "place", "hint"), NO_SOURCE.values(), ids=NO_SOURCE)
 def test_an_input_without_a_source_is_told_of_where_it_is_asked_for(
-    loader: Any, changes: Any, place: Any, hint: Any
+    loader: Loader, changes: Any, place: Any, hint: Any
 ) -> None:
     [warning] = loader.graph(changed(changes)).warnings
     assert (warning.code, warning.hint) == ("no-source", hint)

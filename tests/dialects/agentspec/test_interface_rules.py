@@ -17,6 +17,7 @@ from tests.dialects.agentspec.flow_texts import (
     changed,
     flow_of,
 )
+from tests.dialects.agentspec.loader import Loader
 
 
 def llm(rest: Any) -> Any:
@@ -132,7 +133,7 @@ LISTS = {
 
 
 @pytest.mark.parametrize(("component", "expected"), LISTS.values(), ids=LISTS)
-def test_lists_are_those_its_configuration_leads_to(loader: Any, component: Any, expected: Any) -> None:
+def test_lists_are_those_its_configuration_leads_to(loader: Loader, component: Any, expected: Any) -> None:
     problem = loader.problem(flow_of(component))
     code, message, place = expected
     assert (problem.code, problem.message) == (code, message)
@@ -163,11 +164,11 @@ SPECIALISED = {
 
 
 @pytest.mark.parametrize("component", SPECIALISED.values(), ids=SPECIALISED)
-def test_lists_may_say_more(loader: Any, component: Any) -> None:
+def test_lists_may_say_more(loader: Loader, component: Any) -> None:
     assert loader.graph(flow_of(component)).warnings == ()
 
 
-def test_the_input_of_a_branching_node_has_any_name(loader: Any) -> None:
+def test_the_input_of_a_branching_node_has_any_name(loader: Loader) -> None:
     text = changed(
         [
             (BRANCHES, BRANCHES + ", inputs: [{title: mood, type: string}]"),
@@ -193,7 +194,7 @@ def test_the_input_of_a_branching_node_has_any_name(loader: Any) -> None:
         ),
     ],
 )
-def test_start_and_end_nodes_give_what_they_take(loader: Any, change: Any, place: Any) -> None:
+def test_start_and_end_nodes_give_what_they_take(loader: Loader, change: Any, place: Any) -> None:
     problem = next(item for item in loader.problems(changed([change])) if item.code == "unequal-lists")
     assert "its inputs and its outputs must be the same" in problem.message
     assert loader.place(problem) == place

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from harness.dialects.agentspec.agents import AgenticComponent
-from harness.dialects.agentspec.flows import Node
+from harness.dialects.agentspec.flows import Flow, Node
 from harness.dialects.agentspec.plugins import ComponentPlugin, installed
 from harness.dialects.agentspec.serialize import serialize
 from harness.dialects.agentspec.visit import NodeResult
@@ -23,6 +23,7 @@ from tests.dialects.agentspec.configurations import (
     VERSION,
     entry,
 )
+from tests.dialects.agentspec.loader import Loader
 
 PLUGIN = """
 from harness.dialects.agentspec.flows import Node
@@ -80,30 +81,30 @@ class Repeats(ComponentPlugin):
         return NodeResult({"text": inputs["text"] * node.times})
 
 
-def test_a_component_of_a_plugin_that_is_not_here(loader: Any) -> None:
+def test_a_component_of_a_plugin_that_is_not_here(loader: Loader) -> None:
     problem = loader.problem(REPEATING)
     assert (problem.code, loader.place(problem)) == ("unknown-plugin", "RepeatNode")
     assert problem.message == "RepeatNode is a component of the plugin 'repeats', which is not installed"
 
 
 @pytest.mark.parametrize("hook", [Repeats, Repeats()], ids=["class", "object"])
-def test_a_plugin_brings_a_type_of_node(loader: Any, hook: Any) -> None:
+def test_a_plugin_brings_a_type_of_node(loader: Loader, hook: Any) -> None:
     assert "repeat" in {node.name for node in loader.graph(REPEATING, hooks=(hook,)).nodes}
 
 
-def test_the_fields_of_a_plugin_are_checked(loader: Any) -> None:
+def test_the_fields_of_a_plugin_are_checked(loader: Loader) -> None:
     problem = loader.problem(REPEATING.replace("times: 2", "times: two"), hooks=(Repeats,))
     assert problem.message == "'repeat': times: expected a whole number, found text 'two'"
     problem = loader.problem(REPEATING.replace("times: 2", "times: 2\n    more: 1"), hooks=(Repeats,))
     assert problem.message.startswith("'repeat': unknown key 'more'")
 
 
-def test_the_fields_of_a_plugin_may_be_referred_to(loader: Any) -> None:
+def test_the_fields_of_a_plugin_may_be_referred_to(loader: Loader) -> None:
     text = REPEATING.replace("times: 2", "times: {$component_ref: two}") + entry("two", "2")
     loader.graph(text, hooks=(Repeats,))
 
 
-def test_two_plugins_for_one_type(loader: Any) -> None:
+def test_two_plugins_for_one_type(loader: Loader) -> None:
     problem = loader.problem(REPEATING, hooks=(Repeats(), Repeats()))
     assert (problem.code, problem.message) == (
         "plugin",
@@ -111,15 +112,18 @@ def test_two_plugins_for_one_type(loader: Any) -> None:
     )
 
 
-def test_a_component_of_a_plugin_is_of_the_type_the_plugin_gives_it(loader: Any) -> None:
+def test_a_component_of_a_plugin_is_of_the_type_the_plugin_gives_it(loader: Loader) -> None:
     class Renamed(Repeats):
         components: ClassVar = {"acme.Repeat": RepeatNode}
 
     text = REPEATING.replace("component_type: RepeatNode", "component_type: acme.Repeat")
     configuration = loader.configuration(text, hooks=(Renamed,))
+    assert isinstance(configuration.root, Flow)
     repeat = configuration.root.nodes[1]
     assert (repeat.component_type, str(repeat)) == ("acme.Repeat", "acme.Repeat 'repeat'")
-    assert configuration.plugins.reads(repeat).name == "repeats"
+    plugin = configuration.plugins.reads(repeat)
+    assert plugin is not None
+    assert plugin.name == "repeats"
     assert configuration.plugins.reads(configuration.root) is None
     written = serialize(configuration.root, configuration.plugins)
     assert {"component_type": "acme.Repeat", "component_plugin_name": "repeats"}.items() <= (
@@ -149,7 +153,7 @@ class Faulty:
         ({}, "the plugin 'repeats', for RepeatNode: expected a component, found an empty mapping"),
     ],
 )
-def test_a_plugin_that_makes_no_component(loader: Any, result: Any, message: Any) -> None:
+def test_a_plugin_that_makes_no_component(loader: Loader, result: Any, message: Any) -> None:
     class Broken(Repeats):
         deserialize = staticmethod(Faulty(result))
 
@@ -158,7 +162,7 @@ def test_a_plugin_that_makes_no_component(loader: Any, result: Any, message: Any
     assert problem.message == f"'repeat': {message}"
 
 
-def test_a_plugin_that_refuses_a_component_need_not_say_where(loader: Any) -> None:
+def test_a_plugin_that_refuses_a_component_need_not_say_where(loader: Loader) -> None:
     class Refusing(Repeats):
         deserialize = staticmethod(Faulty(ManifestError(Problem("bad-value", "too few"))))
 
@@ -167,7 +171,7 @@ def test_a_plugin_that_refuses_a_component_need_not_say_where(loader: Any) -> No
     assert loader.place(problem) == "RepeatNode"
 
 
-def test_an_agent_of_a_plugin_is_one_that_can_be_run(loader: Any) -> None:
+def test_an_agent_of_a_plugin_is_one_that_can_be_run(loader: Loader) -> None:
     class Oracle(AgenticComponent):
         pass
 
@@ -226,7 +230,7 @@ def plain(): ...
         ("Modelless", "'faulty.Modelless' needs 'components': expected a mapping"),
     ],
 )
-def test_what_is_no_plugin(loader: Any, name: Any, message: Any) -> None:
+def test_what_is_no_plugin(loader: Loader, name: Any, message: Any) -> None:
     (loader.folder / "faulty.py").write_text(NO_PLUGINS)
     named_at = Span("a.scenario.yaml", 3, 1)
     problem = loader.problem(
@@ -236,7 +240,7 @@ def test_what_is_no_plugin(loader: Any, name: Any, message: Any) -> None:
     assert problem.message.startswith(f"`hooks`: {message}")
 
 
-def test_a_plugin_that_is_not_there(loader: Any) -> None:
+def test_a_plugin_that_is_not_there(loader: Loader) -> None:
     named_at = Span("a.scenario.yaml", 3, 1)
     problem = loader.problem(
         REPEATING, hooks=("repeats.Repeats",), folders=(loader.folder,), named_at=named_at
@@ -262,7 +266,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     installed.cache_clear()
 
 
-def test_an_installed_plugin(loader: Any, install: Any) -> None:
+def test_an_installed_plugin(loader: Loader, install: Any) -> None:
     install("installed_repeats", PLUGIN, "installed_repeats:Repeats")
     assert "repeat" in {node.name for node in loader.graph(REPEATING).nodes}
 
@@ -277,7 +281,7 @@ def test_an_installed_plugin(loader: Any, install: Any) -> None:
     ],
 )
 def test_an_installed_plugin_that_cannot_be_used(
-    loader: Any, install: Any, monkeypatch: pytest.MonkeyPatch, text: Any, attribute: Any, why: Any
+    loader: Loader, install: Any, monkeypatch: pytest.MonkeyPatch, text: Any, attribute: Any, why: Any
 ) -> None:
     monkeypatch.delitem(sys.modules, "broken_plugin", raising=False)
     install("broken_plugin", text, f"broken_plugin:{attribute}")
@@ -288,7 +292,7 @@ def test_an_installed_plugin_that_cannot_be_used(
     assert (problem.code, problem.hint) == ("unknown-plugin", message)
 
 
-def test_a_scenario_names_a_plugin_that_runs_its_nodes(loader: Any, tmp_path: Path) -> None:
+def test_a_scenario_names_a_plugin_that_runs_its_nodes(loader: Loader, tmp_path: Path) -> None:
     (tmp_path / "repeating.py").write_text(PLUGIN)
     (tmp_path / "echo.yaml").write_text(REPEATING)
     (tmp_path / "echo.scenario.yaml").write_text(

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from harness.dialects.agentspec.agents import Agent
 from harness.dialects.agentspec.plugins import Plugins
 from harness.dialects.agentspec.serialize import serialize
+from harness.dialects.agentspec.tools import RemoteTool
 from tests.dialects.agentspec.configurations import (
     MODEL,
     TABLE,
@@ -19,23 +21,24 @@ from tests.dialects.agentspec.configurations import (
     ref,
     tool,
 )
+from tests.dialects.agentspec.loader import Loader
 
 
-def test_a_component_is_one_wherever_it_is_referred_to(loader: Any) -> None:
-    root = loader.configuration(agent(tools=f"[{ref('a')}, {ref('a')}]") + TABLE + entry("a", tool())).root
+def test_a_component_is_one_wherever_it_is_referred_to(loader: Loader) -> None:
+    root = loader.agent(agent(tools=f"[{ref('a')}, {ref('a')}]") + TABLE + entry("a", tool()))
     assert root.tools[0] is root.tools[1]
 
 
-def test_references_may_stand_before_and_after_what_they_refer_to(loader: Any) -> None:
+def test_references_may_stand_before_and_after_what_they_refer_to(loader: Loader) -> None:
     tables = TABLE + entry("first", ref("second")) + entry("second", tool())
-    after = loader.configuration(agent(tools=f"[{ref('first')}]") + tables).root
-    before = loader.configuration(tables + agent(tools=f"[{ref('first')}]")).root
+    after = loader.agent(agent(tools=f"[{ref('first')}]") + tables)
+    before = loader.agent(tables + agent(tools=f"[{ref('first')}]"))
     assert [item.name for item in after.tools] == [item.name for item in before.tools] == ["tool"]
 
 
-def test_a_reference_goes_by_the_key_and_not_by_the_id(loader: Any) -> None:
+def test_a_reference_goes_by_the_key_and_not_by_the_id(loader: Loader) -> None:
     text = agent(tools=f"[{ref('key')}]") + TABLE + entry("key", tool(id_="other"))
-    assert loader.configuration(text).root.tools[0].id == "other"
+    assert loader.agent(text).tools[0].id == "other"
     problem = loader.problem(text.replace("ref: key", "ref: other"))
     assert (problem.code, problem.message) == (
         "unknown-reference",
@@ -43,18 +46,18 @@ def test_a_reference_goes_by_the_key_and_not_by_the_id(loader: Any) -> None:
     )
 
 
-def test_tables_stand_at_any_depth_and_are_seen_everywhere(loader: Any) -> None:
+def test_tables_stand_at_any_depth_and_are_seen_everywhere(loader: Loader) -> None:
     inner = f"{{component_type: ServerTool, name: tool, $referenced_components: {{inner: {tool('deep')}}}}}"
     text = agent(tools=f"[{ref('outer')}, {ref('inner')}]") + TABLE + entry("outer", inner)
-    assert [item.name for item in loader.configuration(text).root.tools] == ["tool", "deep"]
+    assert [item.name for item in loader.agent(text).tools] == ["tool", "deep"]
 
 
-def test_a_reference_may_bring_a_table(loader: Any) -> None:
+def test_a_reference_may_bring_a_table(loader: Loader) -> None:
     brought = f"{{$component_ref: far, $referenced_components: {{far: {tool('far')}}}}}"
-    assert loader.configuration(agent(tools=f"[{brought}]")).root.tools[0].name == "far"
+    assert loader.agent(agent(tools=f"[{brought}]")).tools[0].name == "far"
 
 
-def test_a_key_in_two_tables(loader: Any) -> None:
+def test_a_key_in_two_tables(loader: Loader) -> None:
     inner = f"{{component_type: ServerTool, name: t, $referenced_components: {{key: {tool('inner')}}}}}"
     text = agent(tools=f"[{ref('key')}, {inner}]") + TABLE + entry("key", tool("outer"))
     problem = loader.problem(text)
@@ -62,7 +65,7 @@ def test_a_key_in_two_tables(loader: Any) -> None:
     assert problem.message.startswith("'key' is in two tables of components; first at ")
 
 
-def test_a_table_is_a_mapping(loader: Any) -> None:
+def test_a_table_is_a_mapping(loader: Loader) -> None:
     problem = loader.problem(agent() + "$referenced_components: [1]\n")
     assert problem.message == "$referenced_components: expected a mapping, found a list"
 
@@ -77,14 +80,16 @@ def test_a_table_is_a_mapping(loader: Any) -> None:
         ("llm_config", MODEL, lambda it: it.llm_config.name, "model"),
     ],
 )
-def test_any_value_may_be_referred_to(loader: Any, field: Any, value: Any, read: Any, expected: Any) -> None:
+def test_any_value_may_be_referred_to(
+    loader: Loader, field: Any, value: Any, read: Any, expected: Any
+) -> None:
     table = TABLE + entry("value", value)
-    assert read(loader.configuration(agent(**{field: ref("value")}) + table).root) == expected
+    assert read(loader.agent(agent(**{field: ref("value")}) + table)) == expected
     chain = table + entry("link", ref("value"))
-    assert read(loader.configuration(agent(**{field: ref("link")}) + chain).root) == expected
+    assert read(loader.agent(agent(**{field: ref("link")}) + chain)) == expected
 
 
-def test_values_inside_values_may_be_referred_to(loader: Any) -> None:
+def test_values_inside_values_may_be_referred_to(loader: Loader) -> None:
     remote = (
         "{component_type: RemoteTool, name: t, http_method: GET, url: {$component_ref: url},"
         " data: {a: [{b: {$component_ref: leaf}}]}, inputs: [{$component_ref: city}]}"
@@ -92,7 +97,8 @@ def test_values_inside_values_may_be_referred_to(loader: Any) -> None:
     table = (
         TABLE + entry("url", "'http://x/{{city}}'") + entry("leaf", "[1, 2]") + entry("city", "{title: city}")
     )
-    [found] = loader.configuration(agent(tools=f"[{remote}]") + table).root.tools
+    [found] = loader.agent(agent(tools=f"[{remote}]") + table).tools
+    assert isinstance(found, RemoteTool)
     assert (found.url, found.data, list(found.inputs)) == (
         "http://x/{{city}}",
         {"a": [{"b": [1, 2]}]},
@@ -100,7 +106,7 @@ def test_values_inside_values_may_be_referred_to(loader: Any) -> None:
     )
 
 
-def test_a_value_of_the_wrong_type_is_told_of_where_it_is_used(loader: Any) -> None:
+def test_a_value_of_the_wrong_type_is_told_of_where_it_is_used(loader: Loader) -> None:
     problem = loader.problem(agent(system_prompt=ref("value")) + TABLE + entry("value", "5"))
     assert problem.message == "'guide': system_prompt: expected text, found the number 5"
     assert loader.place(problem) == ref("value")
@@ -185,7 +191,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("fields", "table", "expected"), REFUSED.values(), ids=REFUSED)
-def test_a_reference(loader: Any, fields: Any, table: Any, expected: Any) -> None:
+def test_a_reference(loader: Loader, fields: Any, table: Any, expected: Any) -> None:
     text = agent(**fields) + "$referenced_components: {}\n"
     if table:
         text = agent(**fields) + TABLE + "".join(entry(key, value) for key, value in table.items())
@@ -198,7 +204,7 @@ OTHER_DOCUMENT = (
 )
 
 
-def test_a_reference_of_nothing_is_told_of_with_the_nearest_key(loader: Any) -> None:
+def test_a_reference_of_nothing_is_told_of_with_the_nearest_key(loader: Loader) -> None:
     near = agent(tools=f"[{ref('tol')}]") + TABLE + entry("tool", tool())
     assert loader.problem(near).hint == f"did you mean 'tool'? Otherwise {OTHER_DOCUMENT}"
     assert loader.problem(near, "$referenced_components: {}").hint == "did you mean 'tool'?"
@@ -236,7 +242,9 @@ def test_a_reference_of_nothing_is_told_of_with_the_nearest_key(loader: Any) -> 
         ("tools", "5", "tools: expected a list of components, found the number 5", ""),
     ],
 )
-def test_a_key_in_place_of_a_reference(loader: Any, field: Any, value: Any, message: Any, hint: Any) -> None:
+def test_a_key_in_place_of_a_reference(
+    loader: Loader, field: Any, value: Any, message: Any, hint: Any
+) -> None:
     text = agent(**{field: value}) + TABLE + entry("hammer", tool())
     text += entry("model", MODEL.replace("small", "other"))
     problem = loader.problem(text)
@@ -258,18 +266,18 @@ def nested(levels: Any, end: Any) -> Any:
     return "$component_ref: k0\n" + VERSION + TABLE + "".join(parts) + entry(f"k{levels}", end)
 
 
-def test_references_inside_each_other(loader: Any) -> None:
+def test_references_inside_each_other(loader: Loader) -> None:
     found = loader.problems(nested(39, "{component_type: EndNode, name: e}"))
     assert "too-deep" not in codes(found)
 
 
-def test_references_that_nest_too_deep(loader: Any) -> None:
+def test_references_that_nest_too_deep(loader: Loader) -> None:
     problem = loader.problem(nested(1000, "{component_type: EndNode, name: e}"))
     assert (problem.code, loader.place(problem)) == ("too-deep", "k40")
     assert problem.message == "'k40' is nested too deep: at most 40 references may be inside each other"
 
 
-def test_what_stands_deep_inside_what_is_referred_to(loader: Any) -> None:
+def test_what_stands_deep_inside_what_is_referred_to(loader: Loader) -> None:
     """Where the documents themselves are as deep as documents can be, less is too much."""
     links = [entry(f"k{at}", "[" * 90 + ref(f"k{at + 1}") + "]" * 90) for at in range(30)]
     problem = loader.problem(agent(description=ref("k0")) + TABLE + "".join(links) + entry("k30", "x"))
@@ -277,7 +285,7 @@ def test_what_stands_deep_inside_what_is_referred_to(loader: Any) -> None:
     assert problem.message == "nested more than 100 levels deep, references written out"
 
 
-def test_a_circle_is_told_of_however_long_it_is(loader: Any) -> None:
+def test_a_circle_is_told_of_however_long_it_is(loader: Loader) -> None:
     problem = loader.problem(
         nested(1000, "{component_type: AgentNode, name: n, agent: {$component_ref: k0}}")
     )
@@ -285,7 +293,7 @@ def test_a_circle_is_told_of_however_long_it_is(loader: Any) -> None:
     assert problem.message == "components contain each other: k40 → k41 → k42 → … → k39 → k40"
 
 
-def test_a_list_of_components_that_contains_itself(loader: Any) -> None:
+def test_a_list_of_components_that_contains_itself(loader: Loader) -> None:
     flow = (
         "[{component_type: FlowNode, name: n, subflow: {component_type: Flow, name: f,"
         " start_node: {component_type: StartNode, name: s}, nodes: {$component_ref: a},"
@@ -300,24 +308,27 @@ def test_a_list_of_components_that_contains_itself(loader: Any) -> None:
     )
 
 
-def test_a_list_of_components_is_one_wherever_it_is_referred_to(loader: Any) -> None:
+def test_a_list_of_components_is_one_wherever_it_is_referred_to(loader: Loader) -> None:
     two = f"{{component_type: Agent, name: two, system_prompt: x, llm_config: {ref('m')}, tools: {ref('tools')}}}"
     table = TABLE + entry("m", MODEL) + entry("tools", f"[{tool()}]") + entry("two", two)
     one = loader.configuration(agent(llm_config=ref("m"), tools=ref("tools")) + table)
-    assert one.root.tools[0] is one.named("two").tools[0]
+    root, two_ = one.root, one.named("two")
+    assert isinstance(root, Agent)
+    assert isinstance(two_, Agent)
+    assert root.tools[0] is two_.tools[0]
 
 
-def test_keys_of_components_without_an_id_are_free(loader: Any) -> None:
+def test_keys_of_components_without_an_id_are_free(loader: Loader) -> None:
     tools = f"[{', '.join(map(ref, 'aabcc'))}]"
     table = TABLE + entry("a", tool()) + entry("b", tool(id_="tool-1")) + entry("c", tool())
     text = agent(tools=tools) + table
-    written = serialize(loader.configuration(text).root, Plugins(()))
+    written = serialize(loader.agent(text), Plugins(()))
     keys = ["tool-2", "tool-2", None, "tool-3", "tool-3"]
     assert [item.get("$component_ref") for item in written["tools"]] == keys
-    assert serialize(loader.configuration(json.dumps(written), json=True).root, Plugins(())) == written
+    assert serialize(loader.agent(json.dumps(written), json=True), Plugins(())) == written
 
 
-def test_faults_of_what_nothing_refers_to_are_warnings(loader: Any) -> None:
+def test_faults_of_what_nothing_refers_to_are_warnings(loader: Loader) -> None:
     text = agent() + TABLE + entry("old", "{component_type: ServerTool}") + entry("plain", "[1, {a: 2}]")
     [warning] = loader.graph(text).warnings
     assert (warning.code, warning.severity) == ("missing-key", "warning")
@@ -325,6 +336,6 @@ def test_faults_of_what_nothing_refers_to_are_warnings(loader: Any) -> None:
     assert loader.place(warning) == "{component_type: ServerTool}"
 
 
-def test_rules_do_not_bind_what_nothing_refers_to(loader: Any) -> None:
+def test_rules_do_not_bind_what_nothing_refers_to(loader: Loader) -> None:
     bad = "{component_type: OutputMessageNode, name: n, message: x, inputs: [{title: a}]}"
     assert loader.graph(agent() + TABLE + entry("bad", bad)).warnings == ()

@@ -13,28 +13,29 @@ from tests.dialects.agentspec.configurations import (
     VERSION,
     agent,
 )
+from tests.dialects.agentspec.loader import Loader
 
 
-def test_json_and_yaml_say_the_same(loader: Any) -> None:
-    from_yaml = loader.configuration(VERSION + AGENT).root
-    from_json = loader.configuration(json.dumps(yaml.safe_load(VERSION + AGENT)), json=True).root
+def test_json_and_yaml_say_the_same(loader: Loader) -> None:
+    from_yaml = loader.agent(VERSION + AGENT)
+    from_json = loader.agent(json.dumps(yaml.safe_load(VERSION + AGENT)), json=True)
     assert from_yaml.model_dump(exclude={"llm_config"}) == from_json.model_dump(exclude={"llm_config"})
     assert from_yaml.llm_config.model_dump() == from_json.llm_config.model_dump()
 
 
 @pytest.mark.parametrize("version", ["25.4.1", "25.4.2", "'25.4.1'"])
-def test_a_version_that_is_known(loader: Any, version: Any) -> None:
+def test_a_version_that_is_known(loader: Loader, version: Any) -> None:
     assert loader.graph(f"agentspec_version: {version}\n{AGENT}").warnings == ()
 
 
-def test_an_old_version_is_read_as_the_first(loader: Any) -> None:
+def test_an_old_version_is_read_as_the_first(loader: Loader) -> None:
     [warning] = loader.graph("agentspec_version: 25.4.0\n" + AGENT).warnings
     assert (warning.code, warning.severity) == ("old-version", "warning")
     assert warning.message == "agentspec_version 25.4.0 is read as 25.4.1"
     assert loader.place(warning) == "25.4.0"
 
 
-def test_without_a_version_the_newest_is_assumed(loader: Any) -> None:
+def test_without_a_version_the_newest_is_assumed(loader: Loader) -> None:
     [warning] = loader.graph(AGENT).warnings
     assert (warning.code, warning.severity) == ("no-version", "warning")
     assert warning.message == "no agentspec_version: 25.4.2 is assumed"
@@ -50,39 +51,39 @@ def test_without_a_version_the_newest_is_assumed(loader: Any) -> None:
         ("[25.4.1]", "wrong-type", "agentspec_version: expected text, found a list"),
     ],
 )
-def test_a_version_that_is_not(loader: Any, version: Any, code: Any, message: Any) -> None:
+def test_a_version_that_is_not(loader: Loader, version: Any, code: Any, message: Any) -> None:
     problem = loader.problem(f"agentspec_version: {version}\n{AGENT}")
     assert (problem.code, problem.message) == (code, message)
     assert loader.place(problem) == version
 
 
-def test_a_version_belongs_to_the_top(loader: Any) -> None:
+def test_a_version_belongs_to_the_top(loader: Loader) -> None:
     text = agent(tools="[{component_type: ServerTool, name: t, agentspec_version: 25.4.1}]")
     problem = loader.problem(text)
     assert problem.message == "'t': unknown key 'agentspec_version' in a ServerTool"
 
 
 @pytest.mark.parametrize("version", ["agentspec_version: 25.4.2\n", ""])
-def test_later_fields_may_say_what_25_4_1_does(loader: Any, version: Any) -> None:
+def test_later_fields_may_say_what_25_4_1_does(loader: Loader, version: Any) -> None:
     later = "{component_type: ServerTool, name: t, requires_confirmation: false}"
     text = version + AGENT + f"human_in_the_loop: true\ntoolboxes: []\ntools: [{later}]\n"
     loader.configuration(text)
 
 
-def test_later_fields_cannot_say_more(loader: Any) -> None:
+def test_later_fields_cannot_say_more(loader: Loader) -> None:
     later = "{component_type: ServerTool, name: t, requires_confirmation: true}"
     problem = loader.problem(agent(tools=f"[{later}]").replace("25.4.1", "25.4.2"))
     assert (problem.code, loader.place(problem)) == ("unsupported", "true")
     assert problem.message == "'requires_confirmation' other than false is not supported"
 
 
-def test_25_4_1_has_no_later_fields(loader: Any) -> None:
+def test_25_4_1_has_no_later_fields(loader: Loader) -> None:
     assert loader.problem(agent(toolboxes="[]")).code == "unknown-key"
 
 
 @pytest.mark.parametrize(
     ("text", "found"), [("[1]", "a list"), ("hello", "text 'hello'"), ("5", "the number 5")]
 )
-def test_a_document_is_a_mapping(loader: Any, text: Any, found: Any) -> None:
+def test_a_document_is_a_mapping(loader: Loader, text: Any, found: Any) -> None:
     problem = loader.problem(text)
     assert (problem.code, problem.message) == ("wrong-type", f"a configuration is a mapping, found {found}")

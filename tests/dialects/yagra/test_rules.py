@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.dialects.yagra.loader import Loader
+
 WORKFLOW = """\
 version: "1.0"
 start_at: sort
@@ -50,7 +52,7 @@ def changed(*changes: tuple[str, str]) -> str:
     return text
 
 
-def test_the_sound_workflow_is_sound(loader: Any) -> None:
+def test_the_sound_workflow_is_sound(loader: Loader) -> None:
     graph = loader.graph(WORKFLOW, PROMPTS)
     assert [node.name for node in graph.nodes] == ["sort", "press", "name", "file", "bin"]
     assert graph.warnings == ()
@@ -385,7 +387,7 @@ FAULTS = {
 
 @pytest.mark.parametrize(("change", "code", "message", "place", "hint"), FAULTS.values(), ids=FAULTS)
 def test_a_broken_rule_is_named_at_its_place(
-    loader: Any, change: Any, code: Any, message: Any, place: Any, hint: Any
+    loader: Loader, change: Any, code: Any, message: Any, place: Any, hint: Any
 ) -> None:
     (problem,) = loader.problems(changed(change), PROMPTS)
     assert problem.code == code
@@ -405,7 +407,7 @@ def test_a_broken_rule_is_named_at_its_place(
     ],
 )
 def test_edges_from_one_node_are_of_one_kind_and_each_of_them_is_named(
-    loader: Any, edge: Any, kinds: Any
+    loader: Loader, edge: Any, kinds: Any
 ) -> None:
     problems = loader.problems(changed((EDGES, f"{EDGES}  - {edge}\n")), PROMPTS)
     new, *old = problems
@@ -415,14 +417,14 @@ def test_edges_from_one_node_are_of_one_kind_and_each_of_them_is_named(
     assert all(problem.message.startswith(f"this edge is {kinds[1]}, and other edges") for problem in old)
 
 
-def test_a_reference_that_leads_nowhere_hides_the_other_faults(loader: Any) -> None:
+def test_a_reference_that_leads_nowhere_hides_the_other_faults(loader: Loader) -> None:
     text = changed(
         ("#latin", "#latn"), ("handler: discard", "handlr: discard"), ("start_at: sort", "start_at: x")
     )
     assert [problem.code for problem in loader.problems(text, PROMPTS)] == ["unknown-prompt"]
 
 
-def test_all_faults_of_the_document_are_told_at_once_and_hide_the_rules(loader: Any) -> None:
+def test_all_faults_of_the_document_are_told_at_once_and_hide_the_rules(loader: Loader) -> None:
     text = changed(
         ("handler: discard", "handlr: discard"),
         ("{type: str}", "{type: strr}"),
@@ -432,7 +434,7 @@ def test_all_faults_of_the_document_are_told_at_once_and_hide_the_rules(loader: 
     assert codes == ["bad-value", "missing-key", "unknown-key"]
 
 
-def test_all_broken_rules_are_told_at_once_and_hide_the_faults_of_subgraphs(loader: Any) -> None:
+def test_all_broken_rules_are_told_at_once_and_hide_the_faults_of_subgraphs(loader: Loader) -> None:
     text = changed(
         ("start_at: sort", "start_at: x"),
         ("condition: torn", "condition: whole"),
@@ -443,7 +445,7 @@ def test_all_broken_rules_are_told_at_once_and_hide_the_faults_of_subgraphs(load
     assert codes == ["unknown-node", "no-label", "duplicate-branch"]
 
 
-def test_what_is_odd_and_yet_allowed(loader: Any) -> None:
+def test_what_is_odd_and_yet_allowed(loader: Loader) -> None:
     text = changed(
         ("nodes:\n", "nodes:\n  - {id: island, handler: x, params: null}\n"),
         (EDGES, EDGES + "  - {source: name, target: file}\n"),
@@ -456,25 +458,25 @@ def test_what_is_odd_and_yet_allowed(loader: Any) -> None:
 # ---------------------------------------------------------------- prompts
 
 
-def test_a_bare_path_is_looked_up_beside_the_workflow_before_the_folders_above(loader: Any) -> None:
+def test_a_bare_path_is_looked_up_beside_the_workflow_before_the_folders_above(loader: Loader) -> None:
     near = {"flows/prompts/names.yaml": "latin: {user: near}"}
     loader.graph(WORKFLOW, {**PROMPTS, **near})
     (problem,) = loader.problems(changed(("#latin", "#plain")), near)
     assert "flows/prompts/names.yaml" in problem.message
 
 
-def test_nothing_is_looked_up_where_nothing_may_be_read(loader: Any) -> None:
+def test_nothing_is_looked_up_where_nothing_may_be_read(loader: Loader) -> None:
     (loader.folder.parent / "names.yaml").write_text("latin: {user: outside}", encoding="utf-8")
     (problem,) = loader.problems(changed(("prompts/names", "names")))
     assert problem.code == "missing-file"
 
 
-def test_a_path_that_leads_out_of_the_project_is_refused(loader: Any) -> None:
+def test_a_path_that_leads_out_of_the_project_is_refused(loader: Loader) -> None:
     (problem,) = loader.problems(changed(("prompts/names.yaml", "../../names.yaml")))
     assert (problem.code, loader.place(problem)) == ("path-outside", '"../../names.yaml#latin"')
 
 
-def test_a_faulty_prompt_file_is_named_with_the_place_in_it(loader: Any) -> None:
+def test_a_faulty_prompt_file_is_named_with_the_place_in_it(loader: Loader) -> None:
     (problem,) = loader.problems(WORKFLOW, {"prompts/names.yaml": "latin: [a"})
     assert problem.code == "syntax"
     assert problem.span is not None
@@ -496,7 +498,7 @@ def parent(reference: str) -> str:
     return PARENT.replace("REF", reference)
 
 
-def test_the_faults_of_a_subgraph_are_told_with_the_nodes_that_lead_there(loader: Any) -> None:
+def test_the_faults_of_a_subgraph_are_told_with_the_nodes_that_lead_there(loader: Loader) -> None:
     files = {
         "parts/a.yaml": parent("b.yaml"),
         "parts/b.yaml": changed(("start_at: sort", "start_at: srt")),
@@ -511,12 +513,12 @@ def test_the_faults_of_a_subgraph_are_told_with_the_nodes_that_lead_there(loader
     assert problem.span.file.endswith("parts/b.yaml")
 
 
-def test_a_subgraph_is_not_looked_up_in_the_folders_above(loader: Any) -> None:
+def test_a_subgraph_is_not_looked_up_in_the_folders_above(loader: Loader) -> None:
     (problem,) = loader.problems(parent("parts/a.yaml"), {"parts/a.yaml": WORKFLOW})
     assert problem.code == "missing-file"
 
 
-def test_subgraphs_that_contain_each_other_are_refused_with_the_circle(loader: Any) -> None:
+def test_subgraphs_that_contain_each_other_are_refused_with_the_circle(loader: Loader) -> None:
     (problem,) = loader.problems(
         parent("a.yaml"), {"flows/a.yaml": parent("b.yaml"), "flows/b.yaml": parent("a.yaml")}
     )
@@ -526,12 +528,12 @@ def test_subgraphs_that_contain_each_other_are_refused_with_the_circle(loader: A
     assert loader.place(problem) == "a.yaml"
 
 
-def test_a_workflow_that_contains_itself_is_refused(loader: Any) -> None:
+def test_a_workflow_that_contains_itself_is_refused(loader: Loader) -> None:
     (problem,) = loader.problems(parent("main.yaml"))
     assert problem.code == "circular-reference"
 
 
-def test_one_subgraph_may_stand_in_many_places(loader: Any) -> None:
+def test_one_subgraph_may_stand_in_many_places(loader: Loader) -> None:
     inner = 'version: "1"\nstart_at: a\nend_at: [a]\nnodes: [{id: a, handler: h}]\nedges: []\n'
     twice = parent("a.yaml").replace(
         "nodes: [", "nodes: [{id: two, handler: subgraph, params: {workflow_ref: a.yaml}}, "
@@ -572,25 +574,27 @@ WARNINGS = {
 
 
 @pytest.mark.parametrize(("changes", "code", "message", "place"), WARNINGS.values(), ids=WARNINGS)
-def test_what_is_odd_is_warned_about(loader: Any, changes: Any, code: Any, message: Any, place: Any) -> None:
+def test_what_is_odd_is_warned_about(
+    loader: Loader, changes: Any, code: Any, message: Any, place: Any
+) -> None:
     (warning,) = loader.graph(changed(*changes), PROMPTS).warnings
     assert (warning.code, warning.severity) == (code, "warning")
     assert message in warning.message
     assert loader.place(warning) == place
 
 
-def test_a_version_that_is_pinned_and_not_there_is_warned_about(loader: Any) -> None:
+def test_a_version_that_is_pinned_and_not_there_is_warned_about(loader: Loader) -> None:
     files = {"prompts/names.yaml": "latin: {user: Hi}"}
     (warning,) = loader.graph(changed(("#latin", "#latin@2")), files).warnings
     assert warning.message.endswith("has no _meta.version")
 
 
 @pytest.mark.parametrize("reference", ["#latin@2", "#latin"])
-def test_a_version_that_is_right_or_not_pinned_is_no_warning(loader: Any, reference: Any) -> None:
+def test_a_version_that_is_right_or_not_pinned_is_no_warning(loader: Loader, reference: Any) -> None:
     assert loader.graph(changed(("#latin", reference)), PROMPTS).warnings == ()
 
 
-def test_what_is_odd_about_a_subgraph_is_told_with_its_node(loader: Any) -> None:
+def test_what_is_odd_about_a_subgraph_is_told_with_its_node(loader: Loader) -> None:
     odd = changed(("#latin", "#latin@1"), ("output_key: leaf", "output_key: leav"))
     (lost, version) = loader.graph(parent("inner.yaml"), {"flows/inner.yaml": odd, **PROMPTS}).warnings
     assert lost.message.startswith(
@@ -599,7 +603,7 @@ def test_what_is_odd_about_a_subgraph_is_told_with_its_node(loader: Any) -> None
     assert version.message.startswith("subgraph 'grow': prompt version '1' is asked for")
 
 
-def test_a_subgraph_without_a_schema_may_be_given_what_its_prompts_ask_for(loader: Any) -> None:
+def test_a_subgraph_without_a_schema_may_be_given_what_its_prompts_ask_for(loader: Loader) -> None:
     inner = (
         'version: "1"\nstart_at: a\nend_at: [a]\nedges: []\n'
         "nodes: [{id: a, handler: llm, params: {prompt_ref: prompts/names.yaml#latin}}]\n"
@@ -609,11 +613,11 @@ def test_a_subgraph_without_a_schema_may_be_given_what_its_prompts_ask_for(loade
     assert loader.graph(parent("inner.yaml"), files).warnings == ()
 
 
-def test_doubled_braces_are_no_placeholder(loader: Any) -> None:
+def test_doubled_braces_are_no_placeholder(loader: Loader) -> None:
     files = {"prompts/names.yaml": "latin: {user: 'Answer {{like}} {{{leaf}}}'}"}
     assert loader.graph(WORKFLOW, files).warnings == ()
 
 
-def test_prompts_that_are_text_have_no_placeholders_to_check(loader: Any) -> None:
+def test_prompts_that_are_text_have_no_placeholders_to_check(loader: Loader) -> None:
     files = {"prompts/names.yaml": "latin: Hello {nobody}"}
     assert loader.graph(changed(("output_key: leaf", "output_key: nowhere")), files).warnings == ()
