@@ -2,7 +2,8 @@
 
 import importlib
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import pytest
 
@@ -44,11 +45,15 @@ def scenario(
     return f"  - name: {name}\n    input: hi\n    llm: {{answer: {llm}}}\n    expect: {expect}\n{more}"
 
 
-@pytest.fixture
-def suite(pytester: pytest.Pytester) -> Any:
-    """Write scenarios into an empty folder and run pytest on it."""
+class RunSuite(Protocol):
+    """Writes scenarios into an empty folder and runs pytest on it."""
 
-    def run(*scenarios: Any, options: Any = ()) -> Any:
+    def __call__(self, *scenarios: str, options: Sequence[str] = ()) -> pytest.RunResult: ...
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester) -> RunSuite:
+    def run(*scenarios: str, options: Sequence[str] = ()) -> pytest.RunResult:
         pytester.makefile(".yaml", desk=MANIFEST)
         text = "harness: 1\nmanifest: desk.yaml\nscenarios:\n" + "".join(scenarios)
         (pytester.path / "desk.scenario.yaml").write_text(text, encoding="utf-8")
@@ -57,12 +62,12 @@ def suite(pytester: pytest.Pytester) -> Any:
     return run
 
 
-def results(pytester: pytest.Pytester, folder: Any = "reports/latest") -> Any:
+def results(pytester: pytest.Pytester, folder: str = "reports/latest") -> list[dict[str, Any]]:
     lines = (pytester.path / folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
-def test_a_scenario_that_holds_is_a_test_that_passes(suite: Any) -> None:
+def test_a_scenario_that_holds_is_a_test_that_passes(suite: RunSuite) -> None:
     suite(scenario()).assert_outcomes(passed=1)
 
 
@@ -92,7 +97,7 @@ def test_a_scenario_that_holds_is_a_test_that_passes(suite: Any) -> None:
     ],
 )
 def test_a_scenario_that_does_not_hold_fails_and_says_why(
-    suite: Any, expect: Any, llm: Any, says: Any
+    suite: RunSuite, expect: Any, llm: Any, says: Any
 ) -> None:
     result = suite(scenario(expect=expect, llm=llm))
     result.assert_outcomes(failed=1)
@@ -101,13 +106,13 @@ def test_a_scenario_that_does_not_hold_fails_and_says_why(
     assert "plugin.py" not in result.stdout.str()
 
 
-def test_a_score_under_pass_score_fails_and_one_at_it_passes(suite: Any) -> None:
+def test_a_score_under_pass_score_fails_and_one_at_it_passes(suite: RunSuite) -> None:
     half = "{state: {tries: 10, messages: {$len: 9}}}"
     suite(scenario(expect=half, more="    pass_score: 0.6\n")).assert_outcomes(failed=1)
     suite(scenario(expect=half, more="    pass_score: 0.5\n")).assert_outcomes(passed=1)
 
 
-def test_a_failure_shows_the_place_of_the_expectation_the_path_and_the_calls(suite: Any) -> None:
+def test_a_failure_shows_the_place_of_the_expectation_the_path_and_the_calls(suite: RunSuite) -> None:
     result = suite(scenario(expect="{state: {tries: 11}}"))
     result.stdout.fnmatch_lines(
         [
@@ -122,12 +127,12 @@ def test_a_failure_shows_the_place_of_the_expectation_the_path_and_the_calls(sui
     )
 
 
-def test_every_repeat_must_pass(suite: Any, pytester: pytest.Pytester) -> None:
+def test_every_repeat_must_pass(suite: RunSuite, pytester: pytest.Pytester) -> None:
     suite(scenario(more="    repeat: 3\n")).assert_outcomes(passed=1)
     assert [(line["repeat"], line["seed"]) for line in results(pytester)] == [(0, 0), (1, 1), (2, 2)]
 
 
-def test_skip_and_xfail_mean_what_they_mean_in_pytest(suite: Any, pytester: pytest.Pytester) -> None:
+def test_skip_and_xfail_mean_what_they_mean_in_pytest(suite: RunSuite, pytester: pytest.Pytester) -> None:
     result = suite(
         scenario("skipped", more="    skip: not yet\n"),
         scenario("fails", expect="{output: bye}", more="    xfail: known\n"),
@@ -137,7 +142,7 @@ def test_skip_and_xfail_mean_what_they_mean_in_pytest(suite: Any, pytester: pyte
     assert [line["verdict"] for line in results(pytester)] == ["skipped", "skipped", "passed"]
 
 
-def test_tags_are_marks_and_names_are_ids(suite: Any) -> None:
+def test_tags_are_marks_and_names_are_ids(suite: RunSuite) -> None:
     two = (scenario("one", more="    tags: [smoke]\n"), scenario("two", more="    tags: [slow-path]\n"))
     suite(*two, options=["-m", "smoke"]).assert_outcomes(passed=1, deselected=1)
     suite(*two, options=["-m", "not slow-path", "--strict-markers"]).assert_outcomes(passed=1, deselected=1)
@@ -145,13 +150,13 @@ def test_tags_are_marks_and_names_are_ids(suite: Any) -> None:
     suite(*two, options=["desk.scenario.yaml::one"]).assert_outcomes(passed=1)
 
 
-def test_stopping_at_the_first_failure_works(suite: Any) -> None:
+def test_stopping_at_the_first_failure_works(suite: RunSuite) -> None:
     bad = [scenario(f"s{n}", expect="{output: bye}") for n in range(3)]
     suite(*bad, options=["-x"]).assert_outcomes(failed=1)
 
 
 def test_a_broken_file_is_one_error_with_all_its_faults_and_the_others_run(
-    suite: Any, pytester: pytest.Pytester
+    suite: RunSuite, pytester: pytest.Pytester
 ) -> None:
     (pytester.path / "bad.scenario.yaml").write_text(
         "harness: 1\nmanifest: x\nscenarios: [{nmae: a, inptu: b}]\n"
@@ -162,7 +167,7 @@ def test_a_broken_file_is_one_error_with_all_its_faults_and_the_others_run(
     assert "Traceback" not in result.stdout.str()
 
 
-def test_results_have_a_line_each_and_a_summary(suite: Any, pytester: pytest.Pytester) -> None:
+def test_results_have_a_line_each_and_a_summary(suite: RunSuite, pytester: pytest.Pytester) -> None:
     result = suite(scenario("a"), scenario("b", expect="{output: bye}"), options=["--harness-report=out"])
     assert [line["scenario"] for line in results(pytester, "out")] == ["a", "b"]
     summary = json.loads((pytester.path / "out/summary.json").read_text())
@@ -174,7 +179,7 @@ def test_results_have_a_line_each_and_a_summary(suite: Any, pytester: pytest.Pyt
 
 
 def test_workers_send_their_results_to_one_report_in_the_order_of_the_file(
-    suite: Any, pytester: pytest.Pytester
+    suite: RunSuite, pytester: pytest.Pytester
 ) -> None:
     result = suite(*(scenario(f"s{n}") for n in range(6)), options=["-n", "2"])
     result.assert_outcomes(passed=6)
@@ -183,7 +188,7 @@ def test_workers_send_their_results_to_one_report_in_the_order_of_the_file(
 
 @pytest.mark.parametrize("way", ["toml", "ini", "environment"])
 def test_settings_come_from_pyproject_ini_or_environment(
-    suite: Any, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, way: Any
+    suite: RunSuite, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, way: Any
 ) -> None:
     if way == "toml":
         pytester.makepyprojecttoml('[tool.harness]\nreport = "there"\n')
@@ -195,7 +200,7 @@ def test_settings_come_from_pyproject_ini_or_environment(
     assert len(results(pytester, "there")) == 1
 
 
-def test_an_unknown_setting_is_refused_with_a_suggestion(suite: Any, pytester: pytest.Pytester) -> None:
+def test_an_unknown_setting_is_refused_with_a_suggestion(suite: RunSuite, pytester: pytest.Pytester) -> None:
     pytester.makepyprojecttoml('[tool.harness]\nreprot = "there"\n')
     result = suite(scenario())
     assert result.ret != 0

@@ -1,16 +1,13 @@
-from collections.abc import Callable
-
 import pytest
 
 from harness.scenario.outcome import CheckResult, Observed, Outcome
+from tests.report.fixtures import MakeCheck, MakeOutcome
 
 NODES = ["classify", "billing", "tech"]
 
 
 @pytest.fixture
-def outcome() -> Callable[..., Outcome]:
-    """Makes an outcome; keywords go to the Outcome, or to what was observed where that has the field."""
-
+def outcome() -> MakeOutcome:
     def make(verdict: str = "passed", **fields: object) -> Outcome:
         observed = Observed(path=["classify", "billing"], latency={"total": 0.5, "nodes": {"classify": 0.5}})
         for name in [name for name in fields if hasattr(observed, name)]:
@@ -34,7 +31,7 @@ def outcome() -> Callable[..., Outcome]:
 
 
 @pytest.fixture
-def failed_check() -> Callable[..., CheckResult]:
+def failed_check() -> MakeCheck:
     def make(name: str = "path", message: str = "expected b, was c", **fields: object) -> CheckResult:
         values = {"passed": False, "score": 0.0, "weight": 1.0, "expected": ["b"], "actual": ["c"]} | fields
         return CheckResult(name=name, message=message, **values)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ from rich.console import Console
 from harness.report.console import RunReporter, open_console, print_summary
 from harness.report.results import line
 from harness.report.summary import summarise
+from tests.report.fixtures import MakeCheck, MakeOutcome
 
 
 def _console(**settings: Any) -> Any:
@@ -30,7 +31,7 @@ def _report(console: Any, outcomes: Any, total: Any = None, coverage: Any = Fals
     return _lines(console)
 
 
-def test_the_summary_is_one_block_of_figures(outcome: Any) -> None:
+def test_the_summary_is_one_block_of_figures(outcome: MakeOutcome) -> None:
     usage = {"llm_calls": 1, "input_tokens": 1200, "output_tokens": 34, "cost": 0.5, "by_model": {}}
     shape = {"nodes": ["a", "b"], "edges": [["a", "b"]], "branches": []}
     coverage = {"nodes": ["a"], "edges": [], "branches": []}
@@ -58,11 +59,11 @@ def test_the_summary_is_one_block_of_figures(outcome: Any) -> None:
     ]
 
 
-def test_without_warnings_the_summary_does_not_speak_of_them(outcome: Any) -> None:
+def test_without_warnings_the_summary_does_not_speak_of_them(outcome: MakeOutcome) -> None:
     assert not [text for text in _report(_console(), [outcome()]) if "warnings" in text]
 
 
-def test_long_names_of_nodes_are_cut_in_what_was_not_taken(outcome: Any) -> None:
+def test_long_names_of_nodes_are_cut_in_what_was_not_taken(outcome: MakeOutcome) -> None:
     node = "n" * 10_000
     shape = {"nodes": ["a", node], "edges": [["a", node]], "branches": []}
     shown = _report(_console(), [outcome(shape=shape)], coverage=True)
@@ -70,7 +71,7 @@ def test_long_names_of_nodes_are_cut_in_what_was_not_taken(outcome: Any) -> None
     assert f"{'n' * 59}…" in "".join(shown)
 
 
-def test_the_summary_fits_eighty_columns(outcome: Any) -> None:
+def test_the_summary_fits_eighty_columns(outcome: MakeOutcome) -> None:
     console = _console()
     print_summary(_summary([outcome(scenario="a long name " * 20, repeat=i) for i in range(2)]), console)
     assert max(map(len, console.file.getvalue().splitlines())) <= 80
@@ -83,7 +84,7 @@ def test_a_run_of_nothing_has_a_summary() -> None:
 
 
 def test_away_from_a_terminal_each_scenario_has_a_line_without_colours(
-    outcome: Any, failed_check: Any
+    outcome: MakeOutcome, failed_check: MakeCheck
 ) -> None:
     runs = [
         outcome(),
@@ -97,27 +98,27 @@ def test_away_from_a_terminal_each_scenario_has_a_line_without_colours(
     assert "\x1b" not in "\n".join(shown)
 
 
-def test_failures_are_told_before_the_summary(outcome: Any, failed_check: Any) -> None:
+def test_failures_are_told_before_the_summary(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     shown = _report(_console(), [outcome("failed", checks=[failed_check("path", "expected b, was c")])])
     assert shown.index("    expected b, was c") < shown.index("0 passed · 1 failed   (1 run of 1 scenario)")
 
 
-def test_a_run_that_was_stopped_says_how_far_it_got(outcome: Any) -> None:
+def test_a_run_that_was_stopped_says_how_far_it_got(outcome: MakeOutcome) -> None:
     assert "stopped after 1 of 40 runs" in _report(_console(), [outcome()], total=40)
 
 
-def test_a_whole_run_does_not_say_it_was_stopped(outcome: Any) -> None:
+def test_a_whole_run_does_not_say_it_was_stopped(outcome: MakeOutcome) -> None:
     assert not [text for text in _report(_console(), [outcome()]) if "stopped" in text]
 
 
-def test_of_many_failures_only_the_first_are_told_whole(outcome: Any) -> None:
+def test_of_many_failures_only_the_first_are_told_whole(outcome: MakeOutcome) -> None:
     shown = _report(_console(), [outcome("failed", scenario=f"s{i}") for i in range(25)])
     assert len([text for text in shown if "rerun" in text]) == 20
     assert "… and 5 more that did not pass" in shown
 
 
 def test_on_a_terminal_there_is_a_bar_and_a_line_for_each_failure(
-    outcome: Any, failed_check: Any, monkeypatch: pytest.MonkeyPatch
+    outcome: MakeOutcome, failed_check: MakeCheck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     console = _console(
@@ -130,7 +131,7 @@ def test_on_a_terminal_there_is_a_bar_and_a_line_for_each_failure(
     assert "\x1b[32mpassed " not in shown
 
 
-def test_no_color_is_respected(outcome: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_color_is_respected(outcome: MakeOutcome, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     console = _console(force_terminal=True, legacy_windows=False)
     _report(console, [outcome("failed")])
@@ -138,12 +139,12 @@ def test_no_color_is_respected(outcome: Any, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("name", ["[red]not markup[/red]", "[/]", ":smile:", "\x1b[31mred"])
-def test_names_are_never_markup(outcome: Any, name: Any) -> None:
+def test_names_are_never_markup(outcome: MakeOutcome, name: Any) -> None:
     shown = "\n".join(_report(_console(), [outcome(scenario=name)], coverage=True))
     assert f"::{name}".replace("\x1b", "\\x1b") in shown
 
 
-def test_what_a_stream_cannot_encode_is_escaped(outcome: Any) -> None:
+def test_what_a_stream_cannot_encode_is_escaped(outcome: MakeOutcome) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     print_summary(_summary([outcome()]), open_console(stream))
     stream.flush()

@@ -1,8 +1,8 @@
 from pathlib import Path
-from typing import Any
 
 from harness.errors import Span
 from harness.report.failure import failed_checks, failure_text
+from tests.report.fixtures import MakeCheck, MakeOutcome
 
 SOURCE = """\
 harness: 1
@@ -14,7 +14,7 @@ scenarios:
 
 
 def test_a_failure_tells_the_checks_their_places_the_run_and_how_to_repeat_it(
-    tmp_path: Path, outcome: Any, failed_check: Any
+    tmp_path: Path, outcome: MakeOutcome, failed_check: MakeCheck
 ) -> None:
     file = tmp_path / "triage.scenario.yaml"
     file.write_text(SOURCE)
@@ -51,12 +51,12 @@ def test_a_failure_tells_the_checks_their_places_the_run_and_how_to_repeat_it(
     )
 
 
-def test_a_check_without_a_message_shows_what_differs(outcome: Any, failed_check: Any) -> None:
+def test_a_check_without_a_message_shows_what_differs(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     check = failed_check("state", "", expected={"intent": "billing"}, actual={"intent": "refund"})
     assert "    intent: expected billing, was refund\n" in failure_text(outcome("failed", checks=[check]))
 
 
-def test_an_error_is_told_with_its_code_node_and_place(outcome: Any) -> None:
+def test_an_error_is_told_with_its_code_node_and_place(outcome: MakeOutcome) -> None:
     error = {
         "type": "UnscriptedCall",
         "code": "unscripted-call",
@@ -74,20 +74,20 @@ def test_an_error_is_told_with_its_code_node_and_place(outcome: Any) -> None:
     ) in shown
 
 
-def test_without_an_error_the_reason_is_told(outcome: Any) -> None:
+def test_without_an_error_the_reason_is_told(outcome: MakeOutcome) -> None:
     assert "  reason the cassette is missing\n" in failure_text(
         outcome("error", reason="the cassette is missing")
     )
 
 
-def test_only_the_last_five_calls_are_shown(outcome: Any) -> None:
+def test_only_the_last_five_calls_are_shown(outcome: MakeOutcome) -> None:
     calls = [{"kind": "tool", "name": f"t{i}", "args": {}, "ok": True, "latency": 0.0} for i in range(7)]
     shown = failure_text(outcome("failed", calls=calls))
     assert "  calls  … 2 earlier\n         tool t2\n" in shown
     assert "tool t1" not in shown
 
 
-def test_warnings_are_told_each_once_the_last_five_of_them(outcome: Any) -> None:
+def test_warnings_are_told_each_once_the_last_five_of_them(outcome: MakeOutcome) -> None:
     warnings = ["at load:\n    known: a", *(f"input {i} is dropped" for i in range(6)), "input 5 is dropped"]
     shown = failure_text(outcome("failed", warnings=warnings))
     assert (
@@ -102,7 +102,7 @@ def test_warnings_are_told_each_once_the_last_five_of_them(outcome: Any) -> None
     assert "  warned at load: known: a\n" in failure_text(outcome("failed", warnings=warnings[:1]))
 
 
-def test_long_names_are_cut(outcome: Any, failed_check: Any) -> None:
+def test_long_names_are_cut(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     node = "n" * 10_000
     error = {"type": "KeyError", "message": f"no node 'x' (known: {node}, b)", "node": node}
     calls = [{"kind": "tool", "name": node, "node": f"{node}/inner", "args": {node: 1}}]
@@ -116,13 +116,13 @@ def test_long_names_are_cut(outcome: Any, failed_check: Any) -> None:
         assert len(failed_checks(failed)) < 300
 
 
-def test_of_a_long_path_the_end_is_shown(outcome: Any) -> None:
+def test_of_a_long_path_the_end_is_shown(outcome: MakeOutcome) -> None:
     shown = failure_text(outcome("failed", path=[f"n{i}" for i in range(100)]))
     assert "  path   … 70 steps → n70 → n71 →" in shown
     assert shown.count("→") == 30
 
 
-def test_no_control_character_reaches_the_terminal(outcome: Any, failed_check: Any) -> None:
+def test_no_control_character_reaches_the_terminal(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     evil = "\x1b]0;owned\x07"
     failed = outcome(
         "failed",

@@ -8,13 +8,16 @@ from hypothesis import strategies as st
 from harness.report.markdown import escape, markdown
 from harness.report.results import line
 from harness.report.summary import summarise
+from tests.report.fixtures import MakeCheck, MakeOutcome
 
 
 def _markdown(*outcomes: Any) -> Any:
     return markdown(summarise(line(outcome) for outcome in outcomes))
 
 
-def test_a_page_has_totals_suites_and_what_did_not_pass(outcome: Any, failed_check: Any) -> None:
+def test_a_page_has_totals_suites_and_what_did_not_pass(
+    outcome: MakeOutcome, failed_check: MakeCheck
+) -> None:
     usage = {"llm_calls": 1, "input_tokens": 1200, "output_tokens": 34, "cost": 0.5, "by_model": {}}
     failed = outcome(
         "failed",
@@ -45,28 +48,28 @@ def test_a_page_has_totals_suites_and_what_did_not_pass(outcome: Any, failed_che
     )
 
 
-def test_warnings_are_counted_when_there_are_any(outcome: Any) -> None:
+def test_warnings_are_counted_when_there_are_any(outcome: MakeOutcome) -> None:
     assert "- 2 warnings\n" in _markdown(outcome(warnings=["a"]), outcome(repeat=1, warnings=["a"]))
     assert "warning" not in _markdown(outcome())
 
 
-def test_an_error_is_told_by_its_message(outcome: Any) -> None:
+def test_an_error_is_told_by_its_message(outcome: MakeOutcome) -> None:
     page = _markdown(outcome("error", error={"type": "UnscriptedCall", "message": "nothing answers llm"}))
     assert "  - UnscriptedCall: nothing answers llm\n" in page
 
 
-def test_coverage_is_a_table_by_graph(outcome: Any) -> None:
+def test_coverage_is_a_table_by_graph(outcome: MakeOutcome) -> None:
     shape = {"nodes": ["a", "b"], "edges": [["a", "b"]], "branches": []}
     page = _markdown(outcome(shape=shape, coverage={"nodes": ["a"], "edges": [], "branches": []}))
     assert "| triage.yaml | 1 of 2 | 0 of 1 | 0 of 0 |" in page
 
 
-def test_flaky_scenarios_are_named(outcome: Any) -> None:
+def test_flaky_scenarios_are_named(outcome: MakeOutcome) -> None:
     page = _markdown(outcome(), outcome("failed", repeat=1))
     assert "Flaky: triage.scenario.yaml::a double charge (1 of 2 passed)" in page
 
 
-def test_only_so_many_failures_are_listed(outcome: Any) -> None:
+def test_only_so_many_failures_are_listed(outcome: MakeOutcome) -> None:
     page = _markdown(*(outcome("failed", scenario=f"s{i:02}") for i in range(30)))
     assert page.count("failed, score") == 25
     assert "- … and 5 more runs" in page

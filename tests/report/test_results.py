@@ -12,6 +12,7 @@ from harness.errors import FormatError, Span
 from harness.report.encoding import encode
 from harness.report.results import ResultsWriter, line, read_lines
 from harness.scenario.outcome import CheckResult
+from tests.report.fixtures import MakeOutcome
 
 TABLE = """
 format suite scenario id manifest dialect agent variant tags repeat seed status verdict passed score weight
@@ -20,15 +21,15 @@ latency_penalty checks path state output error interrupts warnings latency wall 
 FIELDS = list(TABLE.split())
 
 
-def test_a_line_has_the_documented_fields_in_their_order(outcome: Any) -> None:
+def test_a_line_has_the_documented_fields_in_their_order(outcome: MakeOutcome) -> None:
     assert list(line(outcome()))[: len(FIELDS)] == FIELDS
 
 
-def test_beyond_those_a_line_has_the_reason_and_the_shape(outcome: Any) -> None:
+def test_beyond_those_a_line_has_the_reason_and_the_shape(outcome: MakeOutcome) -> None:
     assert list(line(outcome()))[len(FIELDS) :] == ["reason", "shape"]
 
 
-def test_a_line_says_what_ran_and_how_it_went(outcome: Any) -> None:
+def test_a_line_says_what_ran_and_how_it_went(outcome: MakeOutcome) -> None:
     made = line(
         outcome("failed", variant="terse", repeat=2, seed=7, status="interrupted", interrupts=["ok?"])
     )
@@ -39,7 +40,7 @@ def test_a_line_says_what_ran_and_how_it_went(outcome: Any) -> None:
     assert made["interrupts"] == ["ok?"]
 
 
-def test_a_check_is_a_mapping_without_its_place(outcome: Any) -> None:
+def test_a_check_is_a_mapping_without_its_place(outcome: MakeOutcome) -> None:
     check = CheckResult("path", False, 0.5, 2.0, ["a"], ["b"], "not in order", Span("x.yaml", 1, 1))
     assert line(outcome(checks=[check]))["checks"] == [
         {
@@ -54,7 +55,7 @@ def test_a_check_is_a_mapping_without_its_place(outcome: Any) -> None:
     ]
 
 
-def test_error_and_calls_always_have_all_their_keys(outcome: Any) -> None:
+def test_error_and_calls_always_have_all_their_keys(outcome: MakeOutcome) -> None:
     made = line(
         outcome(error={"message": "boom", "type": "ToolError"}, calls=[{"kind": "llm", "name": "gpt"}])
     )
@@ -63,7 +64,7 @@ def test_error_and_calls_always_have_all_their_keys(outcome: Any) -> None:
     assert made["error"]["node"] is None
 
 
-def test_coverage_is_sorted_whatever_order_it_came_in(outcome: Any) -> None:
+def test_coverage_is_sorted_whatever_order_it_came_in(outcome: MakeOutcome) -> None:
     coverage = {"nodes": {"b", "a"}, "edges": [["b", "c"], ["a", "b"]], "branches": []}
     assert line(outcome(coverage=coverage))["coverage"] == {
         "nodes": ["a", "b"],
@@ -123,14 +124,16 @@ def test_what_is_written_reads_back_and_is_written_the_same_again(value: Any) ->
     assert encode(json.loads(written.encode())) == written
 
 
-def test_lines_are_on_disk_as_soon_as_they_are_added(tmp_path: Path, outcome: Any) -> None:
+def test_lines_are_on_disk_as_soon_as_they_are_added(tmp_path: Path, outcome: MakeOutcome) -> None:
     with ResultsWriter(tmp_path) as results:
         for seed in (1, 2):
             results.add(outcome(seed=seed))
             assert [read["seed"] for read in read_lines(results.path)] == list(range(1, seed + 1))
 
 
-def test_what_an_earlier_run_left_is_gone_when_the_next_one_starts(tmp_path: Path, outcome: Any) -> None:
+def test_what_an_earlier_run_left_is_gone_when_the_next_one_starts(
+    tmp_path: Path, outcome: MakeOutcome
+) -> None:
     with ResultsWriter(tmp_path) as results:
         results.add(outcome())
     (tmp_path / "notes.txt").write_text("mine")
@@ -139,7 +142,7 @@ def test_what_an_earlier_run_left_is_gone_when_the_next_one_starts(tmp_path: Pat
         assert not list(read_lines(tmp_path))
 
 
-def test_finishing_leaves_three_files_and_nothing_half_written(tmp_path: Path, outcome: Any) -> None:
+def test_finishing_leaves_three_files_and_nothing_half_written(tmp_path: Path, outcome: MakeOutcome) -> None:
     with ResultsWriter(tmp_path / "reports" / "latest") as results:
         results.add(outcome())
         summary = results.finish()
@@ -149,7 +152,9 @@ def test_finishing_leaves_three_files_and_nothing_half_written(tmp_path: Path, o
     assert summary["total"]["runs"] == 1
 
 
-def test_a_run_that_is_interrupted_is_summarised_as_far_as_it_got(tmp_path: Path, outcome: Any) -> None:
+def test_a_run_that_is_interrupted_is_summarised_as_far_as_it_got(
+    tmp_path: Path, outcome: MakeOutcome
+) -> None:
     def interrupted() -> None:
         with ResultsWriter(tmp_path) as results:
             results.add(outcome())
@@ -178,7 +183,9 @@ def test_a_file_in_the_way_of_the_folder_is_named(tmp_path: Path, report: Any) -
         pass
 
 
-def test_a_last_line_that_was_cut_off_is_left_out_with_a_warning(tmp_path: Path, outcome: Any) -> None:
+def test_a_last_line_that_was_cut_off_is_left_out_with_a_warning(
+    tmp_path: Path, outcome: MakeOutcome
+) -> None:
     with ResultsWriter(tmp_path) as results:
         results.add(outcome(seed=1))
         results.add(outcome(seed=2))
@@ -187,7 +194,7 @@ def test_a_last_line_that_was_cut_off_is_left_out_with_a_warning(tmp_path: Path,
         assert [read["seed"] for read in read_lines(results.path)] == [1]
 
 
-def test_a_line_cut_off_inside_a_character_is_left_out_too(tmp_path: Path, outcome: Any) -> None:
+def test_a_line_cut_off_inside_a_character_is_left_out_too(tmp_path: Path, outcome: MakeOutcome) -> None:
     with ResultsWriter(tmp_path) as results:
         results.add(outcome(output="ü"))
     whole = results.path.read_bytes()

@@ -10,13 +10,14 @@ from harness.report.results import line
 from harness.report.summary import summarise
 from harness.scenario.outcome import Observed, Outcome
 from harness.scenario.score import pass_at_k, pass_hat_k, wilson
+from tests.report.fixtures import MakeCheck, MakeOutcome
 
 
 def _summary(*outcomes: Any) -> Any:
     return summarise(line(outcome) for outcome in outcomes)
 
 
-def test_verdicts_are_counted_and_errors_kept_apart_from_failures(outcome: Any) -> None:
+def test_verdicts_are_counted_and_errors_kept_apart_from_failures(outcome: MakeOutcome) -> None:
     verdicts = ["passed", "passed", "failed", "error", "skipped"]
     total = _summary(*(outcome(verdict, scenario=f"s{i}") for i, verdict in enumerate(verdicts)))["total"]
     assert {name: total[name] for name in ("runs", "passed", "failed", "errors", "skipped")} == {
@@ -28,40 +29,40 @@ def test_verdicts_are_counted_and_errors_kept_apart_from_failures(outcome: Any) 
     }
 
 
-def test_the_pass_rate_leaves_out_skipped_runs_and_has_a_wilson_interval(outcome: Any) -> None:
+def test_the_pass_rate_leaves_out_skipped_runs_and_has_a_wilson_interval(outcome: MakeOutcome) -> None:
     runs = [outcome(verdict, scenario=verdict) for verdict in ("passed", "failed", "error", "skipped")]
     total = _summary(*runs)["total"]
     assert total["pass_rate"] == pytest.approx(1 / 3)
     assert total["pass_rate_interval"] == list(wilson(1, 3))
 
 
-def test_fitness_is_the_weighted_mean_of_the_scores(outcome: Any) -> None:
+def test_fitness_is_the_weighted_mean_of_the_scores(outcome: MakeOutcome) -> None:
     heavy = outcome("failed", scenario="heavy", weight=3.0, score=0.5)
     light = outcome(scenario="light", weight=1.0, score=1.0)
     skipped = outcome("skipped", scenario="skipped", weight=9.0)
     assert _summary(heavy, light, skipped)["total"]["fitness"] == pytest.approx((3 * 0.5 + 1) / 4)
 
 
-def test_repeating_a_scenario_does_not_make_it_heavier(outcome: Any) -> None:
+def test_repeating_a_scenario_does_not_make_it_heavier(outcome: MakeOutcome) -> None:
     once = outcome(scenario="once", score=1.0)
     often = [outcome("failed", scenario="often", repeat=i, score=0.2 * i) for i in range(4)]
     assert _summary(once, *often)["total"]["fitness"] == pytest.approx((1 + 0.3) / 2)
 
 
-def test_latency_percentiles_are_of_virtual_seconds(outcome: Any) -> None:
+def test_latency_percentiles_are_of_virtual_seconds(outcome: MakeOutcome) -> None:
     runs = [outcome(scenario=str(i), latency={"total": float(i), "nodes": {}}) for i in range(101)]
     latency = _summary(*runs)["total"]["latency"]
     assert latency == {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "max": 100.0}
 
 
-def test_runs_that_never_ran_do_not_count_as_fast(outcome: Any) -> None:
+def test_runs_that_never_ran_do_not_count_as_fast(outcome: MakeOutcome) -> None:
     slow = outcome(latency={"total": 4.0, "nodes": {}})
     refused = outcome("passed", scenario="refused", status="invalid", latency={"total": 0.0, "nodes": {}})
     broken = outcome("error", scenario="broken", latency={"total": 0.0, "nodes": {}})
     assert _summary(slow, refused, broken)["total"]["latency"]["p50"] == 4.0
 
 
-def test_tokens_cost_and_wall_time_add_up(outcome: Any) -> None:
+def test_tokens_cost_and_wall_time_add_up(outcome: MakeOutcome) -> None:
     usage = {"llm_calls": 2, "input_tokens": 10, "output_tokens": 5, "cost": 0.1, "by_model": {}}
     total = _summary(*(outcome(scenario=str(i), usage=usage, wall=0.25) for i in range(3)))["total"]
     assert total["tokens"] == {"input": 30, "output": 15, "total": 45}
@@ -70,20 +71,20 @@ def test_tokens_cost_and_wall_time_add_up(outcome: Any) -> None:
     assert total["wall"] == 0.75
 
 
-def test_warnings_are_counted(outcome: Any) -> None:
+def test_warnings_are_counted(outcome: MakeOutcome) -> None:
     summary = _summary(outcome(warnings=["a", "b"]), outcome(suite="other", warnings=["a"]), outcome())
     assert summary["total"]["warnings"] == 3
     assert summary["suites"]["other"]["warnings"] == 1
 
 
-def test_repeats_give_pass_at_k_and_pass_hat_k(outcome: Any) -> None:
+def test_repeats_give_pass_at_k_and_pass_hat_k(outcome: MakeOutcome) -> None:
     verdicts = ["passed", "failed", "passed"]
     total = _summary(*(outcome(verdict, repeat=i) for i, verdict in enumerate(verdicts)))["total"]
     assert total["pass_at_k"] == {str(k): pass_at_k(3, 2, k) for k in (1, 2, 3)}
     assert total["pass_hat_k"] == {str(k): pass_hat_k(3, 2, k) for k in (1, 2, 3)}
 
 
-def test_a_scenario_with_different_verdicts_over_its_repeats_is_flaky(outcome: Any) -> None:
+def test_a_scenario_with_different_verdicts_over_its_repeats_is_flaky(outcome: MakeOutcome) -> None:
     flaky = [outcome(verdict, repeat=i) for i, verdict in enumerate(["passed", "failed"])]
     steady = [outcome("failed", scenario="steady", repeat=i) for i in range(2)]
     assert _summary(*flaky, *steady)["total"]["flaky"] == [
@@ -91,14 +92,14 @@ def test_a_scenario_with_different_verdicts_over_its_repeats_is_flaky(outcome: A
     ]
 
 
-def test_two_variants_of_a_scenario_are_not_flaky(outcome: Any) -> None:
+def test_two_variants_of_a_scenario_are_not_flaky(outcome: MakeOutcome) -> None:
     summary = _summary(outcome(variant="a"), outcome("failed", variant="b"))
     assert summary["total"]["flaky"] == []
     assert summary["total"]["scenarios"] == 2
     assert {name: group["passed"] for name, group in summary["variants"].items()} == {"a": 1, "b": 0}
 
 
-def test_there_is_a_group_for_each_suite_tag_dialect_and_variant(outcome: Any) -> None:
+def test_there_is_a_group_for_each_suite_tag_dialect_and_variant(outcome: MakeOutcome) -> None:
     summary = _summary(
         outcome(suite="one", tags=["slow", "triage"], dialect="loki"), outcome(suite="two", tags=["triage"])
     )
@@ -108,7 +109,9 @@ def test_there_is_a_group_for_each_suite_tag_dialect_and_variant(outcome: Any) -
     assert summary["variants"] == {}
 
 
-def test_what_did_not_pass_is_listed_with_the_checks_that_failed(outcome: Any, failed_check: Any) -> None:
+def test_what_did_not_pass_is_listed_with_the_checks_that_failed(
+    outcome: MakeOutcome, failed_check: MakeCheck
+) -> None:
     failed = outcome("failed", checks=[failed_check("path", "expected b, was c")], seed=3)
     error = outcome(
         "error", scenario="no stub", error={"type": "UnscriptedCall", "message": "nothing answers llm"}
@@ -126,7 +129,7 @@ SHAPE = {
 }
 
 
-def test_coverage_is_what_all_runs_of_a_manifest_took_together(outcome: Any) -> None:
+def test_coverage_is_what_all_runs_of_a_manifest_took_together(outcome: MakeOutcome) -> None:
     one = outcome(shape=SHAPE, coverage={"nodes": ["a", "b"], "edges": [["a", "b"]], "branches": ["a: x"]})
     other = outcome(shape=SHAPE, coverage={"nodes": ["a"], "edges": [], "branches": []}, scenario="other")
     assert _summary(one, other)["coverage"] == {
@@ -138,7 +141,7 @@ def test_coverage_is_what_all_runs_of_a_manifest_took_together(outcome: Any) -> 
     }
 
 
-def test_a_transition_nobody_foresaw_is_part_of_the_graph(outcome: Any) -> None:
+def test_a_transition_nobody_foresaw_is_part_of_the_graph(outcome: MakeOutcome) -> None:
     run = outcome(shape=SHAPE, coverage={"nodes": [], "edges": [["c", "a"]], "branches": []})
     assert _summary(run)["coverage"]["triage.yaml"]["edges"] == {
         "taken": 1,
@@ -147,16 +150,16 @@ def test_a_transition_nobody_foresaw_is_part_of_the_graph(outcome: Any) -> None:
     }
 
 
-def test_the_agents_of_one_manifest_are_covered_apart(outcome: Any) -> None:
+def test_the_agents_of_one_manifest_are_covered_apart(outcome: MakeOutcome) -> None:
     runs = [outcome(agent=agent, shape=SHAPE, scenario=agent) for agent in ("x", "y")]
     assert list(_summary(*runs)["coverage"]) == ["triage.yaml#x", "triage.yaml#y"]
 
 
-def test_a_refused_manifest_has_no_coverage(outcome: Any) -> None:
+def test_a_refused_manifest_has_no_coverage(outcome: MakeOutcome) -> None:
     assert _summary(outcome(status="invalid"))["coverage"] == {}
 
 
-def test_the_slowest_scenarios_come_first(outcome: Any) -> None:
+def test_the_slowest_scenarios_come_first(outcome: MakeOutcome) -> None:
     runs = [outcome(scenario=str(i), latency={"total": float(i), "nodes": {}}) for i in range(9)]
     assert [entry["latency"] for entry in _summary(*runs)["slowest"]] == [8.0, 7.0, 6.0, 5.0, 4.0]
 
