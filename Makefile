@@ -1,17 +1,20 @@
 # `make scenarios` installs what is needed and runs every scenario; `make test` installs and runs everything
-# a change must pass: lint, types, tests, scenarios.
+# a change must pass: lint, types, tests, scenarios. `make check` is the quick look while one works: lint, types, and
+# the tests that start no processes.
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: scenarios test lint types unit fuzz bench clean
+.PHONY: scenarios test check lint types unit quick fuzz bench clean
 
 scenarios: $(INSTALLED)
 	$(BIN)/pytest scenarios/
 
 test: lint types unit scenarios
+
+check: lint types quick
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -22,6 +25,12 @@ types: $(INSTALLED)
 
 unit: $(INSTALLED)
 	$(BIN)/pytest tests/ -n auto
+
+# The tests of what runs in one process; the others start servers, terminals and pytest itself.
+quick: $(INSTALLED)
+	$(BIN)/pytest $(addprefix tests/,$(QUICK)) -n auto -q
+
+QUICK := $(filter-out cli docs fuzz recording serve world,$(notdir $(patsubst %/,%,$(wildcard tests/*/)))) test_imports.py
 
 # The long fuzz: `make fuzz HARNESS_FUZZ=5000`. `make unit` runs a small fixed sample.
 HARNESS_FUZZ ?= 1000
