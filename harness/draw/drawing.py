@@ -125,7 +125,7 @@ def _text_width(text: str, letter: float) -> float:
 
 
 def _position_loop_labels(node: Box, right: Sequence[Box], left: Sequence[Box]) -> None:
-    """RecordedBackend of the loops, one below the other."""
+    """Place the labels of loops beside their node, one below the other."""
     for side, labels in ((1, right), (-1, left)):
         for row, label in enumerate(labels):
             label.x = node.x + side * ((node.width + label.width) / 2 + _LOOP - 4)

@@ -23,8 +23,8 @@ those of `EventGraph.late_routers` may, delays only the nodes that it chooses it
 
 *Failures.* `EventGraph.on_failure` restarts the activation (as the last of the queue), goes on elsewhere, or ends the
 branch; the others go on. When nothing is left to do, `EventGraph.run_failure` chooses the failure that is the run's.
-These end the run at once: an effect that the world cannot answer, the failure of a router or a handler, too many
-starts.
+These end the run at once: an effect that the world cannot answer, an error of a router, a handler or `input_of`, too
+many starts.
 
 *People.* When a visit pauses and somebody has the answer, they are asked at once and the others go on meanwhile; with
 the answer, the node is re-run. A pause that nobody answers interrupts the run when everything else is worked off,
@@ -38,7 +38,8 @@ collected until nothing is ready any more (`harness.time.clock.end_of_instant`),
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -168,7 +169,8 @@ class EventScheduler:
                 await self._settle(task)
         elif timed_out := self._joins.timed_out():
             for opened in timed_out:
-                await self._fail_join(opened)
+                with self._ending_the_run(opened.node):
+                    await self._fail_join(opened)
         elif self._work or (self._joins.are_timed and not self._paused):
             await self._wake.wait()
             self._wake.clear()
@@ -177,12 +179,22 @@ class EventScheduler:
         return True
 
     async def _stop(self) -> None:
-        """Cancel all work: the run has failed, or its time has run out."""
+        """Cancel all work: the run has failed, or its time has run out. Nobody waits for an answer any more."""
         self._joins.discard()
         for task in self._work:
             task.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)
         self._work.clear()
+        self._paused.clear()
+
+    @contextmanager
+    def _ending_the_run(self, node: str) -> Iterator[None]:
+        """What is raised inside is the failure of the run, and of this node, whichever branches failed before."""
+        try:
+            yield
+        except Exception as error:
+            self._run.failure = (error, node)
+            raise
 
     async def _conclude(self) -> None:
         """Raise what the run fails with, if it does."""
@@ -216,7 +228,8 @@ class EventScheduler:
         queue, self._queue = self._queue, []
         for activation in queue:
             if self._limits.acquire(activation.node.name):
-                self._start(activation)
+                with self._ending_the_run(activation.node.name):
+                    self._start(activation)
                 await self._spawn(activation, self._visit(activation), self._settle_visit)
             else:
                 self._queue.append(activation)
@@ -227,9 +240,7 @@ class EventScheduler:
         self._starts += 1
         activation.count_start(self._starts)
         if self._starts > self._run.recursion_limit:
-            error = TooManyStarts(self._graph.name, self._run.recursion_limit, activation)
-            self._run.failure = (error, activation.node.name)
-            raise error
+            raise TooManyStarts(self._graph.name, self._run.recursion_limit, activation)
         if activation.join is not None:
             self._joins.close(activation.join, self._starts - 1)
             activation.join = None
@@ -271,11 +282,8 @@ class EventScheduler:
     async def _settle(self, task: asyncio.Task[Any]) -> None:
         activation, settle = self._work.pop(task)
         self._run.simulation.raise_if_aborted()  # the node may have caught it
-        try:
+        with self._ending_the_run(activation.node.name):
             await settle(activation, task)
-        except Exception as error:  # of a router or a handler
-            self._run.failure = (error, activation.node.name)
-            raise
 
     async def _spawn_and_settle(
         self,

@@ -59,6 +59,7 @@ class SuperstepScheduler:
     async def start(self, update: Mapping[str, Any], people: People | None) -> None:
         """Go from START with an input; see `Scheduler`."""
         self._thread.replays.clear()
+        self._thread.updates.clear()  # of nodes beside one that failed
         self._thread.last.enter(None)
         if not self._started:
             update = self.state = self._reached = initial_state(self._graph, update)

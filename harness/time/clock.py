@@ -168,7 +168,6 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self, executor: Executor | None, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
         """Run a function in a thread; the clock stands still until the thread is done and its result is here."""
-        self._jumping.holders += 1
         awaited = {"thread", "result"}
         begun = False
 
@@ -187,6 +186,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
                     self.call_soon_threadsafe(arrived, "thread")
 
         future = super().run_in_executor(executor, work, *args)
+        self._jumping.holders += 1  # after it, as an executor may refuse
         # The thread signals its end before its result is set.
         future.add_done_callback(lambda _: arrived("result", *([] if begun else ["thread"])))
         return future

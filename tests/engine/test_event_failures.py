@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 
 from harness.engine.context import NodeContext, RunContext
+from harness.engine.conversation import Conversation, Ending, NotInterrupted
+from harness.engine.simulation import Simulation
 from harness.errors import UnscriptedCall
 from harness.graph import observe
 from harness.graph.effects import ToolCall
-from harness.graph.events import Failure
+from harness.graph.events import Arrival, Failure
 from harness.graph.model import Dispatch, Edge, State, Update
 from harness.world.spec import Entry, Stub, WorldSpec
 from tests.engine.events import compiled, run
+from tests.engine.graphs import simulate
 
 BESIDE = {
     "start": ["bad", "good"],
@@ -124,6 +127,31 @@ def test_a_router_that_fails_ends_the_run() -> None:
     agent: Any = {"start": ["a", "slow"], "nodes": {"a": {"takes": 1}, "slow": {"takes": 60}}}
     done = run(compiled(agent, routers={"a": breaks}))
     assert (done.status, done.ending.node, done.total) == ("failed", "a", 1.0)
+
+
+def test_an_input_that_cannot_be_made_ends_the_run_whichever_branch_failed_before() -> None:
+    def breaks(arrivals: Sequence[Arrival], state: State) -> State:
+        if arrivals[0].source == "a":
+            raise KeyError("input")
+        return state
+
+    nodes: Any = {"bad": {"error": "broken"}, "a": {"takes": 1, "to": "b"}, "b": {}, "slow": {"takes": 60}}
+    done = run(compiled({"start": ["bad", "a", "slow"], "nodes": nodes}, input_of=breaks))
+    assert (done.ending.node, repr(done.ending.error), done.total) == ("b", "KeyError('input')", 1.0)
+
+
+def test_a_run_that_failed_waits_for_no_answer() -> None:
+    async def breaks(state: State, _run: RunContext) -> Sequence[Edge]:
+        raise KeyError("kind")
+
+    async def answered_too_late(simulation: Simulation) -> tuple[int, Ending]:
+        agent: Any = {"start": ["p", "a"], "nodes": {"p": {"asks": "p?"}, "a": {"takes": 1}}}
+        conversation = Conversation(compiled(agent, routers={"a": breaks}), simulation)
+        await conversation.send({"text": "x"})
+        return len(conversation.pending), await conversation.resume("yes")
+
+    pending, ending = simulate(answered_too_late)
+    assert (pending, ending.status, type(ending.error)) == (0, "failed", NotInterrupted)
 
 
 # What takes its time after a node
