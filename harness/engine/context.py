@@ -17,7 +17,7 @@ from harness.engine.pauses import Paused, Pauses, Replay
 from harness.engine.simulation import Simulation
 from harness.errors import WorldError
 from harness.graph.effects import Effect, World
-from harness.graph.model import Edge, Entry, Graph, State
+from harness.graph.model import Edge, Graph, NodeEntry, State
 from harness.units import PRECISION
 
 T = TypeVar("T")
@@ -92,7 +92,7 @@ class RunContext:
         if guard is None:
             return None
         self._entries[node] += 1
-        return guard(Entry(node, self._entries[node], round(self.now - self._began, PRECISION)))
+        return guard(NodeEntry(node, self._entries[node], round(self.now - self._began, PRECISION)))
 
     def fail(self, error: Exception, node: str) -> None:
         """Note that a node failed. Of nodes that fail side by side, the first counts."""

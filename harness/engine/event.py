@@ -38,7 +38,7 @@ collected until nothing is ready any more (`harness.time.clock.end_of_instant`),
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
@@ -50,14 +50,13 @@ from harness.engine.pauses import Paused, Question
 from harness.engine.people import People
 from harness.engine.state import initial_state, merged, with_partial_updates
 from harness.engine.visit import next_edges, visit
-from harness.graph.events import Arrival, EventGraph, Failure, Restart
-from harness.graph.model import END, START, Dispatch, Edge, State, Update
+from harness.graph.events import Arrival, EventGraph, NodeFailure, Restart
+from harness.graph.model import END, START, Dispatch, Routes, State, Update
 from harness.graph.to_json import error_text
 from harness.time.clock import end_of_instant
 from harness.time.idle import inside
 
 T = TypeVar("T")
-Choice = Sequence[Edge | Dispatch]
 
 
 class _Work(NamedTuple):
@@ -99,7 +98,7 @@ class EventScheduler:
         self._work: dict[asyncio.Task[Any], _Work] = {}
         self._ended: list[asyncio.Task[Any]] = []
         self._paused: dict[str, _Pause] = {}
-        self._failures: list[Failure] = []
+        self._failures: list[NodeFailure] = []
         self._joins = Joins(self._graph.joins, self._wake.set)
 
     @property
@@ -206,10 +205,10 @@ class EventScheduler:
 
     # Activations
 
-    def _follow(self, choice: Choice, source: Activation | None) -> None:
+    def _follow(self, routes: Routes, source: Activation | None) -> None:
         """Activate the targets of the chosen edges. The input (None) is no member of any join."""
-        self._run.record_routes([item.edge if isinstance(item, Dispatch) else item for item in choice])
-        for item in choice:
+        self._run.record_routes([item.edge if isinstance(item, Dispatch) else item for item in routes])
+        for item in routes:
             edge, state = (item.edge, item.state) if isinstance(item, Dispatch) else (item, None)
             if edge.target != END:
                 self._activate(edge.target, Arrival(edge.source, state), source)
@@ -314,7 +313,7 @@ class EventScheduler:
             seen = {**self._state, **update.routing_values}
             await self._spawn_and_settle(activation, late(seen, self._run), self._settle_routes)
 
-    async def _settle_routes(self, activation: Activation, task: asyncio.Task[Choice]) -> None:
+    async def _settle_routes(self, activation: Activation, task: asyncio.Task[Routes]) -> None:
         self._follow(task.result(), activation)
 
     # Failures
@@ -331,9 +330,9 @@ class EventScheduler:
         await self._fail(activation, error)
 
     async def _fail(self, activation: Activation, error: Exception) -> None:
-        failure = Failure(activation.node.name, error, activation.state, activation.attempt)
+        failure = NodeFailure(activation.node.name, error, activation.state, activation.attempt)
 
-        async def settle(activation: Activation, task: asyncio.Task[Choice | Restart]) -> None:
+        async def settle(activation: Activation, task: asyncio.Task[Routes | Restart]) -> None:
             outcome = task.result()
             if isinstance(outcome, Restart):
                 self._queue.append(replace(activation, context=outcome.context, replay=None))

@@ -14,14 +14,14 @@ A visit that the graph's guard refuses (`Lifecycle.guard`) fails in the same way
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from harness.engine.context import NodeContext, RunContext
 from harness.engine.pauses import Paused
 from harness.errors import RunError
-from harness.graph.model import END, GOTO, Dispatch, Edge, Graph, NodeFunction, State, Update
+from harness.graph.model import END, GOTO, Edge, Graph, NodeFunction, Routes, State, Update
 from harness.graph.to_json import error_text, to_json
 from harness.units import PRECISION
 
@@ -103,9 +103,7 @@ def follows_all_edges(graph: Graph, source: str) -> bool:
     return not any(edge.on_error for edge in graph.edges_from(source))
 
 
-async def next_edges(
-    run: RunContext, source: str, state: State, update: Update | None = None
-) -> Sequence[Edge | Dispatch]:
+async def next_edges(run: RunContext, source: str, state: State, update: Update | None = None) -> Routes:
     """The edges to follow after a node: that of `Update.goto`, else those its router chooses, else all of them.
 
     Args:

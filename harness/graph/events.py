@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.graph.joins import Join
-from harness.graph.model import Dispatch, Edge, Graph, Router, RunContext, State
+from harness.graph.model import Graph, Router, Routes, RunContext, State
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ConcurrencyLimit:
 
 
 @dataclass(frozen=True)
-class Failure:
+class NodeFailure:
     """An activation of a node that failed.
 
     `state` is the input it had. `attempt` counts its starts; it is 0 when the join of the node timed out, so that it
@@ -60,20 +60,20 @@ class Restart:
     context: Mapping[str, Any] = field(default_factory=dict)
 
 
-FailureHandler = Callable[[Failure, RunContext], Awaitable[Sequence[Edge | Dispatch] | Restart]]
+FailureHandler = Callable[[NodeFailure, RunContext], Awaitable[Routes | Restart]]
 """Chooses how a run goes on after a failure: by these edges, with the same node again, or (no edges) with the other
 branches only. What it raises ends the whole run."""
 
-RunFailure = Callable[[Sequence[Failure], RunContext], Awaitable[Failure | None]]
+RunFailure = Callable[[Sequence[NodeFailure], RunContext], Awaitable[NodeFailure | None]]
 """Chooses the failure that a run fails with, if any. It is asked once, when the run has nothing left to do."""
 
 
-async def end_branch(_failure: Failure, _run: RunContext) -> Sequence[Edge | Dispatch]:
+async def end_branch(_failure: NodeFailure, _run: RunContext) -> Routes:
     """A failure ends its branch; the others go on."""
     return ()
 
 
-async def first_unhandled(failures: Sequence[Failure], _run: RunContext) -> Failure | None:
+async def first_unhandled(failures: Sequence[NodeFailure], _run: RunContext) -> NodeFailure | None:
     """A run fails with the first failure that was not handled."""
     return next((failure for failure in failures if not failure.handled), None)
 

@@ -104,12 +104,15 @@ class Dispatch:
     state: State
 
 
-Router = Callable[[State, RunContext], Awaitable[Sequence[Edge | Dispatch]]]
+Routes = Sequence[Edge | Dispatch]
+"""The edges that are followed after a node, in order."""
+
+Router = Callable[[State, RunContext], Awaitable[Routes]]
 """Chooses among a node's edges, on the state with that node's updates applied. No choice: the path ends."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class NodeEntry:
     """A visit that is about to start, the `nth` of its node since the last input. `elapsed_s` is virtual."""
 
     node: str
@@ -117,7 +120,7 @@ class Entry:
     elapsed_s: float
 
 
-Guard = Callable[[Entry], Exception | None]
+Guard = Callable[[NodeEntry], Exception | None]
 
 
 async def _nothing(_ctx: RunContext) -> None:

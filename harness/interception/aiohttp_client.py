@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from harness.interception.failures import failure_text, to_exception
 from harness.interception.interceptor import Interceptor, Place
-from harness.interception.messages import Reply, Request, Sent
+from harness.interception.messages import PreparedReply, Request, Sent
 from harness.interception.patches import patched
 from harness.interception.real_effects import not_intercepted
 from harness.interception.vcrpy_clients import as_vcr, request_of_vcr, response_of_vcr
@@ -84,7 +84,7 @@ class _Cassette:
     write_protected = False
 
     def __init__(self, interceptor: Interceptor, timeout_s: float | None) -> None:
-        self.played: list[Reply] = []
+        self.played: list[PreparedReply] = []
         self._interceptor = interceptor
         self._timeout_s = timeout_s
         self._place: Place | None = None

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from harness.interception.messages import Reply, Request, Response, Sent
+from harness.interception.messages import PreparedReply, Request, Response, Sent
 from harness.interception.real_effects import charge_since, owe
 from harness.time.paced import real_timers
 from harness.time.real_work import RealWork
@@ -27,7 +27,7 @@ class Interceptor(ABC):
     keeps = False
 
     @abstractmethod
-    def claim(self, request: Request) -> Reply | None:
+    def claim(self, request: Request) -> PreparedReply | None:
         """The known answer to a request, used up with this; None when the request is to be sent.
 
         Raises:
@@ -89,7 +89,7 @@ class Interceptor(ABC):
         self.end(place, sent, charge_since(began))
         return sent
 
-    def given_blocking(self, reply: Reply) -> Sent:
+    def given_blocking(self, reply: PreparedReply) -> Sent:
         """A claimed answer, for a client without an event loop."""
         if reply.response is None and not reply.failure:
             raise TimeoutError("nobody waited for the answer when this was recorded")
@@ -100,7 +100,7 @@ class Interceptor(ABC):
         """Report a request that a client without an event loop has sent; `began` is of `time.monotonic()`."""
         self.end(self.begin(request), Sent(response), charge_since(began))
 
-    async def wait_for(self, reply: Reply) -> None:
+    async def wait_for(self, reply: PreparedReply) -> None:
         """Wait until the time of a claimed answer has come. One without response and failure never comes."""
         if reply.response is None and not reply.failure:
             await asyncio.get_running_loop().create_future()

@@ -31,7 +31,7 @@ class Response:
     body: bytes = b""
 
 
-class Reply(Protocol):
+class PreparedReply(Protocol):
     """An answer that is known before the request is sent: recorded, or scripted.
 
     response    None when none comes: see `failure`

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from harness.interception.headers import kept_response_headers
 from harness.interception.interceptor import Interceptor
-from harness.interception.messages import Reply, Request, Response
+from harness.interception.messages import PreparedReply, Request, Response
 from harness.interception.patches import body_of, headers_of, patched
 from harness.interception.real_effects import not_intercepted
 
@@ -69,7 +69,7 @@ def _cassette(interceptor: Interceptor) -> Any:
     )
 
 
-def _found(request: Any) -> Reply | None:
+def _found(request: Any) -> PreparedReply | None:
     return getattr(request, "harness_found", None)
 
 

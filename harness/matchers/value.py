@@ -64,7 +64,7 @@ def leaf_score(expected: Any, actual: Any) -> tuple[float, list[Mismatch]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Flaw:
+class MalformedMatcher:
     """A malformed matcher; `path` leads to its argument, or, where its name is wrong (`on_name`), to its key."""
 
     path: tuple[str | int, ...]
@@ -74,7 +74,7 @@ class Flaw:
     on_name: bool = False
 
 
-def malformed(expected: Any, path: tuple[str | int, ...] = ()) -> Iterator[Flaw]:
+def malformed(expected: Any, path: tuple[str | int, ...] = ()) -> Iterator[MalformedMatcher]:
     """Each malformed matcher in `expected`; of matchers inside each other the inner one."""
     if is_matcher(expected):
         ((name, argument),) = expected.items()
@@ -89,25 +89,25 @@ def malformed(expected: Any, path: tuple[str | int, ...] = ()) -> Iterator[Flaw]
             yield from malformed(item, (*path, index))
 
 
-def _flaws_of(name: str, argument: Any, path: tuple[str | int, ...]) -> Iterator[Flaw]:
+def _flaws_of(name: str, argument: Any, path: tuple[str | int, ...]) -> Iterator[MalformedMatcher]:
     if name not in MATCHERS:
         hint = did_you_mean(name, MATCHERS)
-        yield Flaw(path, f"unknown matcher '{name}'", hint, code="unknown-matcher", on_name=True)
+        yield MalformedMatcher(path, f"unknown matcher '{name}'", hint, code="unknown-matcher", on_name=True)
         return
     try:
         MATCHERS[name](argument)
     except FormatError as error:
-        yield Flaw(path, error.problems[0].message)
+        yield MalformedMatcher(path, error.problems[0].message)
 
 
-def _mixed(expected: Mapping[Any, Any], path: tuple[str | int, ...]) -> Iterator[Flaw]:
+def _mixed(expected: Mapping[Any, Any], path: tuple[str | int, ...]) -> Iterator[MalformedMatcher]:
     """A matcher beside other keys is none: that is never what was meant."""
     first = next((key for key in expected if key in MATCHERS), None)
     if first is not None:
         several = all(key in MATCHERS for key in expected)
         hint = f"write $all: [{', '.join(f'{{{key}: …}}' for key in expected)}]" if several else ""
         message = f"'{first}' is a matcher only when it is the only key of its mapping"
-        yield Flaw((*path, first), message, hint, on_name=True)
+        yield MalformedMatcher((*path, first), message, hint, on_name=True)
 
 
 def is_matcher(expected: Any) -> bool:

@@ -19,8 +19,8 @@ from harness.graph.model import State
 from harness.interception.intercept import intercepted
 from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request
-from harness.recording.choice import Choice
 from harness.recording.human import Ask, HumanRecorder
+from harness.recording.interaction_index import InteractionIndex
 from harness.recording.interactions import About, Recording
 from harness.recording.matching import Matcher
 from harness.recording.mcp.recorder import MCPRecorder
@@ -69,7 +69,7 @@ class RecordedBackend:
         self._playable = (source.recorded if source.plays else None) or Recording()
         self._http = HTTPRecorder(
             self._playable.http,
-            Choice(self._playable.http, source.matcher, source.scrubbing).find,
+            InteractionIndex(self._playable.http, source.matcher, source.scrubbing).find,
             sends=source.sends,
             refuse=self._refusal,
             # At once, so that what is found goes by the name it came with, here as on replay.

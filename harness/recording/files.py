@@ -15,7 +15,7 @@ from harness.errors import CassetteError
 from harness.interception.headers import kept_request_headers, kept_response_headers
 from harness.interception.messages import Request, Response
 from harness.recording.interactions import Exchange, Interaction, Recording
-from harness.recording.yaml_text import Block, Flow, dump
+from harness.recording.yaml_text import Block, FlowSequence, dump
 
 HTTP: Final = "http.yaml"
 MCP: Final = "mcp.yaml"
@@ -134,7 +134,7 @@ def _meta(recording: Recording, servers: Mapping[str, list[Exchange]]) -> dict[s
 def _told(one: Interaction) -> dict[str, Any]:
     told = _timed(one)
     if one.chunks_s:
-        told["chunks_s"] = Flow(one.chunks_s)
+        told["chunks_s"] = FlowSequence(one.chunks_s)
     if one.failure or one.response is None:
         told["failure"] = one.failure
     if one.response is None:

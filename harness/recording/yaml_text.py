@@ -22,14 +22,14 @@ class Block(str):
     __slots__ = ()
 
 
-class Flow(tuple[Any, ...]):
+class FlowSequence(tuple[Any, ...]):
     """A list of numbers to be written on one line."""
 
     __slots__ = ()
 
 
 def dump(value: Mapping[str, Any]) -> bytes:
-    """The mapping as a YAML document in UTF-8: JSON data, bytes, `Block` and `Flow`. Keys keep their order.
+    """The mapping as a YAML document in UTF-8: JSON data, bytes, `Block` and `FlowSequence`. Keys keep their order.
 
     Half surrogates, which no file can have, become U+FFFD.
 
@@ -81,5 +81,6 @@ def _text(dumper: _Dumper, text: str) -> yaml.Node:
 _Dumper.add_representer(str, _text)
 _Dumper.add_representer(Block, _text)
 _Dumper.add_representer(
-    Flow, lambda dumper, numbers: dumper.represent_sequence("tag:yaml.org,2002:seq", numbers, flow_style=True)
+    FlowSequence,
+    lambda dumper, numbers: dumper.represent_sequence("tag:yaml.org,2002:seq", numbers, flow_style=True),
 )

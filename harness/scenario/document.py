@@ -17,7 +17,7 @@ from harness.dialects import DIALECTS
 from harness.recording.names import flaw_in
 from harness.scenario import model
 from harness.scenario.document_expect import Expect
-from harness.scenario.document_world import World
+from harness.scenario.document_world import WorldKeys
 from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, Positive, Share, Strict, by_shape
 from harness.source.document import Document
 from harness.source.models import Mistake, mistaken
@@ -110,7 +110,7 @@ Input = Annotated[
 ]
 
 
-class Turn(World):
+class TurnKeys(WorldKeys):
     """One input of a conversation, or the answer to its interrupt."""
 
     model_config = ConfigDict(title="a turn")
@@ -140,14 +140,14 @@ class Turn(World):
         )
 
 
-def _starts_with_input(turns: list[Turn]) -> list[Turn]:
+def _starts_with_input(turns: list[TurnKeys]) -> list[TurnKeys]:
     if turns and turns[0].written("resume"):
         message = "the first turn has nothing to resume"
         raise mistaken(Mistake(message, (0, "resume"), True, code="conflicting-keys"))
     return turns
 
 
-class Scenario(World):
+class ScenarioKeys(WorldKeys):
     """One scenario."""
 
     model_config = ConfigDict(title="a scenario")
@@ -168,7 +168,7 @@ class Scenario(World):
     xfail: Name = Field(LEFT_OUT, description="Why it is expected to fail.")
     seed: int = Field(0, description="Seeds ids, jitter and everything random.")
     input: Input = Field(LEFT_OUT, description="The input; what it becomes depends on the dialect.")
-    turns: Annotated[list[Turn], Field(min_length=1), AfterValidator(_starts_with_input)] = Field(
+    turns: Annotated[list[TurnKeys], Field(min_length=1), AfterValidator(_starts_with_input)] = Field(
         LEFT_OUT, description="Several inputs in one conversation."
     )
     cassette: CassetteName = Field(LEFT_OUT, description="Name of a recorded world.")
@@ -249,7 +249,7 @@ class Head(_Head):
 class File(_Head):
     """A scenario file."""
 
-    defaults: Scenario = Field(
+    defaults: ScenarioKeys = Field(
         LEFT_OUT, description="Merged under every scenario: mappings key by key, the rest replaced."
     )
-    scenarios: Annotated[list[Scenario], Field(min_length=1)] = Field(description="The scenarios.")
+    scenarios: Annotated[list[ScenarioKeys], Field(min_length=1)] = Field(description="The scenarios.")

@@ -83,7 +83,7 @@ Entry = Annotated[
 ]
 
 
-class MCPTool(Strict):
+class ScriptedMCPTool(Strict):
     """A tool of a scripted MCP server."""
 
     model_config = ConfigDict(title="an MCP tool")
@@ -99,12 +99,12 @@ class MCPTool(Strict):
         return built.MCPToolSpec(self.name, self.description, schema, _specs_below(self.stubs, at, "stubs"))
 
 
-class MCPServer(Strict):
+class ScriptedMCPServer(Strict):
     """A scripted MCP server."""
 
     model_config = ConfigDict(title="an MCP server")
 
-    tools: list[MCPTool] = Field(LEFT_OUT, description="Its tools.")
+    tools: list[ScriptedMCPTool] = Field(LEFT_OUT, description="Its tools.")
     latency: Seconds = Field(0.0, description="Virtual seconds added to every call.")
     error: Error = Field(LEFT_OUT, description="It cannot be reached.")
 
@@ -118,9 +118,9 @@ class MCPServer(Strict):
                 )
         return self
 
-    def spec(self, at: Document) -> built.MCPServer:
+    def spec(self, at: Document) -> built.MCPServerSpec:
         """The server written at `at`."""
-        return built.MCPServer(
+        return built.MCPServerSpec(
             tools=_specs_below(self.tools, at, "tools"),
             latency_s=self.latency,
             error=error_answer(self.error),
@@ -129,7 +129,7 @@ class MCPServer(Strict):
 
 
 Server = Annotated[
-    Annotated[Literal["real"], Tag("text")] | Annotated[MCPServer, Tag("mapping")],
+    Annotated[Literal["real"], Tag("text")] | Annotated[ScriptedMCPServer, Tag("mapping")],
     by_shape("'real', or a mapping with 'tools'"),
 ]
 
@@ -164,9 +164,9 @@ class Fault(Strict):
                 )
         return self
 
-    def spec(self, at: Document) -> built.Fault:
+    def spec(self, at: Document) -> built.FaultSpec:
         """The fault written at `at`."""
-        return built.Fault(
+        return built.FaultSpec(
             effect=self.effect,
             node=self.node,
             name=self.name,
@@ -180,7 +180,7 @@ class Fault(Strict):
         )
 
 
-class World(Strict):
+class WorldKeys(Strict):
     """The keys that describe the world, in a scenario and in a turn."""
 
     llm: LLMStubs = Field(LEFT_OUT, description="Answers of models: a list, or lists by node.")
@@ -240,9 +240,9 @@ def _entries(entries: Mapping[str, Any], at: Document) -> dict[str, built.Entry]
     return {name: _entry(entry, at.at((name,))) for name, entry in entries.items()}
 
 
-def _servers(servers: Mapping[str, str | MCPServer], at: Document) -> dict[str, built.MCPServer]:
+def _servers(servers: Mapping[str, str | ScriptedMCPServer], at: Document) -> dict[str, built.MCPServerSpec]:
     return {
-        name: built.MCPServer(real=True, span=at.span((name,)))
+        name: built.MCPServerSpec(real=True, span=at.span((name,)))
         if isinstance(server, str)
         else server.spec(at.at((name,)))
         for name, server in servers.items()

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from harness.errors import FormatError, Problem, Span
 from harness.scenario import SUFFIXES
-from harness.scenario.document import EXCLUDED, Head, Scenario
+from harness.scenario.document import EXCLUDED, Head, ScenarioKeys
 from harness.scenario.model import ScenarioFile
 from harness.source.document import Document, DocumentPath, read, shown_path, similar_path
 from harness.source.models import in_file_order, validate
@@ -40,7 +40,7 @@ def load_file(path: Path) -> ScenarioFile:
     merged = _merged(document)
     scenarios = []
     for part in merged:  # built at once: the models of thousands of scenarios are much to keep
-        scenario = _validated(Scenario, part, problems)
+        scenario = _validated(ScenarioKeys, part, problems)
         if scenario is not None and scenario.manifest:
             scenarios.append(scenario.spec(part, path, passthrough))
     problems += _excluded(document) + _repeated_names(merged) + _without_manifest(merged)

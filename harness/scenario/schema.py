@@ -18,7 +18,7 @@ def schema() -> dict[str, Any]:
     """A new copy of the schema, derived from `harness.scenario.document`."""
     derived = File.model_json_schema(by_alias=True)
     definitions = derived["$defs"]
-    definitions["Defaults"] = _defaults(definitions["Scenario"])
+    definitions["Defaults"] = _defaults(definitions["ScenarioKeys"])
     properties = derived["properties"]
     properties["defaults"] = {
         "$ref": "#/$defs/Defaults",

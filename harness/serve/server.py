@@ -168,7 +168,7 @@ def _server(app: Any, responder: StubResponder, transports: dict[Any, asyncio.Tr
     import uvicorn
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    class Connection(H11Protocol):
+    class TrackedConnection(H11Protocol):
         """Remembers its transport, which ASGI does not show: some stubs close it without an answer."""
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -200,7 +200,7 @@ def _server(app: Any, responder: StubResponder, transports: dict[Any, asyncio.Tr
     return Server(
         uvicorn.Config(
             app,
-            http=Connection,
+            http=TrackedConnection,
             loop="asyncio",
             ws="none",
             lifespan="on",

@@ -13,7 +13,7 @@ from harness.scenario.load import load_file
 from harness.scenario.model import Scenario
 from harness.source.document import shown_path
 from harness.source.suggest import did_you_mean
-from harness.world.spec import MCPServer, MCPToolSpec, Stub, WorldSpec
+from harness.world.spec import MCPServerSpec, MCPToolSpec, Stub, WorldSpec
 
 _SCHEME_AND_HOST: Final = re.compile(r"[^/]*://[^/]*")
 _HOST: Final = re.compile(r"[^/]*[.:][^/]*(?=/)")
@@ -51,8 +51,8 @@ def whole_world(scenario: Scenario) -> WorldSpec:
     )
 
 
-def _servers(worlds: Iterable[WorldSpec]) -> dict[str, MCPServer]:
-    servers: dict[str, MCPServer] = {}
+def _servers(worlds: Iterable[WorldSpec]) -> dict[str, MCPServerSpec]:
+    servers: dict[str, MCPServerSpec] = {}
     for world in worlds:
         for name, server in world.mcp.items():
             known = servers.get(name)
@@ -60,7 +60,7 @@ def _servers(worlds: Iterable[WorldSpec]) -> dict[str, MCPServer]:
     return servers
 
 
-def _with_more_tools(server: MCPServer, more: MCPServer) -> MCPServer:
+def _with_more_tools(server: MCPServerSpec, more: MCPServerSpec) -> MCPServerSpec:
     tools: dict[str, MCPToolSpec] = {tool.name: tool for tool in server.tools}
     for tool in more.tools:
         known = tools.get(tool.name)
@@ -96,7 +96,7 @@ def _nodeless(stubs: Iterable[Stub]) -> tuple[Stub, ...]:
     return tuple(replace(stub, nodes=()) for stub in stubs)
 
 
-def _nodeless_servers(servers: Mapping[str, MCPServer]) -> dict[str, MCPServer]:
+def _nodeless_servers(servers: Mapping[str, MCPServerSpec]) -> dict[str, MCPServerSpec]:
     return {
         name: replace(
             server, tools=tuple(replace(tool, stubs=_nodeless(tool.stubs)) for tool in server.tools)

@@ -18,7 +18,7 @@ _KEY_LABEL: Final = "[key]"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ValidationIssue:
     """One error of a validation.
 
     `steps` lead to the value: (True, a key or index of the document) or (False, the label of a union's
@@ -49,10 +49,10 @@ class Finding:
         return bool(self.steps) and self.steps[-1] == (False, _KEY_LABEL)
 
 
-def chosen(findings: Sequence[Finding], depth: int = 0) -> list[Finding]:
+def chosen(findings: Sequence[ValidationIssue], depth: int = 0) -> list[ValidationIssue]:
     """The findings without those of alternatives that were not meant. The first `depth` steps are resolved."""
-    kept: list[Finding] = []
-    unions: dict[tuple[Step, ...], dict[int | str, list[Finding]]] = {}
+    kept: list[ValidationIssue] = []
+    unions: dict[tuple[Step, ...], dict[int | str, list[ValidationIssue]]] = {}
     for finding in findings:
         label = next((at for at in range(depth, len(finding.steps)) if not finding.steps[at][0]), None)
         if label is None or finding.steps[label][1] == _KEY_LABEL:
@@ -65,7 +65,7 @@ def chosen(findings: Sequence[Finding], depth: int = 0) -> list[Finding]:
     return kept
 
 
-def _meant(point: int, members: list[list[Finding]]) -> list[Finding]:
+def _meant(point: int, members: list[list[ValidationIssue]]) -> list[ValidationIssue]:
     """The findings of the best member of a union `point` steps deep; or one for all members."""
     settled = [chosen(member, point + 1) for member in members]
     fitting = [member for member in settled if not any(_misfits(finding, point) for finding in member)]
@@ -76,7 +76,7 @@ def _meant(point: int, members: list[list[Finding]]) -> list[Finding]:
     return [replace(first, types=tuple(dict.fromkeys(types)))]
 
 
-def _misfits(finding: Finding, point: int) -> bool:
+def _misfits(finding: ValidationIssue, point: int) -> bool:
     """True if the value itself, not something inside it, has a type that this member does not allow."""
     at_the_point = not any(inside for inside, _ in finding.steps[point:])
     return at_the_point and all(

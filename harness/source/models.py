@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from harness.errors import ManifestError, Problem, SourceError
-from harness.source.alternatives import Finding, chosen
+from harness.source.alternatives import ValidationIssue, chosen
 from harness.source.display import clip
 from harness.source.document import Document, DocumentPath
 from harness.source.keys import models_at
@@ -101,7 +101,7 @@ def describe(value: Any) -> str:
 # ---------------------------------------------------------------- where it is
 
 
-def _finding(detail: ErrorDetails, root: Any) -> Finding:
+def _finding(detail: ErrorDetails, root: Any) -> ValidationIssue:
     """One pydantic error, its `loc` split into steps of the document and labels of alternatives."""
     loc = detail["loc"]
     key = None
@@ -109,7 +109,9 @@ def _finding(detail: ErrorDetails, root: Any) -> Finding:
         loc, key = loc[:-1], str(loc[-1])
     readings = list(islice(_readings(loc, root), 32))
     steps = next((steps for steps, value in readings if value is detail["input"]), readings[0][0])
-    return Finding(detail["type"], steps, detail["input"], detail["msg"], detail.get("ctx") or {}, key)
+    return ValidationIssue(
+        detail["type"], steps, detail["input"], detail["msg"], detail.get("ctx") or {}, key
+    )
 
 
 def _readings(
@@ -157,7 +159,7 @@ _EXPECTED: Final[dict[str, str]] = {
 _QUOTED: Final = re.compile(r"'((?:[^'\\]|\\.)*)'")
 
 
-def _problems(finding: Finding, model: type[BaseModel], document: Document) -> list[Problem]:
+def _problems(finding: ValidationIssue, model: type[BaseModel], document: Document) -> list[Problem]:
     path = finding.path
     if finding.type == "mistaken":
         return [_of_mistake(mistake, path, document) for mistake in finding.context["mistakes"]]
@@ -188,7 +190,7 @@ def _of_mistake(mistake: Mistake, path: DocumentPath, document: Document) -> Pro
     return Problem(mistake.code, mistake.message, span, mistake.hint)
 
 
-def _judged(finding: Finding, path: DocumentPath) -> tuple[str, str, str]:
+def _judged(finding: ValidationIssue, path: DocumentPath) -> tuple[str, str, str]:
     """Code, message and hint for a value of the wrong type, or one that is not allowed."""
     name, found = _name(path), describe(finding.context.get("tag", finding.found))
     expected = [_EXPECTED[kind] for kind in finding.kinds if kind in _EXPECTED]

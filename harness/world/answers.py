@@ -12,7 +12,7 @@ from harness.errors import Span, WorldError
 from harness.graph.effects import Answer, HTTPReply, LLMReply, RetrievalReply
 from harness.source.display import clip
 from harness.world.failures import to_exception
-from harness.world.spec import ErrorAnswer, Fault, MCPServer, Stub
+from harness.world.spec import ErrorAnswer, FaultSpec, MCPServerSpec, Stub
 
 Written = Mapping[str, Any]
 
@@ -21,7 +21,7 @@ Written = Mapping[str, Any]
 class ScriptedAnswer(Answer):
     """An answer from a stub, a fault or a scripted server, its `source`. `title` names the stub list, in messages."""
 
-    source: Stub | Fault | MCPServer | None = None
+    source: Stub | FaultSpec | MCPServerSpec | None = None
     title: str = ""
 
     @property

@@ -13,7 +13,7 @@ from harness.matchers.glob import last_part_matches, name_matches
 from harness.world.answers import ScriptedAnswer
 from harness.world.failures import to_exception
 from harness.world.mcp.tools import MCPResult
-from harness.world.spec import Fault
+from harness.world.spec import FaultSpec
 
 
 class Faults:
@@ -21,11 +21,11 @@ class Faults:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._faults: list[Fault] = []
+        self._faults: list[FaultSpec] = []
         self._seen: list[int] = []
         self._random: list[random.Random] = []
 
-    def add(self, faults: Sequence[Fault]) -> None:
+    def add(self, faults: Sequence[FaultSpec]) -> None:
         """Add a turn's faults; they count from here."""
         for fault in faults:
             self._random.append(random.Random(f"{self._seed}/{len(self._faults)}"))
@@ -38,7 +38,7 @@ class Faults:
             return _NO_STRIKE
         return Strike([fault for index, fault in enumerate(self._faults) if self._hits(index, fault, effect)])
 
-    def _hits(self, index: int, fault: Fault, effect: Effect) -> bool:
+    def _hits(self, index: int, fault: FaultSpec, effect: Effect) -> bool:
         if fault.effect != effect.kind:
             return False
         if fault.node is not None and not last_part_matches(fault.node, effect.node):
@@ -56,7 +56,7 @@ class Faults:
 class Strike:
     """The faults that hit one effect: the first responder of the list."""
 
-    def __init__(self, faults: Sequence[Fault]) -> None:
+    def __init__(self, faults: Sequence[FaultSpec]) -> None:
         self._faults = faults
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:

@@ -86,7 +86,7 @@ class MCPToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class MCPServer:
+class MCPServerSpec:
     """An MCP server: the real one, or a scripted one. `latency_s` (virtual) is added to every call."""
 
     real: bool = False
@@ -97,7 +97,7 @@ class MCPServer:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FaultSpec:
     """A fault put around answers: one of `nth`, `every`, `rate` selects calls, the last three act on them."""
 
     effect: Literal["llm", "tool", "mcp", "http", "script", "agent"]
@@ -118,7 +118,7 @@ class WorldSpec:
 
     llm: tuple[Stub, ...] = ()
     tools: Mapping[str, Entry] = field(default_factory=dict)
-    mcp: Mapping[str, MCPServer] = field(default_factory=dict)
+    mcp: Mapping[str, MCPServerSpec] = field(default_factory=dict)
     http: tuple[Stub, ...] = ()
     scripts: Mapping[str, Entry] = field(default_factory=dict)
     handlers: Mapping[str, Entry] = field(default_factory=dict)
@@ -126,4 +126,4 @@ class WorldSpec:
     retrieval: Mapping[str, Entry] = field(default_factory=dict)
     human: tuple[Stub, ...] = ()
     hooks: tuple[str, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[FaultSpec, ...] = ()

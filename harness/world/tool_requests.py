@@ -26,7 +26,7 @@ from harness.graph.effects import Answer, Effect, LLMCall
 from harness.graph.trace import Trace
 from harness.interception.failures import scripted
 from harness.interception.interceptor import Interceptor, Place
-from harness.interception.messages import Reply, Request, Response, Sent
+from harness.interception.messages import PreparedReply, Request, Response, Sent
 from harness.interception.real_effects import RealEffect, current_effects, refuse
 from harness.units import PRECISION
 from harness.world.scripted import ScriptedWorld
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class _StubReply:
-    """The reply of a stub, and what the trace records when it comes; see `Reply`."""
+    """The reply of a stub, and what the trace records when it comes; see `PreparedReply`."""
 
     call: int
     began: float
@@ -91,7 +91,7 @@ class ToolRequests(Interceptor):
         self._trace, self._loop, self._thread = trace, asyncio.get_running_loop(), threading.get_ident()
         self._origin = self._loop.time() - now
 
-    def claim(self, request: Request) -> Reply | None:
+    def claim(self, request: Request) -> PreparedReply | None:
         """The answer of a stub, else what the recording answers; see `Interceptor`."""
         effects = current_effects()
         if effects and all(each.effect is None for each in effects):  # a backend's own request
@@ -188,7 +188,7 @@ class ToolRequests(Interceptor):
 
     # ------------------------------------------------------------ when the time of a reply has come
 
-    async def wait_for(self, reply: Reply) -> None:
+    async def wait_for(self, reply: PreparedReply) -> None:
         """Wait for the latency of a reply; raises the exception that a stub names."""
         if not isinstance(reply, _StubReply):
             if self._upstream is not None:
@@ -203,7 +203,7 @@ class ToolRequests(Interceptor):
         if reply.error is not None:
             raise reply.error
 
-    def given_blocking(self, reply: Reply) -> Sent:
+    def given_blocking(self, reply: PreparedReply) -> Sent:
         """A reply for a client without an event loop; raises the exception that a stub names."""
         if isinstance(reply, _StubReply):
             self._answered(reply, at=reply.began + reply.duration_s)

@@ -100,7 +100,7 @@ def keys_of(*parts: type[BaseModel]) -> set[str]:
 @pytest.mark.parametrize(
     ("section", "known"),
     [
-        ("A scenario", keys_of(document.Scenario)),
+        ("A scenario", keys_of(document.ScenarioKeys)),
         ("The world", keys_of(document_stubs.LLMStub)),
         ("`llm`", keys_of(document_stubs.LLMStub)),
         ("Expectations", keys_of(document_expect.Expect)),
@@ -114,7 +114,7 @@ def test_the_tables_name_keys_that_exist(section: str, known: set[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "model"), [("A scenario", document.Scenario), ("Expectations", document_expect.Expect)]
+    ("section", "model"), [("A scenario", document.ScenarioKeys), ("Expectations", document_expect.Expect)]
 )
 def test_the_tables_name_every_key(section: str, model: type[BaseModel]) -> None:
     named = set(re.findall(r"`(\w+)\b", "\n".join(" ".join(line) for line in cells(section))))
@@ -150,7 +150,7 @@ def rows_of(path: Path) -> Iterator[str]:
         said = read(path, yaml="1.2", error=SourceError).value
         head = document.Head.model_validate(said)
         defaults = said.get("defaults", {})
-        scenarios = [document.Scenario.model_validate({**defaults, **one}) for one in said["scenarios"]]
+        scenarios = [document.ScenarioKeys.model_validate({**defaults, **one}) for one in said["scenarios"]]
     except (SourceError, ValidationError):
         return
     yield from (row(document.Head, name) for name in head.model_fields_set - {"defaults", "scenarios"})

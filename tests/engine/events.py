@@ -27,7 +27,7 @@ from harness.engine.conversation import Conversation, Ending
 from harness.engine.simulation import Simulation
 from harness.graph import observe
 from harness.graph.effects import ToolCall
-from harness.graph.events import Arrival, ConcurrencyLimit, EventGraph, Failure, FailureHandler, Restart
+from harness.graph.events import Arrival, ConcurrencyLimit, EventGraph, FailureHandler, NodeFailure, Restart
 from harness.graph.joins import AllOf, AnyOf, Join, Member, Requirement
 from harness.graph.model import START, Channel, Dispatch, Edge, Node, NodeFunction, Router, State, Update
 from harness.graph.trace import Event
@@ -133,7 +133,7 @@ def _input_of(arrivals: Sequence[Arrival], state: State) -> State:
 
 
 def _tried_again(nodes: Mapping[str, Agent]) -> FailureHandler:
-    async def on_failure(failure: Failure, run: RunContext) -> Sequence[Edge | Dispatch] | Restart:
+    async def on_failure(failure: NodeFailure, run: RunContext) -> Sequence[Edge | Dispatch] | Restart:
         node = nodes[failure.node]
         if 0 < failure.attempt < node.get("tries", 1):
             return Restart({"failed": str(failure.error)})

@@ -13,7 +13,7 @@ from harness.engine.simulation import Simulation
 from harness.errors import UnscriptedCall
 from harness.graph import observe
 from harness.graph.effects import ToolCall
-from harness.graph.events import Arrival, Failure
+from harness.graph.events import Arrival, NodeFailure
 from harness.graph.model import Dispatch, Edge, State, Update
 from harness.world.spec import Entry, Stub, WorldSpec
 from tests.engine.events import compiled, run
@@ -44,7 +44,7 @@ def test_of_several_failures_the_first_is_the_one_of_the_run() -> None:
 
 
 def test_a_graph_may_tolerate_its_failures() -> None:
-    async def tolerate(failures: Sequence[Failure], run: RunContext) -> None:
+    async def tolerate(failures: Sequence[NodeFailure], run: RunContext) -> None:
         for failure in failures:
             run.warn(f"{failure.node}: {failure.error}")
 
@@ -54,7 +54,7 @@ def test_a_graph_may_tolerate_its_failures() -> None:
 
 
 def test_a_graph_may_end_at_its_first_failure() -> None:
-    async def raise_it(failure: Failure, _run: RunContext) -> Sequence[Edge]:
+    async def raise_it(failure: NodeFailure, _run: RunContext) -> Sequence[Edge]:
         raise failure.error
 
     done = run(compiled(BESIDE, on_failure=raise_it))

@@ -8,7 +8,7 @@ from harness.engine.context import NodeContext
 from harness.engine.conversation import Conversation
 from harness.engine.simulation import Simulation
 from harness.graph import observe
-from harness.graph.events import Failure
+from harness.graph.events import NodeFailure
 from harness.graph.model import State, Update
 from harness.world.spec import ErrorAnswer, Stub, WorldSpec
 from tests.engine.events import compiled, run
@@ -183,7 +183,7 @@ def test_another_input_keeps_the_state_and_forgets_joins_failures_and_questions(
     }
     verdicts: list[list[str]] = []
 
-    async def tolerate(failures: Any, _run: Any) -> Failure | None:
+    async def tolerate(failures: Any, _run: Any) -> NodeFailure | None:
         verdicts.append([failure.node for failure in failures])
         return None
 

@@ -5,19 +5,19 @@ from typing import Any
 
 from harness.engine.conversation import Conversation
 from harness.graph import observe
-from harness.graph.model import START, Entry, Lifecycle, Update
+from harness.graph.model import START, Lifecycle, NodeEntry, Update
 from tests.engine.graphs import ADDED, graph, send, simulate, writes
 
 
 def at_most(limit: int) -> Any:
-    def guard(entry: Entry) -> Exception | None:
+    def guard(entry: NodeEntry) -> Exception | None:
         return OverflowError(f"visit {entry.nth} of {entry.node}") if entry.nth > limit else None
 
     return guard
 
 
 def within(seconds: float) -> Any:
-    def guard(entry: Entry) -> Exception | None:
+    def guard(entry: NodeEntry) -> Exception | None:
         return TimeoutError(f"{entry.elapsed_s} s") if entry.elapsed_s > seconds else None
 
     return guard

@@ -24,7 +24,7 @@ from harness.time.paced import PacedTimeLoop
 from harness.world.mcp.servers import MCPServers
 from harness.world.mcp.tools import MCPFailure, MCPSession
 from harness.world.network import closed_network
-from harness.world.spec import MCPServer, MCPToolSpec, Stub, WorldSpec
+from harness.world.spec import MCPServerSpec, MCPToolSpec, Stub, WorldSpec
 
 SERVER = Path(__file__).with_name("servers") / "harbour.py"
 AGAIN = "record it again: harness run harbour.yaml --record=all"
@@ -498,7 +498,7 @@ class Replayed:
         return self.recorder.replaying(endpoint) if endpoint.id == "harbour" else None
 
 
-@pytest.mark.parametrize("said", [{}, {"harbour": MCPServer(real=True)}])
+@pytest.mark.parametrize("said", [{}, {"harbour": MCPServerSpec(real=True)}])
 def test_a_server_that_no_stub_stands_for_is_answered_by_the_backend(day: Any, said: Any) -> None:
     async def main() -> tuple[list[str], Any]:
         backend: Any = Replayed(day)
@@ -527,7 +527,7 @@ def test_stubs_come_before_the_backend(day: Any) -> None:
         backend: Any = Replayed(day)
         servers = MCPServers(backend)
         stub = Stub(times="any", answer={"return": "calm"})
-        harbour = MCPServer(tools=(MCPToolSpec("report", stubs=(stub,)),))
+        harbour = MCPServerSpec(tools=(MCPToolSpec("report", stubs=(stub,)),))
         servers.put_in_front(WorldSpec(mcp={"harbour": harbour}))
         answer = await servers.answer(MCPCall(name="report", endpoint=MCPEndpoint("harbour", "stdio")), {})
         assert answer is not None

@@ -10,13 +10,13 @@ import pytest
 
 from harness.interception.intercept import FAMILIES, intercepted
 from harness.interception.interceptor import Interceptor, Place
-from harness.interception.messages import Reply, Request, Sent
+from harness.interception.messages import PreparedReply, Request, Sent
 
 
 class Closed(Interceptor):
     """Answers nothing, and is never asked here."""
 
-    def claim(self, request: Request) -> Reply | None:
+    def claim(self, request: Request) -> PreparedReply | None:
         raise AssertionError(request)
 
     def begin(self, request: Request) -> Place:

@@ -16,7 +16,7 @@ from harness.graph.effects import MCPCall, MCPEndpoint
 from harness.time.clock import VirtualTimeLoop
 from harness.world.mcp.tools import MCPFailure
 from harness.world.scripted import ScriptedWorld
-from harness.world.spec import ErrorAnswer, MCPServer, MCPToolSpec, Stub, WorldSpec
+from harness.world.spec import ErrorAnswer, MCPServerSpec, MCPToolSpec, Stub, WorldSpec
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ def tool(name: str, says: str) -> MCPToolSpec:
 
 
 def scripted(*tools: MCPToolSpec, **more: Any) -> ScriptedWorld:
-    return ScriptedWorld(WorldSpec(mcp={"weather": MCPServer(tools=tools, **more)}))
+    return ScriptedWorld(WorldSpec(mcp={"weather": MCPServerSpec(tools=tools, **more)}))
 
 
 def really() -> ScriptedWorld:
@@ -119,7 +119,7 @@ def test_two_tasks_that_ask_at_once_get_one_real_server_at_no_virtual_time(tmp_p
 def test_a_tool_that_only_a_later_turn_answers_stands_beside_those_that_were_there() -> None:
     async def main() -> list[str]:
         world = scripted(tool("report", "calm"))
-        world.put_in_front(WorldSpec(mcp={"weather": MCPServer(tools=(tool("depth", "12"),))}))
+        world.put_in_front(WorldSpec(mcp={"weather": MCPServerSpec(tools=(tool("depth", "12"),))}))
         names = [tool.name for tool in await world.mcp_tools(WEATHER)]
         await world.close()
         return names

@@ -24,7 +24,7 @@ from harness.graph.effects import (
 from harness.world.failures import KINDS, to_exception
 from harness.world.network import NetworkClosed, closed_network
 from harness.world.scripted import ScriptedWorld
-from harness.world.spec import Entry, ErrorAnswer, Fault, MCPServer, Stub, WorldSpec
+from harness.world.spec import Entry, ErrorAnswer, FaultSpec, MCPServerSpec, Stub, WorldSpec
 
 
 def llm(node: Any = "n", model: Any = "gpt-4o", **more: Any) -> Any:
@@ -216,7 +216,7 @@ def test_a_list_of_stubs_answers_for_its_kind_even_when_it_is_used_up(effect: An
 
 
 def test_an_mcp_tool_is_answered_for_when_its_server_is_there() -> None:
-    world = ScriptedWorld(WorldSpec(mcp={"weather": MCPServer()}))
+    world = ScriptedWorld(WorldSpec(mcp={"weather": MCPServerSpec()}))
     for server, expected in {"weather": True, "charts": False}.items():
         call = MCPCall(name="report", endpoint=MCPEndpoint(server, "stdio"))
         assert world.answers_for(call) is expected
@@ -350,13 +350,19 @@ OVERLOAD = ErrorAnswer("server_error")
 
 
 def test_the_nth_and_every_nth_effect_are_hit() -> None:
-    assert [bool(a.error) for a in struck(Fault("llm", nth=2, error=OVERLOAD))] == [False, True] + [False] * 4
-    assert [bool(a.error) for a in struck(Fault("llm", every=3, error=OVERLOAD))] == [False, False, True] * 2
+    assert [bool(a.error) for a in struck(FaultSpec("llm", nth=2, error=OVERLOAD))] == [False, True] + [
+        False
+    ] * 4
+    assert [bool(a.error) for a in struck(FaultSpec("llm", every=3, error=OVERLOAD))] == [
+        False,
+        False,
+        True,
+    ] * 2
 
 
 def test_a_rate_is_drawn_from_the_seed() -> None:
     def hits(seed: Any) -> Any:
-        return [bool(a.error) for a in struck(Fault("llm", rate=0.5, error=OVERLOAD), 40, seed)]
+        return [bool(a.error) for a in struck(FaultSpec("llm", rate=0.5, error=OVERLOAD), 40, seed)]
 
     assert hits(1) == hits(1)
     assert hits(1) != hits(2)
@@ -364,14 +370,17 @@ def test_a_rate_is_drawn_from_the_seed() -> None:
 
 
 def test_latency_is_added_and_text_is_cut() -> None:
-    slow, cut = struck(Fault("llm", nth=1, latency_s=2.5))[0], struck(Fault("llm", nth=1, truncate=3))[0]
+    slow, cut = (
+        struck(FaultSpec("llm", nth=1, latency_s=2.5))[0],
+        struck(FaultSpec("llm", nth=1, truncate=3))[0],
+    )
     assert (slow.latency_s, cut.value.text) == (2.5, "hel")
 
 
 def test_faults_look_at_kind_node_and_name() -> None:
-    assert not any(a.error for a in struck(Fault("tool", nth=1, error=OVERLOAD)))
-    assert not any(a.error for a in struck(Fault("llm", node="other", nth=1, error=OVERLOAD)))
-    assert any(a.error for a in struck(Fault("llm", node="n", name="gpt*", nth=1, error=OVERLOAD)))
+    assert not any(a.error for a in struck(FaultSpec("tool", nth=1, error=OVERLOAD)))
+    assert not any(a.error for a in struck(FaultSpec("llm", node="other", nth=1, error=OVERLOAD)))
+    assert any(a.error for a in struck(FaultSpec("llm", node="n", name="gpt*", nth=1, error=OVERLOAD)))
 
 
 # ------------------------------------------------------------ the network

@@ -28,7 +28,7 @@ from harness.dialects.agentspec.references import (
     Budget,
     References,
     TooManyNodes,
-    Unreadable,
+    UnreadableValue,
 )
 from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, referenced
 from harness.dialects.agentspec.wording import nearest_type
@@ -147,7 +147,7 @@ class Configuration:
             of_plugin = plugin is not None or PLUGIN in part.value
             own = part.with_value(self._fields(part, model, of_plugin=of_plugin))
             made = validate(model, own) if plugin is None else deserialized(plugin, component_type, own)
-        except (ManifestError, Unreadable) as error:
+        except (ManifestError, UnreadableValue) as error:
             if isinstance(error, ManifestError):
                 self.problems.add(_of(part, problem) for problem in error.problems)
             self._unreadable |= {part.value[key] for key in ("name", "id") if _is_text(part.value.get(key))}
@@ -196,7 +196,7 @@ class Configuration:
         """The fields of a component, with references replaced by what they refer to.
 
         Raises:
-            Unreadable: a field could not be read; the others were.
+            UnreadableValue: a field could not be read; the others were.
         """
         if not isinstance(part.value.get(TABLE, {}), dict):
             text = f"{TABLE}: expected a mapping, found {describe(part.value[TABLE])}"
@@ -209,13 +209,13 @@ class Configuration:
                 continue
             try:
                 fields[key] = self._field(key, part, model, budget, of_plugin=of_plugin)
-            except Unreadable:
+            except UnreadableValue:
                 unreadable = True
             except TooManyNodes:
                 text = f"more than {MOST_NODES:,} values in a component, references written out"
                 raise ManifestError(Problem("too-many-nodes", text, part.key_span((key,)))) from None
         if unreadable:
-            raise Unreadable
+            raise UnreadableValue
         return {key: value for key, value in fields.items() if value is not _LEFT_OUT}
 
     def _field(
@@ -248,10 +248,10 @@ class Configuration:
             hint = f"write [{{{REFERENCE}: {value}}}]" if self._is_key(value) else ""
             text = f"{key}: expected a list of components, found {describe(value)}"
             self.problems.refuse("wrong-component", text, part.span(), hint)
-            raise Unreadable
+            raise UnreadableValue
         found = self._one(part)
         if found is BROKEN:
-            raise Unreadable
+            raise UnreadableValue
         return found
 
     def _check_later(self, key: str, part: Document) -> None:

@@ -27,7 +27,7 @@ class UnfitValue(HarnessError):
     code = "unfit-value"
 
 
-class Source(NamedTuple):
+class NodeOutput(NamedTuple):
     """An output of a node that is connected to an input."""
 
     node: Node
@@ -35,7 +35,7 @@ class Source(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Connection:
+class DataConnection:
     """A data edge: an output of one node is connected to an input of another."""
 
     source: Node
@@ -61,20 +61,20 @@ class DataFlow:
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
         self._by_name = flow.data_flow_connections is None
-        self._into: dict[tuple[Node, str], list[Source]] = {}
-        self._by_title: dict[str, list[Source]] = {}
+        self._into: dict[tuple[Node, str], list[NodeOutput]] = {}
+        self._by_title: dict[str, list[NodeOutput]] = {}
         for edge in flow.data_flow_connections or ():
-            source = Source(edge.source_node, edge.source_output)
+            source = NodeOutput(edge.source_node, edge.source_output)
             self._into.setdefault((edge.destination_node, edge.destination_input), []).append(source)
         for node in _sources(flow) if self._by_name else ():
             for title in node.outputs:
-                self._by_title.setdefault(title, []).append(Source(node, title))
+                self._by_title.setdefault(title, []).append(NodeOutput(node, title))
 
-    def connections(self) -> Iterator[Connection]:
+    def connections(self) -> Iterator[DataConnection]:
         """All data edges."""
         return _by_name(self._flow) if self._by_name else _written(self._flow)
 
-    def sources(self, node: Node, title: str) -> Sequence[Source]:
+    def sources(self, node: Node, title: str) -> Sequence[NodeOutput]:
         """The outputs that are connected to an input."""
         if self._by_name:
             return self._by_title.get(title, ()) if node is not self._flow.start_node else ()
@@ -108,18 +108,20 @@ class DataFlow:
         return found
 
 
-def _written(flow: Flow) -> Iterator[Connection]:
+def _written(flow: Flow) -> Iterator[DataConnection]:
     for edge in flow.data_flow_connections or ():
-        yield Connection(edge.source_node, edge.source_output, edge.destination_node, edge.destination_input)
+        yield DataConnection(
+            edge.source_node, edge.source_output, edge.destination_node, edge.destination_input
+        )
 
 
-def _by_name(flow: Flow) -> Iterator[Connection]:
+def _by_name(flow: Flow) -> Iterator[DataConnection]:
     """spec: "by simply connecting all the outputs to all the inputs with the same name"."""
     for source in _sources(flow):
         for title in source.outputs:
             for destination in flow.nodes:
                 if title in destination.inputs and destination is not flow.start_node:
-                    yield Connection(source, title, destination, title)
+                    yield DataConnection(source, title, destination, title)
 
 
 def _sources(flow: Flow) -> Iterator[Node]:

@@ -29,7 +29,7 @@ _LONGEST_CIRCLE: Final = 8
 Read = TypeVar("Read")
 
 
-class Unreadable(Exception):
+class UnreadableValue(Exception):
     """A value that could not be read; its problems are already collected."""
 
 
@@ -101,7 +101,7 @@ class References:
         """A value, with its references expanded.
 
         Raises:
-            Unreadable: something in it could not be read.
+            UnreadableValue: something in it could not be read.
             TooManyNodes: with references expanded, it exceeds the budget.
         """
         value = part.value
@@ -119,7 +119,7 @@ class References:
         if isinstance(found, Component):
             if found is not BROKEN:
                 self._problems.refuse("wrong-component", f"expected a value, found the {found}", part.span())
-            raise Unreadable
+            raise UnreadableValue
         budget.spend(self._nodes[part.value[REFERENCE]])
         return found
 
@@ -179,7 +179,7 @@ class References:
         except TooManyNodes:
             text = f"'{key}' has more than {MOST_NODES:,} values, references written out"
             self._problems.refuse("too-many-nodes", text, part.span())
-            raise Unreadable from None
+            raise UnreadableValue from None
         self._nodes[key] = MOST_NODES - budget.left
         return found
 
@@ -193,7 +193,7 @@ class References:
         self._open.append(key)
         try:
             known[key] = read(self._tables[key])
-        except Unreadable:
+        except UnreadableValue:
             known[key] = BROKEN
         finally:
             self._open.pop()

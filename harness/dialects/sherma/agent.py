@@ -78,7 +78,7 @@ class Agent:
 
 
 @dataclass
-class Session:
+class AgentSession:
     """One run of an agent: new instances of its hooks, and its tools, with those of MCP servers."""
 
     agent: Agent
@@ -94,9 +94,9 @@ class Session:
         return self.shown[name]
 
     @classmethod
-    def of(cls, run: RunContext) -> Session:
+    def of(cls, run: RunContext) -> AgentSession:
         """The session of a run."""
-        session: Session = run.resources["session"]
+        session: AgentSession = run.resources["session"]
         return session
 
 

@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage
 from harness.dialects.kit.inputs import input_values, warn_of_dropped
 from harness.dialects.sherma import a2a
 from harness.dialects.sherma import hooks as hook
-from harness.dialects.sherma.agent import Agent, Session, hook_state
+from harness.dialects.sherma.agent import Agent, AgentSession, hook_state
 from harness.dialects.sherma.skill_tools import fetcher, skill_tools
 from harness.dialects.sherma.skills import Skills, remote_skill
 from harness.dialects.sherma.sub_agents import sub_agent_tool
@@ -54,7 +54,7 @@ class _Boundary:
     async def prepare(self, run: RunContext) -> None:
         """Create the run's hooks and models, fetch remote skills, list MCP servers, describe remote agents."""
         hooks = hook.Hooks([_executor(found) for found in self.agent.hooks])
-        session = Session(self.agent, hooks, self.agent.tools.copy())
+        session = AgentSession(self.agent, hooks, self.agent.tools.copy())
         run.resources["session"] = session
         if self.agent.remote_skills:
             await self._fetch_skills(session, run)
@@ -73,7 +73,7 @@ class _Boundary:
                 session.tools.add(mcp_tool(declared.endpoint, server.version, server.tool_prefix or "", tool))
         await self._describe_remote_agents(session, run)
 
-    async def _describe_remote_agents(self, session: Session, run: RunContext) -> None:
+    async def _describe_remote_agents(self, session: AgentSession, run: RunContext) -> None:
         """Add the descriptions of remote agents from their cards. An agent that a stub answers for has none."""
         ctx = NodeContext(run, "__start__", {})
         for agent in self.agent.sub_agents.values():
@@ -89,7 +89,7 @@ class _Boundary:
             if description:
                 session.tools.add(sub_agent_tool(replace(agent, description=description)))
 
-    async def _fetch_skills(self, session: Session, run: RunContext) -> None:
+    async def _fetch_skills(self, session: AgentSession, run: RunContext) -> None:
         """spec: `skills`, url. Adds these skills to those with local cards."""
         fetch = fetcher(NodeContext(run, "__start__", {}))
         fetched = []
@@ -122,7 +122,7 @@ class _Boundary:
 
     async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
         """The state update of an input: text is one human message, a mapping gives initial values."""
-        session = Session.of(run)
+        session = AgentSession.of(run)
         ctx = NodeContext(run, "__start__", {})
         update = self._update(value, run, ctx)
         self._check(update.get("messages", ()), "agent_input", self.agent.definition.input_schema)
@@ -139,7 +139,7 @@ class _Boundary:
         return written(values, self.agent, ctx)
 
     async def _before_invoke(
-        self, session: Session, run: RunContext, update: Mapping[str, Any]
+        self, session: AgentSession, run: RunContext, update: Mapping[str, Any]
     ) -> hook.GraphInvokeContext:
         """spec: before_graph_invoke. Each input and each resume is an invocation of its own."""
         config = {"recursion_limit": run.graph.recursion_limit, "configurable": {"thread_id": run.thread_id}}
@@ -149,14 +149,14 @@ class _Boundary:
         session.invocation.update(config=invoked.config, input=invoked.input)
         return invoked
 
-    def _invocation(self, session: Session, run: RunContext) -> tuple[str, str, Any, Any]:
+    def _invocation(self, session: AgentSession, run: RunContext) -> tuple[str, str, Any, Any]:
         """The fields of `GraphInvokeContext` for the current invocation."""
         invocation = session.invocation
         return self.agent.name, run.thread_id, invocation.get("config", {}), invocation.get("input", {})
 
     async def answer(self, value: Any, run: RunContext) -> Any:
         """The answer for a paused node: `{messages: […]}` becomes message objects, any other value stays."""
-        session = Session.of(run)
+        session = AgentSession.of(run)
         if session.hooks:
             await self._before_invoke(session, run, {"messages": [value]})
         if isinstance(value, Mapping) and set(value) == {"messages"}:
@@ -175,7 +175,7 @@ class _Boundary:
 
     async def finish(self, state: State, run: RunContext) -> Any:
         """The agent's answer: the content of the last message."""
-        session = Session.of(run)
+        session = AgentSession.of(run)
         result: Mapping[str, Any] = state
         if session.hooks:
             context = hook.AfterGraphInvokeContext(*self._invocation(session, run), hook_state(state))

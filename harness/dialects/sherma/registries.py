@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.dialects.sherma.agent import Agent, Session
+from harness.dialects.sherma.agent import Agent, AgentSession
 from harness.dialects.sherma.document import Prompt
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
@@ -57,7 +57,7 @@ class RegistryBundle:
     chat_models: Mapping[str, BaseChatModel]
 
 
-def registries(session: Session, ctx: NodeContext) -> RegistryBundle:
+def registries(session: AgentSession, ctx: NodeContext) -> RegistryBundle:
     """The registries of a run, for a hook of the node of this context."""
     from harness.dialects.sherma.chat_model import WorldChatModel
 

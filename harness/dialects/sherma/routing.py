@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.dialects.sherma import graph_document as doc
-from harness.dialects.sherma.agent import Agent, Session
+from harness.dialects.sherma.agent import Agent, AgentSession
 from harness.engine.context import RunContext
 from harness.errors import ExpressionError
 from harness.graph.model import END, START, Dispatch, Edge, Router, State
@@ -116,7 +116,7 @@ def _condition(source: str, text: str) -> Condition:
 
 def _router(choices: Sequence[Choice]) -> Router:
     async def follow(state: State, run: RunContext) -> Sequence[Edge | Dispatch]:
-        agent = Session.of(run).agent
+        agent = AgentSession.of(run).agent
         return [choice.chosen(state, agent) for choice in choices]
 
     return follow

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.dialects.kit.messages import with_id
 from harness.dialects.sherma import hooks as hook
-from harness.dialects.sherma.agent import Agent, Session, hook_state
+from harness.dialects.sherma.agent import Agent, AgentSession, hook_state
 from harness.dialects.sherma.section import INTERNAL
 from harness.engine.context import NodeContext
 from harness.graph.messages import to_messages
@@ -27,7 +27,7 @@ class Visit:
     node: Any
     state: State
     ctx: NodeContext
-    session: Session
+    session: AgentSession
 
     @property
     def agent(self) -> Agent:
@@ -57,7 +57,7 @@ def node_function(node: Any, body: Callable[[Visit], Awaitable[Result]]) -> Call
     """The function of a node: `node_enter`, the body, `node_exit`, and error handling."""
 
     async def run(state: State, ctx: NodeContext) -> Update:
-        session = Session.of(ctx.run)
+        session = AgentSession.of(ctx.run)
         visit = Visit(node, state, ctx, session)
         try:
             if session.hooks:

@@ -15,7 +15,7 @@ from harness.world.mcp.tools import MCPFailure
 from harness.world.mcp.wire import Message, is_request, is_response, message_json
 
 
-class Connection:
+class MCPConnection:
     """Carries messages of the SDK between this loop and a server until it is closed.
 
     Args:

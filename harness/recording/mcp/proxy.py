@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from harness.errors import CassetteBroken, CassetteError, HarnessError
 from harness.recording.interactions import Exchange
-from harness.recording.mcp.connection import Connection
+from harness.recording.mcp.connection import MCPConnection
 from harness.recording.mcp.replay import fitted, progress_token
 from harness.time.real_work import RealWork
 from harness.world.mcp.wire import (
@@ -93,7 +93,7 @@ class Proxy:
         self._recorder = recorder
         self._plays = plays
         self._reach = reach
-        self._connection: Connection | None = None
+        self._connection: MCPConnection | None = None
         self._handshake: list[Any] = []
         self._pending: dict[str, _Asked] = {}
         self._answering: list[_Asked] = []
@@ -154,7 +154,7 @@ class Proxy:
             except HarnessError as error:
                 self._refuse(message, error)
                 return
-            self._connection = Connection(
+            self._connection = MCPConnection(
                 streams, tuple(self._handshake), on_message=self._on_message, on_close=self._on_close
             )
             self._tasks.start_soon(self._connection.run)

@@ -12,7 +12,7 @@ from harness.world.answers import ScriptedAnswer
 from harness.world.failures import to_exception
 from harness.world.mcp.fake import content_result, error_result, structured_result, text_result
 from harness.world.mcp.tools import MCPResult, MCPTool
-from harness.world.spec import MCPServer, Stub
+from harness.world.spec import MCPServerSpec, Stub
 from harness.world.stubs import StubList
 
 
@@ -20,10 +20,10 @@ class MCPStubs:
     """A responder for calls of scripted servers. `servers` has all that the scenario names, real ones as well."""
 
     def __init__(self) -> None:
-        self.servers: dict[str, MCPServer] = {}
+        self.servers: dict[str, MCPServerSpec] = {}
         self._stubs: dict[tuple[str, str], StubList] = {}
 
-    def put_in_front(self, servers: Mapping[str, MCPServer]) -> None:
+    def put_in_front(self, servers: Mapping[str, MCPServerSpec]) -> None:
         """Add servers, or more stubs in front of the tools of servers that are there.
 
         A turn's latency and error count from there on; tools it adds to a server in use are not listed again.

@@ -15,7 +15,7 @@ from harness.recording.scrubbing import Scrubbing
 from harness.secrets.placeholders import has_placeholder, revealed
 
 
-class Choice:
+class InteractionIndex:
     """Finds, for a request, the first unused recorded one of its turn that matches.
 
     Of several that match, one that is equal also in what need not be (ids, the port) comes first. Where none does,

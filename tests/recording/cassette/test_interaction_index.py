@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from harness.interception.messages import Request
-from harness.recording.choice import Choice
+from harness.recording.interaction_index import InteractionIndex
 from harness.recording.interactions import Interaction
 from harness.recording.matching import Matcher
 from harness.recording.scrubbing import Scrubbing
@@ -17,33 +17,33 @@ def asked(content: Any, port: Any = 80) -> Any:
     return Request("POST", f"http://localhost:{port}/v1/chat", {"content-type": "application/json"}, body)
 
 
-def choice(*requests: Any, turns: Any = ()) -> Any:
+def found_among(*requests: Any, turns: Any = ()) -> Any:
     turns = turns or [1] * len(requests)
     recorded = [Interaction(request, None, turn) for request, turn in zip(requests, turns, strict=True)]
-    return Choice(recorded, Matcher(), Scrubbing()).find
+    return InteractionIndex(recorded, Matcher(), Scrubbing()).find
 
 
 def test_the_first_that_was_not_used_answers() -> None:
-    find = choice(asked("a"), asked("b"), asked("a"))
+    find = found_among(asked("a"), asked("b"), asked("a"))
     assert find(asked("a"), 1, set()) == 0
     assert find(asked("a"), 1, {0}) == 2
     assert find(asked("a"), 1, {0, 2}) is None
 
 
 def test_one_that_is_equal_in_its_ids_too_comes_first() -> None:
-    find = choice(*(asked(f"order {uuid}") for uuid in UUIDS))
+    find = found_among(*(asked(f"order {uuid}") for uuid in UUIDS))
     assert find(asked(f"order {UUIDS[1]}"), 1, set()) == 1
     assert find(asked("order 00000000-0000-4000-8000-000000000000"), 1, set()) == 0
 
 
 def test_one_that_was_asked_at_the_same_port_comes_first() -> None:
-    find = choice(asked("a", port=8001), asked("a", port=8002))
+    find = found_among(asked("a", port=8001), asked("a", port=8002))
     assert find(asked("a", port=8002), 1, set()) == 1
     assert find(asked("a", port=9000), 1, set()) == 0
 
 
 def test_those_of_other_turns_do_not_answer_unless_they_are_of_any() -> None:
-    find = choice(asked("a"), asked("a"), turns=[2, None])
+    find = found_among(asked("a"), asked("a"), turns=[2, None])
     assert find(asked("a"), 1, set()) == 1
     assert find(asked("a"), 2, set()) == 0
 
@@ -51,7 +51,7 @@ def test_those_of_other_turns_do_not_answer_unless_they_are_of_any() -> None:
 def test_a_placeholder_answers_for_what_has_its_place_which_is_secret_from_then_on() -> None:
     scrubbing = Scrubbing()
     recorded = [Interaction(asked("My password is <secret:password>."), None, 1)]
-    find = Choice(recorded, Matcher(), scrubbing).find
+    find = InteractionIndex(recorded, Matcher(), scrubbing).find
     assert find(asked("My password is hunter2-4711-x."), 1, set()) == 0
     assert scrubbing.text("it was hunter2-4711-x") == "it was <secret:password>"
     assert find(asked("Your password is hunter2-4711-x."), 1, set()) is None
