@@ -12,18 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from harness.graph.effects import LLMCall
 from harness.world.wire.format import Json, Refusal, RefusalKind
 from harness.world.wire.reading import ai_message, content_of, list_of, message, params_of, text_of, tool_spec
-from harness.world.wire.reply import Reply, ToolRequest, event, slices, to_wire
+from harness.world.wire.reply import Reply, event, slices, to_wire
 
 if TYPE_CHECKING:
-    from anthropic.types import (
-        InputJSONDelta,
-        Message,
-        RawMessageStreamEvent,
-        TextBlock,
-        TextDelta,
-        ToolUseBlock,
-    )
+    from anthropic import types
     from langchain_core.messages import BaseMessage
+
+    Block = types.TextBlock | types.ToolUseBlock
 
 PACKAGE: Final = "anthropic"
 _APART: Final = ("model", "messages", "system", "tools", "stream", "output_format", "output_config")
@@ -67,11 +62,8 @@ def _response_format(body: Json) -> Any:
 
 
 def _system(written: Any) -> Iterator[BaseMessage]:
-    from langchain_core.messages import SystemMessage
-
     if written:
-        content = content_of(written, "system")
-        yield message("system", lambda: SystemMessage(content=content))
+        yield message("system", "system", content=content_of(written, "system"))
 
 
 def _messages(written: Json, param: str) -> Iterator[BaseMessage]:
@@ -94,31 +86,29 @@ def _messages(written: Json, param: str) -> Iterator[BaseMessage]:
 
 
 def _user_messages(given: Any, blocks: list[Json], param: str) -> Iterator[BaseMessage]:
-    from langchain_core.messages import HumanMessage
-
     others = [block for block in blocks if block.get("type") != "tool_result"]
     for block in blocks:
         if block.get("type") == "tool_result":
             yield _tool_result(block, param)
     if others or not blocks:
-        content = content_of(others or given, f"{param}.content")
-        yield message(param, lambda: HumanMessage(content=content))
+        yield message("user", param, content=content_of(others or given, f"{param}.content"))
 
 
 def _tool_result(block: Json, param: str) -> BaseMessage:
-    from langchain_core.messages import ToolMessage
-
     content = content_of(block.get("content"), f"{param}.content")
     call_id = str(block.get("tool_use_id") or "")
-    if block.get("is_error") is True:
-        return message(param, lambda: ToolMessage(content=content, tool_call_id=call_id, status="error"))
-    return message(param, lambda: ToolMessage(content=content, tool_call_id=call_id))
+    status = "error" if block.get("is_error") is True else "success"
+    return message("tool", param, content=content, tool_call_id=call_id, status=status)
 
 
 def whole(reply: Reply, body: Json) -> Json:
     """The message."""
-    content: list[TextBlock | ToolUseBlock] = [_text_block(reply.text)] if reply.text else []
-    content += [_tool_block(call, json.loads(call.arguments)) for call in reply.calls]
+    from anthropic import types
+
+    content: list[Block] = [types.TextBlock(type="text", text=reply.text)] if reply.text else []
+    for call in reply.calls:
+        given = json.loads(call.arguments)
+        content.append(types.ToolUseBlock(type="tool_use", id=call.id, name=call.name, input=given))
     return to_wire(_message(reply, content, _stop_reason(reply), reply.output_tokens))
 
 
@@ -127,70 +117,49 @@ def events(reply: Reply, body: Json) -> Iterator[str]:
     return (event(to_wire(each), each.type) for each in _events(reply))
 
 
-def _events(reply: Reply) -> Iterator[RawMessageStreamEvent]:
-    from anthropic.types import (
-        MessageDeltaUsage,
-        RawContentBlockDeltaEvent,
-        RawContentBlockStartEvent,
-        RawContentBlockStopEvent,
-        RawMessageDeltaEvent,
-        RawMessageStartEvent,
-        RawMessageStopEvent,
-    )
+def _events(reply: Reply) -> Iterator[types.RawMessageStreamEvent]:
+    from anthropic import types
     from anthropic.types.raw_message_delta_event import Delta
 
-    yield RawMessageStartEvent(type="message_start", message=_message(reply, [], None, 0))
+    yield types.RawMessageStartEvent(type="message_start", message=_message(reply, [], None, 0))
     for index, (block, deltas) in enumerate(_blocks(reply)):
-        yield RawContentBlockStartEvent(type="content_block_start", index=index, content_block=block)
+        yield types.RawContentBlockStartEvent(type="content_block_start", index=index, content_block=block)
         for delta in deltas:
-            yield RawContentBlockDeltaEvent(type="content_block_delta", index=index, delta=delta)
-        yield RawContentBlockStopEvent(type="content_block_stop", index=index)
-    yield RawMessageDeltaEvent(
+            yield types.RawContentBlockDeltaEvent(type="content_block_delta", index=index, delta=delta)
+        yield types.RawContentBlockStopEvent(type="content_block_stop", index=index)
+    yield types.RawMessageDeltaEvent(
         type="message_delta",
         delta=Delta.construct(stop_reason=_stop_reason(reply), stop_sequence=None),
-        usage=MessageDeltaUsage(output_tokens=reply.output_tokens),
+        usage=types.MessageDeltaUsage(output_tokens=reply.output_tokens),
     )
-    yield RawMessageStopEvent(type="message_stop")
+    yield types.RawMessageStopEvent(type="message_stop")
 
 
-def _blocks(reply: Reply) -> Iterator[tuple[TextBlock | ToolUseBlock, list[TextDelta | InputJSONDelta]]]:
+def _blocks(reply: Reply) -> Iterator[tuple[Block, Sequence[types.TextDelta | types.InputJSONDelta]]]:
     """Each block as it begins, and what is added to it."""
-    from anthropic.types import InputJSONDelta, TextDelta
+    from anthropic import types
 
     if reply.pieces:
-        yield _text_block(""), [TextDelta(type="text_delta", text=text) for text in reply.pieces]
+        texts = [types.TextDelta(type="text_delta", text=text) for text in reply.pieces]
+        yield types.TextBlock(type="text", text=""), texts
     for call in reply.calls:
         parts = ["", *slices(call.arguments)]
-        yield (
-            _tool_block(call, {}),
-            [InputJSONDelta(type="input_json_delta", partial_json=part) for part in parts],
-        )
-
-
-def _text_block(text: str) -> TextBlock:
-    from anthropic.types import TextBlock
-
-    return TextBlock(type="text", text=text)
-
-
-def _tool_block(call: ToolRequest, given: Json) -> ToolUseBlock:
-    from anthropic.types import ToolUseBlock
-
-    return ToolUseBlock(type="tool_use", id=call.id, name=call.name, input=given)
+        deltas = [types.InputJSONDelta(type="input_json_delta", partial_json=part) for part in parts]
+        yield types.ToolUseBlock(type="tool_use", id=call.id, name=call.name, input={}), deltas
 
 
 def _message(
-    reply: Reply, content: Sequence[TextBlock | ToolUseBlock], stop_reason: str | None, output_tokens: int
-) -> Message:
-    from anthropic.types import Message, Usage
+    reply: Reply, content: Sequence[Block], stop_reason: str | None, output_tokens: int
+) -> types.Message:
+    from anthropic import types
 
-    usage = Usage(
+    usage = types.Usage(
         input_tokens=reply.input_tokens,
         cache_creation_input_tokens=0,
         cache_read_input_tokens=0,
         output_tokens=output_tokens,
     )
-    return Message.construct(
+    return types.Message.construct(
         id=f"msg_{reply.number}",
         type="message",
         role="assistant",

@@ -10,13 +10,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harness.graph.effects import LLMCall, ToolSpec
 from harness.world.wire.format import Json, Refusal, RefusalKind
-from harness.world.wire.reading import ai_message, content_of, list_of, message, params_of, text_of, tool_spec
+from harness.world.wire.reading import (
+    ai_message,
+    content_of,
+    list_of,
+    message,
+    params_of,
+    spoken,
+    text_of,
+    tool_spec,
+)
 from harness.world.wire.reply import Reply, event, slices, to_wire
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
     from openai.types import CompletionUsage
-    from openai.types.chat.chat_completion_chunk import ChoiceDelta
+    from openai.types.chat import chat_completion_chunk
 
 PACKAGE: Final = "openai"
 _APART: Final = ("model", "messages", "tools", "response_format", "stream", "stream_options", "n")
@@ -56,22 +65,15 @@ def read(body: Json) -> LLMCall:
 
 
 def _message(written: Json, param: str) -> BaseMessage:
-    from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
-
     role, content = written.get("role"), content_of(written.get("content"), f"{param}.content")
     name = written.get("name")
-    if role in ("system", "developer"):
-        return message(param, lambda: SystemMessage(content=content, name=name))
-    if role == "user":
-        return message(param, lambda: HumanMessage(content=content, name=name))
     if role == "assistant":
         calls = list_of(written.get("tool_calls"), f"{param}.tool_calls")
         return ai_message(content, [_call(call) for call in calls], param)
     if role in ("tool", "function"):
         call_id = str(written.get("tool_call_id") or name or "")
-        return message(param, lambda: ToolMessage(content=content, tool_call_id=call_id, name=name))
-    known = "system, developer, user, assistant, tool"
-    raise Refusal("invalid_request", f"'{param}.role' is {role!r}; there are {known}", param=f"{param}.role")
+        return message("tool", param, content=content, tool_call_id=call_id, name=name)
+    return spoken(role, content, param, "assistant, tool", name=name)
 
 
 def _call(written: Json) -> tuple[str, str, Any]:
@@ -87,24 +89,22 @@ def _tool(written: Json) -> ToolSpec:
 
 def whole(reply: Reply, body: Json) -> Json:
     """The completion."""
-    from openai.types.chat import ChatCompletion, ChatCompletionMessage, ChatCompletionMessageFunctionToolCall
+    from openai.types import chat
     from openai.types.chat.chat_completion import Choice
     from openai.types.chat.chat_completion_message_function_tool_call import Function
 
     calls = [
-        ChatCompletionMessageFunctionToolCall(
+        chat.ChatCompletionMessageFunctionToolCall(
             id=call.id, type="function", function=Function(name=call.name, arguments=call.arguments)
         )
         for call in reply.calls
     ]
     content = reply.text or None if calls else reply.text
     more: Json = {"tool_calls": calls} if calls else {}
-    message = ChatCompletionMessage(role="assistant", content=content, refusal=None, **more)
+    message = chat.ChatCompletionMessage(role="assistant", content=content, refusal=None, **more)
     choice = Choice.construct(index=0, message=message, logprobs=None, finish_reason=_finish(reply))
-    completion = ChatCompletion(
-        object="chat.completion", choices=[choice], usage=_usage(reply), **_head(reply)
-    )
-    return to_wire(completion)
+    head: Json = {"object": "chat.completion", **_head(reply)}
+    return to_wire(chat.ChatCompletion(choices=[choice], usage=_usage(reply), **head))
 
 
 def events(reply: Reply, body: Json) -> Iterator[str]:
@@ -125,34 +125,26 @@ def events(reply: Reply, body: Json) -> Iterator[str]:
     yield "data: [DONE]\n\n"
 
 
-def _deltas(reply: Reply) -> Iterator[ChoiceDelta]:
-    from openai.types.chat.chat_completion_chunk import (
-        ChoiceDelta,
-        ChoiceDeltaToolCall,
-        ChoiceDeltaToolCallFunction,
-    )
+def _deltas(reply: Reply) -> Iterator[chat_completion_chunk.ChoiceDelta]:
+    from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
+    from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCallFunction as Function
 
     content = None if reply.calls and not reply.text else ""
     yield ChoiceDelta(role="assistant", content=content, refusal=None)
     for piece in reply.pieces:
         yield ChoiceDelta(content=piece)
     for index, call in enumerate(reply.calls):
-        function = ChoiceDeltaToolCallFunction(name=call.name, arguments="")
+        function = Function(name=call.name, arguments="")
         begun = ChoiceDeltaToolCall(index=index, id=call.id, type="function", function=function)
         yield ChoiceDelta(tool_calls=[begun])
         for piece in slices(call.arguments):
-            function = ChoiceDeltaToolCallFunction(arguments=piece)
+            function = Function(arguments=piece)
             yield ChoiceDelta(tool_calls=[ChoiceDeltaToolCall(index=index, function=function)])
 
 
 def _head(reply: Reply) -> Json:
     # No clock: the same requests get the same answers.
-    return {
-        "id": f"chatcmpl-{reply.number}",
-        "created": 0,
-        "model": reply.model,
-        "system_fingerprint": None,
-    }
+    return {"id": f"chatcmpl-{reply.number}", "created": 0, "model": reply.model, "system_fingerprint": None}
 
 
 def _finish(reply: Reply) -> str:

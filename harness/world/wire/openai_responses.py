@@ -11,19 +11,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harness.graph.effects import LLMCall
 from harness.world.wire import openai_chat
-from harness.world.wire.format import Json, Refusal
-from harness.world.wire.reading import ai_message, content_of, list_of, message, params_of, text_of, tool_spec
+from harness.world.wire.format import Json
+from harness.world.wire.reading import (
+    ai_message,
+    content_of,
+    list_of,
+    message,
+    params_of,
+    spoken,
+    text_of,
+    tool_spec,
+)
 from harness.world.wire.reply import Reply, event, slices, to_wire
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
-    from openai.types.responses import (
-        Response,
-        ResponseFunctionToolCall,
-        ResponseOutputMessage,
-        ResponseStreamEvent,
-        ResponseUsage,
-    )
+    from openai.types import responses
+
+    Item = responses.ResponseOutputMessage | responses.ResponseFunctionToolCall
+    Events = Iterator[responses.ResponseStreamEvent]
 
 _APART: Final = ("model", "input", "instructions", "tools", "text", "stream", "stream_options")
 _INCOMPLETE: Final = {
@@ -58,14 +64,12 @@ def _response_format(written: Any) -> Any:
 
 
 def _messages(body: Json) -> Iterator[BaseMessage]:
-    from langchain_core.messages import HumanMessage, SystemMessage
-
     instructions, given = body.get("instructions"), body.get("input")
     if instructions:
         text = content_of(instructions, "instructions")
-        yield message("instructions", lambda: SystemMessage(content=text))
+        yield message("system", "instructions", content=text)
     if isinstance(given, str):
-        yield HumanMessage(content=given)
+        yield message("user", "input", content=given)
     else:
         yield from _items(list_of(given, "input", needed=True))
 
@@ -87,32 +91,15 @@ def _items(items: list[Json]) -> Iterator[BaseMessage]:
             yield ai_message(written, calls, param)
             written, calls, speaking = "", [], False
         if kind == "function_call_output":
-            yield _tool_result(item, param)
+            output = content_of(item.get("output"), f"{param}.output")
+            yield message("tool", param, content=output, tool_call_id=str(item.get("call_id") or ""))
         elif item.get("role") == "assistant":
             written, speaking = content_of(item.get("content"), f"{param}.content"), True
         else:
-            yield _message(item, param)
+            content = content_of(item.get("content"), f"{param}.content")
+            yield spoken(item.get("role"), content, param, "assistant")
     if speaking:
         yield ai_message(written, calls, "input")
-
-
-def _tool_result(item: Json, param: str) -> BaseMessage:
-    from langchain_core.messages import ToolMessage
-
-    content, call_id = content_of(item.get("output"), f"{param}.output"), str(item.get("call_id") or "")
-    return message(param, lambda: ToolMessage(content=content, tool_call_id=call_id))
-
-
-def _message(item: Json, param: str) -> BaseMessage:
-    from langchain_core.messages import HumanMessage, SystemMessage
-
-    role, content = item.get("role"), content_of(item.get("content"), f"{param}.content")
-    if role == "user":
-        return message(param, lambda: HumanMessage(content=content))
-    if role in ("system", "developer"):
-        return message(param, lambda: SystemMessage(content=content))
-    known = "system, developer, user, assistant"
-    raise Refusal("invalid_request", f"'{param}.role' is {role!r}; there are {known}", param=f"{param}.role")
 
 
 def whole(reply: Reply, body: Json) -> Json:
@@ -126,90 +113,73 @@ def events(reply: Reply, body: Json) -> Iterator[str]:
         yield event({**to_wire(each), "sequence_number": number}, each.type)
 
 
-def _events(reply: Reply) -> Iterator[ResponseStreamEvent]:
+def _events(reply: Reply) -> Events:
     """The events, without their numbers."""
-    from openai.types.responses import (
-        ResponseCompletedEvent,
-        ResponseCreatedEvent,
-        ResponseIncompleteEvent,
-        ResponseInProgressEvent,
-        ResponseOutputItemAddedEvent,
-        ResponseOutputItemDoneEvent,
-    )
+    from openai.types import responses
 
     begun = _response(reply, [], ended=False)
-    yield ResponseCreatedEvent.construct(type="response.created", response=begun)
-    yield ResponseInProgressEvent.construct(type="response.in_progress", response=begun)
+    yield responses.ResponseCreatedEvent.construct(type="response.created", response=begun)
+    yield responses.ResponseInProgressEvent.construct(type="response.in_progress", response=begun)
     for index, item in enumerate(_output(reply)):
         empty: Json = {"content": []} if item.type == "message" else {"arguments": ""}
         added = item.model_copy(update={**empty, "status": "in_progress"})
-        yield ResponseOutputItemAddedEvent.construct(
+        yield responses.ResponseOutputItemAddedEvent.construct(
             type="response.output_item.added", output_index=index, item=added
         )
         if item.type == "message":
             yield from _text_parts(reply, item, index)
         else:
             yield from _argument_parts(item, index)
-        yield ResponseOutputItemDoneEvent.construct(
+        yield responses.ResponseOutputItemDoneEvent.construct(
             type="response.output_item.done", output_index=index, item=item
         )
     done = _response(reply, _output(reply), ended=True)
     if done.status == "incomplete":
-        yield ResponseIncompleteEvent.construct(type="response.incomplete", response=done)
+        yield responses.ResponseIncompleteEvent.construct(type="response.incomplete", response=done)
     else:
-        yield ResponseCompletedEvent.construct(type="response.completed", response=done)
+        yield responses.ResponseCompletedEvent.construct(type="response.completed", response=done)
 
 
-def _text_parts(reply: Reply, item: ResponseOutputMessage, index: int) -> Iterator[ResponseStreamEvent]:
-    from openai.types.responses import (
-        ResponseContentPartAddedEvent,
-        ResponseContentPartDoneEvent,
-        ResponseTextDeltaEvent,
-        ResponseTextDoneEvent,
-    )
+def _text_parts(reply: Reply, item: responses.ResponseOutputMessage, index: int) -> Events:
+    from openai.types import responses
 
     at: Json = {"item_id": item.id, "output_index": index, "content_index": 0}
     (part,) = item.content
     empty = part.model_copy(update={"text": ""})
-    yield ResponseContentPartAddedEvent.construct(type="response.content_part.added", part=empty, **at)
+    yield responses.ResponseContentPartAddedEvent.construct(
+        type="response.content_part.added", part=empty, **at
+    )
     for piece in reply.pieces:
-        yield ResponseTextDeltaEvent.construct(
+        yield responses.ResponseTextDeltaEvent.construct(
             type="response.output_text.delta", delta=piece, logprobs=[], **at
         )
-    yield ResponseTextDoneEvent.construct(
+    yield responses.ResponseTextDoneEvent.construct(
         type="response.output_text.done", text=reply.text, logprobs=[], **at
     )
-    yield ResponseContentPartDoneEvent.construct(type="response.content_part.done", part=part, **at)
+    yield responses.ResponseContentPartDoneEvent.construct(type="response.content_part.done", part=part, **at)
 
 
-def _argument_parts(item: ResponseFunctionToolCall, index: int) -> Iterator[ResponseStreamEvent]:
-    from openai.types.responses import (
-        ResponseFunctionCallArgumentsDeltaEvent,
-        ResponseFunctionCallArgumentsDoneEvent,
-    )
+def _argument_parts(item: responses.ResponseFunctionToolCall, index: int) -> Events:
+    from openai.types import responses
 
     at: Json = {"item_id": item.id, "output_index": index}
     for piece in slices(item.arguments):
-        yield ResponseFunctionCallArgumentsDeltaEvent.construct(
+        yield responses.ResponseFunctionCallArgumentsDeltaEvent.construct(
             type="response.function_call_arguments.delta", delta=piece, **at
         )
-    yield ResponseFunctionCallArgumentsDoneEvent.construct(
+    yield responses.ResponseFunctionCallArgumentsDoneEvent.construct(
         type="response.function_call_arguments.done", name=item.name, arguments=item.arguments, **at
     )
 
 
-def _output(reply: Reply) -> list[ResponseOutputMessage | ResponseFunctionToolCall]:
-    from openai.types.responses import (
-        ResponseFunctionToolCall,
-        ResponseOutputMessage,
-        ResponseOutputText,
-    )
+def _output(reply: Reply) -> list[Item]:
+    from openai.types import responses
 
-    output: list[ResponseOutputMessage | ResponseFunctionToolCall] = []
+    output: list[Item] = []
     if reply.text or not reply.calls:
-        text = ResponseOutputText(type="output_text", text=reply.text, annotations=[], logprobs=[])
+        text = responses.ResponseOutputText(type="output_text", text=reply.text, annotations=[], logprobs=[])
         output.append(
-            ResponseOutputMessage(
+            responses.ResponseOutputMessage(
                 id=f"msg_{reply.number}",
                 type="message",
                 status="completed",
@@ -218,7 +188,7 @@ def _output(reply: Reply) -> list[ResponseOutputMessage | ResponseFunctionToolCa
             )
         )
     output += [
-        ResponseFunctionToolCall(
+        responses.ResponseFunctionToolCall(
             id=f"fc_{call.id}",
             type="function_call",
             status="completed",
@@ -231,14 +201,12 @@ def _output(reply: Reply) -> list[ResponseOutputMessage | ResponseFunctionToolCa
     return output
 
 
-def _response(
-    reply: Reply, output: list[ResponseOutputMessage | ResponseFunctionToolCall], *, ended: bool
-) -> Response:
-    from openai.types.responses import Response
+def _response(reply: Reply, output: list[Item], *, ended: bool) -> responses.Response:
+    from openai.types import responses
 
     incomplete = _INCOMPLETE.get(reply.finish_reason or "") if ended else None
     status = ("incomplete" if incomplete else "completed") if ended else "in_progress"
-    return Response.construct(
+    return responses.Response.construct(
         id=f"resp_{reply.number}",
         object="response",
         created_at=0,  # no clock: the same requests get the same answers
@@ -260,10 +228,10 @@ def _response(
     )
 
 
-def _usage(reply: Reply) -> ResponseUsage:
-    from openai.types.responses import ResponseUsage
+def _usage(reply: Reply) -> responses.ResponseUsage:
+    from openai.types import responses
 
-    return ResponseUsage.construct(
+    return responses.ResponseUsage.construct(
         input_tokens=reply.input_tokens,
         input_tokens_details={"cached_tokens": 0, "cache_write_tokens": 0},
         output_tokens=reply.output_tokens,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from harness.graph.effects import ToolSpec
 from harness.world.wire.format import Json, Refusal
@@ -55,16 +55,25 @@ def content_of(value: Any, param: str) -> str | list[Any]:
     return list(parts)
 
 
-def message(param: str, make: Callable[[], BaseMessage]) -> BaseMessage:
-    """A LangChain message.
+def message(
+    kind: Literal["system", "user", "assistant", "tool"], param: str, /, **fields: Any
+) -> BaseMessage:
+    """A LangChain message with these fields.
 
     Raises:
         Refusal: LangChain does not take it.
     """
+    from langchain_core import messages
     from pydantic import ValidationError
 
+    classes: dict[str, type[BaseMessage]] = {
+        "system": messages.SystemMessage,
+        "user": messages.HumanMessage,
+        "assistant": messages.AIMessage,
+        "tool": messages.ToolMessage,
+    }
     try:
-        return make()
+        return classes[kind](**fields)
     except (ValidationError, TypeError, ValueError) as error:
         first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise Refusal("invalid_request", f"'{param}' is no message: {first}", param=param) from None
@@ -72,7 +81,7 @@ def message(param: str, make: Callable[[], BaseMessage]) -> BaseMessage:
 
 def ai_message(content: str | list[Any], calls: Sequence[tuple[str, str, Any]], param: str) -> BaseMessage:
     """A model's message; `calls` are (id, name, arguments), arguments as JSON or as a mapping."""
-    from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
+    from langchain_core.messages import InvalidToolCall, ToolCall
 
     good: list[ToolCall] = []
     bad: list[InvalidToolCall] = []
@@ -85,7 +94,21 @@ def ai_message(content: str | list[Any], calls: Sequence[tuple[str, str, Any]], 
             bad.append(
                 InvalidToolCall(name=name, args=text, id=call_id, error=None, type="invalid_tool_call")
             )
-    return message(param, lambda: AIMessage(content=content, tool_calls=good, invalid_tool_calls=bad))
+    return message("assistant", param, content=content, tool_calls=good, invalid_tool_calls=bad)
+
+
+def spoken(role: Any, content: str | list[Any], param: str, others: str, **fields: Any) -> BaseMessage:
+    """A message of a user or of the system, in a request of OpenAI's.
+
+    Raises:
+        Refusal: the role is neither of these, and the refusal names the `others`.
+    """
+    if role in ("system", "developer"):
+        return message("system", param, content=content, **fields)
+    if role == "user":
+        return message("user", param, content=content, **fields)
+    known = f"system, developer, user, {others}"
+    raise Refusal("invalid_request", f"'{param}.role' is {role!r}; there are {known}", param=f"{param}.role")
 
 
 def _parsed(text: str) -> Any:
