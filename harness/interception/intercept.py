@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from importlib.abc import MetaPathFinder
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Final
 
@@ -59,6 +58,7 @@ def intercepted(interceptor: Interceptor) -> Iterator[None]:
             yield
         finally:
             sys.meta_path.remove(importer)
+            waiting.clear()  # what was found inside may be imported later
 
 
 class _PatchOnImport(MetaPathFinder):
@@ -69,15 +69,21 @@ class _PatchOnImport(MetaPathFinder):
         self._patches = patches
 
     def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> Any:
-        patch = self._waiting.pop(fullname, None)
-        spec = find_spec(fullname) if patch is not None else None
-        if patch is None or spec is None or spec.loader is None:
+        if fullname not in self._waiting:
+            return None
+        others = (finder for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, (finder.find_spec(fullname, path, target) for finder in others)), None)
+        if spec is None or spec.loader is None:
             return None
         execute = spec.loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
             execute(module)
-            self._patches.enter_context(patch())
+            patch = self._waiting.pop(
+                fullname, None
+            )  # now, since many a module only looks whether this one is there
+            if patch is not None:
+                self._patches.enter_context(patch())
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec

@@ -1,6 +1,6 @@
 """Patching clients that are imported only while requests are intercepted."""
 
-import importlib
+import importlib.util
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,6 +54,22 @@ def test_a_family_is_patched_when_its_module_is_imported(patched: list[str]) -> 
         importlib.import_module("late_client")
         assert patched == ["patched"]
     assert patched == ["patched", "restored"]
+
+
+def test_a_family_is_patched_though_somebody_looked_for_its_module_before(patched: list[str]) -> None:
+    with intercepted(Closed()):
+        assert importlib.util.find_spec("late_client") is not None
+        importlib.import_module("late_client")
+        assert patched == ["patched"]
+
+
+def test_a_module_that_was_found_inside_and_is_imported_afterwards_is_left_alone(patched: list[str]) -> None:
+    with intercepted(Closed()):
+        spec = importlib.util.find_spec("late_client")
+    assert spec is not None
+    assert spec.loader is not None
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    assert patched == []
 
 
 def test_a_family_that_nobody_imports_is_left_alone(patched: list[str]) -> None:
