@@ -66,8 +66,8 @@ def patched_aiohttp(interceptor: Interceptor) -> Iterator[None]:
 
 
 def _timeout_s(timeout: Any) -> float | None:
-    """The seconds an answer may take, of a number or of aiohttp's `ClientTimeout`."""
-    return timeout if isinstance(timeout, (int, float)) else getattr(timeout, "total", None)
+    """The seconds an answer may take, of a number or of aiohttp's `ClientTimeout`. To aiohttp 0 is no limit."""
+    return (timeout if isinstance(timeout, (int, float)) else getattr(timeout, "total", None)) or None
 
 
 class _NoResponse(Exception):

@@ -8,7 +8,7 @@ import io
 import socket
 import ssl
 import urllib.error
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
@@ -46,23 +46,14 @@ def patched_urllib(interceptor: Interceptor) -> Iterator[None]:
         if request.data is not None and not isinstance(request.data, bytes):
             request.data = body_of(request.data)
 
-        def send() -> Sent:
-            token = sending.set(True)
-            try:
-                response = open_really(handler, http_class, request, **options)
-                if not interceptor.keeps and is_stream(response.headers):
-                    return Sent(_response(response, b""), through=response)
-                return Sent(_response(response, response.read()))
-            except _FAILURES as error:
-                return Sent(None, failure=failure_text(error))
-            finally:
-                sending.reset(token)
+        def send() -> Any:
+            return open_really(handler, http_class, request, **options)
 
         headers = headers_of({**request.headers, **request.unredirected_hdrs})
         message = Request(
             request.get_method(), request.full_url, headers, request.data or b"", _timeout_s(request.timeout)
         )
-        response = _given(message, interceptor.answer_blocking(message, send), _OF_URLLIB)
+        response = _given(message, interceptor.answer_blocking(message, _sent(interceptor, send)), _OF_URLLIB)
         response.url, response.msg = request.full_url, response.reason
         return response
 
@@ -74,7 +65,7 @@ def patched_urllib(interceptor: Interceptor) -> Iterator[None]:
 def patched_http_client(interceptor: Interceptor) -> Iterator[None]:
     """Intercept the requests of bare connections: each is made when its response is read."""
     connections: Any = http.client.HTTPConnection
-    send_really, response_really = connections.send, connections.getresponse
+    send_really, response_really, close_really = connections.send, connections.getresponse, connections.close
 
     def send(connection: Any, data: Any) -> None:
         if type(connection) not in _PLAIN or not_intercepted.get() or sending.get():
@@ -87,26 +78,44 @@ def patched_http_client(interceptor: Interceptor) -> Iterator[None]:
         if parts is None:
             return response_really(connection)
 
-        def sent() -> Sent:
-            token = sending.set(True)
-            try:
-                for part in parts:
-                    send_really(connection, part)
-                response = response_really(connection)
-                return Sent(_response(response, response.read()))
-            except _FAILURES as error:
-                return Sent(None, failure=failure_text(error))
-            finally:
-                sending.reset(token)
+        def send_parts() -> Any:
+            for part in parts:
+                send_really(connection, part)
+            return response_really(connection)
 
         message = _written(connection, b"".join(parts))
+        sent = None
         try:
-            return _given(message, interceptor.answer_blocking(message, sent), _OF_HTTP_CLIENT)
+            sent = interceptor.answer_blocking(message, _sent(interceptor, send_parts))
+            return _given(message, sent, _OF_HTTP_CLIENT)
         finally:
-            connection.close()  # ready for the next request, as after a response that was read
+            if sent is None or sent.through is None:
+                connection.close()  # ready for the next request, as after a response that was read
 
-    with patched(connections, send=send, getresponse=getresponse):
+    def close(connection: Any) -> None:
+        vars(connection).pop("_unsent", None)
+        close_really(connection)
+
+    with patched(connections, send=send, getresponse=getresponse, close=close):
         yield
+
+
+def _sent(interceptor: Interceptor, send: Callable[[], Any]) -> Callable[[], Sent]:
+    """Really sends a request with `send`, which gives the client's response."""
+
+    def sent() -> Sent:
+        token = sending.set(True)
+        try:
+            response = send()
+            if not interceptor.keeps and is_stream(response.headers):
+                return Sent(_response(response, b""), through=response)
+            return Sent(_response(response, response.read()))
+        except _FAILURES as error:
+            return Sent(None, failure=failure_text(error))
+        finally:
+            sending.reset(token)
+
+    return sent
 
 
 def as_http_client(response: Response, method: str) -> Any:

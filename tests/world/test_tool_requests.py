@@ -116,6 +116,28 @@ def test_the_latency_of_a_stub_is_virtual_time_of_the_node(run: Run, client: str
     assert http_calls(outcome)[0]["latency"] == 2.5
 
 
+def test_a_time_out_of_0_is_no_limit_to_aiohttp(run: Run) -> None:
+    client = CLIENTS["aiohttp"].replace("()", "(timeout=aiohttp.ClientTimeout(total=0))", 1)
+    outcome = run(client, STUB.replace("text:", "latency: 2.5, text:"))
+    assert found(outcome) == "3 plums"
+    assert outcome.observed.latency["nodes"] == {"fetch": 2.5}
+
+
+GIVEN_UP = """\
+import http.client
+connection = http.client.HTTPSConnection("shop.test")
+connection.request("POST", "/orders", body="3 pears")
+connection.close()
+connection.request("GET", "/items?q=plum")
+return {"found": connection.getresponse().read().decode()}"""
+
+
+def test_a_connection_that_was_closed_forgets_the_request_that_was_given_up(run: Run) -> None:
+    outcome = run(GIVEN_UP, STUB)
+    assert found(outcome) == "3 plums"
+    assert [call["name"] for call in http_calls(outcome)] == ["https://shop.test/items"]
+
+
 @ANY_CLIENT
 def test_what_nothing_answers_ends_the_run_whatever_the_tool_catches(run: Run, client: str) -> None:
     lines = "".join(f"    {line}\n" for line in client.splitlines())

@@ -1,6 +1,7 @@
 """Clients that really ask servers, led through a recorder: how long it takes, and what is recorded."""
 
 import asyncio
+import http.client
 import socket
 import threading
 import time
@@ -151,6 +152,12 @@ def test_requests_are_met_no_more_when_it_is_over() -> None:
 # ------------------------------------------------------------ streams that nobody keeps
 
 
+def by_http_client(url: str) -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection(url.split("/")[2], timeout=5)
+    connection.request("GET", "/")
+    return connection.getresponse()
+
+
 def test_where_nothing_is_kept_a_stream_that_never_ends_passes_as_it_comes() -> None:
     recorder = taking_down(keeps=False)
 
@@ -177,8 +184,9 @@ def test_where_nothing_is_kept_a_stream_that_never_ends_passes_as_it_comes() -> 
     [
         lambda url: next(requests.get(url, stream=True, timeout=5).iter_lines(chunk_size=1)),
         lambda url: urllib.request.urlopen(url, timeout=5).readline().strip(),
+        lambda url: by_http_client(url).readline().strip(),
     ],
-    ids=["requests", "urllib"],
+    ids=["requests", "urllib", "http.client"],
 )
 def test_where_nothing_is_kept_a_blocking_stream_passes_as_it_comes(first: Callable[[str], bytes]) -> None:
     with streaming(EVENTS) as url, intercepted(taking_down(keeps=False)):
