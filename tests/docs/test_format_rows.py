@@ -26,10 +26,10 @@ OTHERS = (Path(__file__).parent / "test_rows_without_a_dialect.py").read_text(en
 
 # What no sherma scenario can reach, and the test that exercises it instead.
 BY_TEST = {
-    "World.http": "test_http_stubs_answer_by_method_url_and_arguments",
-    "World.handlers": "test_a_handler_answers_in_its_own_way",
-    "World.scripts": "test_a_script_runs_for_real_unless_it_is_stubbed",
-    "World.retrieval": "test_a_retrieval_is_answered_by_its_node",
+    "WorldKeys.http": "test_http_stubs_answer_by_method_url_and_arguments",
+    "WorldKeys.handlers": "test_a_handler_answers_in_its_own_way",
+    "WorldKeys.scripts": "test_a_script_runs_for_real_unless_it_is_stubbed",
+    "WorldKeys.retrieval": "test_a_retrieval_is_answered_by_its_node",
     "HTTPStub.method": "test_http_stubs_answer_by_method_url_and_arguments",
     "HTTPStub.url": "test_http_stubs_answer_by_method_url_and_arguments",
     "HTTPStub.query": "test_http_stubs_answer_by_method_url_and_arguments",
@@ -40,7 +40,7 @@ BY_TEST = {
     "Call.http": "test_calls_of_every_kind_are_found_by_name",
     "Call.script": "test_calls_of_every_kind_are_found_by_name",
     "Call.retrieval": "test_calls_of_every_kind_are_found_by_name",
-    "Scenario.cassette": "test_a_cassette_is_read_but_answers_nothing_yet",
+    "ScenarioKeys.cassette": "test_a_cassette_is_read_but_answers_nothing_yet",
     "Expect.unused": "test_unused_can_only_be_asked_for",
 }
 
