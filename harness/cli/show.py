@@ -12,20 +12,14 @@ from harness.cli.load_options import LoadOptions, agent_option, load_options
 from harness.cli.manifests import agents_of, agents_to_load, check_not_a_scenario
 from harness.cli.output import deliver
 from harness.dialects.load import load_graph
-from harness.draw import diagram
+from harness.draw.picture import Form, picture
 from harness.errors import FormatError, Problem
-from harness.graph.model import Graph
-from harness.graph.observe import implied_ends
 from harness.source.document import shown_path
 
 _TITLES: Final[Mapping[str, Callable[[str], str]]] = {
     "text": lambda name: f"{name}\n{'=' * len(name)}\n\n",
     "mermaid": lambda name: f"%% {name}\n",
 }
-
-
-MOST_DRAWN: Final = 2000
-"""Data edges in a picture; more of them take too long to lay out, and show nothing."""
 
 
 @click.command("show")
@@ -38,7 +32,7 @@ MOST_DRAWN: Final = 2000
 def command(
     manifest: Path,
     options: LoadOptions,
-    form: str,
+    form: Form,
     data: bool,
     output: Path | None,
 ) -> None:
@@ -57,25 +51,7 @@ def command(
     }
     titled = len(graphs) > 1
     drawn = [
-        (_TITLES[form](str(name)) if titled else "") + _draw(graph, form, data)
+        (_TITLES[form](str(name)) if titled else "") + picture(graph, form, data=data)
         for name, graph in graphs.items()
     ]
     deliver("\n".join(drawn), output)
-
-
-def _draw(graph: Graph, form: str, data: bool) -> str:
-    nodes = [(node.name, node.kind) for node in graph.nodes]
-    edges = [(edge.source, edge.target, edge.label) for edge in (*graph.edges, *implied_ends(graph))]
-    data_edges = graph.data_edges() if data else ()
-    if form == "svg":
-        if len(data_edges) > MOST_DRAWN:
-            message = (
-                f"an SVG shows at most {MOST_DRAWN:,} data edges, and '{graph.name}' has {len(data_edges):,}"
-            )
-            hint = "--format text or mermaid, or no --data"
-            raise FormatError(Problem("too-much-to-draw", message, hint=hint))
-        # character references: right in whatever encoding standard output has
-        return diagram.svg(nodes, edges, data=data_edges).encode("ascii", "xmlcharrefreplace").decode()
-    if form == "mermaid":
-        return diagram.mermaid(nodes, edges, data_edges)
-    return diagram.text(nodes, edges, data_edges if data else None)

@@ -12,7 +12,7 @@ from math import copysign, isinf
 
 from harness.draw.escaping import xml
 from harness.draw.layout import Box, Layout, Waypoint, arrange
-from harness.draw.sketch import EdgeSpec, NodeSpec, Sketch, sketch
+from harness.draw.sketch import CAPTION, EdgeSpec, NodeSpec, Sketch, sketch
 from harness.graph.model import END, START, DataEdge
 from harness.source.display import clip, columns, printable
 
@@ -167,8 +167,11 @@ def _label_box(arrow: _Arrow) -> Box:
 
 
 def _colours(graph: Sketch) -> Mapping[str, tuple[str, str]]:
-    kinds = dict.fromkeys(kind for name, kind in graph.kinds.items() if name not in (START, END))
-    return {kind: _PALETTE[i % len(_PALETTE)] for i, kind in enumerate(kinds)}
+    captions = [kind for name, kind in graph.kinds.items() if name not in (START, END)]
+    kinds = list(dict.fromkeys(caption.partition(CAPTION)[0] for caption in captions))
+    return {
+        caption: _PALETTE[kinds.index(caption.partition(CAPTION)[0]) % len(_PALETTE)] for caption in captions
+    }
 
 
 def _node(

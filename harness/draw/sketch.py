@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from harness.graph.model import END, START, DataEdge
 
 NodeSpec = tuple[str, str]
 EdgeSpec = tuple[str, str, str | None]
 DataSpec = tuple[str, str, tuple[str, ...]]
+
+ANY_KIND: Final = "any node"
+"""The kind of what stands for all nodes; where it can be reached, they can."""
+
+CAPTION: Final = " · "
+"""Between a node's kind and what else its caption says."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ def sketch(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[
         edges=unique,
         data=_joined(data),
         back=frozenset(back),
-        unreachable=frozenset(names) - reached,
+        unreachable=frozenset() if ANY_KIND in map(kinds.get, reached) else frozenset(names) - reached,
         layer=layer,
     )
 

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from harness.graph.callables import call_with
-
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
@@ -47,10 +45,6 @@ class Effect:
     def recorded(self) -> dict[str, Any]:
         """The request as it stands in the trace."""
         return {"args": self.args}
-
-    async def ask(self, target: Any) -> Any:
-        """The answer of a callable that stands in for the real thing."""
-        return await call_with(target, self.args)
 
 
 @dataclass(frozen=True)
@@ -313,9 +307,6 @@ class HandlerCall(Effect):
     kind: ClassVar[str] = "handler"
 
     convention: Callable[[Any], Awaitable[Any]] | None = None
-
-    async def ask(self, target: Any) -> Any:
-        return await (super().ask(target) if self.convention is None else self.convention(target))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from harness.engine.callables import call_with
 from harness.errors import UnscriptedCall, WorldError
-from harness.graph.effects import Answer, Effect, ScriptCall, ToolCall
+from harness.graph.effects import Answer, Effect, HandlerCall, ScriptCall, ToolCall
 from harness.graph.model import State
 from harness.interception.real_effects import within_effect
 from harness.source.imports import ImportProblem, import_object
@@ -129,7 +130,7 @@ class Entries:
             except ImportProblem as error:
                 # The scenario's own mistake: no node may take it for a failure of its tool.
                 raise WorldError(f"`{effect.name}` cannot be real: {error}") from None
-        return partial(effect.ask, self._imported[layer])
+        return partial(_call, self._imported[layer], effect)
 
     def _hint(self, effect: Effect) -> str:
         key = KEYS[effect.kind]
@@ -146,6 +147,13 @@ def _known(name: str, names: Sequence[str]) -> str:
     """The name that may be meant, and all there are."""
     hint = did_you_mean(name, names)
     return f"{hint} known: {', '.join(names)}" if hint.startswith("did") else hint
+
+
+async def _call(target: Any, effect: Effect) -> Any:
+    """The answer of a callable that stands in for the real thing."""
+    if isinstance(effect, HandlerCall) and effect.convention is not None:
+        return await effect.convention(target)
+    return await call_with(target, effect.args)
 
 
 async def _performed(real: Callable[[], Awaitable[Any]], effect: Effect, state: State) -> Answer:

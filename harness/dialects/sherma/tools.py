@@ -18,9 +18,9 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ValidationError
 
 from harness.dialects.kit.tool_calls import BadArguments, ToolReportedError
+from harness.engine.callables import call_with
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
-from harness.graph.callables import call_with
 from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
 from harness.graph.to_json import to_json
 from harness.source.suggest import did_you_mean

@@ -13,9 +13,9 @@ from harness.dialects.yagra.document import NodeSpec
 from harness.dialects.yagra.model_nodes import llm
 from harness.dialects.yagra.streaming import streaming_llm
 from harness.dialects.yagra.structured import structured_llm
+from harness.engine.callables import call
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
-from harness.graph.callables import call
 from harness.graph.effects import HandlerCall
 from harness.graph.to_json import error_text, to_json
 from harness.source.models import describe

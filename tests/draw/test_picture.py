@@ -1,0 +1,68 @@
+"""Graphs as pictures: what only the graph knows, beside its nodes and edges."""
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+from harness.draw.picture import picture
+from harness.graph.events import ConcurrencyLimit
+from harness.graph.model import END, START, Edge, Graph, Node, State, Update
+from tests.engine.events import compiled
+
+
+async def stay(_state: State, _ctx: object) -> Update:
+    return Update()
+
+
+LOOSE = Graph(
+    name="g",
+    dialect="test",
+    nodes=(Node("plan", "step", stay), Node("act", "step", stay)),
+    edges=(Edge(START, "plan"), Edge("plan", END), Edge("act", END)),
+    channels=(),
+    goto_anywhere=frozenset({"plan"}),
+)
+EVENTS = compiled(
+    {
+        "start": ["a", "b"],
+        "limit": 2,
+        "nodes": {
+            "a": {"to": "c"},
+            "b": {"to": "c"},
+            "c": {"wait_for": "a AND b?", "timeout": 5, "limit": 1},
+        },
+    }
+)
+
+
+def test_a_node_that_may_go_on_to_any_node_has_one_edge_for_that_and_all_can_be_reached() -> None:
+    text = picture(LOOSE, "text")
+    assert "plan  [step]\n├─▶ (end)\n└─ goto any ─▶ *\n" in text
+    assert "unreachable" not in text
+
+
+def test_where_such_a_node_cannot_be_reached_what_it_leads_to_cannot() -> None:
+    assert "plan  [step]  (unreachable)" in picture(replace(LOOSE, edges=(Edge(START, "act"),)), "text")
+
+
+def test_joins_and_limits_of_an_event_graph_stand_in_its_pictures() -> None:
+    assert picture(EVENTS, "text") == (
+        "(start)\n"
+        "├─ 2 nodes at once ─▶ a\n"
+        "└─ 2 nodes at once ─▶ b\n"
+        "\n"
+        "a  [step]\n"
+        "└─▶ c\n"
+        "\n"
+        "b  [step]\n"
+        "└─▶ c\n"
+        "\n"
+        "c  [step · waits for a AND b?, at most 5 s · 1 at once]\n"
+        "└─▶ (end)\n"
+    )
+    assert "step · waits for a AND b" in picture(EVENTS, "mermaid")
+    ElementTree.fromstring(picture(EVENTS, "svg"))
+
+
+def test_a_limit_of_several_nodes_names_the_others() -> None:
+    shared = replace(EVENTS, limits=(ConcurrencyLimit(1, frozenset({"a", "b"})),))
+    assert "a  [step · 1 at once with b]" in picture(shared, "text")
