@@ -14,6 +14,7 @@ import click
 from harness.dialects.request import LoadRequest
 from harness.scenario.model import Scenario
 from harness.settings import Settings, load_settings
+from harness.source.document import real_path
 
 
 @dataclass
@@ -33,14 +34,15 @@ class LoadOptions:
     def used_by(self, scenario: Scenario) -> None:
         """Record a scenario: its manifests get its `env` and hooks, and modules from its folder."""
         for path in scenario.manifests:
-            self.users.setdefault(path.resolve(), []).append(scenario)
+            self.users.setdefault(real_path(path), []).append(scenario)
 
     def request(self, path: Path, agent: str | None) -> LoadRequest:
         """The request to load a manifest. The command line's values win over those of scenarios."""
-        users = self.users.get(path.resolve(), [])
+        real = real_path(path)
+        users = self.users.get(real, [])
         env = {name: value for user in users for name, value in user.env.items()}
         known = {user.file.parent.resolve() for users in self.users.values() for user in users}
-        above = sorted(folder for folder in known if path.resolve().is_relative_to(folder))
+        above = sorted(folder for folder in known if real.is_relative_to(folder))
         beside = (
             path.parent,
             *(user.file.parent for user in users),
@@ -49,7 +51,7 @@ class LoadOptions:
             Path.cwd(),
         )
         folders = tuple(dict.fromkeys(folder.resolve() for folder in beside))
-        used_with = (user.manifests[1:] for user in users if user.manifests[0].resolve() == path.resolve())
+        used_with = (user.manifests[1:] for user in users if real_path(user.manifests[0]) == real)
         parts = self.parts or next(used_with, ())
         hooks = tuple(dict.fromkeys(hook for user in users for hook in user.world.hooks))
         return LoadRequest(

@@ -76,7 +76,7 @@ def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
     dialect, document = detected(path, map(dialect_named, names()), named_at)
     if dialect is None:
         text = f"{shown_path(path)} is a manifest of no known dialect ({', '.join(names())})"
-        hint = "say `dialect:` if it is one of these"
+        hint = "if it is one of these, name it: `dialect:` in a scenario, or --dialect"
         raise ManifestError(Problem("unknown-dialect", text, document.span(), hint))
     return dialect
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from harness.errors import ManifestError, Problem, Span
-from harness.source.document import similar_path
+from harness.source.document import hint_for_missing, is_special, real_path
 
 
 class Stamp(NamedTuple):
@@ -74,7 +74,7 @@ class LoadRequest:
     @property
     def base_path(self) -> Path | None:
         """The folder of relative paths in the manifest; None if it has no file and none was given."""
-        return self.base if self.text is not None else self.path.resolve().parent
+        return self.base if self.text is not None else real_path(self.path).parent
 
     def resolve(self, written: str, where: Span) -> Path:
         """The file that a manifest names at `where`. spec (sherma): base_path.
@@ -118,15 +118,13 @@ class LoadRequest:
             text = f"the relative path '{written}' needs a base_path, or a manifest in a file"
             raise ManifestError(Problem("no-base-path", text, where))
         try:
-            path = ((self.base_path or Path()) / written).resolve()
+            path = real_path((self.base_path or Path()) / written)
             path.stat()
         except (FileNotFoundError, NotADirectoryError):
             pass
-        except (OSError, ValueError) as error:  # a name no file can have
-            reason = getattr(error, "strerror", None) or error
-            raise ManifestError(
-                Problem("missing-file", f"no file can be called that: {reason}", where)
-            ) from None
+        except (OSError, ValueError) as error:  # ValueError: no file can have this name
+            text = f"this path cannot be looked up: {getattr(error, 'strerror', None) or error}"
+            raise ManifestError(Problem("unreadable-file", text, where)) from None
         self._check_readable(path, written, where)
         return path
 
@@ -150,7 +148,7 @@ class LoadRequest:
 
     def readable_folders(self) -> Sequence[Path]:
         """The project the manifest stands in, the current folder, the import folders, and what was allowed."""
-        here = self.path.resolve().parent
+        here = real_path(self.path).parent
         marked = (
             p for p in (here, *here.parents) if (p / ".git").exists() or (p / "pyproject.toml").exists()
         )
@@ -165,11 +163,11 @@ class LoadRequest:
 def _missing(kind: str, written: str, path: Path, where: Span) -> Problem:
     if path.is_dir():
         return Problem("not-a-file", f"'{written}' is a folder, and a {kind} is needed", where)
+    if path.exists() and is_special(path):
+        return Problem("not-a-file", f"'{written}' is a pipe, a socket or a device, not a {kind}", where)
     if path.exists():
         return Problem("not-a-folder", f"'{written}' is a file, and a {kind} is needed", where)
-    near = similar_path(path)
-    hint = f"did you mean '{near}'?" if near else ""
-    return Problem("missing-file", f"{kind} '{written}' is not there", where, hint)
+    return Problem("missing-file", f"{kind} '{written}' is not there", where, hint_for_missing(path))
 
 
 def _refuse_unreadable(written: str, where: Span, error: OSError) -> NoReturn:

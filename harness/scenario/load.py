@@ -17,7 +17,7 @@ from harness.errors import FormatError, Problem, Span
 from harness.scenario import SUFFIXES
 from harness.scenario.document import EXCLUDED, Head, ScenarioKeys
 from harness.scenario.model import ScenarioFile
-from harness.source.document import Document, DocumentPath, read, shown_path, similar_path
+from harness.source.document import Document, DocumentPath, hint_for_missing, read, shown_path
 from harness.source.models import in_file_order, validate
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -65,9 +65,8 @@ def discover(paths: Iterable[Path]) -> list[Path]:
         elif path.exists():
             found[path] = None
         else:
-            near = similar_path(path)
-            hint = f"did you mean '{shown_path(near)}'?" if near else ""
-            problems.append(Problem("missing-file", f"{shown_path(path)}: no such file or folder", hint=hint))
+            text = f"{shown_path(path)}: no such file or folder"
+            problems.append(Problem("missing-file", text, hint=hint_for_missing(path)))
     if problems:
         raise FormatError(problems)
     return list(found)

@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -185,15 +187,17 @@ def read(
     def refuse(code: str, message: str, hint: str = "") -> NoReturn:
         raise error(Problem(code, f"{name}: {message}", named_at, hint))
 
-    def refuse_byte(at: int, message: str) -> NoReturn:
+    def refuse_byte(at: int, message: str, hint: str) -> NoReturn:
         column = at - (data.rfind(b"\n", 0, at) + 1) + 1
-        raise error(Problem("not-text", message, Span(name, data.count(b"\n", 0, at) + 1, column)))
+        raise error(Problem("not-text", message, Span(name, data.count(b"\n", 0, at) + 1, column), hint))
 
     try:
+        if is_special(path):  # to open a pipe can take for ever
+            refuse("not-a-file", "this is a pipe, a socket or a device, not a file")
         with path.open("rb") as stream:
             data = stream.read(max_bytes + 1)
     except (FileNotFoundError, NotADirectoryError):
-        refuse("missing-file", "no such file", _similar_file(path))
+        refuse("missing-file", "no such file", hint_for_missing(path))
     except IsADirectoryError:
         refuse("not-a-file", "this is a folder, not a file")
     except (OSError, ValueError) as failure:
@@ -201,14 +205,30 @@ def read(
     if len(data) > max_bytes:
         refuse("too-large", f"larger than {max_bytes // 1024**2} MiB")
     if b"\0" in data:
-        refuse_byte(data.index(b"\0"), "not a text file: it contains zero bytes")
+        hint = "save it as UTF-8" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+        refuse_byte(data.index(b"\0"), "not a text file: it contains zero bytes", hint)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as failure:
-        refuse_byte(failure.start, f"not UTF-8: the byte 0x{data[failure.start]:02x}")
+        refuse_byte(failure.start, f"not UTF-8: the byte 0x{data[failure.start]:02x}", "save it as UTF-8")
     return parse(
         text, file=name, yaml=yaml, json=path.suffix.lower() == ".json", error=error, max_bytes=max_bytes
     )
+
+
+def is_special(path: Path) -> bool:
+    """True if a path leads to a pipe, a socket or a device.
+
+    Raises:
+        OSError, ValueError: it leads nowhere.
+    """
+    mode = path.stat().st_mode
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def real_path(path: Path) -> Path:
+    """The absolute path without links. Links in a circle stay as they are, to fail where the path is read."""
+    return Path(os.path.realpath(path))
 
 
 def shown_path(path: str | Path) -> str:
@@ -222,18 +242,14 @@ def shown_path(path: str | Path) -> str:
     return path.as_posix()
 
 
-def similar_path(path: Path) -> Path | None:
-    """The existing neighbour whose name is most like that of `path`, which does not exist."""
-    folder = path.parent
-    found = nearest(path.name, (entry.name for entry in folder.iterdir())) if folder.is_dir() else None
-    return folder / found if found else None
-
-
-def _similar_file(path: Path) -> str:
+def hint_for_missing(path: Path) -> str:
+    """Why a path leads nowhere, or the existing neighbour whose name is most like its own; "" for neither."""
+    if path.is_symlink():
+        return f"it is a link to '{os.readlink(path)}', which leads nowhere"
     if not path.parent.is_dir():
         return f"the folder {shown_path(path.parent)} does not exist"
-    found = similar_path(path)
-    return f"did you mean '{shown_path(found)}'?" if found else ""
+    found = nearest(path.name, (entry.name for entry in path.parent.iterdir()))
+    return f"did you mean '{shown_path(path.parent / found)}'?" if found else ""
 
 
 def _check_characters(text: str, max_bytes: int) -> None:

@@ -30,12 +30,13 @@ def render(problem: Problem, text: str | None = None) -> str:
 
 
 def excerpt(span: Span, text: str | None = None) -> str:
-    """The line of `span`, indented, and under it `^~~~` as long as the span; "" when there is no such line.
+    """The line of `span`, indented, and under it `^~~~` as long as the span; "" when there is no such line,
+    or nothing in it.
 
     Long lines are cut around the span; control characters are shown as `·`.
     """
     source = line(_read(span.file) if text is None else text, span.line)
-    if source is None:
+    if source is None or not source.strip():
         return ""
     source = "".join(c if c.isprintable() or c == "\t" else "·" for c in source)
     start = min(max(span.column - 1, 0), len(source))
@@ -43,7 +44,7 @@ def excerpt(span: Span, text: str | None = None) -> str:
     source, start, end = _cut(source, start, end)
     before = "".join("\t" if c == "\t" else " " * columns(c) for c in source[:start])
     marked = columns(source[start:end]) or 1
-    return f"{_INDENT}{source}\n{_INDENT}{before}^{'~' * (marked - 1)}"
+    return f"{_INDENT}{source.rstrip()}\n{_INDENT}{before}^{'~' * (marked - 1)}"
 
 
 def _cut(source: str, start: int, end: int) -> tuple[str, int, int]:

@@ -1,6 +1,7 @@
 """`harness prompts`: the listing, its JSON, and what is told instead. Ids: tests/dialects/test_prompts.py."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,6 +71,7 @@ def test_control_characters_are_escaped_and_secrets_replaced_on_a_terminal(
         (["a.scenario.yaml"], "give the manifest that it names"),
         (["think.md"], "a manifest of no known dialect"),
         (["."], "this is a folder"),
+        (["loop.yaml"], "loop.yaml: cannot be read: Too many levels of symbolic links"),
         (["a.yaml", "--dialect", "shermi"], "did you mean 'sherma'?"),
         (["a.yaml", "--dialect", "loki"], "no dialect 'loki' can be run"),
         (["a.yaml", "--with", "think.md"], "is a single file"),
@@ -78,6 +80,7 @@ def test_control_characters_are_escaped_and_secrets_replaced_on_a_terminal(
 )
 def test_what_cannot_be_listed_is_told(invoke: Invoke, write: WriteFile, args: Any, told: str) -> None:
     write("broken.yaml", "manifest_version: 1\nprompts: [{id: p, instructions_path: nowhere.md}]\n")
+    Path("loop.yaml").symlink_to("loop.yaml")
     result = invoke("prompts", *args)
     assert (result.exit_code, result.stdout) == (2, "")
     assert told in result.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,11 @@ IMPOSSIBLE = ["long" * 5000, "a\0b.md"]
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE, ids=["too long", "with a zero byte"])
-def test_a_file_a_manifest_names_is_not_there(tmp_path: Path, name: str) -> None:
+def test_no_file_can_have_the_name_a_manifest_gives(tmp_path: Path, name: str) -> None:
     with pytest.raises(ManifestError) as refusal:
         LoadRequest((tmp_path / "agent.yaml",)).resolve(name, HERE)
     [problem] = refusal.value.problems
-    assert (problem.code, problem.span) == ("missing-file", HERE)
+    assert (problem.code, problem.span) == ("unreadable-file", HERE)
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE, ids=["too long", "with a zero byte"])
@@ -69,7 +70,7 @@ def test_a_folder_lists_its_files_in_order(
         ("prts", "missing-file", "folder 'prts' is not there"),
         ("parts/a.md", "not-a-folder", "'parts/a.md' is a file, and a folder is needed"),
         ("../..", "path-outside", "'../..' is outside the folders a manifest may read"),
-        ("long" * 5000, "missing-file", "no file can be called that: File name too long"),
+        ("long" * 5000, "unreadable-file", "this path cannot be looked up: File name too long"),
     ],
 )
 def test_a_folder_that_cannot_be_listed(request_: LoadRequest, written: str, code: str, message: str) -> None:
@@ -77,6 +78,15 @@ def test_a_folder_that_cannot_be_listed(request_: LoadRequest, written: str, cod
         request_.resolve_folder(written, HERE)
     [problem] = refusal.value.problems
     assert (problem.code, problem.message, problem.span) == (code, message, HERE)
+
+
+def test_a_path_that_cannot_be_read_as_a_file(request_: LoadRequest) -> None:
+    Path("loop.md").symlink_to("loop.md")
+    with pytest.raises(ManifestError, match="this path cannot be looked up: Too many levels"):
+        request_.resolve("loop.md", HERE)
+    os.mkfifo("pipe.md")
+    with pytest.raises(ManifestError, match=r"'pipe\.md' is a pipe, a socket or a device, not a file"):
+        request_.resolve("pipe.md", HERE)
 
 
 def test_a_folder_where_a_file_is_needed(request_: LoadRequest) -> None:

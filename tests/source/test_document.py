@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,25 @@ def test_a_missing_file_names_the_nearest(tmp_path: Path, monkeypatch: pytest.Mo
     assert refusal(Path("no/x.yaml")) == "no/x.yaml: no such file\n    the folder no does not exist"
 
 
+def test_a_link_that_leads_nowhere_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.yaml").symlink_to("gone.yaml")
+    Path("b.yaml").symlink_to("b.yaml")
+    assert refusal(Path("a.yaml")) == (
+        "a.yaml: no such file\n    it is a link to 'gone.yaml', which leads nowhere"
+    )
+    assert refusal(Path("b.yaml")) == "b.yaml: cannot be read: Too many levels of symbolic links"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_is_refused_without_waiting_for_its_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("a.yaml")
+    assert refusal(Path("a.yaml")) == "a.yaml: this is a pipe, a socket or a device, not a file"
+
+
 def test_a_missing_file_is_told_where_it_is_named(tmp_path: Path) -> None:
     with pytest.raises(ManifestError) as caught:
         read(tmp_path / "x.yaml", named_at=Span("s.yaml", 2, 11))
@@ -146,9 +166,9 @@ def test_a_missing_file_is_told_where_it_is_named(tmp_path: Path) -> None:
     ("data", "message"),
     [
         (b"a: \xff\n", "a.yaml:1:4: not UTF-8: the byte 0xff"),
-        (b"a: 1\nb: \xe9", "a.yaml:2:4: not UTF-8: the byte 0xe9"),
+        (b"a: 1\nb: \xe9", "a.yaml:2:4: not UTF-8: the byte 0xe9\n    save it as UTF-8"),
         (b"\x7fELF\0\0", "a.yaml:1:5: not a text file: it contains zero bytes"),
-        ("a: 1".encode("utf-16"), "not a text file: it contains zero bytes"),
+        ("a: 1".encode("utf-16"), "not a text file: it contains zero bytes\n    save it as UTF-8"),
         (b"#" * (10 * 1024 * 1024 + 1), "larger than 10 MiB"),
         (b"", "the file is empty"),
     ],

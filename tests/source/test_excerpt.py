@@ -36,6 +36,11 @@ def test_a_problem_without_a_place_or_a_readable_file_is_its_message() -> None:
     assert excerpt(Span("f", 9, 1), "one line") == ""
 
 
+def test_a_blank_line_is_not_shown_and_no_line_ends_in_blanks() -> None:
+    assert excerpt(Span("f", 1, 1), "") == excerpt(Span("f", 1, 2), " \n") == ""
+    assert excerpt(Span("f", 1, 1), "a: 1  ") == "    a: 1\n    ^"
+
+
 @pytest.mark.parametrize(
     ("line", "column", "length", "expected"),
     [
