@@ -1,8 +1,9 @@
-"""Any value as plain JSON data, for traces, results and reports."""
+"""Any value as plain JSON data, for traces, results and reports; and the value that a JSON text has."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence, Set
@@ -14,6 +15,14 @@ _JSON_AS_IT_IS = frozenset(
     {str, int, bool, type(None)}
 )  # most values: known without a walk through base classes
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+def from_json(text: str) -> Any:
+    """The value of a JSON text; None if it is no JSON, or nested too deeply to be read."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def to_json(value: Any, inside: tuple[int, ...] = ()) -> Any:

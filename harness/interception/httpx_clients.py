@@ -21,7 +21,7 @@ _OWN: Final = {"connection": "ConnectError: {}", "timeout": "ReadTimeout: {}"}
 
 @contextmanager
 def patched_httpx(module: Any, interceptor: Interceptor) -> Iterator[None]:
-    """Intercept the requests of this httpx, async and not,."""
+    """Intercept the requests of this httpx, async and not."""
     with (
         patched(module.AsyncHTTPTransport, handle_async_request=_async(module, interceptor)),
         patched(module.HTTPTransport, handle_request=_blocking(module, interceptor)),
@@ -111,7 +111,7 @@ def _received(module: Any, response: Any, body: _Body) -> Sent:
 
 
 def _response(response: Any, body: bytes) -> Response:
-    headers = kept_response_headers((name.lower(), value) for name, value in response.headers.multi_items())
+    headers = kept_response_headers(response.headers.multi_items())
     return Response(response.status_code, response.reason_phrase, headers, body)
 
 

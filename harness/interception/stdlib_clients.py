@@ -156,7 +156,7 @@ def _timeout_s(timeout: Any) -> float | None:
 
 
 def _response(response: Any, body: bytes) -> Response:
-    headers = [(name.lower(), value) for name, value in response.headers.items()]
+    headers = response.headers.items()
     return Response(
         response.status, response.reason or "", kept_response_headers(headers), _decoded(headers, body)
     )

@@ -102,7 +102,7 @@ def _url(pool: Any, url: str) -> str:
 
 
 def _response(response: Any, body: bytes) -> Response:
-    headers = kept_response_headers((name.lower(), value) for name, value in response.headers.items())
+    headers = kept_response_headers(response.headers.items())
     return Response(response.status, response.reason or "", headers, body)
 
 

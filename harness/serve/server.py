@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from harness.errors import ExtraMissing, FormatError, Problem
+from harness.errors import FormatError, Problem
 from harness.serve.mcp import scripted
 from harness.serve.responder import ServedRequest, StubResponder
 from harness.serve.worlds import chosen, whole_world
+from harness.source.extras import import_extra
 from harness.world.spec import WorldSpec
 
 _PATIENCE_S: Final = 1.0
@@ -141,12 +142,8 @@ def _prepared(responder: StubResponder, host: str, port: int) -> tuple[Any, sock
 
 
 def _check_extra() -> None:
-    try:
-        for name in ("starlette", "uvicorn"):
-            import_module(name)
-    except ImportError as error:
-        text = f"package {error.name!r} is needed to serve: pip install 'agent-harness[serve]'"
-        raise ExtraMissing(text) from error
+    for name in ("starlette", "uvicorn"):
+        import_extra(name, "serve", "to serve")
     for name in _PROVIDERS:  # now, since no client waits as long as the first of these imports takes
         with suppress(ImportError):
             import_module(name)

@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.errors import Span, WorldError
 from harness.graph.effects import Answer, HTTPReply, LLMReply, RetrievalReply
+from harness.graph.to_json import from_json
 from harness.source.display import clip
 from harness.world.failures import to_exception
 from harness.world.spec import ErrorAnswer, FaultSpec, MCPServerSpec, Stub
@@ -56,7 +57,7 @@ def answer_of(stub: Stub, kind: str, title: str) -> ScriptedAnswer:
         )
     # A copy: whoever gets it may change it, and the stub may answer again.
     written = copy.deepcopy(dict(stub.answer))
-    value = _FORMS.get(kind, _returned)(written)
+    value = _FORMS[kind](written) if kind in _FORMS else written.get("return")
     return ScriptedAnswer(value, latency_s=stub.latency_s, source=stub, title=title)
 
 
@@ -84,23 +85,13 @@ def _llm(written: Written) -> LLMReply:
 
 def _http(written: Written) -> HTTPReply:
     has_json = "json" in written
+    text = compact_json(written["json"]) if has_json else str(written.get("text", ""))
     return HTTPReply(
         status=int(written.get("status", 200)),
-        text=compact_json(written["json"]) if has_json else str(written.get("text", "")),
-        json=written["json"] if has_json else _parsed(written.get("text", "")),
+        text=text,
+        json=written["json"] if has_json else from_json(text),
         headers={str(name).lower(): str(value) for name, value in (written.get("headers") or {}).items()},
     )
-
-
-def _parsed(text: Any) -> Any:
-    try:
-        return json.loads(text)
-    except (TypeError, ValueError):
-        return None
-
-
-def _human(written: Written) -> Any:
-    return written.get("reply")
 
 
 def _retrieval(written: Written) -> RetrievalReply:
@@ -110,13 +101,9 @@ def _retrieval(written: Written) -> RetrievalReply:
         raise WorldError(f"a stub under `retrieval:` cannot answer: {error}") from None
 
 
-def _returned(written: Written) -> Any:
-    return written.get("return")
-
-
 _FORMS: dict[str, Callable[[Written], Any]] = {
     "llm": _llm,
     "http": _http,
-    "human": _human,
+    "human": lambda written: written.get("reply"),
     "retrieval": _retrieval,
 }

@@ -5,7 +5,7 @@ A recording answers below these clients (`harness.recording`), so that live and 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -46,7 +46,7 @@ class Backend(Responder, Protocol):
         ...
 
 
-class LiveBackend:
+class LiveBackend(Responder):
     """Calls the real thing, on one event loop; close it there.
 
     Args:
@@ -91,10 +91,6 @@ class LiveBackend:
         if isinstance(effect, HTTPCall):
             return lambda: self._client.send(effect)
         return effect.real
-
-    def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
-        """False for each: nobody is asked."""
-        return [False] * len(effects)
 
     def session(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
         """A session with a real MCP server; see `connect` for what it raises."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.graph.effects import HTTPCall, HTTPReply
+from harness.graph.to_json import from_json
 
 if TYPE_CHECKING:
     import ssl
@@ -45,7 +45,7 @@ class HTTPClient:
         return HTTPReply(
             status=response.status_code,
             text=response.text,
-            json=_parsed(response.text),
+            json=from_json(response.text),
             headers=dict(response.headers.items()),
         )
 
@@ -84,10 +84,3 @@ def _headers(args: Any) -> dict[str, str]:
             "content-type", "application/json" if is_json else "application/x-www-form-urlencoded"
         )
     return headers
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None

@@ -33,8 +33,8 @@ class Responder(Protocol):
         ...
 
     def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
-        """For each effect, True if it would be answered after those before it; uses nothing up."""
-        ...
+        """For each effect, True if it is known that it would be answered after those before it; uses nothing up."""
+        return [False] * len(effects)
 
 
 class ScriptedResponder(Responder, Protocol):

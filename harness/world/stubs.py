@@ -30,7 +30,7 @@ class _Live:
 
     @property
     def unused(self) -> bool:
-        return self.stub.times != "any" and self.used < self.stub.times
+        return self.left and self.stub.times != "any"
 
 
 class StubList:

@@ -22,7 +22,7 @@ from http import HTTPStatus
 from typing import Any, TypeVar
 
 from harness.errors import WorldError
-from harness.graph.effects import Answer, Effect, LLMCall
+from harness.graph.effects import Answer, Effect
 from harness.graph.trace import Trace
 from harness.interception.failures import scripted
 from harness.interception.interceptor import Interceptor, Place
@@ -33,7 +33,7 @@ from harness.world.scripted import ScriptedWorld
 from harness.world.unscripted import without_headers
 from harness.world.wire import openai_chat
 from harness.world.wire.endpoints import format_at
-from harness.world.wire.format import Json, Refusal, WireFormat
+from harness.world.wire.format import Refusal
 from harness.world.wire.http import (
     WireResponse,
     call_of,
@@ -115,23 +115,22 @@ class ToolRequests(Interceptor):
     def _scripted(self, request: Request, owner: RealEffect) -> tuple[_StubReply | None, Effect]:
         """The answer of the first stub that fits, and the effect that was asked last."""
         node = owner.effect.node if owner.effect is not None else ""
-        plain = call_of(request.method, request.url, request.headers, request.body)
+        plain = replace(call_of(request.method, request.url, request.headers, request.body), node=node)
         wire = format_at(plain.name, self._environment) if request.method == "POST" else None
         if wire is None:
-            return self._plain(request, replace(plain, node=node), owner)
+            return self._plain(request, plain, owner)
         try:
             body = json_object(request.body)
             call = replace(wire.read(body), node=node)
         except Refusal as refusal:
-            reply, asked = self._plain(request, replace(plain, node=node), owner)
-            return reply or self._reply(
-                request, asked, owner, Answer(error=refusal), error_response(wire, refusal)
-            ), asked
+            reply, _ = self._plain(request, plain, owner)
+            refused = error_response(wire, refusal)
+            return reply or self._reply(request, plain, owner, Answer(error=refusal), refused), plain
         answer = _at_once(self._world.stubs.answer(call, owner.state))
-        if answer is not None:
-            return self._model(request, call, owner, answer, wire, body), call
-        reply, _ = self._plain(request, replace(plain, node=node), owner)
-        return reply, call
+        if answer is None:
+            return self._plain(request, plain, owner)[0], call
+        response = model_response(wire, call, body, answer, self._replies) if _is_exchange(answer) else None
+        return self._reply(request, call, owner, answer, response), call
 
     def _plain(self, request: Request, call: Effect, owner: RealEffect) -> tuple[_StubReply | None, Effect]:
         answer = _at_once(self._world.stubs.answer(call, owner.state))
@@ -144,14 +143,6 @@ class ToolRequests(Interceptor):
             except Refusal as refusal:
                 response = error_response(openai_chat, refusal)
         return self._reply(request, call, owner, answer, response), call
-
-    def _model(
-        self, request: Request, call: LLMCall, owner: RealEffect, answer: Answer, wire: WireFormat, body: Json
-    ) -> _StubReply:
-        response = None
-        if _is_exchange(answer):
-            response = model_response(wire, call, body, answer, self._replies)
-        return self._reply(request, call, owner, answer, response)
 
     def _reply(
         self,

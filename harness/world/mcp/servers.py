@@ -18,6 +18,7 @@ from harness.world.mcp.connect import connect
 from harness.world.mcp.fake import fake_session
 from harness.world.mcp.stubs import MCPStubs
 from harness.world.mcp.tools import MCPFailure, MCPResult, MCPSession
+from harness.world.responder import Responder
 from harness.world.spec import WorldSpec
 from harness.world.unscripted import unscripted
 
@@ -26,7 +27,7 @@ from harness.world.unscripted import unscripted
 _calling: ContextVar[tuple[MCPCall, State]] = ContextVar("_calling")
 
 
-class MCPServers:
+class MCPServers(Responder):
     """What a scenario says about MCP servers, and the open sessions.
 
     A server is connected to when it is first asked, in whichever task that is. Servers that the scenario calls
@@ -71,10 +72,6 @@ class MCPServers:
             return Answer(value=await session.call_tool(effect.name, effect.args))
         finally:
             _calling.reset(token)
-
-    def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
-        """False for each: no pause asks a server."""
-        return self._stubs.can_answer(effects, state)
 
     def unscripted(self, effect: Effect, state: State) -> UnscriptedCall | None:
         """The error for a call of a server that nobody has a session with."""

@@ -108,32 +108,24 @@ class SessionOptions:
         """The SDK waits some seconds by the loop's clock for what it closes: they must be real ones."""
         return in_real_time() if self.is_external else nullcontext()
 
-    def limit(self, then: Callable[[], None]) -> AbstractContextManager[None]:
-        """Call `then` when what is inside takes longer than a request may."""
+    @contextmanager
+    def limit(self, then: Callable[[], None]) -> Iterator[None]:
+        """Call `then` in the loop when what is inside takes longer than a request may."""
         if self.read_timeout_s is None:
-            return nullcontext()
-        return (_real_timer if self.is_external else _timer)(self.read_timeout_s, then)
-
-
-@contextmanager
-def _real_timer(seconds: float, then: Callable[[], None]) -> Iterator[None]:
-    """Call `then` in the loop after this many real seconds inside, though the loop's clock may stand still."""
-    timer = Timer(seconds, asyncio.get_running_loop().call_soon_threadsafe, (then,))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-@contextmanager
-def _timer(seconds: float, then: Callable[[], None]) -> Iterator[None]:
-    timer = asyncio.get_running_loop().call_later(seconds, then)
-    try:
-        yield
-    finally:
-        timer.cancel()
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        timer: Timer | asyncio.TimerHandle
+        if self.is_external:  # in a thread, since the loop's clock may stand still
+            timer = Timer(self.read_timeout_s, loop.call_soon_threadsafe, (then,))
+            timer.daemon = True
+            timer.start()
+        else:
+            timer = loop.call_later(self.read_timeout_s, then)
+        try:
+            yield
+        finally:
+            timer.cancel()
 
 
 @contextmanager

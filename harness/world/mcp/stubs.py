@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from harness.errors import Nearest
@@ -12,11 +12,12 @@ from harness.world.answers import ScriptedAnswer
 from harness.world.failures import to_exception
 from harness.world.mcp.fake import content_result, error_result, structured_result, text_result
 from harness.world.mcp.tools import MCPResult, MCPTool
+from harness.world.responder import Responder
 from harness.world.spec import MCPServerSpec, Stub
 from harness.world.stubs import StubList
 
 
-class MCPStubs:
+class MCPStubs(Responder):
     """A responder for calls of scripted servers. `servers` has all that the scenario names, real ones as well."""
 
     def __init__(self) -> None:
@@ -62,10 +63,6 @@ class MCPStubs:
             return None
         latency_s = self.servers[effect.server].latency_s + stub.latency_s
         return ScriptedAnswer(_result(stub), latency_s=latency_s, source=stub, title=stubs.title)
-
-    def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
-        """False for each: no pause asks a server."""
-        return [False] * len(effects)
 
     def nearest(self, effect: Effect, state: State) -> Nearest | None:
         """The stub that came closest to a call."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 import inspect
 import json
 import ssl
-from importlib import import_module
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from pydantic import ValidationError
 
-from harness.errors import ExtraMissing, ProviderError
+from harness.errors import ProviderError
+from harness.source.extras import import_extra
 from harness.world.providers.access import Address, Protocol
 from harness.world.providers.model_request import ModelRequest
 
@@ -138,10 +138,4 @@ def _unconnected(package: Any) -> Any:
 
 
 def _imported(name: str, extra: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        missing = error.name or name
-        raise ExtraMissing(
-            f"package {missing!r} is needed to ask models of this provider: pip install 'agent-harness[{extra}]'"
-        ) from error
+    return import_extra(name, extra, "to ask models of this provider")

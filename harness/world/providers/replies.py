@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from pydantic import ValidationError
 
 from harness.graph.effects import LLMReply
 from harness.graph.messages import message_text
+from harness.graph.to_json import from_json
 from harness.world.failures import MalformedAnswerError
 
 
@@ -58,10 +58,7 @@ def unreadable(invalid: ValidationError) -> MalformedAnswerError:
 
 
 def _arguments(name: str | None, text: str | None) -> dict[str, Any]:
-    try:
-        found = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        found = None
+    found = from_json(text or "{}")
     if not isinstance(found, dict):
         raise _malformed(name, text)
     return found

@@ -7,14 +7,14 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import import_module
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qs
 
-from harness.errors import ExtraMissing
 from harness.graph.effects import Answer, Effect, HTTPCall, HTTPReply, LLMCall, LLMReply
+from harness.graph.to_json import from_json
 from harness.interception.headers import kept_request_headers
 from harness.secrets import placeholder, secret_header
+from harness.source.extras import import_extra
 from harness.world.answers import ScriptedAnswer
 from harness.world.spec import ErrorAnswer
 from harness.world.wire.format import Json, Refusal, WireFormat
@@ -48,7 +48,7 @@ def call_of(method: str, url: str, headers: Mapping[str, str], body: bytes) -> H
         "method": method,
         "url": address,
         "query": {key: found if len(found) > 1 else found[0] for key, found in values.items()},
-        "json": _parsed(text),
+        "json": from_json(text),
         "headers": dict(headers),
         "text": text,
     }
@@ -65,13 +65,6 @@ def without_keys(effect: Effect) -> Effect:
     headers = kept_request_headers(effect.args["headers"])
     shown = {name: placeholder(name) if secret_header(name) else value for name, value in headers.items()}
     return replace(effect, args={**effect.args, "headers": shown})
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def json_object(body: bytes) -> Json:
@@ -107,7 +100,7 @@ def model_response(
     failure = failure_of(answer)
     if failure is not None and failure.kind != "malformed":
         return error_response(wire, Refusal(failure.kind, str(answer.error)), failure.retry_after_s)
-    _check_package(wire.PACKAGE)
+    import_extra(wire.PACKAGE, wire.PACKAGE, "to answer as this provider does")
     cut = failure is not None
     reply = replies.reply_to(call, LLMReply(str(answer.error)) if cut else answer.value)
     if body.get("stream") is not True:
@@ -115,16 +108,6 @@ def model_response(
     events = wire.events(reply, body)
     headers = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
     return WireResponse(200, headers, iter([_half(next(events)) + "\n\n"]) if cut else events)
-
-
-def _check_package(name: str) -> None:
-    try:
-        import_module(name)
-    except ImportError as error:
-        raise ExtraMissing(
-            f"package {error.name!r} is needed to answer as this provider does: "
-            f"pip install 'agent-harness[{name}]'"
-        ) from None
 
 
 def http_response(wire: WireFormat, answer: Answer) -> WireResponse:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.graph.effects import ToolSpec
+from harness.graph.to_json import from_json
 from harness.world.wire.format import Json, Refusal
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def ai_message(content: str | list[Any], calls: Sequence[tuple[str, str, Any]], 
     good: list[ToolCall] = []
     bad: list[InvalidToolCall] = []
     for call_id, name, given in calls:
-        args = _parsed(given) if isinstance(given, str) else given
+        args = from_json(given or "{}") if isinstance(given, str) else given
         if isinstance(args, dict):
             good.append(ToolCall(name=name, args=args, id=call_id, type="tool_call"))
         else:
@@ -109,13 +109,6 @@ def spoken(role: Any, content: str | list[Any], param: str, others: str, **field
         return message("user", param, content=content, **fields)
     known = f"system, developer, user, {others}"
     raise Refusal("invalid_request", f"'{param}.role' is {role!r}; there are {known}", param=f"{param}.role")
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        return None
 
 
 def tool_spec(written: Mapping[str, Any], schema_key: str) -> ToolSpec:
