@@ -24,6 +24,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from harness.graph.effects import Effect, LLMReply
@@ -41,7 +42,7 @@ class Trace:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self._calls = 0
+        self._numbers = count(1)
         self._fingerprints: dict[int, tuple[BaseMessage, str]] = {}
 
     def record(self, event: str, at: float, **data: Any) -> None:
@@ -50,7 +51,7 @@ class Trace:
 
     def call(self, effect: Effect, at: float) -> int:
         """Record that an effect is performed; returns its number."""
-        self._calls += 1
+        number = next(self._numbers)  # in one step: real tools ask from threads
         request = effect.recorded()
         if "args" in request:
             request["args"] = to_json(request["args"])
@@ -59,13 +60,13 @@ class Trace:
         self.record(
             "call",
             at,
-            call=self._calls,
+            call=number,
             kind=effect.kind,
             name=effect.name,
             node=effect.node,
             request=request,
         )
-        return self._calls
+        return number
 
     def answered(
         self, call: int, at: float, latency_s: float, value: Any, error: BaseException | None

@@ -63,8 +63,8 @@ def build_app(responder: StubResponder, drop: Drop) -> Starlette:
         routes=[
             *(Route(path, front.model(wire), methods=["POST"]) for path, wire in WIRES.items()),
             Route("/v1/models", front.models, methods=["GET"]),
-            Route("/mcp/{name:path}", front.tools, methods=every),
-            Route("/{path:path}", front.http, methods=every),
+            Route("/mcp/{name:path}", front.guarded(front.tools, _provider), methods=every),
+            Route("/{path:path}", front.guarded(front.http, _provider), methods=every),
         ],
         lifespan=lifespan,
     )
@@ -89,7 +89,7 @@ class _Front:
                 return hung_up
             return _sent(model_response(wire, call, body, answer, self._responder.replies))
 
-        return self._guarded(answered, lambda _request: wire)
+        return self.guarded(answered, lambda _request: wire)
 
     async def models(self, request: Request) -> ASGIApp:
         """The models that stubs name, in a form both providers' clients read."""
@@ -105,9 +105,6 @@ class _Front:
 
     async def tools(self, request: Request) -> ASGIApp:
         """An MCP server."""
-        return await self._guarded(self._tools, _provider)(request)
-
-    async def _tools(self, request: Request) -> ASGIApp:
         name = request.path_params["name"].rstrip("/")
         if name not in (known := mcp.scripted(self._responder)):
             near = did_you_mean(name, known) or "the scenario scripts none"
@@ -123,9 +120,6 @@ class _Front:
 
     async def http(self, request: Request) -> ASGIApp:
         """Any other request."""
-        return await self._guarded(self._http, _provider)(request)
-
-    async def _http(self, request: Request) -> ASGIApp:
         path = request.scope.get("raw_path", b"").decode("latin-1").partition("?")[0] or request.url.path
         url = f"{path}?{request.url.query}"
         call = call_of(request.method, url, dict(request.headers), await _body(request))
@@ -141,7 +135,7 @@ class _Front:
             raise _Kept("not_found", str(error)) from None
         return await self._hung_up(answer) or _sent(http_response(_provider(request), answer))
 
-    def _guarded(
+    def guarded(
         self,
         answered: Callable[[Request], Awaitable[ASGIApp]],
         wire_of: Callable[[Request], WireFormat],

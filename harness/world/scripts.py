@@ -79,6 +79,7 @@ class Scripts:
         try:
             # In a thread, which holds the clock: timers of the loop stand still meanwhile.
             finish = asyncio.get_running_loop().run_in_executor(None, process.finish)
+            finish.add_done_callback(_seen)
             await asyncio.wait([finish])
             await asyncio.sleep(int(process.seconds))
             return call.read(finish.result())
@@ -203,6 +204,12 @@ class _Process:
     def _has_exited(self) -> bool:
         """True if the script itself has ended. It is not waited for, so that its id stays its own."""
         return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+
+
+def _seen(finish: asyncio.Future[str]) -> None:
+    """Tell asyncio that the failure is known, though a call that was cancelled does not ask for it."""
+    if not finish.cancelled():
+        finish.exception()
 
 
 def _said(stderr: bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import Any, Final
 
 from harness.errors import ExpressionError, Nearest
@@ -38,6 +39,7 @@ class StubList:
 
     def __init__(self, stubs: Sequence[Stub], title: str) -> None:
         self.title = title
+        self._lock = Lock()  # real tools ask from threads, beside the loop
         self._live = [_Live(stub) for stub in stubs]
         self._left = self._with_uses_left()  # in the same order: calls look at no others
 
@@ -60,12 +62,13 @@ class StubList:
     def consume(self, effect: Effect, state: State) -> Stub | None:
         """The first stub with uses left whose matchers all hold, used once; None if there is none."""
         request = _Request(effect, state)
-        for at, live in enumerate(self._left):
-            if request.fits(live.stub):
-                live.used += 1
-                if not live.left:
-                    del self._left[at]
-                return live.stub
+        with self._lock:
+            for at, live in enumerate(self._left):
+                if request.fits(live.stub):
+                    live.used += 1
+                    if not live.left:
+                        del self._left[at]
+                    return live.stub
         return None
 
     def put_back(self, stub: Stub) -> None:

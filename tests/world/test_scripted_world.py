@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import threading
 from typing import Any
 
 import pytest
@@ -54,6 +55,33 @@ def reply(text: Any, **matchers: Any) -> Any:
 def test_the_first_stub_with_uses_left_answers() -> None:
     found = answers(replies(reply("a", times=2), reply("b")), llm(), llm(), llm())
     assert [answer.text for answer in found] == ["a", "a", "b"]
+
+
+def test_a_stub_that_two_threads_ask_for_at_once_answers_one_of_them() -> None:
+    """Real tools ask from threads, beside the loop that performs the agent's own effects."""
+    world = ScriptedWorld(WorldSpec(tools={"f": Entry(stubs=(Stub(args={"a": 1}, answer={"return": 1}),))}))
+    refused: list[UnscriptedCall] = []
+
+    def ask_beside() -> None:
+        try:
+            ask(world, ToolCall(name="f", args={"a": 1}))
+        except UnscriptedCall as error:
+            refused.append(error)
+
+    beside = threading.Thread(target=ask_beside)
+
+    class Slow(dict[str, Any]):
+        """Arguments, during the comparison of which another thread asks."""
+
+        def get(self, key: str, default: Any = None) -> Any:
+            if not beside.ident:
+                beside.start()
+                beside.join(0.2)
+            return super().get(key, default)
+
+    assert ask(world, ToolCall(name="f", args=Slow(a=1))).value == 1
+    beside.join()
+    assert len(refused) == 1
 
 
 @pytest.mark.parametrize(
