@@ -19,7 +19,7 @@ _REQUESTS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interruption:
-    """Whether somebody has asked the run to end."""
+    """True if somebody has asked the run to end."""
 
     def __init__(self) -> None:
         self._requested = False

@@ -18,22 +18,18 @@ def answered(call: Call, content: str | list[Any]) -> ToolMessage:
 
 def reported(call: Call, content: str | list[Any]) -> ToolMessage:
     """The message with the text in which a tool reported its failure."""
-    return _failed(call, content)
+    return ToolMessage(content=content, name=call["name"], tool_call_id=call["id"], status="error")
 
 
 def unknown_tool(call: Call, names: Iterable[str]) -> ToolMessage:
     """The message for a tool that the model does not have. `names` are those it has."""
     from langgraph.prebuilt.tool_node import INVALID_TOOL_NAME_ERROR_TEMPLATE as TEMPLATE
 
-    return _failed(call, TEMPLATE.format(requested_tool=call["name"], available_tools=", ".join(names)))
+    return reported(call, TEMPLATE.format(requested_tool=call["name"], available_tools=", ".join(names)))
 
 
 def bad_arguments(call: Call, why: object) -> ToolMessage:
     """The message for arguments that the tool does not accept."""
     from langgraph.prebuilt.tool_node import TOOL_INVOCATION_ERROR_TEMPLATE as TEMPLATE
 
-    return _failed(call, TEMPLATE.format(tool_name=call["name"], tool_kwargs=call["args"], error=why))
-
-
-def _failed(call: Call, content: str | list[Any]) -> ToolMessage:
-    return ToolMessage(content=content, name=call["name"], tool_call_id=call["id"], status="error")
+    return reported(call, TEMPLATE.format(tool_name=call["name"], tool_kwargs=call["args"], error=why))

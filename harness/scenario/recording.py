@@ -1,6 +1,6 @@
 """The cassette of a scenario while it runs: which recording a repeat plays, and what is written when all have ended.
 
-    load the recordings ─▶ an RecordedBackend a repeat ─▶ keep what it recorded ─▶ save, once, without secrets
+    load the recordings ─▶ a backend for each repeat ─▶ keep what it recorded ─▶ save, once, without secrets
 
 Nothing is written while a scenario runs, nor when one of its repeats did not come to its end.
 """

@@ -18,7 +18,7 @@ locate = single_file
 
 
 def detect(document: Document) -> bool:
-    """Whether a document is a configuration with a component at its top; one of parts for others is not."""
+    """True if a document is a configuration with a component at its top; one of parts for others is not."""
     value = document.value
     if not isinstance(value, dict):
         return False

@@ -11,12 +11,10 @@ from typing import Any, TypeVar
 
 from langchain_core.messages import ToolMessage
 
-from harness.engine.tool_messages import answered, bad_arguments, reported, unknown_tool
+from harness.engine.tool_messages import Call, answered, bad_arguments, reported, unknown_tool
 from harness.time.gather import gather
 
 Tool = TypeVar("Tool")
-Call = Mapping[str, Any]
-"""A tool call of an ai message: {name, args, id}."""
 
 UseTool = Callable[[Tool, Mapping[str, Any]], Awaitable[str | list[Any]]]
 """Runs a tool with the model's arguments. Returns the content of the answer: text, or content blocks.

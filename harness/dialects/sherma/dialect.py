@@ -17,7 +17,7 @@ locate = single_file
 
 
 def detect(document: Document) -> bool:
-    """Whether a document is a sherma manifest: it says `manifest_version`, or its agents have graphs."""
+    """True if a document is a sherma manifest: it says `manifest_version`, or its agents have graphs."""
     value = document.value
     if not isinstance(value, dict):
         return False

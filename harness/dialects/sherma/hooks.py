@@ -6,10 +6,11 @@ so that its hook classes run unchanged (`stand_in` makes them importable).
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+from harness.engine.callables import call
 
 Context = TypeVar("Context")
 
@@ -245,9 +246,7 @@ class Hooks:
             if method is None:
                 continue
             try:
-                result = method(context)
-                if inspect.isawaitable(result):
-                    result = await result
+                result = await call(method, context)
             except SystemExit as stop:
                 raise RuntimeError(f"hook {point} called sys.exit({stop.code!r})") from None
             if result is not None:

@@ -6,7 +6,6 @@ Remote ones are called over HTTP, unless the scenario answers for them. For agen
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from harness.dialects.sherma import a2a
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import SubAgent
 from harness.dialects.sherma.tools import Arguments, Origin, Tool
+from harness.engine.callables import call
 from harness.engine.context import NodeContext
 from harness.engine.nested import run_nested
 from harness.errors import HarnessError
@@ -50,7 +50,7 @@ def sub_agent(
             return None  # a pause inside a sub-agent does not reach its caller
         return _last_text(ending.state)
 
-    async def call(text: str, ctx: NodeContext) -> str | None:
+    async def ask(text: str, ctx: NodeContext) -> str | None:
         async def real() -> str | None:
             if manifest is not None:
                 return await nested(text, ctx)
@@ -65,7 +65,7 @@ def sub_agent(
 
     card = getattr(imported, "agent_card", None)
     return SubAgent(
-        declared.id, declared.version, call, declared.url, str(getattr(card, "description", None) or "")
+        declared.id, declared.version, ask, declared.url, str(getattr(card, "description", None) or "")
     )
 
 
@@ -81,8 +81,7 @@ async def _call_object(imported: Any, text: str, declared: doc.SubAgent) -> str 
 
         return _last_text(await imported.ainvoke({"messages": [HumanMessage(content=text)]}))
     if callable(imported):
-        answer = imported(text)
-        answer = await answer if inspect.isawaitable(answer) else answer
+        answer = await call(imported, text)
         return None if answer is None else str(answer)
     raise NotCallable(
         f"agent '{declared.id}' ({declared.import_path}) is of type {type(imported).__name__}, "

@@ -17,7 +17,7 @@ locate = single_file
 
 
 def detect(document: Document) -> bool:
-    """Whether a document is a Yagra workflow: it has `nodes`, and says where they start or end."""
+    """True if a document is a Yagra workflow: it has `nodes`, and says where they start or end."""
     value = document.value
     return isinstance(value, dict) and "nodes" in value and ("start_at" in value or "end_at" in value)
 

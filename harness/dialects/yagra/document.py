@@ -5,9 +5,9 @@ Unknown keys are refused everywhere but in `params`. Rules between sections are 
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
 
 from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
@@ -20,6 +20,10 @@ NEXT: Final = "__next__"
 """The key of the state that holds the label of the branch to take."""
 ERROR: Final = "__error__"
 """The key of the state that holds the text of the error a fallback is for."""
+
+
+ParamsSection = Annotated[dict[str, Any], BeforeValidator(lambda value: {} if value is None else value)]
+"""Params of nodes; nothing is an empty mapping."""
 
 
 class Section(BaseModel, extra="forbid"):
@@ -68,15 +72,10 @@ class NodeSpec(Section, title="a node"):
 
     id: str = Field(min_length=1)
     handler: str = Field(min_length=1)
-    params: dict[str, Any] = Field(default_factory=dict)
+    params: ParamsSection = Field(default_factory=dict)
     retry: RetrySpec | None = None
     timeout_seconds: int | None = Field(default=None, ge=1, le=600)
     fallback: str | None = None
-
-    @field_validator("params", mode="before")
-    @classmethod
-    def _none_is_empty(cls, value: Any) -> Any:
-        return {} if value is None else value
 
 
 class FanOut(Section, title="a fan_out block"):
@@ -111,14 +110,9 @@ class Workflow(Section, title="a workflow"):
     state_schema: dict[str, StateField] = Field(default_factory=dict)
     nodes: list[NodeSpec] = Field(min_length=1)
     edges: list[EdgeSpec]
-    params: dict[str, Any] = Field(default_factory=dict)
+    params: ParamsSection = Field(default_factory=dict)
     interrupt_before: list[str] = Field(default_factory=list)
     interrupt_after: list[str] = Field(default_factory=list)
-
-    @field_validator("params", mode="before")
-    @classmethod
-    def _none_is_empty(cls, value: Any) -> Any:
-        return {} if value is None else value
 
     @field_validator("state_schema", mode="after")
     @classmethod

@@ -60,7 +60,10 @@ async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeCo
     """
     built_in = BUILT_IN.get(node.handler)
     # A change that a handler makes inside its params lasts for this run only.
-    own = ctx.run.resources.setdefault(f"params of {node.id}", copy.deepcopy(params))
+    resources, key = ctx.run.resources, f"params of {node.id}"
+    if key not in resources:
+        resources[key] = copy.deepcopy(params)
+    own: Params = resources[key]
 
     async def convention(handler: Any) -> Any:
         return await _called(handler, state, own, node)
@@ -79,9 +82,8 @@ async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeCo
         return await built_in(node, own, state, ctx)
     try:
         answer = await ctx.run.perform(effect, state, ctx.name)
-    except (
-        TypeError
-    ):  # from a stub, which is called twice as well; `convention` handles those of real handlers
+    except TypeError:
+        # From a stub, which is called twice as well; `convention` handles those of real handlers.
         try:
             answer = await ctx.run.perform(effect, state, ctx.name)
         except TypeError as error:
