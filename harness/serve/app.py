@@ -93,7 +93,8 @@ class _Front:
 
     async def models(self, request: Request) -> ASGIApp:
         """The models that stubs name, in a form both providers' clients read."""
-        named = dict.fromkeys(stub.model for stub in self._responder.world.llm if stub.model)
+        stubs = (stub for world in self._responder.worlds for stub in world.llm)
+        named = dict.fromkeys(stub.model for stub in stubs if stub.model)
         names = [name for name in named if not set(name) & set("*?[")]
         data = [
             {"id": name, "object": "model", "created": 0, "owned_by": "harness"}
@@ -123,7 +124,7 @@ class _Front:
         path = request.scope.get("raw_path", b"").decode("latin-1").partition("?")[0] or request.url.path
         url = f"{path}?{request.url.query}"
         call = call_of(request.method, url, dict(request.headers), await _body(request))
-        if not self._responder.world.http:
+        if not any(world.http for world in self._responder.worlds):
             names = mcp.scripted(self._responder)
             served = ", ".join((*WIRES, "/v1/models", *(f"/mcp/{name}" for name in names)))
             raise Refusal(

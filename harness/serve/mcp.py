@@ -16,7 +16,7 @@ from harness.world.mcp.tools import MCPFailure, MCPResult
 
 def scripted(responder: StubResponder) -> list[str]:
     """The names of the servers that can be served: those that are not real."""
-    return [name for name, server in responder.world.mcp.items() if not server.real]
+    return [name for name, server in responder.mcp.servers.items() if not server.real]
 
 
 def tool_server(responder: StubResponder, name: str) -> Any:
@@ -91,6 +91,8 @@ def check_known(responder: StubResponder, name: str) -> None:
         FormatError: there is no such server, or it is real (`unknown-server`).
     """
     if name not in (known := scripted(responder)):
-        what = "is real, and only scripted ones are served" if name in responder.world.mcp else "is not there"
+        what = (
+            "is real, and only scripted ones are served" if name in responder.mcp.servers else "is not there"
+        )
         hint = did_you_mean(name, known) or "the scenario scripts none under `mcp:`"
         raise FormatError(Problem("unknown-server", f"MCP server '{name}' {what}", hint=hint))

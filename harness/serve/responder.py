@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -54,18 +54,22 @@ class ServedRequest:
 
 
 class StubResponder:
-    """Answers effects from a world's faults and its `llm`, `http` and `mcp` stubs, and keeps a list of them.
+    """Answers effects from the faults and the `llm`, `http` and `mcp` stubs of worlds, and keeps a list of them.
 
     Args:
-        world: the world; node matchers always hold, and hosts of HTTP stubs do not count.
+        worlds: the stubs of the first come first; node matchers always hold, and hosts of HTTP stubs do not count.
         seed: draws the faults.
         on_request: is given every request as soon as it is answered.
     """
 
     def __init__(
-        self, world: WorldSpec, *, seed: int = 0, on_request: Callable[[ServedRequest], object] | None = None
+        self,
+        worlds: Sequence[WorldSpec],
+        *,
+        seed: int = 0,
+        on_request: Callable[[ServedRequest], object] | None = None,
     ) -> None:
-        self.world = anywhere(world)
+        self.worlds = [anywhere(world) for world in worlds]
         self.requests: list[ServedRequest] = []
         self.closing = asyncio.Event()
         self.replies = Replies()
@@ -73,9 +77,11 @@ class StubResponder:
         self._lists = StubLists()
         self._on_request = on_request
         faults = Faults(seed)
-        faults.add(self.world.faults)
-        self._lists.put_in_front(self.world)
-        self.mcp.put_in_front(self.world.mcp)
+        for world in self.worlds:
+            faults.add(world.faults)
+        for world in reversed(self.worlds):
+            self._lists.put_in_front(world)
+            self.mcp.put_in_front(world.mcp)
         self._responders = Responders(faults, (self._lists, self.mcp))
 
     async def answer(self, effect: Effect, client: Client) -> Answer:

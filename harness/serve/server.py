@@ -16,7 +16,7 @@ from urllib.parse import quote
 from harness.errors import FormatError, Problem
 from harness.serve.mcp import scripted
 from harness.serve.responder import ServedRequest, StubResponder
-from harness.serve.worlds import chosen, whole_world
+from harness.serve.worlds import chosen
 from harness.source.extras import import_extra
 from harness.world.spec import WorldSpec
 
@@ -68,9 +68,10 @@ def responder_for(
         FormatError: the file cannot be used, or does not say which of its scenarios is meant.
     """
     if isinstance(target, WorldSpec):
-        return StubResponder(target, on_request=on_request)
+        return StubResponder([target], on_request=on_request)
     scenario = chosen(target)
-    return StubResponder(whole_world(scenario), seed=scenario.seed, on_request=on_request)
+    worlds = [*(turn.world for turn in scenario.turns), scenario.world]
+    return StubResponder(worlds, seed=scenario.seed, on_request=on_request)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The world that is served: that of one scenario of a file, for a server that knows neither turns nor nodes."""
+"""The scenario that is served, and its worlds for a server that does not know nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.scenario.load import load_file
 from harness.scenario.model import Scenario
 from harness.source.document import shown_path
 from harness.source.suggest import did_you_mean
-from harness.world.spec import MCPServerSpec, MCPToolSpec, Stub, WorldSpec
+from harness.world.spec import MCPServerSpec, Stub, WorldSpec
 
 _SCHEME_AND_HOST: Final = re.compile(r"[^/]*://[^/]*")
 _HOST: Final = re.compile(r"[^/]*[.:][^/]*(?=/)")
@@ -38,34 +38,6 @@ def chosen(target: str | Path) -> Scenario:
         listed = "\n    ".join(f"{shown_path(file)}::{known}" for known in scenarios)
         raise FormatError(Problem("which-scenario", message, hint=f"name it:\n    {listed}"))
     return next(iter(scenarios.values()))
-
-
-def whole_world(scenario: Scenario) -> WorldSpec:
-    """The worlds of all turns and the scenario's own behind them, at once: the first turn's stubs come first."""
-    worlds = [*(turn.world for turn in scenario.turns), scenario.world]
-    return WorldSpec(
-        llm=tuple(stub for world in worlds for stub in world.llm),
-        http=tuple(stub for world in worlds for stub in world.http),
-        mcp=_servers(worlds),
-        faults=tuple(fault for world in worlds for fault in world.faults),
-    )
-
-
-def _servers(worlds: Iterable[WorldSpec]) -> dict[str, MCPServerSpec]:
-    servers: dict[str, MCPServerSpec] = {}
-    for world in worlds:
-        for name, server in world.mcp.items():
-            known = servers.get(name)
-            servers[name] = server if known is None else _with_more_tools(known, server)
-    return servers
-
-
-def _with_more_tools(server: MCPServerSpec, more: MCPServerSpec) -> MCPServerSpec:
-    tools: dict[str, MCPToolSpec] = {tool.name: tool for tool in server.tools}
-    for tool in more.tools:
-        known = tools.get(tool.name)
-        tools[tool.name] = tool if known is None else replace(known, stubs=(*known.stubs, *tool.stubs))
-    return replace(server, tools=tuple(tools.values()))
 
 
 def anywhere(world: WorldSpec) -> WorldSpec:
