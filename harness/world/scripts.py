@@ -20,6 +20,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
@@ -77,8 +78,11 @@ class Scripts:
         self._running.add(process)
         work = RealWork()
         try:
-            # In a thread, which holds the clock: timers of the loop stand still meanwhile.
-            finish = asyncio.get_running_loop().run_in_executor(None, process.finish)
+            # In a thread, which holds the clock: timers of the loop stand still meanwhile. In one of its own, since
+            # those of the loop may all be busy, until after the script's time is up.
+            thread = ThreadPoolExecutor(1, "script")
+            finish = asyncio.get_running_loop().run_in_executor(thread, process.finish)
+            thread.shutdown(wait=False)
             finish.add_done_callback(_seen)
             await asyncio.wait([finish])
             await asyncio.sleep(int(process.seconds))

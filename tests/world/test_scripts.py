@@ -7,7 +7,9 @@ import gc
 import json
 import os
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +166,21 @@ def test_whole_seconds_are_spent_in_virtual_time() -> None:
     assert run(bash("sleep 1"))[1] == 1.0
 
 
+def test_a_script_does_not_wait_for_the_threads_of_the_loop() -> None:
+    busy = threading.Event()
+
+    async def beside() -> Any:
+        with ThreadPoolExecutor(1) as only:
+            asyncio.get_running_loop().set_default_executor(only)
+            only.submit(busy.wait, 4)
+            answer = await Scripts(confined=False).run(bash("echo done", timeout_s=3))
+            busy.set()
+            return answer
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        assert runner.run(beside()) == "done\n"
+
+
 def test_a_cancelled_call_ends_its_script(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def cancelled() -> None:
         scripts = Scripts()
@@ -172,7 +189,10 @@ def test_a_cancelled_call_ends_its_script(tmp_path: Path, caplog: pytest.LogCapt
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.get_running_loop().shutdown_default_executor()
+        for thread in threading.enumerate():
+            if thread.name.startswith("script"):
+                thread.join()
+        await asyncio.sleep(0)
 
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         runner.run(cancelled())
