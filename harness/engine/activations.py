@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.engine.cycles import last_way
+from harness.engine.cycles import last_steps
 from harness.engine.joins import OpenJoin
 from harness.engine.pauses import Replay
 from harness.errors import RunError
@@ -40,7 +40,7 @@ class Activation:
         self.start, self.attempt = number, self.attempt + 1
         self.began = self.began or number
 
-    def way(self) -> list[str]:
+    def lineage(self) -> list[str]:
         """The names of the nodes that led here, in order, each as often as it was started."""
         names: list[str] = []
         activation: Activation | None = self
@@ -56,8 +56,9 @@ class TooManyStarts(RunError):
     code = "too-many-starts"
 
     def __init__(self, graph: str, limit: int, last: Activation) -> None:
+        steps = last_steps(last.lineage())
         super().__init__(
-            f"graph '{graph}' did not come to an end within {limit} starts of nodes; it last {last_way(last.way())}"
+            f"graph '{graph}' did not come to an end within {limit} starts of nodes; it last {steps}"
         )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-_NAMED: Final = 10  # so many steps of a way, and nodes of a step, are named
+_NAMED: Final = 10  # so many steps, and nodes of a step, are named
 _SEARCHED: Final = 200  # so many of the last steps are searched for a cycle
 
 
-def last_way(steps: Sequence[str]) -> str:
-    """`went round a → b`: the cycle at the end of a way, or its last steps if there is none."""
+def last_steps(steps: Sequence[str]) -> str:
+    """`went round a → b`: the cycle at the end of these steps, or the last of them if there is none."""
     last = steps[-_SEARCHED:]
     cycle = _cycle(last)
     return f"went round {some(cycle)}" if cycle else f"went {some(last[-_NAMED:])}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from langgraph import errors
 
 from harness.engine.context import RunContext
-from harness.engine.cycles import last_way, some
+from harness.engine.cycles import last_steps, some
 from harness.errors import RunError
 
 
@@ -21,7 +21,7 @@ def in_own_words(error: Exception, run: RunContext, supersteps: Iterable[Sequenc
     """An error that LangGraph raised while a graph ran; for too many steps, one that names the last of them."""
     if not isinstance(error, errors.GraphRecursionError) or isinstance(error, RunError):
         return error
-    way = last_way([some(list(dict.fromkeys(names)), " + ") for names in supersteps])
+    last = last_steps([some(list(dict.fromkeys(names)), " + ") for names in supersteps])
     return GraphRecursionError(
-        f"graph '{run.graph.name}' did not come to an end within {run.recursion_limit} steps; it last {way}"
+        f"graph '{run.graph.name}' did not come to an end within {run.recursion_limit} steps; it last {last}"
     )

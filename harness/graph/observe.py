@@ -94,7 +94,8 @@ def _seconds(events: Iterable[Event], ended: float) -> dict[str, float]:
     running: dict[tuple[str, str], list[float]] = {}
     for event in events:
         if event["event"] in ENDS_OF_VISITS:
-            running[event["graph"], event["node"]].pop()
+            starts, began = running[event["graph"], event["node"]], event["at"] - event["latency"]
+            starts.remove(min(starts, key=lambda start: abs(start - began)))
             nodes[event["node"]] = nodes.get(event["node"], 0.0) + event["latency"]
         elif event["event"] in ("node_start", "node_resume"):
             running.setdefault((event["graph"], event["node"]), []).append(event["at"])

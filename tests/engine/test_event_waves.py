@@ -91,6 +91,13 @@ def test_a_node_may_be_visited_several_times_at_once() -> None:
     assert observe.latency(done.events, 0.0, done.total)["nodes"]["x"] == 6.0
 
 
+def test_of_overlapping_visits_the_one_that_is_cut_off_counts_from_its_own_start() -> None:
+    nodes = {"a": {"to": "x"}, "b": {"takes": 2, "to": "x"}, "x": {"takes": 3}}
+    done = run({"start": ["a", "b"], "nodes": nodes})
+    until_4 = [event for event in done.events if event["at"] <= 4]
+    assert observe.latency(until_4, 0.0, 4.0)["nodes"]["x"] == 3.0 + 2.0
+
+
 def test_an_input_that_calls_nobody_completes() -> None:
     done = run({"start": [], "nodes": {"a": {}}})
     assert (done.status, done.path) == ("completed", [])

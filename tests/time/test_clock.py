@@ -139,6 +139,18 @@ def test_a_call_that_is_cancelled_before_its_thread_begins_does_not_hold_the_clo
     assert run(main) == 1000.0
 
 
+def test_an_executor_that_refuses_a_call_does_not_hold_the_clock() -> None:
+    async def main() -> Any:
+        threads = ThreadPoolExecutor(1)
+        threads.shutdown()
+        with pytest.raises(RuntimeError, match="shutdown"):
+            asyncio.get_running_loop().run_in_executor(threads, print)
+        await asyncio.sleep(100)
+        return now()
+
+    assert run(main) == 100.0
+
+
 def test_a_call_that_is_cancelled_while_its_thread_works_holds_the_clock_until_that_is_done() -> None:
     async def main() -> Any:
         loop, begun, release = asyncio.get_running_loop(), threading.Event(), threading.Event()

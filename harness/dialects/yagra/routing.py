@@ -40,12 +40,12 @@ def edges_and_routers(workflow: Workflow, document: Document) -> tuple[list[Edge
     for at, id_ in enumerate(workflow.end_at):
         by_source.setdefault(id_, [Edge(id_, END, span=document.span(("end_at", at)))])
     routers: dict[str, Router] = {}
-    for source, ways in by_source.items():
+    for source, leaving in by_source.items():
         if source in mapped:
-            routers[source] = _mapping(ways[0], mapped[source])
+            routers[source] = _mapping(leaving[0], mapped[source])
         elif workflow.is_switch(source):
-            routers[source] = _switch(source, {str(edge.condition): edge for edge in ways})
-        edges += ways
+            routers[source] = _switch(source, {str(edge.condition): edge for edge in leaving})
+        edges += leaving
     for at, node in enumerate(workflow.nodes):
         if node.fallback is not None:
             span = document.span(("nodes", at, "fallback"))
@@ -53,9 +53,9 @@ def edges_and_routers(workflow: Workflow, document: Document) -> tuple[list[Edge
     return edges, routers
 
 
-def _switch(source: str, ways: Mapping[str, Edge]) -> Router:
+def _switch(source: str, by_label: Mapping[str, Edge]) -> Router:
     """spec: "Conditional Edge"."""
-    allowed = ", ".join(sorted(ways))
+    allowed = ", ".join(sorted(by_label))
 
     async def follow(state: State, _run: RunContext) -> Sequence[Edge | Dispatch]:
         label = state.get(NEXT)
@@ -64,11 +64,11 @@ def _switch(source: str, ways: Mapping[str, Edge]) -> Router:
             raise NoRoute(
                 f"'{source}' needs a label in {NEXT} (one of {allowed}): expected text, found {found}"
             )
-        if label not in ways:
-            hint = did_you_mean(label, ways, listing=False)
+        if label not in by_label:
+            hint = did_you_mean(label, by_label, listing=False)
             text = f"no edge from '{source}' has the label '{label}' (allowed: {allowed})"
             raise NoRoute(f"{text}; {hint}" if hint else text)
-        return [ways[label]]
+        return [by_label[label]]
 
     return follow
 
