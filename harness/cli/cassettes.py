@@ -69,7 +69,9 @@ def _print(listed: list[Listed]) -> None:
 
     console = open_console()
     if not listed:
-        console.print("no cassettes: `harness record` makes them, for scenarios with `cassette: NAME`")
+        console.print(
+            "no cassettes: `harness record` makes them, for scenarios with `cassette: NAME`", soft_wrap=True
+        )
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     for title in ("cassette", "age", "recordings", "calls", ""):

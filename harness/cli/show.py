@@ -11,6 +11,7 @@ import click
 from harness.cli.load_options import LoadOptions, agent_option, load_options
 from harness.cli.manifests import agents_of, agents_to_load, check_not_a_scenario
 from harness.cli.output import deliver
+from harness.cli.problems import print_problems
 from harness.dialects.load import load_graph
 from harness.draw.picture import Form, picture
 from harness.errors import FormatError, Problem
@@ -49,6 +50,7 @@ def command(
         name: load_graph(options.request(manifest, name), found.name)
         for name in agents_to_load(agents, options.agent)
     }
+    print_problems(dict.fromkeys(warning for graph in graphs.values() for warning in graph.warnings))
     titled = len(graphs) > 1
     drawn = [
         (_TITLES[form](str(name)) if titled else "") + picture(graph, form, data=data)

@@ -24,6 +24,8 @@ def test_the_example_passes_as_it_is_written(harness: RunCommand, invoke: Invoke
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 passed" in done.stdout
     assert invoke("validate", "demo").stdout == "1 manifest, 1 scenario file: no problems\n"
+    prompts = invoke("prompts", "demo/agents/shop.yaml").stdout
+    assert [line.split()[0] for line in prompts.splitlines() if line[:1].strip()] == ["classify", "order"]
 
 
 def test_the_example_goes_into_the_current_folder_by_default(invoke: Invoke) -> None:

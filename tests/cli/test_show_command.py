@@ -63,6 +63,13 @@ def test_one_agent_may_be_asked_for(invoke: Invoke) -> None:
     assert invoke("show", "two.yaml", "--agent", "other").stdout == invoke("show", "counter.yaml").stdout
 
 
+def test_warnings_of_the_manifest_are_told_beside_the_drawing(invoke: Invoke) -> None:
+    result = invoke("show", "counter.yaml", "--agent", "nobody")
+    assert result.exit_code == 0
+    assert result.stdout == invoke("show", "counter.yaml").stdout
+    assert "warning: agent 'nobody' is not in the manifest; its only agent" in result.stderr
+
+
 def test_an_svg_needs_one_agent(invoke: Invoke) -> None:
     result = invoke("show", "two.yaml", "-f", "svg")
     assert result.exit_code == 2
