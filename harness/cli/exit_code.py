@@ -32,14 +32,25 @@ def guarded(command: Callable[[], int | None], *, debug: bool = False) -> int:
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
     except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        return NOT_JUDGED
+        return _interrupted()
     except (BrokenPipeError, SystemExit):  # rich leaves by SystemExit when the reader of its output has gone
         _drop_output()
         return NOT_JUDGED
     except Exception as error:
+        if _is_interrupt(error):
+            return _interrupted()
         _report_defect(error, debug)
         return NOT_JUDGED
+
+
+def _interrupted() -> int:
+    click.echo("interrupted", err=True)
+    return NOT_JUDGED
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """True if Ctrl-C is behind an error: a class that is being made turns it into a RuntimeError (Python 3.11)."""
+    return error is not None and (isinstance(error, KeyboardInterrupt) or _is_interrupt(error.__cause__))
 
 
 def _drop_output() -> None:

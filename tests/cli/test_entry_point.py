@@ -73,6 +73,18 @@ def test_a_defect_is_told_in_a_line_and_leaves_with_3(
     )
 
 
+def test_ctrl_c_while_a_class_is_made_is_an_interruption(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted:
+        def __set_name__(self, owner: type, name: str) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("harness.cli.schema.schema_text", lambda: type("Made", (), {"member": Interrupted()}))
+    result = invoke("schema")
+    assert (result.exit_code, result.stderr) == (3, "interrupted\n")
+
+
 @pytest.mark.parametrize("asked", ["option", "environment"])
 def test_the_traceback_of_a_defect_is_there_for_the_asking(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], asked: Any
