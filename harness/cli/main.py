@@ -10,6 +10,7 @@ import click
 
 from harness import __version__
 from harness.cli.exit_code import guarded
+from harness.cli.garbage import collect_rarely
 
 COMMANDS = {
     "run": "Run scenarios and say which of them hold.",
@@ -67,6 +68,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 is no reason to break
+    collect_rarely()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # both interrupts end a run the same way
     cli(prog_name="harness")
 

@@ -25,6 +25,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Final
 
 from harness.cli.ended import Ended
+from harness.cli.garbage import collect_rarely
 from harness.scenario.model import Scenario
 from harness.settings import Settings
 
@@ -163,6 +164,7 @@ def _work(connection: Connection, settings: Settings, stdout_to_stderr: bool) ->
     from harness.report.results import line
     from harness.scenario.run import outcomes
 
+    collect_rarely()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with (
