@@ -124,8 +124,10 @@ class ToolRequests(Interceptor):
             call = replace(wire.read(body), node=node)
         except Refusal as refusal:
             reply, _ = self._plain(request, plain, owner)
-            refused = error_response(wire, refusal)
-            return reply or self._reply(request, plain, owner, Answer(error=refusal), refused), plain
+            if reply is None and self._upstream is None:  # who is asked for real may take more than stubs can
+                refused = error_response(wire, refusal)
+                reply = self._reply(request, plain, owner, Answer(error=refusal), refused)
+            return reply, plain
         answer = _at_once(self._world.stubs.answer(call, owner.state))
         if answer is None:
             return self._plain(request, plain, owner)[0], call

@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
+from harness.interception.interceptor import Interceptor, Place
+from harness.interception.messages import PreparedReply, Request, Sent
 from harness.scenario.load import load_file
 from harness.scenario.run import run_once
 from harness.scenario.run_result import RunResult
 from harness.settings import Settings
+from harness.world.scripted import ScriptedWorld
+from harness.world.spec import WorldSpec
+from harness.world.tool_requests import ToolRequests
 
 MANIFEST = """\
 version: "1.0"
@@ -204,6 +209,34 @@ def test_an_exception_is_raised_as_it_is(run: Run, client: str) -> None:
     outcome = run(caught(client), STUB.replace("text: 3 plums", error))
     assert outcome.observed.state["more"] == "no plums"
     assert "builtins.LookupError" in found(outcome).split()
+
+
+class Upstream(Interceptor):
+    """A real provider, or a recording: has the client send every request."""
+
+    def __init__(self) -> None:
+        self.asked: list[Request] = []
+
+    def claim(self, request: Request) -> PreparedReply | None:
+        self.asked.append(request)
+        return None
+
+    def begin(self, request: Request) -> Place:
+        raise AssertionError(request)
+
+    def end(self, place: Place, sent: Sent, seconds: float) -> None:
+        raise AssertionError(sent)
+
+    def drop(self, place: Place) -> None:
+        raise AssertionError(place)
+
+
+def test_a_model_call_that_stubs_cannot_read_is_left_to_the_real_provider() -> None:
+    upstream = Upstream()
+    body = b'{"model": "gpt-4o", "n": 2, "messages": [{"role": "user", "content": "plums?"}]}'
+    request = Request("POST", "https://api.openai.com/v1/chat/completions", {}, body)
+    assert ToolRequests(ScriptedWorld(WorldSpec()), {}, upstream).claim(request) is None
+    assert upstream.asked == [request]
 
 
 STATUS = """\
