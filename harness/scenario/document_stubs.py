@@ -150,7 +150,7 @@ def conflict(key: str, message: str) -> PydanticCustomError:
     return mistaken(Mistake(message.format(key), (key,), on_key=True, code="conflicting-keys"))
 
 
-class ToolCall(Strict):
+class ReplyToolCall(Strict):
     """A tool call of a model's answer."""
 
     model_config = ConfigDict(title="a tool call")
@@ -181,7 +181,9 @@ class LLMStub(AnyStub):
     model: str = Field(LEFT_OUT, description="The requested model (glob).")
     reply: str = Field(LEFT_OUT, description="The answer's text.")
     json_: Any = Field(LEFT_OUT, alias="json", description="A value; the text is its compact JSON.")
-    tool_calls: list[ToolCall] = Field(LEFT_OUT, description="Tools the model calls; may stand beside reply.")
+    tool_calls: list[ReplyToolCall] = Field(
+        LEFT_OUT, description="Tools the model calls; may stand beside reply."
+    )
     chunks: list[str] = Field(LEFT_OUT, description="Texts streamed one by one.")
     usage: Usage = Field(LEFT_OUT, description="Tokens the provider reports.")
     finish_reason: str = Field(LEFT_OUT, description="Why the answer ends, as the provider reports it.")

@@ -247,7 +247,7 @@ edges: []
         ("prompt_ref: texts/prompt.yaml", "missing-file"),
         ('prompt_ref: "texts/prompts.yaml#srt"', "unknown-prompt"),
         ("prompt_ref: 3", "wrong-type"),
-        ('prompt_ref: "\\0"', "missing-file"),
+        ('prompt_ref: "\\0"', "unreadable-file"),
         ("workflow_ref: nowhere.yaml", "missing-file"),
     ],
 )

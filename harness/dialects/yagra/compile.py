@@ -10,7 +10,7 @@ from harness.dialects.request import LoadRequest
 from harness.dialects.yagra.document import SUBGRAPH, Workflow
 from harness.dialects.yagra.lifecycle import lifecycle
 from harness.dialects.yagra.nodes import handler_node, subgraph_node
-from harness.dialects.yagra.prompts import Params, References
+from harness.dialects.yagra.prompts import Params, PromptReferences
 from harness.dialects.yagra.routing import edges_and_routers
 from harness.dialects.yagra.rules import Rules
 from harness.dialects.yagra.state import StateKeys
@@ -36,7 +36,7 @@ def load(request: LoadRequest) -> Graph:
 
 def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
     document = only_document(request, what="a Yagra workflow")
-    params = References(document, request).params()
+    params = PromptReferences(document, request).params()
     workflow = validate(Workflow, document)
     rules = Rules(workflow, document, params)
     problems = Problems()

@@ -18,7 +18,7 @@ from harness.dialects.kit.manifest import only_document
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.dialects.yagra.document import SUBGRAPH
-from harness.dialects.yagra.prompts import PROMPT, Merged, References
+from harness.dialects.yagra.prompts import PROMPT, Merged, PromptReferences
 from harness.source.document import Document
 
 _MESSAGES: Final = ("system", "user")
@@ -43,7 +43,7 @@ class _Listing:
     def of_workflow(self, request: LoadRequest) -> Iterator[Prompt]:
         self._seen.add(request.path.resolve())
         document = only_document(request, what="a Yagra workflow")
-        references = References(document, request)
+        references = PromptReferences(document, request)
         for merged in references.merged():
             if merged.values.get(PROMPT) is not None:
                 path = (*merged.places[PROMPT], PROMPT)

@@ -51,7 +51,7 @@ def _versioned(text: str) -> tuple[str, str | None]:
 
 
 @dataclass(frozen=True)
-class Prompt:
+class ResolvedPrompt:
     """A resolved prompt. `span` is the location of its reference; `path` leads to it in its own document."""
 
     reference: Reference
@@ -98,7 +98,7 @@ class Params:
     """The params of a node: the workflow's, overridden by its own, with `prompt` instead of `prompt_ref`."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
-    prompt: Prompt | None = None
+    prompt: ResolvedPrompt | None = None
 
     @property
     def output_key(self) -> str:
@@ -114,7 +114,7 @@ class Merged(NamedTuple):
     places: Mapping[str, DocumentPath]
 
 
-class References:
+class PromptReferences:
     """Resolves the references of one workflow."""
 
     def __init__(self, document: Document, request: LoadRequest) -> None:
@@ -172,7 +172,7 @@ class References:
             raise self._fault("unsupported", text, *places[MODEL_REF], MODEL_REF, hint=hint, on_key=True)
         return Params(params, prompt)
 
-    def prompt(self, params: Mapping[str, Any], places: Mapping[str, DocumentPath]) -> Prompt | None:
+    def prompt(self, params: Mapping[str, Any], places: Mapping[str, DocumentPath]) -> ResolvedPrompt | None:
         """The prompt that params refer to; None where they refer to none.
 
         Raises:
@@ -186,7 +186,7 @@ class References:
             return None
         return self._prompt(reference, self.document.span((*places[PROMPT_REF], PROMPT_REF)))
 
-    def _prompt(self, written: str, where: Span) -> Prompt:
+    def _prompt(self, written: str, where: Span) -> ResolvedPrompt:
         reference = Reference.parse(written)
         if not reference.file or reference.key == "":
             lacking = "file" if not reference.file else "key"
@@ -202,7 +202,7 @@ class References:
                 text = f"there is no prompt '{reference.key}' in {document.file}"
                 raise ManifestError(Problem("unknown-prompt", text, where, did_you_mean(step, known)))
             value = value[step]
-        return Prompt(reference, document, path, where)
+        return ResolvedPrompt(reference, document, path, where)
 
     def _file(self, written: str, where: Span) -> Document:
         path = self._found(written, where)
