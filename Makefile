@@ -12,7 +12,8 @@ INSTALLED := $(VENV)/.installed
 scenarios: $(INSTALLED)
 	$(BIN)/pytest scenarios/
 
-test: lint types unit scenarios
+# The tests run every scenario, three times.
+test: lint types unit
 
 check: lint types quick
 
@@ -26,9 +27,9 @@ types: $(INSTALLED)
 unit: $(INSTALLED)
 	$(BIN)/pytest tests/ -n auto
 
-# The tests of what runs in one process; the others start servers, terminals and pytest itself.
+# The tests of what runs in one process, properties with few examples; the others start servers, terminals and pytest.
 quick: $(INSTALLED)
-	$(BIN)/pytest $(addprefix tests/,$(QUICK)) -n auto -q
+	HYPOTHESIS_PROFILE=quick $(BIN)/pytest $(addprefix tests/,$(QUICK)) -n auto -q
 
 QUICK := $(filter-out cli docs fuzz recording serve world,$(notdir $(patsubst %/,%,$(wildcard tests/*/)))) test_imports.py
 
