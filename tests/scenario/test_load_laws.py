@@ -84,7 +84,7 @@ def read_or_refuse(file: Path, text: str) -> None:
     assert all(texts)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_a_file_with_other_values_is_read_or_refused(file: Path, data: st.DataObject) -> None:
     value = yaml.safe_load(SEED)
@@ -99,7 +99,6 @@ def test_a_file_with_other_values_is_read_or_refused(file: Path, data: st.DataOb
     read_or_refuse(file, yaml.safe_dump(value, sort_keys=False))
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     st.integers(0, len(SEED)),
     st.integers(0, 30),
