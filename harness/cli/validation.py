@@ -17,6 +17,7 @@ from harness.scenario.model import Scenario
 from harness.scenario.names import unknown_in_worlds, unknown_names
 from harness.scenario.request import load_request
 from harness.source.document import shown_path
+from harness.source.imports import ImportProblem, import_object
 
 
 @dataclass
@@ -80,6 +81,7 @@ def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
     runs: list[tuple[Scenario, Graph]] = []
     for scenario in loaded.scenarios:
         options.used_by(scenario)
+        found |= dict.fromkeys(_not_importable(scenario, options))
         if scenario.expect.values.get("status") == "invalid":
             continue
         try:
@@ -91,6 +93,17 @@ def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
         found |= dict.fromkeys([*graph.warnings, *unknown_names(scenario, graph)])
     found |= dict.fromkeys(unknown_in_worlds(runs))
     yield from (_with_option(problem) for problem in found)
+
+
+def _not_importable(scenario: Scenario, options: LoadOptions) -> Iterator[Problem]:
+    """The import paths of tools and handlers that lead to nothing."""
+    folders = load_request(scenario, options.settings).folders
+    for entry in (*scenario.world.tools.values(), *scenario.world.handlers.values()):
+        if isinstance(entry.real, str):
+            try:
+                import_object(entry.real, folders)
+            except ImportProblem as error:
+                yield Problem("import", error.message, entry.span, error.hint)
 
 
 def _graph(scenario: Scenario, options: LoadOptions) -> Graph:

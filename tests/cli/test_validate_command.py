@@ -316,3 +316,21 @@ def test_long_names_are_cut_in_what_is_told_of_names(invoke: Invoke, write: Writ
     write("asking.yaml", asking.replace("ask\n", f"{node}\n").replace("name: ask", f"name: {node}"))
     (told,) = names_told(invoke, write, f"llm: {{x{node}: [hello]}}")
     assert max(map(len, told)) < 100
+
+
+def test_import_paths_of_tools_and_handlers_are_looked_up(
+    invoke: Invoke, write: WriteFile, counter: str
+) -> None:
+    write("counter.yaml", counter)
+    write("own_tools.py", "def weigh(): ...\n")
+    write(
+        "a.scenario.yaml",
+        "harness: 1\nmanifest: counter.yaml\nscenarios:\n"
+        "  - {name: any, tools: {a: own_tools.weigh, b: own_tools.weihg}, handlers: {c: no_module.x}}\n",
+    )
+    result = invoke("validate", "a.scenario.yaml")
+    assert result.exit_code == 2
+    assert "a.scenario.yaml:4:48: error: cannot import 'own_tools.weihg'" in result.stdout
+    assert "did you mean 'weigh'?" in result.stdout
+    assert "error: cannot import 'no_module.x': there is no module 'no_module'" in result.stdout
+    assert "'own_tools.weigh'" not in result.stdout
