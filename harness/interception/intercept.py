@@ -17,6 +17,7 @@ from typing import Any, Final
 from harness.interception.aiohttp_client import patched_aiohttp
 from harness.interception.httpx_clients import patched_httpx
 from harness.interception.interceptor import Interceptor
+from harness.interception.real_effects import before_first_effect
 from harness.interception.stdlib_clients import patched_http_client, patched_urllib
 from harness.interception.urllib3_clients import patched_urllib3
 from harness.interception.vcrpy_clients import patched_vcrpy
@@ -40,6 +41,13 @@ FAMILIES: Final[dict[str, Patch]] = {
     "httplib2": patched_vcrpy,
     "tornado": patched_vcrpy,
 }
+
+
+@contextmanager
+def intercepted_from_first_effect(interceptor: Interceptor) -> Iterator[None]:
+    """As `intercepted`, from the first effect that is really performed inside; many scenarios perform none."""
+    with ExitStack() as patches, before_first_effect(lambda: patches.enter_context(intercepted(interceptor))):
+        yield
 
 
 @contextmanager

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
@@ -65,6 +66,18 @@ class RealEffect:
 
 _current: ContextVar[RealEffect | None] = ContextVar("_current", default=None)
 _under_way: Final[list[RealEffect]] = []
+_preparations: Final[list[Callable[[], object]]] = []
+
+
+@contextmanager
+def before_first_effect(prepare: Callable[[], object]) -> Iterator[None]:
+    """Call `prepare` before the first effect that is performed inside; never, if none is."""
+    _preparations.append(prepare)
+    try:
+        yield
+    finally:
+        if prepare in _preparations:
+            _preparations.remove(prepare)
 
 
 async def within_effect(
@@ -75,6 +88,8 @@ async def within_effect(
     Raises:
         WorldError: a request cannot be answered, whatever the code in between made of that.
     """
+    while _preparations:
+        _preparations.pop()()
     real = RealEffect(effect, state or {})
     token = _current.set(real)
     try:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from harness.dialects.load import load_graph
 from harness.errors import CassetteError, FormatError, HarnessError, SourceError
 from harness.graph.model import Graph
-from harness.interception.intercept import intercepted
+from harness.interception.intercept import intercepted_from_first_effect
 from harness.scenario.evaluation import outcome_of, skipped
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome
@@ -140,7 +140,8 @@ def _intercepted(
     if backend is not None:
         return backend.intercepted(requests)
     worlds = (scenario.world, *(turn.world for turn in scenario.turns))
-    return intercepted(requests) if any(world.llm or world.http for world in worlds) else nullcontext()
+    has_stubs = any(world.llm or world.http for world in worlds)
+    return intercepted_from_first_effect(requests) if has_stubs else nullcontext()
 
 
 @contextmanager
