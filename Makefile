@@ -25,8 +25,9 @@ lint: $(INSTALLED)
 types: $(INSTALLED)
 	$(BIN)/mypy
 
+# One worker more than there are processors: many tests wait for servers and child processes.
 unit: $(INSTALLED)
-	$(BIN)/pytest tests/ -n auto --dist worksteal
+	$(BIN)/pytest tests/ -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist worksteal
 
 # The tests of what runs in one process, properties with few examples; the others start servers, terminals and pytest.
 quick: $(INSTALLED)
