@@ -132,14 +132,14 @@ def _meta(recording: Recording, servers: Mapping[str, list[Exchange]]) -> dict[s
 
 
 def _told(one: Interaction) -> dict[str, Any]:
-    told = _timed(one)
+    entry = _timed(one)
     if one.chunks_s:
-        told["chunks_s"] = FlowSequence(one.chunks_s)
+        entry["chunks_s"] = FlowSequence(one.chunks_s)
     if one.failure or one.response is None:
-        told["failure"] = one.failure
+        entry["failure"] = one.failure
     if one.response is None:
-        told["request"] = _request(one.request)
-    return told
+        entry["request"] = _request(one.request)
+    return entry
 
 
 def _timed(one: Interaction | Exchange) -> dict[str, Any]:

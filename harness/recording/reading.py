@@ -94,8 +94,8 @@ def _timed_http(
     meta: MetaFile, document: Document, answered: Sequence[Interaction]
 ) -> tuple[Interaction, ...]:
     """The interactions with what meta.yaml tells of them, among them requests that nothing answered."""
-    told = sum(entry.request is None for entry in meta.http)
-    _check_count(document, ("http",), HTTP, len(answered), told)
+    expected = sum(entry.request is None for entry in meta.http)
+    _check_count(document, ("http",), HTTP, len(answered), expected)
     left = iter(answered)
     return tuple(
         replace(
@@ -126,9 +126,9 @@ def _timed_mcp(
     return found
 
 
-def _check_count(document: Document, path: tuple[str, ...], file: str, there: int, told: int) -> None:
+def _check_count(document: Document, path: tuple[str, ...], file: str, there: int, expected: int) -> None:
     """Both files tell of the same messages."""
-    if there != told:
+    if there != expected:
         key = ".".join(path)
-        text = f"'{key}' tells of {told} of what {file} holds, which is {there} (record it again)"
+        text = f"'{key}' tells of {expected} of what {file} holds, which is {there} (record it again)"
         _refuse(document, path, text)

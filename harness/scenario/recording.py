@@ -252,7 +252,7 @@ class RecordingSession:
     def _not_asked_again(self, old: Recording, new: Recording) -> Recording:
         """What was recorded before, where nothing of now takes its place."""
         asked = {(turn, self._matcher.key(one.request)) for one in new.http for turn in (None, one.turn)}
-        told = {
+        asked_of_servers = {
             (name, turn, message_key(one.sent, self._matcher))
             for name, of in new.mcp.items()
             for one in of
@@ -263,7 +263,9 @@ class RecordingSession:
             tuple(one for one in old.http if (one.turn, self._matcher.key(one.request)) not in asked),
             {
                 name: tuple(
-                    one for one in of if (name, one.turn, message_key(one.sent, self._matcher)) not in told
+                    one
+                    for one in of
+                    if (name, one.turn, message_key(one.sent, self._matcher)) not in asked_of_servers
                 )
                 for name, of in old.mcp.items()
             },

@@ -78,8 +78,10 @@ class Location:
             return ""
         if self.name and secret_number(self.name, digits):
             return self.name
-        told = not isinstance(self.key, int) and not ABOUT.isdisjoint(words(self.key))
-        return (self.name or self.cover) if self.cover and not told and numbers_below(self.cover) else ""
+        names_itself = not isinstance(self.key, int) and not ABOUT.isdisjoint(words(self.key))
+        return (
+            (self.name or self.cover) if self.cover and not names_itself and numbers_below(self.cover) else ""
+        )
 
     def within(self, members: Members | None) -> Inside:
         """The inside of an object with these members at this location; None for a list."""
