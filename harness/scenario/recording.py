@@ -19,6 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
+from harness import DISTRIBUTION, __version__
 from harness.errors import CassetteBroken, CassetteError, FormatError, Problem
 from harness.graph.model import Graph
 from harness.recording.backend import RecordedBackend, Source
@@ -37,7 +38,6 @@ from harness.source.document import shown_path
 WRITING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES, RecordMode.ALL, RecordMode.REWRITE)
 ONLY_MISSING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES)
 SPEAKERS: Final = (
-    "agent-harness",
     "anthropic",
     "langchain-anthropic",
     "langchain-openai",
@@ -310,7 +310,7 @@ def fingerprints(files: Sequence[Path], base: Path) -> dict[str, str]:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    found = {DISTRIBUTION: __version__}
     for package in SPEAKERS:
         try:
             found[package] = version(package)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from harness import DISTRIBUTION
 from harness.scenario.document import FORMAT_VERSION, File
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -26,7 +27,7 @@ def schema() -> dict[str, Any]:
     }
     properties["harness"] = {"const": FORMAT_VERSION, "description": properties["harness"]["description"]}
     _clean(derived)
-    return {"$schema": DIALECT, **derived, "title": "Scenario file of agent-harness"}
+    return {"$schema": DIALECT, **derived, "title": f"Scenario file of {DISTRIBUTION}"}
 
 
 def _defaults(scenario: dict[str, Any]) -> dict[str, Any]:

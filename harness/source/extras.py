@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from harness import DISTRIBUTION
 from harness.errors import ExtraMissing
 
 
@@ -18,5 +19,5 @@ def import_extra(name: str, extra: str, purpose: str) -> Any:
         return import_module(name)
     except ImportError as error:
         raise ExtraMissing(
-            f"package {error.name or name!r} is needed {purpose}: pip install 'agent-harness[{extra}]'"
+            f'package {error.name or name!r} is needed {purpose}: pip install "{DISTRIBUTION}[{extra}]"'
         ) from error

@@ -208,7 +208,7 @@ def test_a_missing_extra_is_named(project: Project, provider: str, package: str)
     env = {"PYTHONPATH": str(project.folder / "without"), "ANTHROPIC_API_KEY": "sk-ant-parrot-1"}
     done = project.run("harness", "record", ".", **env)
     assert done.code == 3
-    assert f"agent-harness[{provider}]" in done.out
+    assert f"agent-scenarios[{provider}]" in done.out
     assert project.results()["one"]["error"]["code"] == "extra-missing"
 
 

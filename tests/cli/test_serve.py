@@ -122,4 +122,4 @@ def test_without_the_extra_it_is_named(
     suite("{name: one}")
     result = invoke("serve", "a.scenario.yaml")
     assert result.exit_code == 2
-    assert "pip install 'agent-harness[serve]' [extra-missing]" in result.stderr
+    assert 'pip install "agent-scenarios[serve]" [extra-missing]' in result.stderr

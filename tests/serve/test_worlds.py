@@ -94,5 +94,5 @@ def test_a_port_that_is_taken_is_told() -> None:
 
 def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(ExtraMissing, match=r"pip install 'agent-harness\[serve\]'"), serving(WorldSpec()):
+    with pytest.raises(ExtraMissing, match=r'pip install "agent-scenarios\[serve\]"'), serving(WorldSpec()):
         pass

@@ -549,7 +549,7 @@ def test_a_missing_package_is_told_with_the_extra_that_brings_it(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ExtraMissing) as raised:
         ask(call(provider=extra))
-    assert f"pip install 'agent-harness[{extra}]'" in str(raised.value)
+    assert f'pip install "agent-scenarios[{extra}]"' in str(raised.value)
     assert repr(package) in str(raised.value)
 
 

@@ -435,7 +435,7 @@ except Exception:
     return {"found": "absorbed"}"""
     error = run(body, "llm: [hi]").observed.error or {}
     assert error["type"] == "ExtraMissing"
-    assert "pip install 'agent-harness[openai]'" in error["message"]
+    assert 'pip install "agent-scenarios[openai]"' in error["message"]
 
 
 def test_a_run_has_the_same_digest_each_time(run: Run) -> None:

@@ -1,0 +1,71 @@
+"""Every `pip install` that a document or a message names installs this distribution, with extras it has."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness.errors import ExtraMissing
+from harness.source.extras import import_extra
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+DOCUMENTS = sorted(path for at in (".", "docs", "cassettes", "reports") for path in (ROOT / at).glob("*.md"))
+SOURCES = [*sorted((ROOT / "harness").rglob("*.py")), *DOCUMENTS, ROOT / "Makefile"]
+INSTALL = re.compile(
+    r"pip install (?P<options>(?:--\S+(?: \S+\.txt)? )*)(?P<quote>[\"']?)(?P<what>[^\s`\"']+)(?P=quote)"
+)
+EXTRAS = re.compile(r"(?P<name>[^\[]+)(?:\[(?P<extras>[^\]]+)\])?")
+
+
+def installs() -> list[tuple[str, str]]:
+    """What is installed: the requirement, and the file that says so."""
+    found = []
+    for path in SOURCES:
+        text = path.read_text(encoding="utf-8").replace("{DISTRIBUTION}", harness.DISTRIBUTION)
+        found += [(each["what"], path.relative_to(ROOT).as_posix()) for each in INSTALL.finditer(text)]
+    return found
+
+
+def test_they_are_found() -> None:
+    assert {place for _, place in installs()} >= {
+        "README.md",
+        "docs/serve.md",
+        "harness/source/extras.py",
+        "Makefile",
+    }
+
+
+@pytest.mark.parametrize(("requirement", "place"), installs())
+def test_a_pip_install_names_this_distribution_and_extras_it_has(requirement: str, place: str) -> None:
+    parts = EXTRAS.fullmatch(requirement)
+    assert parts is not None
+    name = parts["name"].rpartition("/")[2]
+    assert name == (PROJECT["name"] if name != "." else "."), place
+    extras = set((parts["extras"] or "").split(",")) - {"", "{extra}"}
+    assert extras <= PROJECT["optional-dependencies"].keys(), place
+
+
+def test_the_distribution_is_called_alike_wherever_it_is_named() -> None:
+    assert PROJECT["name"] == harness.DISTRIBUTION
+    assert PROJECT["version"] == harness.__version__
+
+
+def test_the_package_the_command_and_the_plugin_are_called_harness() -> None:
+    assert PROJECT["scripts"] == {"harness": "harness.cli.main:main"}
+    assert PROJECT["entry-points"]["pytest11"] == {"harness": "harness.plugin"}
+
+
+def test_every_extra_that_the_code_asks_for_exists() -> None:
+    asked = r"import_extra\(\s*[^,()]+,\s*\"(\w+)\""
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "harness").rglob("*.py")]
+    extras = {extra for text in texts for extra in re.findall(asked, text)}
+    assert extras
+    assert extras <= PROJECT["optional-dependencies"].keys()
+
+
+def test_a_missing_extra_says_what_to_install() -> None:
+    with pytest.raises(ExtraMissing, match=re.escape(f'pip install "{PROJECT["name"]}[serve]"')):
+        import_extra("no_such_module_of_an_extra", "serve", "to serve")
