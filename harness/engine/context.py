@@ -147,6 +147,12 @@ class RunContext:
             simulation.trace.answered(call, now, round(now - started, PRECISION), value, error)
         return value
 
+    def refuse(self, effect: Effect, why: Exception, node: str) -> None:
+        """Record an effect that a model asked for and that cannot be made."""
+        simulation = self.simulation
+        effect = dataclasses.replace(effect, node=self.effect_node(node))
+        simulation.trace.refused(effect, simulation.now, why)
+
 
 def _ignore(_answered: int) -> None:
     pass
@@ -192,6 +198,10 @@ class NodeContext:
     async def perform(self, effect: Effect) -> Any:
         """Have the world answer an effect; see `RunContext.perform`."""
         return await self.run.perform(effect, self.state, self.name)
+
+    def refuse(self, effect: Effect, why: Exception) -> None:
+        """Record an effect that a model asked for and that cannot be made."""
+        self.run.refuse(effect, why, self.name)
 
     def uses_backend(self, effect: Effect) -> bool:
         """True if the real thing, or its recording, would answer an effect, and no stub."""

@@ -55,22 +55,26 @@ def _taken(events: Iterable[Event]) -> list[Event]:
 
 
 def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """Every effect, in the order they were asked for: {kind, name, node, args, ok, latency}."""
+    """Every effect, in the order they were asked for: {kind, name, node, args, ok, latency}.
+
+    One that was never made also has the `reason`.
+    """
     answers = {event["call"]: event for event in events if event["event"] == "answer"}
     found = []
     for event in events:
         if event["event"] == "call":
             answer = answers.get(event["call"], {"ok": False, "latency": 0.0})
-            found.append(
-                {
-                    "kind": event["kind"],
-                    "name": event["name"],
-                    "node": event["node"],
-                    "args": to_json(event["request"].get("args", {})),
-                    "ok": answer["ok"],
-                    "latency": answer["latency"],
-                }
-            )
+            call = {
+                "kind": event["kind"],
+                "name": event["name"],
+                "node": event["node"],
+                "args": to_json(event["request"].get("args", {})),
+                "ok": answer["ok"],
+                "latency": answer["latency"],
+            }
+            if answer.get("refused"):
+                call["reason"] = answer["error"]["message"]
+            found.append(call)
     return found
 
 

@@ -7,7 +7,7 @@ Events are mappings with `event` and `at` (virtual seconds since the run began):
     node_error   node, type, message          route        source, target, condition
     pause        when, nodes                  reroute      instead_of
     join_timeout node, type, message
-    call         call, kind, name, node, …    answer       call, ok, latency, value | error
+    call         call, kind, name, node, …    answer       call, ok, latency, value | error, refused
     input        value                        resume       value
     end          status, output, error, node  warning      text
 
@@ -16,7 +16,8 @@ Node, route and pause events also say `graph`: "" for the top graph, the path of
 update that the state shows until the node is resumed. A pause is a static breakpoint before or after `nodes`; a
 reroute says that an update of the state replaces the last routes, as many as `instead_of`. Nodes with the same `step`
 and `invocation` ran in one superstep; the event scheduler has no supersteps, and numbers each start. `call` numbers
-the effects. The request of a model call keeps its messages by reference; they are rendered with the trace.
+the effects; `refused` is true for one that was asked for and never made. The request of a model call keeps its
+messages by reference; they are rendered with the trace.
 """
 
 from __future__ import annotations
@@ -73,8 +74,7 @@ class Trace:
     ) -> None:
         """Record the answer to an effect."""
         if error is not None:
-            failure = {"type": type(error).__name__, "message": error_text(error)}
-            self.record("answer", at, call=call, ok=False, latency=latency_s, error=failure)
+            self.record("answer", at, call=call, ok=False, latency=latency_s, error=_failure(error))
             return
         plain = value.as_mapping() if hasattr(value, "as_mapping") else value
         data: dict[str, Any] = {"value": to_json(plain)}
@@ -83,6 +83,11 @@ class Trace:
         # An MCP tool reports its own failure in its answer.
         ok = not getattr(value, "is_error", False)
         self.record("answer", at, call=call, ok=ok, latency=latency_s, **data)
+
+    def refused(self, effect: Effect, at: float, why: Exception) -> None:
+        """Record an effect that was asked for and never made."""
+        call = self.call(effect, at)
+        self.record("answer", at, call=call, ok=False, latency=0.0, error=_failure(why), refused=True)
 
     def rendered(self) -> Iterator[Event]:
         """The events as pure JSON data."""
@@ -116,6 +121,10 @@ class Trace:
                 found = known[id(message)] = (message, hashlib.sha256(text).hexdigest())
             hashes.append(found[1])
         return hashes
+
+
+def _failure(error: BaseException) -> dict[str, str]:
+    return {"type": type(error).__name__, "message": error_text(error)}
 
 
 def _whole(event: Event) -> Event:

@@ -152,7 +152,9 @@ def _call(call: dict[str, Any]) -> str:
         parts.append(one_line(call["args"], _ARGS_LENGTH))
     if call.get("latency"):
         parts.append(seconds(call["latency"]))
-    if call.get("ok") is False:
+    if "reason" in call:
+        parts.append(clip(f"refused: {' '.join(str(call['reason']).split())}", _WARNING_LENGTH))
+    elif call.get("ok") is False:
         parts.append("failed")
     return printable("  ".join(parts))
 

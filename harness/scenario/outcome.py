@@ -21,7 +21,7 @@ class Observed:
     error       {type, code, message, node, where} or None; where is "file:line:column", "node" or None
     latency     {total, nodes: {name: seconds}}, summed over visits
     usage       {llm_calls, input_tokens, output_tokens, cost, by_model}
-    calls       [{kind, name, node, args, ok, latency}] in order
+    calls       [{kind, name, node, args, ok, latency}] in order, with the `reason` of one that was never made
     routes      [[from, to], …] transitions taken, in order (`__start__` and `__end__` included)
     unused      one text a left-over stub: what it is and where
     """

@@ -27,6 +27,11 @@ WEATHER = [
     call("llm", "gpt-4o-mini"),
 ]
 
+REFUSED = {
+    **call("tool", "get_weather", node="tools", args={"days": "many"}, ok=False),
+    "reason": "days: not a number",
+}
+
 
 def ran(*path: Any, **more: Any) -> Any:
     return Observed(path=list(path), **more)
@@ -100,6 +105,11 @@ ROWS = [
     ("calls", [{"human": "ask"}], Observed(calls=[call("human", "outer/ask", node="outer/ask")]), 1),
     ("never_calls", [{"mcp": "*"}, {"tool": "get_weather", "args": {"city": "Rome"}}], Observed(calls=WEATHER), 1),
     ("never_calls", [{"mcp": "*"}, {"tool": "*", "args": {"city": "Paris"}}], Observed(calls=WEATHER), 0),
+    ("calls", [{"tool": "get_weather", "ok": False, "args": {"days": "many"}}], Observed(calls=[REFUSED]), 1),
+    ("calls", [{"tool": "get_weather"}], Observed(calls=[REFUSED]), 0),
+    ("never_calls", [{"tool": "get_weather"}], Observed(calls=[REFUSED]), 0),
+    ("never_calls", [{"tool": "get_weather", "ok": True}], Observed(calls=[REFUSED]), 1),
+    ("call_counts", {"tool": 0}, Observed(calls=[REFUSED]), 1),
     ("call_counts", {"llm": 2, "tool:get_*": 2, "tool:x": 0, "mcp": 0}, Observed(calls=WEATHER), 1),
     ("call_counts", {"llm": {"$lte": 3}}, Observed(calls=WEATHER), 1),
     ("call_counts", {"llm": 3, "tool:get_weather": 2}, Observed(calls=WEATHER), 1 / 2),
@@ -370,6 +380,45 @@ def test_an_unknown_order_of_calls_is_a_failed_check() -> None:
             "not found: {tool: get_*, args: {city: Rome}}\n"
             "  nearest: tool get_weather from agent {city: Paris, days: 3}\n"
             "    args.city: expected Rome, was Paris",
+        ),
+        (
+            "calls",
+            [{"tool": "get_weather", "args": {"city": "Rome"}}],
+            Observed(calls=[REFUSED, call("tool", "get_wether", args={"city": "Rome"}), call("llm", "m")]),
+            "not found: {tool: get_weather, args: {city: Rome}}\n"
+            "  nearest: tool get_weather from tools {days: many}\n"
+            "    it was refused: days: not a number\n"
+            "    args.city: expected Rome, was nothing",
+        ),
+        (
+            "calls",
+            [{"tool": "get_weather", "args": {"city": "Rome"}}],
+            Observed(calls=[call("tool", "get_wether", args={"city": "Oslo"}), call("tool", "x")]),
+            "not found: {tool: get_weather, args: {city: Rome}}\n"
+            "  nearest: tool get_wether from agent {city: Oslo}\n"
+            "    tool: expected get_weather, was get_wether\n"
+            "    args.city: expected Rome, was Oslo",
+        ),
+        (
+            "calls",
+            [{"tool": "ask"}],
+            Observed(calls=[call("mcp", "ask")]),
+            "not found: {tool: ask}\n  nearest: mcp ask from agent {}\n    expected a call of kind tool, was mcp",
+        ),
+        (
+            "calls",
+            [{"tool": "a", "args": {"n": n}} for n in (1, 2)],
+            Observed(calls=[call("tool", "a", args={"n": 1}), call("tool", "a", args={"n": 3, "m": 2})]),
+            "not found: {tool: a, args: {n: 2}}\n"
+            "  nearest: tool a from agent {n: 3, m: 2}\n"
+            "    args.n: expected 2, was 3",
+        ),
+        ("calls", [{"tool": "a"}], Observed(calls=[call("llm", "m")]), "not found: {tool: a}"),
+        (
+            "never_calls",
+            [{"tool": "get_weather"}],
+            Observed(calls=[REFUSED]),
+            "was asked for, and refused: tool get_weather from tools {days: many}",
         ),
         ("call_counts", {"tool:x": 1}, Observed(), "tool:x: expected 1, was 0"),
         ("interrupt", ["a", "b"], Observed(interrupts=["a"]), "pause 2: expected b, was nothing"),

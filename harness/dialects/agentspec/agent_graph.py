@@ -29,7 +29,7 @@ from harness.dialects.agentspec.placeholders import render
 from harness.dialects.agentspec.structured import from_reply, json_object, schema_of
 from harness.dialects.agentspec.tools import Tool
 from harness.dialects.kit.messages import to_ai_message
-from harness.dialects.kit.tool_calls import BadArguments, answer_call, answer_calls
+from harness.dialects.kit.tool_calls import BadArguments, answer_call, answer_calls, refuse_all
 from harness.engine.context import NodeContext, RunContext
 from harness.errors import HarnessError
 from harness.graph.effects import AgentCall, LLMReply
@@ -150,7 +150,7 @@ class _AgentNodes(_AgentLifecycle):
         if not message.tool_calls:
             message.additional_kwargs.update(agent_message("", agent.name).additional_kwargs)
         elif not agent.tools:
-            ctx.warn(f"the model asks {agent} for tools, but it has none")
+            refuse_all(message.tool_calls, ctx)
         outcome = self._outcome(message)
         return Update({**outcome, "messages": [*answer, message, *outcome.get("messages", ())]})
 
@@ -188,15 +188,19 @@ class _AgentNodes(_AgentLifecycle):
         of_client = [at for at, call in enumerate(calls) if self._is_for_client(call, ctx)]
         others = [at for at in range(len(calls)) if at not in of_client]
         # A node that paused runs again from its start, which must not run tools again.
-        made = await ctx.once("tools", lambda: answer_calls((calls[at] for at in others), self.tools, use))
+        made = await ctx.once(
+            "tools", lambda: answer_calls((calls[at] for at in others), self.tools, use, ctx)
+        )
         answers.update(zip(others, made, strict=True))
         for at in of_client:
-            answers[at] = await answer_call(calls[at], self.tools, use)
+            answers[at] = await answer_call(calls[at], self.tools, use, ctx)
         return Update({"messages": [answers[at] for at in sorted(answers)]})
 
     def _is_for_client(self, call: Any, ctx: NodeContext) -> bool:
         tool = self.tools.get(call["name"])
-        return tool is not None and tool_calls.is_for_client(tool, ctx)
+        if tool is None or not tool_calls.is_for_client(tool, ctx):
+            return False
+        return not _faults(tool, call["args"])[1]  # a call that does not fit asks nobody
 
 
 def _checked(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -205,18 +209,23 @@ def _checked(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:
     Raises:
         BadArguments: they do not fit.
     """
+    found, wrong = _faults(tool, args)
+    if wrong:
+        raise BadArguments("\n".join(wrong), tool_calls.effect_of(tool, args))
+    return found
+
+
+def _faults(tool: Tool, args: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:
+    """The arguments of a call, cast, with defaults; and what does not fit."""
     try:
         found = filled(tool.inputs, args, "argument")
-        wrong = [
-            f"{title}: {error}"
-            for title, value in found.items()
-            for error in schema_errors(tool.inputs[title].schema, value)
-        ]
     except HarnessError as error:
-        wrong = [str(error)]
-    if wrong:
-        raise BadArguments("\n".join(wrong))
-    return found
+        return {}, [str(error)]
+    return found, [
+        f"{title}: {error}"
+        for title, value in found.items()
+        for error in schema_errors(tool.inputs[title].schema, value)
+    ]
 
 
 # ------------------------------------------------------------------ remote agents

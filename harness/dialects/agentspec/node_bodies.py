@@ -21,7 +21,7 @@ from harness.dialects.agentspec.map_node import run_map
 from harness.dialects.agentspec.placeholders import render
 from harness.dialects.agentspec.structured import from_reply, is_text, schema_of
 from harness.dialects.agentspec.visit import Body, NodeResult, Visit
-from harness.dialects.kit.tool_calls import ToolReportedError
+from harness.dialects.kit.tool_calls import ToolReportedError, refuse_all
 from harness.graph.effects import LLMReply
 
 
@@ -46,6 +46,7 @@ async def llm(visit: Visit) -> NodeResult:
         wanted = {"type": "json_schema", "json_schema": form}
     call = node.llm_config.call([HumanMessage(content=prompt)], response_format=wanted)
     reply: LLMReply = await visit.ctx.perform(call)
+    refuse_all(reply.tool_calls, visit.ctx)
     return NodeResult(from_reply(reply.text, outputs, str(node)))
 
 
@@ -73,6 +74,7 @@ async def agent(visit: Visit) -> NodeResult:
     question = f"How does the flow go on? Answer with one of these and nothing else: {names}"
     conversation = [*visit.state["messages"], *result.messages, HumanMessage(content=question)]
     reply: LLMReply = await visit.ctx.perform(node.agent.llm_config.call(conversation))
+    refuse_all(reply.tool_calls, visit.ctx)
     branch = reply.text.strip()
     if branch not in node.branches:
         raise UnfitValue(f"{node}: '{branch}' is not one of its branches ({names})")

@@ -47,6 +47,11 @@ def endpoint_of(transport: ClientTransport) -> MCPEndpoint:
     )
 
 
+def effect_of(tool: Tool, args: Mapping[str, Any]) -> ToolCall | MCPCall:
+    """The call of a tool as an effect; that of a RemoteTool whose URL is not known yet has the tool's name."""
+    return _mcp_call(tool, args) if isinstance(tool, MCPTool) else _tool_call(tool, args)
+
+
 def is_for_client(tool: Tool, ctx: NodeContext) -> bool:
     """True if the run must pause for a tool. spec: "ClientTools are not executed by the executor"."""
     return isinstance(tool, ClientTool) and not ctx.run.world.answers_for(_tool_call(tool, {}))

@@ -2,6 +2,8 @@
 
 What a model gets wrong (a tool it does not have, arguments that do not fit), and a failure that a tool reports, goes
 back to it in a message. What a tool raises fails the node. The wording is LangGraph's (`engine.tool_messages`).
+
+A call that cannot be made is refused: it is in the trace and among the calls of the run, with the reason.
 """
 
 from __future__ import annotations
@@ -11,7 +13,10 @@ from typing import Any, TypeVar
 
 from langchain_core.messages import ToolMessage
 
+from harness.engine.context import NodeContext
 from harness.engine.tool_messages import Call, answered, bad_arguments, reported, unknown_tool
+from harness.graph.effects import Effect, ToolCall
+from harness.source.suggest import did_you_mean
 from harness.time.gather import gather
 
 Tool = TypeVar("Tool")
@@ -24,8 +29,20 @@ Raises:
 """
 
 
-class BadArguments(Exception):
-    """Arguments that the tool does not take; the model is told why."""
+class RefusedCall(Exception):
+    """A call that cannot be made."""
+
+
+class UnknownTool(RefusedCall):
+    """A tool that the model does not have."""
+
+
+class BadArguments(RefusedCall):
+    """Arguments that the tool does not take; the model is told why. `effect` is the call that was asked for."""
+
+    def __init__(self, message: str, effect: Effect) -> None:
+        super().__init__(message)
+        self.effect = effect
 
 
 class ToolReportedError(Exception):
@@ -36,24 +53,49 @@ class ToolReportedError(Exception):
         self.content = list(content)
 
 
-async def answer_call(call: Call, tools: Mapping[str, Tool], use: UseTool[Tool]) -> ToolMessage:
+async def answer_call(
+    call: Call, tools: Mapping[str, Tool], use: UseTool[Tool], ctx: NodeContext
+) -> ToolMessage:
     """The message that answers one call. `tools` are those the model has, by name."""
     tool = tools.get(call["name"])
     if tool is None:
+        refuse_unknown(call, tools, ctx)
         return unknown_tool(call, tools)
     try:
         return answered(call, await use(tool, call["args"]))
     except BadArguments as error:
+        ctx.refuse(error.effect, error)
         return bad_arguments(call, error)
     except ToolReportedError as error:
         return reported(call, error.content or str(error))
 
 
 async def answer_calls(
-    calls: Iterable[Call], tools: Mapping[str, Tool], use: UseTool[Tool]
+    calls: Iterable[Call], tools: Mapping[str, Tool], use: UseTool[Tool], ctx: NodeContext
 ) -> list[ToolMessage]:
     """The messages that answer calls, in their order. The tools run side by side."""
-    return await gather(answer_call(call, tools, use) for call in calls)
+    return await gather(answer_call(call, tools, use, ctx) for call in calls)
+
+
+def refuse_unknown(call: Call, known: Iterable[str], ctx: NodeContext) -> None:
+    """Refuse the call of a tool that the model does not have; `known` are the names of those it has."""
+    names = list(known)
+    hint = did_you_mean(call["name"], names) if names else "it has none"
+    refuse(call, UnknownTool(f"the model has no tool '{call['name']}'" + (f" ({hint})" if hint else "")), ctx)
+
+
+def refuse(call: Call, why: RefusedCall, ctx: NodeContext) -> None:
+    """Record a call that a model asked for and that cannot be made."""
+    ctx.refuse(ToolCall(name=call["name"], args=call.get("args") or {}), why)
+
+
+def refuse_all(calls: Sequence[Call], ctx: NodeContext) -> None:
+    """Refuse the calls in the reply of a model that has no tools, with a warning that names them."""
+    for call in calls:
+        refuse_unknown(call, (), ctx)
+    if calls:
+        names = ", ".join(call["name"] for call in calls)
+        ctx.warn(f"node '{ctx.name}': the model asks for tools, and it has none: {names}")
 
 
 def mcp_texts(content: Iterable[Mapping[str, Any]]) -> list[str]:

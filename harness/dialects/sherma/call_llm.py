@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from harness.dialects.kit.attempts import backoff, retried
 from harness.dialects.kit.messages import to_ai_message
+from harness.dialects.kit.tool_calls import RefusedCall, refuse, refuse_all
 from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma.section import Ref
 from harness.dialects.sherma.skills import Loaded
@@ -29,7 +30,8 @@ async def call_llm(visit: Visit) -> Result:
     response = await _ask_model(visit, args, messages, tools)
     if visit.session.hooks:
         response = (await visit.fire("after_llm_call", response=response)).response
-    value = {"role": "ai", "content": response.content, "tool_calls": _tool_calls(response)}
+    calls = _tool_calls(response)
+    value = {"role": "ai", "content": response.content, "tool_calls": calls}
     result = {
         field: visit.evaluate(expression, llm_response=value)
         for field, expression in args.state_updates.items()
@@ -39,7 +41,22 @@ async def call_llm(visit: Visit) -> Result:
             f"node '{visit.node.name}' has tools, but its state_updates do not write 'messages': "
             "the tools it asks for will not run"
         )
+    _refuse_lost(visit, args, calls)
     return result
+
+
+def _refuse_lost(visit: Visit, args: doc.CallLLM, calls: list[Result]) -> None:
+    """Refuse the calls that no node will run. Hooks of custom nodes may run calls, too."""
+    graph = visit.agent.definition.graph
+    if any(node.type == "custom" for node in graph.nodes):
+        return
+    if not graph.has_tool_node:
+        refuse_all(calls, visit.ctx)
+    elif "messages" not in args.state_updates:
+        for call in calls:
+            refuse(
+                call, RefusedCall("no tool node sees it: state_updates do not write 'messages'"), visit.ctx
+            )
 
 
 def _tool_calls(response: Any) -> list[Result]:

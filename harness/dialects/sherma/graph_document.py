@@ -221,6 +221,11 @@ class Graph(Section, title="a graph"):
             if node.type == "call_llm" and node.args.binds_tools and node.name not in branching
         }
 
+    @property
+    def has_tool_node(self) -> bool:
+        """True if some node runs the calls of models, declared or injected."""
+        return bool(self.injected) or any(node.type == "tool_node" for node in self.nodes)
+
     @model_validator(mode="after")
     def _one_entry(self) -> Graph:
         starts = [at for at, edge in enumerate(self.edges) if edge.source == START]

@@ -184,9 +184,8 @@ class Rules:
 
     def tool_nodes(self) -> Iterator[Problem]:
         """A call_llm with tools and branches of its own needs a tool_node somewhere."""
-        has_tool_node = self.graph.injected or any(node.type == "tool_node" for node in self.graph.nodes)
         for at, node in self._of_type("call_llm"):
-            if node.args.binds_tools and not has_tool_node:
+            if node.args.binds_tools and not self.graph.has_tool_node:
                 text = f"call_llm node '{node.name}' has tools and branches of its own, but there is no tool_node"
                 yield self._problem("no-tool-node", text, "nodes", at)
 

@@ -121,7 +121,8 @@ def sub_agent_tool(agent: SubAgent) -> Tool:
     async def call(args: Arguments, ctx: NodeContext) -> str:
         request = args.get("request")
         if not isinstance(request, str):
-            raise BadArguments("request: must be a text" if "request" in args else "request: Field required")
+            why = "request: must be a text" if "request" in args else "request: Field required"
+            raise BadArguments(why, AgentCall(name=agent.id, args=args))
         return await agent.call(request, ctx) or ""
 
     spec = ToolSpec(agent.id, agent.description or f"Ask the agent {agent.id}.", schema)

@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from harness.dialects.kit.tool_calls import answer_calls
+from harness.dialects.kit.tool_calls import answer_calls, refuse_all
 from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma.section import INTERNAL
 from harness.dialects.sherma.skill_tools import register_tools
@@ -23,8 +23,11 @@ async def tool_node(visit: Visit) -> Result:
     refs = args.tools
     tools = [registry.get(ref.id, ref.version) for ref in refs] if refs else registry.all()
     if not tools:
+        refuse_all(_last_calls(visit) or (), visit.ctx)
         return {"messages": []}
     calls = _last_calls(visit)
+    if calls is None:
+        raise ValueError(f"tool node '{visit.node.name}' finds no ai message in 'messages'")
     if visit.session.hooks:
         before = await visit.fire("before_tool_call", tool_calls=list(calls), tools=list(tools))
         tools = [to_tool(tool) for tool in before.tools]
@@ -33,7 +36,7 @@ async def tool_node(visit: Visit) -> Result:
     async def use(tool: Tool, args: Mapping[str, Any]) -> str | list[Any]:
         return as_content(await tool.call(args, visit.ctx))
 
-    result: Result = {"messages": await answer_calls(calls, by_name, use)}
+    result: Result = {"messages": await answer_calls(calls, by_name, use, visit.ctx)}
     if visit.session.hooks:
         result = (await visit.fire("after_tool_call", result=result)).result
     if visit.agent.skills:
@@ -60,9 +63,10 @@ async def _note_skills(visit: Visit, calls: Sequence[Any], loaded: Loaded) -> No
             loaded.unload(skill_id)
 
 
-def _last_calls(visit: Visit) -> Sequence[Any]:
+def _last_calls(visit: Visit) -> Sequence[Any] | None:
+    """The calls of the last ai message; None if there is no such message."""
     messages = visit.state.get("messages", ())
     for message in reversed(messages):
         if isinstance(message, AIMessage):
             return message.tool_calls
-    raise ValueError(f"tool node '{visit.node.name}' finds no ai message in 'messages'")
+    return None

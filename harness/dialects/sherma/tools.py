@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final
 
@@ -147,10 +147,8 @@ def python_tool(
         async def real() -> Any:
             return await call_with(tool if native is None else native(ctx), args)
 
-        asked = _checked(schema, args)
-        return await ctx.perform(
-            ToolCall(name=id_, alias=tool.name, args=asked, real=real, native=native is not None)
-        )
+        effect = ToolCall(name=id_, alias=tool.name, args=args, real=real, native=native is not None)
+        return await ctx.perform(_checked(schema, effect))
 
     return Tool(id_, version, spec, call, origin)
 
@@ -163,19 +161,19 @@ def _spec_of(tool: BaseTool) -> ToolSpec:
     )
 
 
-def _checked(schema: Any, args: Arguments) -> Arguments:
-    """The arguments of a tool as plain data: defaults filled in, unknown ones dropped.
+def _checked(schema: Any, effect: ToolCall) -> ToolCall:
+    """The call with its arguments as plain data: defaults filled in, unknown ones dropped.
 
     Raises:
         BadArguments: they do not fit its signature.
     """
     if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
-        return args
+        return effect
     try:
-        model = schema.model_validate(args)
+        model = schema.model_validate(effect.args)
     except ValidationError as error:
-        raise BadArguments(_complaints(error)) from None
-    return {name: to_json(getattr(model, name)) for name in type(model).model_fields}
+        raise BadArguments(_complaints(error), effect) from None
+    return replace(effect, args={name: to_json(getattr(model, name)) for name in type(model).model_fields})
 
 
 def _complaints(error: ValidationError) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from harness.dialects.kit.attempts import backoff, retried
+from harness.dialects.kit.tool_calls import refuse_all
 from harness.dialects.yagra.document import NodeSpec
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
@@ -141,7 +142,7 @@ async def ask(
 
     attempts = 1 if node.retry else ATTEMPTS
     try:
-        return await retried(attempt, ctx, attempts=attempts, delay_s=backoff(1.0, exponential=True))
+        reply = await retried(attempt, ctx, attempts=attempts, delay_s=backoff(1.0, exponential=True))
     except Exception as error:
         if ctx.is_fatal(error):
             raise
@@ -149,6 +150,8 @@ async def ask(
         raise ModelCallError(
             f"the call of model '{model.name}' failed after {times}: {error_text(error)}"
         ) from error
+    refuse_all(reply.tool_calls, ctx)
+    return reply
 
 
 def _connection(model: Model, *names: str) -> str | None:

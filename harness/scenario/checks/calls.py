@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from harness.matchers.glob import last_part_matches, name_matches
 from harness.matchers.value import matches
 from harness.scenario.checks.finding import Finding, as_list, partial_credit, pass_or_fail
+from harness.scenario.checks.nearest_call import described, nearest_call
 from harness.scenario.checks.sequence import Pairs, common_subsequence, largest_pairing
-from harness.scenario.diff import one_line, readable_diff
+from harness.scenario.diff import one_line
 from harness.scenario.outcome import Observed
 
 Call = Mapping[str, Any]
@@ -30,30 +31,32 @@ def calls(expected: Any, observed: Observed, order: Order = "in_order") -> Findi
 
     `in_order`: they are a subsequence of all calls. `any`: in any order, each call found once. `exact`:
     these in this order and no others, of any kind that can be named here. Arguments are matched as a subset.
+    A call that a model asked for and that was refused fits only where `ok: false` is expected.
     """
     wanted = as_list(expected)
     seen = [call for call in observed.calls if call.get("kind") not in NAMELESS]
-    pairs = PAIR_UP[order](wanted, seen, call_matches)
+    pairs = PAIR_UP[order](wanted, seen, _was_made)
     found, made = {i for i, _ in pairs}, {j for _, j in pairs}
-    notes = [_not_found(item, seen) for i, item in enumerate(wanted) if i not in found]
+    notes = [_not_found(item, seen, made) for i, item in enumerate(wanted) if i not in found]
     total = 2 * len(wanted)
     if order == "exact":
         total = len(wanted) + len(seen)
-        notes += [f"not expected: {_described(call)}" for j, call in enumerate(seen) if j not in made]
+        notes += [f"not expected: {described(call)}" for j, call in enumerate(seen) if j not in made]
     return Finding(2 * len(pairs) / total if total else 1.0, _briefly(seen), "\n".join(notes))
 
 
 def never_calls(expected: Any, observed: Observed) -> Finding:
-    """No call matches any of these; else 0."""
+    """No call matches any of these, made or refused; else 0."""
     wrong = [call for call in observed.calls if any(call_matches(item, call) for item in as_list(expected))]
     return pass_or_fail(
-        not wrong, _briefly(wrong), "\n".join(f"was made: {_described(call)}" for call in wrong)
+        not wrong, _briefly(wrong), "\n".join(f"{_was(call)}: {described(call)}" for call in wrong)
     )
 
 
 def call_counts(expected: Mapping[str, Any], observed: Observed) -> Finding:
-    """`{kind: count}` or `{"kind:name": count}`, the name a glob; the share that hold."""
-    counts = {key: sum(_counts(key, call) for call in observed.calls) for key in expected}
+    """`{kind: count}` or `{"kind:name": count}`, the name a glob; the share that hold. Refused calls do not count."""
+    made = [call for call in observed.calls if "reason" not in call]
+    counts = {key: sum(_counts(key, call) for call in made) for key in expected}
     faults = [
         None if matches(wanted, counts[key]) else f"{key}: expected {one_line(wanted)}, was {counts[key]}"
         for key, wanted in expected.items()
@@ -72,6 +75,15 @@ def call_matches(wanted: Call, call: Call) -> bool:
     return "args" not in wanted or matches(wanted["args"], call.get("args"))
 
 
+def _was_made(wanted: Call, call: Call) -> bool:
+    """The call matches, and was made, unless a failed one is expected."""
+    return call_matches(wanted, call) and ("reason" not in call or wanted.get("ok") is False)
+
+
+def _was(call: Call) -> str:
+    return "was asked for, and refused" if "reason" in call else "was made"
+
+
 def _named(wanted: Call, call: Call) -> bool:
     return all(_has_name(kind, wanted[kind], call) for kind in wanted if kind not in OTHER_KEYS)
 
@@ -85,26 +97,19 @@ def _counts(key: str, call: Call) -> bool:
     return _has_name(kind, pattern or "*", call)
 
 
-def _not_found(wanted: Call, made: Sequence[Call]) -> str:
-    """The call that was asked for, and what is wrong with the first one that has its name."""
+def _not_found(wanted: Call, made: Sequence[Call], counted: Iterable[int]) -> str:
+    """The call that was asked for, and the nearest one with what differs."""
     text = f"not found: {one_line(wanted)}"
-    near = next((call for call in made if _named(wanted, call)), None)
-    if near is None:
+    names = [(kind, pattern) for kind, pattern in wanted.items() if kind not in OTHER_KEYS]
+    if len(names) != 1:
         return text
-    faults = (
-        readable_diff({key: wanted[key] for key in OTHER_KEYS if key in wanted}, {"ok": True, **near})
-        or "it stands elsewhere, or is counted already"
-    )
-    indented = faults.replace("\n", "\n    ")
-    return f"{text}\n  nearest: {_described(near)}\n    {indented}"
-
-
-def _described(call: Call) -> str:
-    node = f" from {call['node']}" if call.get("node") else ""
-    return f"{call['kind']} {call.get('name')}{node} {one_line(call.get('args'))}"
+    rest = {key: wanted[key] for key in OTHER_KEYS if key in wanted}
+    near = nearest_call(rest, names[0], made, counted, lambda call: _named(wanted, call))
+    return text + "".join(f"\n  {line}" for line in near.splitlines())
 
 
 def _briefly(made: Sequence[Call]) -> list[dict[str, Any]]:
     return [
-        {key: call[key] for key in ("kind", "name", "node", "args", "ok") if key in call} for call in made
+        {key: call[key] for key in ("kind", "name", "node", "args", "ok", "reason") if key in call}
+        for call in made
     ]

@@ -7,6 +7,7 @@ from typing import Any
 from harness.engine.context import NodeContext
 from harness.engine.conversation import Conversation, Ending
 from harness.engine.simulation import Simulation
+from harness.graph import observe
 from harness.graph.model import START, Channel, Edge, Graph, Node, State, Update
 from harness.world.spec import WorldSpec
 from tests.engine.graphs import simulate
@@ -16,10 +17,12 @@ Work = Callable[[NodeContext], Awaitable[Any]]
 
 @dataclass
 class Visited:
-    """How the visit ended: the value of the work, or its error; how long it took, in virtual seconds."""
+    """How the visit ended: the value of the work, or its error; its virtual seconds, calls and warnings."""
 
     ending: Ending
     seconds: float
+    calls: list[dict[str, Any]]
+    warnings: list[str]
 
     @property
     def value(self) -> Any:
@@ -43,7 +46,8 @@ def visit(work: Work, *answers: Any, world: WorldSpec | None = None) -> Visited:
         for answer in answers:
             assert ending.status == "interrupted"
             ending = await conversation.resume(answer)
-        return Visited(ending, simulation.now)
+        events = simulation.trace.events
+        return Visited(ending, simulation.now, observe.calls(events), observe.warnings(events))
 
     visited: Visited = simulate(main, world)
     return visited

@@ -12,7 +12,10 @@ from harness.dialects.kit.tool_calls import (
     answer_call,
     answer_calls,
     mcp_texts,
+    refuse_all,
 )
+from harness.engine.context import NodeContext
+from harness.graph.effects import AgentCall
 from tests.dialects.kit.one_node import Visited, visit
 
 Use = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
@@ -24,8 +27,13 @@ def call(name: str = "add", **args: Any) -> dict[str, Any]:
 
 
 def answer(use: Use, asked: Mapping[str, Any]) -> ToolMessage:
-    message: ToolMessage = visit(lambda _: answer_call(asked, TOOLS, use)).value
-    return message
+    return answered(use, asked)[0]
+
+
+def answered(use: Use, asked: Mapping[str, Any]) -> tuple[ToolMessage, list[dict[str, Any]]]:
+    """The message that answers a call, and the calls of the run."""
+    visited = visit(lambda ctx: answer_call(asked, TOOLS, use, ctx))
+    return visited.value, visited.calls
 
 
 async def echo(tool: str, args: Mapping[str, Any]) -> str:
@@ -45,13 +53,42 @@ def test_a_tool_the_model_does_not_have_is_named_with_those_it_has() -> None:
     assert "add, ask" in message.content
 
 
+def test_a_call_of_a_tool_the_model_does_not_have_is_in_the_calls_with_the_reason() -> None:
+    assert answered(echo, call("ad", a=1))[1] == [
+        {
+            "kind": "tool",
+            "name": "ad",
+            "node": "n",
+            "args": {"a": 1},
+            "ok": False,
+            "latency": 0.0,
+            "reason": "the model has no tool 'ad' (did you mean 'add'?)",
+        }
+    ]
+
+
 def test_arguments_that_do_not_fit_go_back_to_the_model() -> None:
     async def refuse(_tool: str, _args: Mapping[str, Any]) -> str:
-        raise BadArguments("a: must be a number")
+        raise BadArguments("a: must be a number", AgentCall(name="adder", args={"a": "x"}))
 
-    message = answer(refuse, call(a="x"))
+    message, calls = answered(refuse, call(a="x"))
     assert message.status == "error"
     assert "a: must be a number" in message.content
+    [made] = calls
+    assert (made["kind"], made["name"], made["ok"]) == ("agent", "adder", False)
+    assert made["reason"] == "a: must be a number"
+
+
+def test_calls_of_a_model_without_tools_are_refused_with_a_warning_that_names_them() -> None:
+    async def refuse(ctx: NodeContext) -> None:
+        refuse_all([call("add"), call("ask", a=1)], ctx)
+
+    visited = visit(refuse)
+    assert [(made["name"], made["reason"]) for made in visited.calls] == [
+        ("add", "the model has no tool 'add' (it has none)"),
+        ("ask", "the model has no tool 'ask' (it has none)"),
+    ]
+    assert visited.warnings == ["node 'n': the model asks for tools, and it has none: add, ask"]
 
 
 def test_a_failure_that_a_tool_reports_goes_back_as_its_content_or_else_its_text() -> None:
@@ -69,7 +106,7 @@ def test_what_a_tool_raises_is_raised() -> None:
     async def broken(_tool: str, _args: Mapping[str, Any]) -> str:
         raise OSError("disk full")
 
-    assert isinstance(visit(lambda _: answer_call(call(), TOOLS, broken)).error, OSError)
+    assert isinstance(visit(lambda ctx: answer_call(call(), TOOLS, broken, ctx)).error, OSError)
 
 
 def test_calls_are_answered_side_by_side_in_their_order() -> None:
@@ -77,7 +114,8 @@ def test_calls_are_answered_side_by_side_in_their_order() -> None:
         await asyncio.sleep(args["s"])
         return f"after {args['s']} s"
 
-    visited: Visited = visit(lambda _: answer_calls([call(s=3), call("ask", s=1)], TOOLS, sleepy))
+    asked = [call(s=3), call("ask", s=1)]
+    visited: Visited = visit(lambda ctx: answer_calls(asked, TOOLS, sleepy, ctx))
     assert [message.content for message in visited.value] == ["after 3 s", "after 1 s"]
     assert visited.seconds == 3
 

@@ -1,0 +1,74 @@
+"""The call that comes nearest to one that was expected and not found, and what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from harness.matchers.value import leaf_score
+from harness.scenario.diff import one_line, readable_diff
+from harness.source.suggest import nearest
+
+Call = Mapping[str, Any]
+
+
+def nearest_call(
+    wanted: Call,
+    kind_and_name: tuple[str, str],
+    made: Sequence[Call],
+    counted: Iterable[int],
+    is_named: Callable[[Call], bool],
+) -> str:
+    """The nearest call and what differs, as text; empty if none is near.
+
+    It has the name, or else a similar one, or else the name in another kind of calls. Of several, that which fits
+    best; those that are not counted for another expectation first. `wanted` has what else is expected: `node`, `args`
+    and `ok`.
+    """
+    named = {at: call for at, call in enumerate(made) if is_named(call)}
+    found = named or _similar(kind_and_name, made)
+    if not found:
+        return ""
+    taken = set(counted)
+    call = made[max(found, key=lambda at: (at not in taken, leaf_score(wanted, _seen(made[at]))[0]))]
+    faults = [*_other_name(kind_and_name, call, named=bool(named)), *_reason(call)]
+    differences = readable_diff(wanted, _seen(call))
+    faults += [differences] if differences else []
+    text = "\n".join(faults) or "it stands elsewhere, or is counted already"
+    return f"nearest: {described(call)}\n{_indented(text)}"
+
+
+def described(call: Call) -> str:
+    """A call on one line: kind, name, node and arguments."""
+    node = f" from {call['node']}" if call.get("node") else ""
+    return f"{call['kind']} {call.get('name')}{node} {one_line(call.get('args'))}"
+
+
+def _similar(kind_and_name: tuple[str, str], made: Sequence[Call]) -> dict[int, Call]:
+    """The calls of this kind with the name most like this one; else those of another kind with this name."""
+    kind, name = kind_and_name
+    like = nearest(name, (str(call.get("name")) for call in made if call["kind"] == kind))
+    if like is not None:
+        return {at: call for at, call in enumerate(made) if (call["kind"], call.get("name")) == (kind, like)}
+    return {at: call for at, call in enumerate(made) if call.get("name") == name}
+
+
+def _seen(call: Call) -> Call:
+    return {"ok": True, **call}
+
+
+def _other_name(kind_and_name: tuple[str, str], call: Call, *, named: bool) -> list[str]:
+    kind, name = kind_and_name
+    if named:
+        return []
+    if call["kind"] != kind:
+        return [f"expected a call of kind {kind}, was {call['kind']}"]
+    return [f"{kind}: expected {name}, was {call.get('name')}"]
+
+
+def _reason(call: Call) -> list[str]:
+    return [f"it was refused: {call['reason']}"] if "reason" in call else []
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
