@@ -150,6 +150,7 @@ class ToolCall(Effect):
 class MCPEndpoint:
     """How a manifest reaches an MCP server. `transport` is stdio, sse or streamable_http.
 
+    `alias` is another name the world may know it by.
     `cwd` is the working directory of a stdio server. `read_timeout_s` is how many real seconds a real
     server may take for one answer. `client_certificate`: the server wants one of its clients (mTLS).
     """
@@ -164,6 +165,7 @@ class MCPEndpoint:
     cwd: str | None = None
     read_timeout_s: float | None = None
     client_certificate: bool = False
+    alias: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ from harness.dialects.kit.messages import to_ai_message
 from harness.dialects.kit.tool_calls import BadArguments, answer_call, answer_calls, refuse_all
 from harness.engine.context import NodeContext, RunContext
 from harness.errors import HarnessError
-from harness.graph.effects import AgentCall, LLMReply
+from harness.graph.effects import AgentCall, HumanCall, LLMReply
 from harness.graph.messages import MessageLog, append_messages, message_text
 from harness.graph.model import END, START, Channel, Dispatch, Edge, Graph, Lifecycle, Node, State, Update
 from harness.matchers.json_schema import schema_errors
@@ -152,6 +152,11 @@ class _AgentNodes(_AgentLifecycle):
         elif not agent.tools:
             refuse_all(message.tool_calls, ctx)
         outcome = self._outcome(message)
+        if outcome["turn"] == USER and not _is_answered(message_text(message), state, ctx):
+            names = ", ".join(agent.outputs)
+            ctx.warn(
+                f"{agent}: the reply has none of its outputs ({names}), so it is a question, and the run pauses"
+            )
         return Update({**outcome, "messages": [*answer, message, *outcome.get("messages", ())]})
 
     def _system_prompt(self, state: State) -> str:
@@ -201,6 +206,13 @@ class _AgentNodes(_AgentLifecycle):
         if tool is None or not tool_calls.is_for_client(tool, ctx):
             return False
         return not _faults(tool, call["args"])[1]  # a call that does not fit asks nobody
+
+
+def _is_answered(question: str, state: State, ctx: NodeContext) -> bool:
+    """True if the world's people would answer this question of an agent, or of the node it runs in."""
+    caller = ctx.run.caller
+    asks = caller.top if caller else ctx.name
+    return ctx.run.world.has_answers([HumanCall(node=asks, name=asks, args={"value": question})], state)
 
 
 def _checked(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:

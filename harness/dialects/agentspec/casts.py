@@ -2,7 +2,7 @@
 
 - To string: a string stays, everything else becomes its JSON text.
 - Numbers, integers and booleans become each other: an integer is truncated towards zero, 0 is false, true is 1.
-  A `number` is a float (2 becomes 2.0) unless that would change its value.
+  A whole `number` is an int (2.0 becomes 2), as far as floats are exact, so that texts and requests say 2.
 - Numeric text is read where it has one meaning only: `"2.5"` for a number, `"12"` for an integer,
   `"true"` for a boolean.
 - Arrays are cast item by item, objects property by property. A property that is missing takes its default, or
@@ -25,6 +25,9 @@ from harness.errors import HarnessError
 from harness.source.models import describe
 
 Path = tuple[str | int, ...]
+
+_EXACT: Final = 2**53
+"""The limit up to which a float can be any whole number."""
 
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
@@ -51,8 +54,11 @@ def cast_as(value: Any, wanted: Type, path: Path = ()) -> Any:
         return value
     if len(wanted.alternatives) == 1:
         return _cast_to(value, wanted.alternatives[0], path)
-    if value is None or fits(value, wanted):
+    if value is None:
         return value
+    for alternative in wanted.alternatives:
+        if _fits_one(value, alternative, as_default=False):
+            return _cast_to(value, alternative, path)
     for alternative in sorted(wanted.alternatives, key=lambda one: one.name == "string"):
         try:
             return _cast_to(value, alternative, path)
@@ -126,12 +132,9 @@ def _to_integer(value: Any, wanted: Alternative, path: Path) -> int:
 def _to_number(value: Any, wanted: Alternative, path: Path) -> int | float:
     number = _read(value) if isinstance(value, str) else value
     if isinstance(number, float):
-        return number
+        return int(number) if number.is_integer() and abs(number) <= _EXACT else number
     if isinstance(number, int):
-        try:
-            return float(number) if float(number) == number else number
-        except OverflowError:
-            return number
+        return int(number)
     raise CastError(value, "number", path)
 
 

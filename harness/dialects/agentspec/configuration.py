@@ -13,6 +13,7 @@ from typing import Any, Final
 from harness.dialects.agentspec.agents import AgenticComponent
 from harness.dialects.agentspec.component import BROKEN, Component, component_fields, holds_one
 from harness.dialects.agentspec.document import (
+    EXPORTED,
     LATER,
     PLUGIN,
     PLUGIN_KEYS,
@@ -230,6 +231,9 @@ class Configuration:
         if key in LATER and self._allows_later_fields:
             self._check_later(key, part)
             return _LEFT_OUT
+        if issubclass(model, EXPORTED.get(key, ())):
+            self._check_exported(key, part)
+            return _LEFT_OUT
         if of_plugin and key != "metadata":
             return self._references.value(part.at((key,)), budget)
         return part.value[key]  # metadata means nothing, and what the model does not have it refuses
@@ -261,6 +265,24 @@ class Configuration:
             plain = " or ".join(describe(one) for one in plain_values)
             text = f"'{key}' other than {plain} is not supported"
             self.problems.refuse("unsupported", text, part.span((key,)))
+
+    def _check_exported(self, key: str, part: Document) -> None:
+        """Warn of a field that only WayFlow knows; refuse it unless it is an empty list."""
+        kind, empty = part.value[TYPE], part.value[key] == []
+        if empty:
+            problem = Problem(
+                "unknown-key",
+                f"'{key}' is no key of {kind}; it is empty, and ignored",
+                part.key_span((key,)),
+                severity="warning",
+            )
+        else:
+            problem = Problem(
+                "unsupported",
+                f"'{key}' is no key of {kind}: other than [] it is not supported",
+                part.span((key,)),
+            )
+        self.problems.add([_of(part, problem)])
 
 
 def _of(part: Document, problem: Problem) -> Problem:

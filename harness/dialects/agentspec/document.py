@@ -37,6 +37,13 @@ LATER: Final[Mapping[str, tuple[Any, ...] | None]] = {
 }
 """Fields that 25.4.2 adds, with the values that change nothing; None where no value changes anything."""
 
+EXPORTED: Final[Mapping[str, type[Component]]] = {
+    "agents": agentic.Agent,
+    "flows": agentic.Agent,
+    "state": flows.Flow,
+}
+"""Fields that WayFlow writes into configurations, though no version has them, and the components that get them."""
+
 TYPES: Final[Mapping[str, type[Component]]] = {
     model.__name__: model
     for model in (

@@ -47,6 +47,8 @@ async def run_map(visit: Visit) -> NodeResult:
 def _items(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
     """The inputs of each run of the inner flow: an element of each list of the inner type; the rest is repeated."""
     inner = {ITERATED + title: item for title, item in node.subflow.inputs.items()}
+    if not inner:  # no list, no element
+        return ()
     lists = {
         title: visit.inputs[title] for title in inner if _is_iterated(visit.incoming[title], inner[title])
     }

@@ -19,7 +19,7 @@ from harness.dialects.agentspec.conversation import agent_message, answer_text, 
 from harness.dialects.agentspec.data_flow import UnfitValue
 from harness.dialects.agentspec.map_node import run_map
 from harness.dialects.agentspec.placeholders import render
-from harness.dialects.agentspec.structured import from_reply, is_text, schema_of
+from harness.dialects.agentspec.structured import from_reply, from_tool, is_text, schema_of
 from harness.dialects.agentspec.visit import Body, NodeResult, Visit
 from harness.dialects.kit.tool_calls import ToolReportedError, refuse_all
 from harness.graph.effects import LLMReply
@@ -51,14 +51,15 @@ async def llm(visit: Visit) -> NodeResult:
 
 
 async def api(visit: Visit) -> NodeResult:
-    """spec: ApiNode. Outputs are top-level keys of the JSON response; the inferred `response` is all of it."""
+    """spec: ApiNode. Outputs are top-level keys of the JSON response; the inferred `response` is all of it.
+
+    A response that is no object is the value of a single output, as it is for a RemoteTool.
+    """
     node = _of(visit, flows.ApiNode)
     answer = await remote_calls.perform(node, visit.inputs, visit.ctx)
-    if node.outputs_all and not (isinstance(answer, Mapping) and "response" in answer):
-        return NodeResult({"response": answer})
-    if isinstance(answer, str) and node.outputs:
-        raise UnfitValue(f"{node}: expected an answer in JSON, found {answer[:200]!r}")
-    return NodeResult(answer if isinstance(answer, Mapping) else {})
+    if not isinstance(answer, Mapping):
+        return NodeResult(from_tool(answer, node.outputs, str(node)))
+    return NodeResult({"response": answer} if node.outputs_all and "response" not in answer else answer)
 
 
 async def agent(visit: Visit) -> NodeResult:

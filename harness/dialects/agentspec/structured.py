@@ -65,28 +65,40 @@ def _moved(schema: Any, title: str) -> Any:
 def from_reply(text: str, properties: Properties, owner: str) -> Mapping[str, Any]:
     """The outputs in a model's reply: its text, if the output is one string, else the values of a JSON object.
 
+    One output may also be all of the reply: any JSON that is not an object, or the object that it asks for.
+
     Raises:
-        UnfitValue: the reply is not a JSON object.
+        UnfitValue: the reply has no such JSON.
     """
     if is_text(properties):
         return dict.fromkeys(properties, text)
     if not properties:
         return {}
-    found = json_object(text)
-    if found is None:
-        wanted = ", ".join(properties)
-        raise UnfitValue(f"{owner}: expected a JSON object with {wanted}, found the reply {text[:200]!r}")
-    if found and is_object(properties) and not properties.keys() & found.keys():
-        return dict.fromkeys(properties, found)
-    return found
+    found = _json(text)
+    if isinstance(found, dict):
+        is_value = found and is_object(properties) and not properties.keys() & found.keys()
+    else:
+        is_value = found is not _NO_JSON and len(properties) == 1
+        if not is_value:
+            wanted = ", ".join(properties)
+            raise UnfitValue(f"{owner}: expected a JSON object with {wanted}, found the reply {text[:200]!r}")
+    return dict.fromkeys(properties, found) if is_value else found
+
+
+_NO_JSON: Final = object()
+
+
+def _json(text: str) -> Any:
+    """The JSON that a text is, `_NO_JSON` if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return _NO_JSON
 
 
 def json_object(text: str) -> Mapping[str, Any] | None:
     """The JSON object in a text; None if the text is anything else."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    found = _json(text)
     return found if isinstance(found, dict) else None
 
 

@@ -30,7 +30,7 @@ def spec_of(tool: Tool) -> ToolSpec:
 
 
 def endpoint_of(transport: ClientTransport) -> MCPEndpoint:
-    """The MCP server of a transport; its id in scenarios is the id, or name, of the transport."""
+    """The MCP server of a transport. Scenarios know it by the id of the transport, or by its name."""
     stdio = transport if isinstance(transport, StdioTransport) else None
     remote = transport if isinstance(transport, RemoteTransport) else None
     return MCPEndpoint(
@@ -44,6 +44,7 @@ def endpoint_of(transport: ClientTransport) -> MCPEndpoint:
         cwd=stdio.cwd if stdio else None,
         read_timeout_s=transport.session_parameters.read_timeout_seconds,
         client_certificate=isinstance(transport, SSEmTLSTransport | StreamableHTTPmTLSTransport),
+        alias=transport.name,
     )
 
 

@@ -48,7 +48,7 @@ class MCPServers(Responder):
 
     def covers(self, effect: Effect) -> bool:
         """True if the scenario says anything about the server of this call."""
-        return isinstance(effect, MCPCall) and effect.server in self._stubs.servers
+        return isinstance(effect, MCPCall) and self._stubs.name_of(effect.endpoint) in self._stubs.servers
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
         """Call a tool through the protocol; a scripted server answers from its stubs.
@@ -120,9 +120,10 @@ class MCPServers(Responder):
 
     def _connection(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession] | None:
         """A session with a server, to be entered; None when nobody has one."""
-        server = self._stubs.servers.get(endpoint.id)
+        name = self._stubs.name_of(endpoint)
+        server = self._stubs.servers.get(name)
         if server is not None and not server.real:
-            return self._scripted(endpoint.id)
+            return self._scripted(name)
         if self._backend is not None:
             return self._backend.session(endpoint)
         return None if server is None else connect(endpoint)

@@ -37,6 +37,14 @@ class MCPStubs(Responder):
                 stubs = self._stubs.setdefault((name, tool.name), StubList((), f"mcp.{name}.{tool.name}"))
                 stubs.put_in_front(tool.stubs)
 
+    def name_of(self, endpoint: MCPEndpoint) -> str:
+        """The name by which the scenario knows a server: its id, or else its other name."""
+        return (
+            endpoint.alias
+            if endpoint.id not in self.servers and endpoint.alias in self.servers
+            else endpoint.id
+        )
+
     def tools(self, server: str) -> list[MCPTool]:
         """The tools that a scripted server lists."""
         return [
@@ -46,7 +54,7 @@ class MCPStubs(Responder):
 
     def failure(self, endpoint: MCPEndpoint) -> ScriptedAnswer | None:
         """The answer of a scripted server that cannot be reached; None where it can."""
-        server = self.servers.get(endpoint.id)
+        server = self.servers.get(self.name_of(endpoint))
         if server is None or server.error is None:
             return None
         return ScriptedAnswer(error=to_exception(server.error), source=server, title=server.error.kind)
@@ -61,7 +69,7 @@ class MCPStubs(Responder):
         stub = None if stubs is None else stubs.consume(effect, state)
         if stub is None or stubs is None or not isinstance(effect, MCPCall):
             return None
-        latency_s = self.servers[effect.server].latency_s + stub.latency_s
+        latency_s = self.servers[self.name_of(effect.endpoint)].latency_s + stub.latency_s
         return ScriptedAnswer(_result(stub), latency_s=latency_s, source=stub, title=stubs.title)
 
     def nearest(self, effect: Effect, state: State) -> Nearest | None:
@@ -74,7 +82,9 @@ class MCPStubs(Responder):
         return [text for stubs in self._stubs.values() for text in stubs.unused()]
 
     def _of(self, effect: Effect) -> StubList | None:
-        return self._stubs.get((effect.server, effect.name)) if isinstance(effect, MCPCall) else None
+        if not isinstance(effect, MCPCall):
+            return None
+        return self._stubs.get((self.name_of(effect.endpoint), effect.name))
 
 
 def _result(stub: Stub) -> MCPResult:

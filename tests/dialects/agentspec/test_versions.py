@@ -81,6 +81,24 @@ def test_25_4_1_has_no_later_fields(loader: Loader) -> None:
     assert loader.problem(agent(toolboxes="[]")).code == "unknown-key"
 
 
+@pytest.mark.parametrize("field", ["agents", "flows"])
+def test_empty_lists_that_wayflow_exports_are_ignored(loader: Loader, field: str) -> None:
+    [warning] = loader.graph(agent(**{field: "[]"})).warnings
+    assert (warning.code, warning.severity, loader.place(warning)) == ("unknown-key", "warning", field)
+    assert warning.message == f"'guide': '{field}' is no key of Agent; it is empty, and ignored"
+
+
+@pytest.mark.parametrize("field", ["agents", "flows"])
+@pytest.mark.parametrize("value", ["[a]", "null", "{}"])
+def test_such_lists_that_say_something_are_refused(loader: Loader, field: str, value: str) -> None:
+    problem = loader.problem(agent(**{field: value}))
+    assert (problem.code, loader.place(problem)) == ("unsupported", value)
+
+
+def test_only_a_flow_has_an_exported_state(loader: Loader) -> None:
+    assert loader.problem(agent(state="[]")).code == "unknown-key"
+
+
 @pytest.mark.parametrize(
     ("text", "found"), [("[1]", "a list"), ("hello", "text 'hello'"), ("5", "the number 5")]
 )
