@@ -10,7 +10,7 @@ import click
 
 from harness import __version__
 from harness.cli.exit_code import guarded
-from harness.cli.garbage import collect_rarely
+from harness.workers.garbage import collect_rarely
 
 COMMANDS = {
     "run": "Run scenarios and say which of them hold.",

@@ -17,8 +17,8 @@ from harness.settings import RecordMode
 
 if TYPE_CHECKING:
     from harness.cli.selection import Selection
-    from harness.cli.workers import WorkerPool
     from harness.settings import Settings
+    from harness.workers.pool import WorkerPool
 
 _EXIT_CODES = """\b
 Exit codes, the first that applies:
@@ -105,7 +105,7 @@ def command(
     settings = replace(settings, record_mode=mode)
     workers = None
     if jobs > 1 and mode is RecordMode.NONE:
-        from harness.cli.workers import WorkerPool
+        from harness.workers.pool import WorkerPool
 
         workers = WorkerPool(jobs, settings, stdout_to_stderr=lines == "-")
     selection = select(paths, substring, tags)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from harness.cli import exit_code
-from harness.cli.ended import Ended
 from harness.cli.interruption import Interruption, between_scenarios
 from harness.cli.selection import Selection
 from harness.errors import FormatError
@@ -20,10 +19,11 @@ from harness.report.results import ResultsWriter, line
 from harness.scenario.outcome import Observed, Outcome
 from harness.settings import Settings
 from harness.source.document import shown_path
+from harness.workers.ended import Ended
 
 if TYPE_CHECKING:
-    from harness.cli.workers import WorkerPool
     from harness.recording.human import Ask
+    from harness.workers.pool import WorkerPool
 
 NOT_PASSED = {"failed", "error"}
 

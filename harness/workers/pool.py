@@ -24,10 +24,10 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 from typing import Final
 
-from harness.cli.ended import Ended
-from harness.cli.garbage import collect_rarely
 from harness.scenario.model import Scenario
 from harness.settings import Settings
+from harness.workers.ended import Ended
+from harness.workers.garbage import collect_rarely
 
 PRELOADED: Final = ["harness.scenario.run", "harness.report.results"]
 AHEAD: Final = 2

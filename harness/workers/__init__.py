@@ -1,0 +1,1 @@
+"""Running scenarios in processes of their own, side by side or apart."""
