@@ -5,6 +5,7 @@
     │   ├── FormatError          … a scenario file or a setting
     │   └── ManifestError        … an agent's manifest, or something it names
     ├── ExpressionError          an expression that cannot be parsed or evaluated
+    ├── CannotEvaluate           a check that can neither hold nor fail
     ├── WorldError               the simulated world cannot answer
     │   ├── UnscriptedCall       … because no stub was written for this call
     │   ├── CassetteError        … because of its recording: missing, broken, or of another request
@@ -93,6 +94,12 @@ class ExpressionError(HarnessError):
     def __init__(self, message: str, *, source: str, line: int = 1, column: int = 0) -> None:
         self.source, self.line, self.column = source, line, column
         super().__init__(message)
+
+
+class CannotEvaluate(HarnessError):
+    """A check, or a matcher in it, that says nothing about the value it was given: neither that it holds nor not."""
+
+    code = "cannot-evaluate"
 
 
 class WorldError(HarnessError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -22,10 +23,12 @@ from harness.source.document import shown_path
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path))
 @agent_option
 @load_options
+@click.option("--strict", is_flag=True, help="Exit with 2 for warnings too.")
 @click.option("--json", "json_", is_flag=True, help="Print the problems as a JSON list.")
 def command(
     paths: tuple[Path, ...],
     options: LoadOptions,
+    strict: bool,
     json_: bool,
 ) -> int:
     """Check manifests and scenario files without running them.
@@ -35,10 +38,13 @@ def command(
     give it with --env, or check the scenario files that give it in the same call. Tools and hooks are
     imported; MCP servers are not contacted.
 
-    Exits with 2 when there are errors, with 0 when there are none or only warnings.
+    Exits with 2 when there are errors, with 0 when there are none or only warnings. With --strict warnings are
+    errors.
     """
     files = collect(paths, options.dialect)
     found = list(problems(files, options))
+    if strict:
+        found = [(path, replace(problem, severity="error")) for path, problem in found]
     if json_:
         listed = [as_json(problem, shown_path(path) if path else "") for path, problem in found]
         click.echo(json.dumps(listed, indent=2))

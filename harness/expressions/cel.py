@@ -9,7 +9,7 @@ cheap: cel-python is loaded by the first `compile`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -32,12 +32,21 @@ class Expression:
     def __init__(self, source: str, program: Program) -> None:
         self.source = source
         self._program = program
-        self.names = program.names
+        self.names = frozenset(program.names)
         self.reads = program.reads
         self.reference = program.reference
 
     def __repr__(self) -> str:
         return f"Expression({self.source!r})"
+
+    def check_names(self, variables: Collection[str]) -> None:
+        """Refuse what no evaluation can find: a function that does not exist, or a name that is none of these.
+
+        Raises:
+            ExpressionError: for the first; its message has the nearest name, `line` and `column` say where.
+        """
+        for missing in self._program.undefined(variables):
+            raise missing.error()
 
     def evaluate(self, bindings: Mapping[str, Any]) -> Any:
         """The value with these names bound: None, bool, int, float, str, bytes, list or dict.

@@ -11,7 +11,7 @@ expression. A frame belongs to one evaluation, so programs can be shared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from lark import Token
 from harness.errors import ExpressionError
 from harness.expressions import literals, operators, reading
 from harness.expressions.failure import Failure, Fragment
-from harness.expressions.functions import FUNCTIONS
+from harness.expressions.functions import FUNCTIONS, Function
 from harness.expressions.macros import MACROS, default, has, reduction
 from harness.expressions.operators import Code, Frame
 from harness.expressions.syntax import DEEPEST, Node, parse
@@ -60,16 +60,18 @@ _LEVELS = frozenset((*_OPERATOR_LEVELS, "member", "primary", "paren_expr"))
 class Program:
     """A lowered expression, and what it reads.
 
-    `names` are its free identifiers, `reads` the (name, field) pairs whose field is written out, `reference`
-    the names and string keys of an expression that is nothing but a path.
+    `names` are its free identifiers and where each stands first, `reads` the (name, field) pairs whose field is
+    written out, `reference` the names and string keys of an expression that is nothing but a path. `unknown` are its
+    calls of functions that do not exist.
     """
 
     source: str
     code: Code
     slots: int
-    names: frozenset[str]
+    names: Mapping[str, Fragment]
     reads: frozenset[tuple[str, str]]
     reference: tuple[str, ...] | None
+    unknown: tuple[Failure, ...]
 
     def run(self, bindings: Mapping[str, Any]) -> Any:
         """The Python value of the expression.
@@ -84,6 +86,15 @@ class Program:
         except RecursionError:
             raise ExpressionError("the value is nested too deeply", source=self.source) from None
 
+    def undefined(self, variables: Collection[str]) -> list[Failure]:
+        """The calls of unknown functions, and the names that are none of these variables, in their order."""
+        names = [
+            Failure(f"undeclared name {name!r}", fragment, name, variables)
+            for name, fragment in self.names.items()
+            if name not in variables
+        ]
+        return sorted([*self.unknown, *names], key=lambda failure: failure.fragment.start)
+
 
 def lower(source: str, null: Null) -> Program:
     """The program of an expression. Stored nulls read as `null`.
@@ -94,7 +105,9 @@ def lower(source: str, null: Null) -> Program:
     tree = parse(source)
     work = _Lowering(source, null)
     code = work.lower(tree)
-    return Program(source, code, work.slots, frozenset(work.names), frozenset(work.reads), work.path(tree))
+    return Program(
+        source, code, work.slots, work.names, frozenset(work.reads), work.path(tree), tuple(work.unknown)
+    )
 
 
 def _core(node: Node) -> Node:
@@ -128,7 +141,8 @@ class _Lowering:
     slots: int = 0
     depth: int = 0
     scope: dict[str, int] = field(default_factory=dict)
-    names: set[str] = field(default_factory=set)
+    names: dict[str, Fragment] = field(default_factory=dict)
+    unknown: list[Failure] = field(default_factory=list)
     reads: set[tuple[str, str]] = field(default_factory=set)
 
     def lower(self, node: Node) -> Code:
@@ -216,7 +230,7 @@ class _Lowering:
         if slot is not None:
             return reading.variable(slot)
         if name not in TYPES:
-            self.names.add(name)
+            self.names.setdefault(name, self.fragment(node))
         return reading.name(name, self.fragment(node), self.null)
 
     def field(self, node: Node) -> Code:
@@ -312,19 +326,29 @@ class _Lowering:
         if name == "default":
             self.check_count(node, name, arguments, 2)
             return default(self.lower(arguments[0]), self.lower(arguments[1]))
-        return _call(name, [self.lower(argument) for argument in arguments], self.fragment(node))
+        codes = [self.lower(argument) for argument in arguments]
+        function = FUNCTIONS.get(name)
+        if function is not None:
+            return _call(name, function, codes, self.fragment(node))
+        if name in MACROS:
+            missing = Failure(f"no function {name!r}; it is a method: list.{name}(x, …)", self.fragment(node))
+        else:
+            known = (*FUNCTIONS, *MACROS, "default", "has", "reduce")
+            missing = Failure(f"no function {name!r}", self.fragment(node), name, known)
+        self.unknown.append(missing)
+        return _failing(missing)
 
 
-def _call(name: str, arguments: list[Code], fragment: Fragment) -> Code:
-    function = FUNCTIONS.get(name)
-    if function is None:
+def _failing(failure: Failure) -> Code:
+    """What has no value."""
 
-        def unknown(_frame: Frame) -> Any:
-            hint = f"; it is a method: list.{name}(x, …)" if name in MACROS else ""
-            raise Failure(f"no function {name!r}{hint}", fragment, name, (*FUNCTIONS, "default", "has"))
+    def fail(_frame: Frame) -> Any:
+        raise Failure(failure.message, failure.fragment, failure.missing, failure.known)
 
-        return unknown
+    return fail
 
+
+def _call(name: str, function: Function, arguments: list[Code], fragment: Fragment) -> Code:
     def run(frame: Frame) -> Any:
         values = [argument(frame) for argument in arguments]
         try:

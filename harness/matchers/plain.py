@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from harness.errors import ExpressionError, FormatError, Problem
+from harness.errors import CannotEvaluate, ExpressionError, FormatError, Problem
 from harness.matchers.json_schema import schema_errors, schema_validator
 from harness.source.display import clip
 
@@ -150,13 +150,14 @@ def schema(argument: Any) -> Test:
 
 
 def cel(argument: Any) -> Test:
-    """The CEL expression, which sees `value`, is true."""
+    """The CEL expression, which sees `value`, is true. Where it has no value, the test raises `CannotEvaluate`."""
     from harness.expressions.cel import compile as compile_cel
 
     if not isinstance(argument, str):
         raise bad_argument("$cel", "an expression", argument)
     try:
         expression = compile_cel(argument)
+        expression.check_names(("value",))
     except ExpressionError as error:
         raise bad_argument("$cel", f"an expression ({error})", argument) from error
 
@@ -164,8 +165,10 @@ def cel(argument: Any) -> Test:
         try:
             result = expression.evaluate({"value": actual})
         except ExpressionError as error:
-            return f"{argument}: {error}"
-        return None if result is True else f"{argument} is {shown(result)}"
+            raise CannotEvaluate(f"$cel: {argument}: {error}") from None
+        if not isinstance(result, bool):
+            raise CannotEvaluate(f"$cel: {argument} is {shown(result)}, neither true nor false")
+        return None if result else f"{argument} is false"
 
     return test
 

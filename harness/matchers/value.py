@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final
 
-from harness.errors import FormatError, Problem
+from harness.errors import CannotEvaluate, FormatError, Problem
 from harness.matchers import plain
 from harness.matchers.plain import ABSENT, Test, bad_argument, kind_of, shown
 from harness.source.suggest import did_you_mean
@@ -46,6 +46,7 @@ def matches(expected: Any, actual: Any) -> bool:
 
     Raises:
         FormatError: a matcher in `expected` is malformed.
+        CannotEvaluate: a `$cel` in it has no value for `actual`.
     """
     return all(leaf.mismatch is None for leaf in _leaves(expected, actual, "", subset=True))
 
@@ -132,7 +133,10 @@ class _Leaf:
 def _leaves(expected: Any, actual: Any, path: str, *, subset: bool) -> Iterator[_Leaf]:
     """Compare; with `subset` False (inside `$exact`) a mapping must not contain more than expected."""
     if is_matcher(expected):
-        reason = _absent_reason(expected) if actual is ABSENT else _test_of(expected)(actual)
+        try:
+            reason = _absent_reason(expected) if actual is ABSENT else _test_of(expected)(actual)
+        except CannotEvaluate as error:
+            raise CannotEvaluate(f"{path}: {error}" if path else str(error)) from None
         yield _leaf(1, reason, path, expected, actual)
     elif isinstance(expected, Mapping):
         yield from _mapping_leaves(expected, actual, path, subset)
@@ -236,7 +240,7 @@ def _contains(argument: Any) -> Test:
         elif isinstance(actual, Mapping):
             held = any(_equal(argument, key) for key in actual)
         elif isinstance(actual, list | tuple):
-            held = any(matches(argument, item) for item in actual)
+            held = _any_matches(argument, actual)
         else:
             return f"{kind_of(actual)} contains nothing"
         return None if held else f"does not contain {shown(argument)}"
@@ -278,7 +282,7 @@ def _some(argument: Any) -> Test:
     def test(actual: Any) -> str | None:
         if not isinstance(actual, list | tuple):
             return f"expected a list, was {kind_of(actual)}"
-        held = any(matches(argument, item) for item in actual)
+        held = _any_matches(argument, actual)
         return None if held else f"none of {_items(len(actual))} matches {shown(argument)}"
 
     return test
@@ -306,6 +310,20 @@ def _exact(argument: Any) -> Test:
         return "; ".join(str(leaf.mismatch) for leaf in leaves if leaf.mismatch is not None) or None
 
     return test
+
+
+def _any_matches(wanted: Any, items: Sequence[Any]) -> bool:
+    """One of the items matches; as with CEL's `||`, one that does answers for those that cannot be told."""
+    unclear = None
+    for item in items:
+        try:
+            if matches(wanted, item):
+                return True
+        except CannotEvaluate as error:
+            unclear = error
+    if unclear is not None:
+        raise unclear
+    return False
 
 
 def _is_count(value: Any) -> bool:

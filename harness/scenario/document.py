@@ -19,7 +19,7 @@ from harness.scenario import model
 from harness.scenario.document_expect import Expect
 from harness.scenario.document_world import WorldKeys
 from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, Positive, Share, Strict, by_shape
-from harness.source.document import Document
+from harness.source.document import Document, DocumentPath
 from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
 
@@ -174,6 +174,18 @@ class ScenarioKeys(WorldKeys):
     cassette: CassetteName = Field(LEFT_OUT, description="Name of a recorded world.")
     allow_unused: bool = Field(False, description="Left-over stub replies are fine.")
     expect: Expect = Field(LEFT_OUT, description="What must hold.")
+
+    @model_validator(mode="after")
+    def _latency_binds(self) -> Self:
+        parts: list[tuple[DocumentPath, Expect | None]] = [(("expect",), self.expect)]
+        parts += [(("turns", at, "expect"), turn.expect) for at, turn in enumerate(self.turns or ())]
+        for path, expect in parts:
+            total = expect.latency.total if expect and expect.latency else None
+            if total is not None and total >= self.timeout:
+                message = f"this bound can never be exceeded: a run ends at its timeout of {self.timeout:g} s"
+                where = (*path, "latency", "total")
+                raise mistaken(Mistake(message, where, code="never-binds", hint="write a lower bound"))
+        return self
 
     def spec(self, at: Document, file: Path, env_passthrough: tuple[str, ...] = ()) -> model.Scenario:
         """The scenario written at `at`, which has a manifest: its own, or that of `file`."""

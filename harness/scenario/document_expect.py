@@ -11,7 +11,6 @@ from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, mod
 
 from harness.scenario.field_types import (
     LEFT_OUT,
-    Cel,
     Count,
     JSONSchema,
     Matcher,
@@ -21,6 +20,7 @@ from harness.scenario.field_types import (
     Share,
     Strict,
     by_shape,
+    cel,
 )
 from harness.scenario.model import Expectations
 from harness.source.document import Document
@@ -28,6 +28,8 @@ from harness.source.models import Mistake, describe, mistaken
 from harness.source.suggest import did_you_mean
 
 NOT_CHECKS: Final = ("weights", "calls_order")
+SEEN: Final = ("state", "output", "path", "calls", "visits", "latency", "usage", "error")
+"""What the conditions of `checks` see."""
 CALL_KINDS: Final = ("llm", "tool", "mcp", "http", "agent", "script", "human", "retrieval")
 
 Bound = Annotated[float, Field(ge=0)]
@@ -131,6 +133,12 @@ class Latency(Strict):
     nodes: dict[str, Seconds] = Field(LEFT_OUT, description="By node, summed over its visits.")
 
 
+def _no_prices(_bound: float) -> float:
+    message = "a bound of the cost can never be exceeded: no model has a price, so that every run costs 0"
+    hint = "bound input_tokens, output_tokens or llm_calls"
+    raise mistaken(Mistake(message, code="never-binds", hint=hint))
+
+
 class UsageBounds(Strict):
     """Upper bounds."""
 
@@ -139,7 +147,9 @@ class UsageBounds(Strict):
     input_tokens: Bound = Field(LEFT_OUT, description="Tokens sent.")
     output_tokens: Bound = Field(LEFT_OUT, description="Tokens received.")
     llm_calls: Bound = Field(LEFT_OUT, description="Calls of models.")
-    cost: Bound = Field(LEFT_OUT, description="What they cost.")
+    cost: Annotated[Bound, AfterValidator(_no_prices)] = Field(
+        LEFT_OUT, description="What they cost; refused while no model has a price."
+    )
 
 
 class Condition(Strict):
@@ -147,9 +157,7 @@ class Condition(Strict):
 
     model_config = ConfigDict(title="a condition")
 
-    that: Cel = Field(
-        description="The condition; it sees state, output, path, calls, visits, latency, usage, error."
-    )
+    that: Annotated[str, cel(*SEEN)] = Field(description=f"The condition; it sees {', '.join(SEEN)}.")
     name: Name = Field(LEFT_OUT, description="How results name it.")
     weight: Bound = Field(1.0, description="Its weight in the score.")
 

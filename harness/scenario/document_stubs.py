@@ -14,13 +14,13 @@ from pydantic_core import PydanticCustomError
 
 from harness.scenario.field_types import (
     LEFT_OUT,
-    Cel,
     Count,
     MatcherMapping,
     Name,
     Seconds,
     Strict,
     Times,
+    When,
     by_shape,
 )
 from harness.source.document import Document, DocumentPath
@@ -91,7 +91,7 @@ class AnyStub(Strict):
 
     node: str = Field(LEFT_OUT, description="The calling node (glob).")
     args: MatcherMapping = Field(LEFT_OUT, description="What the call's arguments contain; matchers apply.")
-    when: Cel = Field(LEFT_OUT, description="A CEL condition; it sees `request` and `state`.")
+    when: When = Field(LEFT_OUT, description="A CEL condition; it sees `request` and `state`.")
     times: Times = Field(LEFT_OUT, description="How often it answers: a whole number, or `any`.")
     latency: Seconds = Field(0.0, description="Virtual seconds until the answer.")
     error: Error = Field(LEFT_OUT, description="An error instead of an answer.")

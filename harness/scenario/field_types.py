@@ -105,18 +105,24 @@ Dotted = Annotated[str, AfterValidator(_dotted)]
 # ---------------------------------------------------------------- languages of their own
 
 
-def _cel(source: str) -> str:
-    from harness.expressions import cel
+def cel(*variables: str) -> AfterValidator:
+    """The validator of a CEL expression that sees these variables."""
 
-    try:
-        cel.compile(source)
-    except ExpressionError as error:
-        within = (error.line, error.column) if error.column else None
-        raise mistaken(Mistake(f"not valid CEL: {error}", code="bad-expression", within=within)) from None
-    return source
+    def validator(source: str) -> str:
+        from harness.expressions.cel import compile as compile_cel
+
+        try:
+            compile_cel(source).check_names(variables)
+        except ExpressionError as error:
+            within = (error.line, error.column) if error.column else None
+            raise mistaken(Mistake(f"not valid CEL: {error}", code="bad-expression", within=within)) from None
+        return source
+
+    return AfterValidator(validator)
 
 
-Cel = Annotated[str, AfterValidator(_cel)]
+When = Annotated[str, cel("request", "state")]
+"""The condition of a stub."""
 
 
 def _schema(value: Any) -> Any:

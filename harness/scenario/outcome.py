@@ -59,7 +59,10 @@ class Observed:
 
 @dataclass
 class CheckResult:
-    """One check of one expectation. `score` and `weight` as in docs/scenario-format.md."""
+    """One check of one expectation. `score` and `weight` as in docs/scenario-format.md.
+
+    `broken`: it could not be evaluated. Its score is 0.
+    """
 
     name: str
     passed: bool
@@ -69,6 +72,7 @@ class CheckResult:
     actual: JSON
     message: str = ""
     span: Span | None = None
+    broken: bool = False
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import comb, fsum, sqrt
 from typing import Final
 
-from harness.errors import FormatError
+from harness.errors import CannotEvaluate, FormatError
 from harness.matchers.value import matches
 from harness.scenario.checks.bounds import TOLERANCE
 from harness.scenario.checks.run import Gate
@@ -103,10 +103,10 @@ def wilson(passes: int, runs: int) -> tuple[float, float]:
 
 
 def asks_for(expect: Expectations, key: str, actual: JSON) -> bool:
-    """The key is written and matches; one with a malformed matcher asks for nothing (its check says so)."""
+    """The key is written and matches; one that cannot be told asks for nothing (its check says so)."""
     try:
         return key in expect.values and matches(expect.values[key], actual)
-    except FormatError:
+    except (CannotEvaluate, FormatError):
         return False
 
 

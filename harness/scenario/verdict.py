@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from harness.scenario.checks.bounds import TOLERANCE
+from harness.scenario.checks.run import Gate
 from harness.scenario.model import Expectations
 from harness.scenario.outcome import CheckResult, Observed, Verdict
 from harness.scenario.score import Turns, asks_for, scenario_score
@@ -49,13 +50,22 @@ def judged(
 ) -> Judgement:
     """The verdict on a scenario from the checks of it and of its turns.
 
-    `observed` is the whole run, `turns` what each turn of a conversation did and what was expected of it.
+    `observed` is the whole run, `turns` what each turn of a conversation did and what was expected of it. A check
+    that cannot be evaluated makes it an error whatever the `pass_score`, unless the run failed already by its status.
     """
     score, penalty = scenario_score(checks, observed, expect, timeout_s, turns)
     wanted = (expect, *(of_turn for _, of_turn in turns))
     if could_not_be_judged(observed) and not any(expects_failure(one, observed) for one in wanted):
         return Judgement("error", 0.0, penalty)
-    return Judgement("passed" if score + TOLERANCE >= pass_score else "failed", score, penalty)
+    failed = Judgement("failed", score, penalty)
+    if (
+        any(isinstance(check, Gate) and not check.passed for check in checks)
+        and score + TOLERANCE < pass_score
+    ):
+        return failed  # what its checks did not find follows from that
+    if any(check.broken and (check.weight or isinstance(check, Gate)) for check in checks):
+        return Judgement("error", 0.0, penalty)
+    return Judgement("passed", score, penalty) if score + TOLERANCE >= pass_score else failed
 
 
 def could_not_be_judged(observed: Observed) -> bool:

@@ -8,7 +8,7 @@ from functools import cached_property
 from threading import Lock
 from typing import Any, Final
 
-from harness.errors import ExpressionError, Nearest
+from harness.errors import CannotEvaluate, ExpressionError, Nearest
 from harness.graph.effects import Effect
 from harness.graph.model import State
 from harness.matchers.glob import glob_matches, last_part_matches
@@ -152,8 +152,13 @@ class _Request:
     def _against_args(self, stub: Stub) -> Iterator[str]:
         from harness.matchers.value import leaf_score
 
-        for found in leaf_score(stub.args, self.effect.args)[1]:
-            yield f"args.{found.path}: {found.reason}"
+        try:
+            _, found = leaf_score(stub.args, self.effect.args)
+        except CannotEvaluate as error:
+            yield f"args.{error}"
+            return
+        for mismatch in found:
+            yield f"args.{mismatch.path}: {mismatch.reason}"
 
     def _against_when(self, when: str) -> Iterator[str]:
         from harness.expressions.cel import compile as compile_cel

@@ -86,6 +86,14 @@ def test_warnings_are_told_and_allowed(invoke: Invoke, write: WriteFile, counter
     assert "    colour: red\n    ^~~~~~\n" in result.stdout
 
 
+def test_strict_makes_warnings_errors(invoke: Invoke, write: WriteFile, counter: str) -> None:
+    write("counter.yaml", counter.replace("entry_point: add", "entry_point: add\n      colour: red"))
+    assert invoke("validate", "counter.yaml").exit_code == 0
+    result = invoke("validate", "counter.yaml", "--strict")
+    assert result.exit_code == 2
+    assert "1 error" in result.stdout
+
+
 def test_every_agent_is_validated_unless_one_is_asked_for(
     invoke: Invoke, write: WriteFile, two_agents: str
 ) -> None:

@@ -100,3 +100,8 @@ def test_unused_can_only_be_asked_for(tmp_path: Path) -> None:
     assert scenario(tmp_path, "  expect: {unused: true}\n").expect.values["unused"] is True
     with pytest.raises(FormatError, match="allow_unused: true"):
         scenario(tmp_path, "  expect: {unused: false}\n")
+
+
+def test_a_bound_of_the_cost_is_refused_while_nothing_has_a_price(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="no model has a price"):
+        scenario(tmp_path, "  expect: {usage: {cost: 0.5}}\n")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import FormatError
+from harness.errors import CannotEvaluate, FormatError
 from harness.matchers.value import MATCHERS, leaf_score, malformed, matches
 
 HELD = [
@@ -125,8 +125,6 @@ NOT_HELD = [
     ({"$json": {"intent": "billing"}}, "{"),
     ({"$json": 1}, 1),
     ({"$cel": "value > 3"}, 2),
-    ({"$cel": "value"}, 1),
-    ({"$cel": "value.a > 3"}, {"b": 1}),
     ({"$exact": {"a": 1}}, {"a": 1, "b": 2}),
     ({"$exact": {"a": {"b": 1}}}, {"a": {"b": 1, "c": 2}}),
     ({"$exact": [{"a": 1}]}, [{"a": 1, "b": 2}]),
@@ -167,6 +165,27 @@ def test_it_does_not_match(expected: Any, actual: Any) -> None:
     score, mismatches = leaf_score(expected, actual)
     assert score < 1
     assert mismatches
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "message"),
+    [
+        ({"$cel": "value"}, 1, "$cel: value is 1, neither true nor false"),
+        ({"$cel": "value.a > 3"}, {"b": 1}, "$cel: value.a > 3: no such key: 'a' in value.a"),
+        ({"x": {"$not": {"$cel": "value > 3"}}}, {"x": "text"}, "x: $cel: value > 3: no such overload"),
+        ({"$some": {"$cel": "value > 3"}}, [1, "text"], "$cel: value > 3"),
+    ],
+)
+def test_a_matcher_that_says_nothing_of_a_value_neither_matches_nor_fails(
+    expected: Any, actual: Any, message: Any
+) -> None:
+    with pytest.raises(CannotEvaluate) as caught:
+        matches(expected, actual)
+    assert str(caught.value).startswith(message)
+
+
+def test_an_item_that_matches_answers_for_one_that_cannot_be_told() -> None:
+    assert matches({"$some": {"$cel": "value > 3"}}, ["text", 4])
 
 
 @pytest.mark.parametrize(("expected", "message"), MALFORMED)

@@ -141,9 +141,6 @@ ROWS = [
     # in words of its own
     ("checks", [{"that": "state.count > 2"}], Observed(state={"count": 3}), 1),
     ("checks", [{"that": "state.count > 2"}], Observed(state={"count": 2}), 0),
-    ("checks", [{"that": "state.count"}], Observed(state={"count": 2}), 0),
-    ("checks", [{"that": "state.other > 2"}], Observed(state={"count": 2}), 0),
-    ("checks", [{"that": "state.count >"}], Observed(state={"count": 2}), 0),
     ("checks", [{"that": "latency.total < 2.5"}], Observed(latency={"total": 2, "nodes": {}}), 1),
     ("checks", [{"that": "latency.nodes.a == 2.0"}], Observed(latency={"total": 2, "nodes": {"a": 2}}), 1),
     ("checks", [{"that": "path[0] == 'a' && visits.a == 1"}], ran("a", visits={"a": 1}), 1),
@@ -312,6 +309,37 @@ def test_a_check_that_breaks_is_a_failed_check(key: Any, expected: Any, message:
 
     assert (result.passed, result.score) == (False, 0)
     assert result.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("key", "expected", "message"),
+    [
+        ("checks", [{"that": "state.count"}], "state.count is 2, neither true nor false"),
+        ("checks", [{"that": "state.other > 2"}], "state.other > 2: no such key: 'other' in state.other"),
+        ("checks", [{"that": "state.count == 'x'.foo"}], "state.count == 'x'.foo: no field 'foo'"),
+        ("state", {"count": {"$cel": "value.x > 1"}}, "count: $cel: value.x > 1: no field 'x'"),
+        ("state", {"count": {"$not": {"$cel": "value.x > 1"}}}, "count: $cel: value.x > 1: no field 'x'"),
+        ("never_calls", [{"tool": "*", "args": {"days": {"$cel": "value.x"}}}], "days: $cel: value.x"),
+        ("calls", [{"tool": "*", "args": {"days": {"$cel": "value.x"}}}], "days: $cel: value.x"),
+    ],
+)
+def test_a_check_that_says_nothing_of_the_run_is_broken(key: Any, expected: Any, message: Any) -> None:
+    result = checked(key, expected, Observed(state={"count": 2}, calls=WEATHER))
+
+    assert (result.broken, result.passed, result.score) == (True, False, 0)
+    assert result.message.startswith(f"cannot be evaluated: {message}")
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("checks", [{"that": "has(state.other) ? state.other > 2 : true"}]),
+        ("state", {"other": {"$missing": True}}),
+        ("calls", [{"tool": "*", "args": {"city": {"$cel": "value == 'Paris'"}}}]),
+    ],
+)
+def test_what_may_be_absent_is_asked_for(key: Any, expected: Any) -> None:
+    assert checked(key, expected, Observed(state={"count": 2}, calls=WEATHER)).passed
 
 
 def test_an_unknown_order_of_calls_is_a_failed_check() -> None:

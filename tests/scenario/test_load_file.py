@@ -193,7 +193,7 @@ FULL_EXPECT = """
       error: {type: ValueError, message: {$contains: bad}, node: a}
       interrupt: [x, {q: 1}]
       latency: {total: 3, nodes: {a: 1.5}}
-      usage: {input_tokens: 1, output_tokens: 2, llm_calls: 3, cost: 0.1}
+      usage: {input_tokens: 1, output_tokens: 2, llm_calls: 3}
       warnings: [{$contains: w}, exact]
       never_warnings: [{$regex: w}]
       checks: [{that: 'state.x > 2', name: big, weight: 2}]

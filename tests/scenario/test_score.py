@@ -224,6 +224,25 @@ def test_a_turn_may_expect_the_unanswered_call() -> None:
     assert judgement.verdict == "passed"
 
 
+BROKEN = {"checks": [{"that": "true"}, {"that": "state.nope > 1"}]}
+
+
+@pytest.mark.parametrize("pass_score", [0.0, 0.5, 1.0])
+def test_a_check_that_cannot_be_evaluated_is_an_error_whatever_the_pass_score(pass_score: Any) -> None:
+    assert judge(BROKEN, Observed(state={}), pass_score=pass_score) == Judgement("error", 0.0, 0.0)
+
+
+def test_what_a_run_that_failed_does_not_have_is_its_failure_and_no_error() -> None:
+    observed = Observed(status="failed", state={}, error={"type": "ValueError", "code": None, "message": "x"})
+
+    assert judge(BROKEN, observed).verdict == "failed"
+    assert judge(BROKEN, observed, pass_score=0.0).verdict == "error"
+
+
+def test_a_check_with_the_weight_0_is_ignored_though_it_cannot_be_evaluated() -> None:
+    assert judge(BROKEN, Observed(state={}), pass_score=0.5, weights={"checks": 0}).verdict == "passed"
+
+
 def test_a_manifest_that_is_refused_is_an_error_unless_expected() -> None:
     observed = Observed(
         status="invalid", error={"type": "ManifestError", "code": "unknown-key", "message": "x"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
+from harness.errors import CannotEvaluate
 from harness.matchers.glob import last_part_matches, name_matches
 from harness.matchers.value import matches
 from harness.scenario.checks.finding import Finding, as_list, partial_credit, pass_or_fail
@@ -32,11 +33,25 @@ def calls(expected: Any, observed: Observed, order: Order = "in_order") -> Findi
     `in_order`: they are a subsequence of all calls. `any`: in any order, each call found once. `exact`:
     these in this order and no others, of any kind that can be named here. Arguments are matched as a subset.
     A call that a model asked for and that was refused fits only where `ok: false` is expected.
+
+    Raises:
+        CannotEvaluate: one is not found, and a matcher of arguments could not be told.
     """
     wanted = as_list(expected)
     seen = [call for call in observed.calls if call.get("kind") not in NAMELESS]
-    pairs = PAIR_UP[order](wanted, seen, _was_made)
+    unclear: list[CannotEvaluate] = []
+
+    def same(item: Call, call: Call) -> bool:
+        try:
+            return _was_made(item, call)
+        except CannotEvaluate as error:  # no matter, if another call is the one
+            unclear.append(error)
+            return False
+
+    pairs = PAIR_UP[order](wanted, seen, same)
     found, made = {i for i, _ in pairs}, {j for _, j in pairs}
+    if unclear and len(found) < len(wanted):
+        raise unclear[0]
     notes = [_not_found(item, seen, made) for i, item in enumerate(wanted) if i not in found]
     total = 2 * len(wanted)
     if order == "exact":

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.errors import ExpressionError
+from harness.errors import CannotEvaluate, ExpressionError
 from harness.matchers.plain import ABSENT
 from harness.scenario.checks.finding import Finding, pass_or_fail
 from harness.scenario.diff import one_line
@@ -19,7 +19,11 @@ DEFAULT_THRESHOLD: Final = 0.5
 
 
 def condition(expected: Mapping[str, Any], observed: Observed) -> Finding:
-    """One item of `checks`: the CEL expression `that` is true; else 0."""
+    """One item of `checks`: the CEL expression `that` is true; else 0.
+
+    Raises:
+        CannotEvaluate: it has no value, or one that is neither true nor false.
+    """
     from harness.expressions.cel import compile as compile_cel
 
     source = expected["that"]
@@ -28,10 +32,11 @@ def condition(expected: Mapping[str, Any], observed: Observed) -> Finding:
         expression = compile_cel(source)
         result = expression.evaluate(sees)
     except ExpressionError as error:
-        return Finding(0.0, None, f"{source}: {error}")
-    return pass_or_fail(
-        result is True, result, f"{source} is {one_line(result)}{_values_of(expression, sees)}"
-    )
+        raise CannotEvaluate(f"{source}: {error}\n  has(…) asks for what may be absent") from None
+    values = _values_of(expression, sees)
+    if not isinstance(result, bool):
+        raise CannotEvaluate(f"{source} is {one_line(result)}, neither true nor false{values}")
+    return pass_or_fail(result, result, f"{source} is false{values}")
 
 
 def judge(expected: Mapping[str, Any], observed: Observed, grade: str) -> Finding:

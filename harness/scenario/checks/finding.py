@@ -14,11 +14,15 @@ MOST_ITEMS = 50
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`score` is 0 to 1 and 1 when the check holds; `actual` is the part of the run it looked at."""
+    """`score` is 0 to 1 and 1 when the check holds; `actual` is the part of the run it looked at.
+
+    `broken`: the check could not be evaluated, so that it neither holds nor fails.
+    """
 
     score: float
     actual: JSON
     message: str = ""
+    broken: bool = False
 
 
 def pass_or_fail(holds: bool, actual: JSON, message: str) -> Finding:

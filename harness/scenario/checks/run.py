@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from harness.errors import SourceError
+from harness.errors import CannotEvaluate, SourceError
 from harness.scenario.checks.finding import Finding, trimmed
 from harness.scenario.checks.table import CHECKS
 from harness.scenario.model import Expectations
@@ -43,7 +43,7 @@ def run_checks(
 
     `status` (`default_status` when not written) and `unused` (unless `allow_unused`) are always there. They
     are `Gate`s unless `expect.weights` gives them a weight. An item's own weight goes before that of its key.
-    A check that breaks fails, and says why; nothing is raised.
+    A check that cannot be evaluated is `broken`, and says why; nothing is raised.
     """
     return [
         result
@@ -80,13 +80,14 @@ def _results(check: _Check, expect: Expectations, observed: Observed) -> Iterato
         expected=check.expected,
         actual=trimmed(finding.actual),
         message=finding.message,
+        broken=finding.broken,
         span=expect.spans.get(f"{check.key}[{check.item}]", expect.spans.get(check.key)),
     )
 
 
 def _finding(check: _Check, expect: Expectations, observed: Observed) -> Finding | None:
     if check.key not in CHECKS:
-        return Finding(0.0, None, f"there is no check {check.key}")
+        return Finding(0.0, None, f"there is no check {check.key}", broken=True)
     options = {}
     if check.key == "calls" and "calls_order" in expect.values:
         options["order"] = expect.values["calls_order"]
@@ -96,10 +97,12 @@ def _finding(check: _Check, expect: Expectations, observed: Observed) -> Finding
         finding = CHECKS[check.key](check.expected, observed, **options)
         if finding is not None and not 0 <= finding.score <= 1:
             raise ValueError(f"its score is {finding.score}")
+    except CannotEvaluate as error:
+        return Finding(0.0, None, f"cannot be evaluated: {error}", broken=True)
     except SourceError as error:
-        return Finding(0.0, None, str(error))
+        return Finding(0.0, None, str(error), broken=True)
     except Exception as error:  # a check that breaks is a result, not the end of the suite
-        return Finding(0.0, None, f"check broke: {type(error).__name__}: {error}")
+        return Finding(0.0, None, f"check broke: {type(error).__name__}: {error}", broken=True)
     return finding
 
 
