@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import FormatError, Problem
+from harness.source.project import PYPROJECT, project_root
 from harness.source.suggest import did_you_mean
 
 
@@ -33,14 +34,14 @@ class RecordMode(StrEnum):
 class Settings:
     """What a project sets once, and how this run is to treat cassettes.
 
-    report           the folder results are written to
+    report           the folder results are written to (default: `reports/latest` in the project)
     pythonpath       folders Python modules are imported from, beside those of the scenario and the manifest
     allow_paths      folders outside the project from which manifests may read files
-    cassettes        the folder of the cassettes
+    cassettes        the folder of the cassettes (default: `cassettes` in the project)
     record           whether scenarios that name no cassette have one all the same, named after file and scenario
     cassette_ignore  what recorded requests may differ in: `host`, `query.NAME`, `body.PATH`
     secrets          names of variables, as globs, whose values are secret, beside those that look it
-    project          the folder of pyproject.toml, else the current one; not to be set
+    project          the root of the project (`harness.source.project`); not to be set
     record_mode      how this run treats cassettes; said on the command line only
     """
 
@@ -98,39 +99,74 @@ def load_settings(
     folder: Path | None = None,
     *,
     ini: Mapping[str, Any] | None = None,
+    ini_folder: Path | None = None,
     chosen: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Settings:
     """The settings of the project around a folder (default: the current one).
 
     Args:
-        folder: where the search for pyproject.toml begins, upwards.
-        ini: pytest's ini settings, relative to `folder`.
+        folder: where the search for the root of the project begins, upwards.
+        ini: pytest's ini settings, relative to `ini_folder`.
+        ini_folder: where pytest's ini file is (default: the root of the project).
         chosen: what the command line says, relative to the current folder.
         environment: variables (default: the process's).
 
     Raises:
         FormatError: one of them says something that is not known.
     """
-    folder = (folder or Path.cwd()).resolve()
-    project = _project_file(folder)
-    root = project.parent if project is not None else Path.cwd()
-    settings = Settings(cassettes=root / "cassettes", project=root)
-    if project is not None:
-        settings = _updated(settings, _table(project), project.parent, f"[tool.harness] in {project.name}")
-    settings = _updated(settings, ini or {}, folder, "pytest's ini file")
+    root = project_root(folder or Path.cwd())
+    settings = Settings(report=root / "reports/latest", cassettes=root / "cassettes", project=root)
+    if (root / PYPROJECT).is_file():
+        settings = _updated(settings, _table(root / PYPROJECT), root, f"[tool.harness] in {PYPROJECT}")
+    settings = _updated(settings, ini or {}, ini_folder or root, "pytest's ini file")
     environment = os.environ if environment is None else environment
     given = {key: environment[_variable(key)] for key in _READERS if environment.get(_variable(key))}
     settings = _updated(settings, given, Path.cwd(), "the environment")
     return _updated(settings, chosen or {}, Path.cwd(), "the command line")
 
 
+class Projects:
+    """The settings of each scenario of a run: those of the project that its file stands in.
+
+    `ini` and `ini_folder` are pytest's, `chosen` is what the command line says, as in `load_settings`.
+    """
+
+    def __init__(
+        self,
+        *,
+        ini: Mapping[str, Any] | None = None,
+        ini_folder: Path | None = None,
+        chosen: Mapping[str, Any] | None = None,
+        record_mode: RecordMode = RecordMode.NONE,
+    ) -> None:
+        self.record_mode = record_mode
+        self._given: dict[str, Any] = {"ini": ini, "ini_folder": ini_folder, "chosen": chosen}
+        self._known: dict[Path, Settings] = {}
+
+    def of(self, file: Path) -> Settings:
+        """The settings of the project of a file.
+
+        Raises:
+            FormatError: one of them says something that is not known.
+        """
+        return self.around(file.parent)
+
+    def around(self, folder: Path) -> Settings:
+        """The settings of the project around a folder; raises as `of` does."""
+        if folder not in self._known:
+            loaded = load_settings(folder, **self._given)
+            self._known[folder] = replace(loaded, record_mode=self.record_mode)
+        return self._known[folder]
+
+    def common(self, files: Iterable[Path]) -> Settings:
+        """The settings of the one project of these files, or of what is around all of theirs; raises as `of` does."""
+        roots = {self.of(file).project for file in files}
+        return self.around(Path(os.path.commonpath(roots)) if roots else Path.cwd())
+
+
 def _variable(key: str) -> str:
     return f"HARNESS_{key.upper()}"
-
-
-def _project_file(folder: Path) -> Path | None:
-    return next((path for at in (folder, *folder.parents) if (path := at / "pyproject.toml").is_file()), None)
 
 
 def _table(project: Path) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -36,18 +37,18 @@ def command(paths: tuple[str, ...], prune: bool, as_json: bool) -> int:
     from harness.cli.selection import select
     from harness.recording.folder import CassetteFolder
     from harness.scenario.inventory import inventory
-    from harness.settings import load_settings
+    from harness.settings import Projects
 
     if prune and paths:
         raise click.UsageError("--prune looks at the whole project: give no PATH with it")
-    settings = load_settings()
-    selection = select(paths or (str(settings.project),))
+    projects = Projects()
+    selection = select(paths or (str(projects.around(Path.cwd()).project),))
     for error in selection.refused.values():
         print_problems(error.problems)
-    listed = inventory(selection.scenarios, settings, orphans=not paths)
+    listed = inventory(selection.scenarios, projects, orphans_of=None if paths else Path.cwd())
     if prune and not selection.refused:
         for orphan in [each for each in listed if each.orphaned]:
-            CassetteFolder(settings.cassettes, orphan.name).remove()
+            CassetteFolder(projects.around(Path.cwd()).cassettes, orphan.name).remove()
             listed.remove(orphan)
             click.echo(f"removed {shown_path(orphan.folder)}", err=as_json)
     elif prune:

@@ -12,6 +12,7 @@ from harness.cli.output import unwritable
 from harness.cli.schema import schema_text
 from harness.errors import FormatError, Problem
 from harness.source.document import shown_path
+from harness.source.project import PYPROJECT, marked_root
 
 _TEMPLATES: Final = {
     "agents/shop.yaml": "shop.yaml.txt",
@@ -19,6 +20,11 @@ _TEMPLATES: Final = {
     "scenarios/shop.scenario.yaml": "shop.scenario.yaml.txt",
 }
 _SCHEMA: Final = "scenarios/scenario.schema.json"
+_SETTINGS: Final = """\
+[tool.harness]
+# This folder is the project: recordings go to `cassettes`, results to `reports/latest`.
+"""
+_IGNORED: Final = ("reports/", "__pycache__/", ".pytest_cache/")
 
 
 @click.command("init")
@@ -27,9 +33,13 @@ def command(folder: Path) -> None:
     """Write a small example that works, to start from.
 
     An agent with a tool, two scenarios, and the schema with which editors check scenario files. Files that are
-    there already are never overwritten: then nothing is written.
+    there already are never overwritten: then nothing is written. Where no project is around DIR (no pyproject.toml,
+    no repository), DIR becomes one; the project's .gitignore gets lines for what runs leave behind.
     """
     texts = {folder / name: text for name, text in example().items()}
+    project = marked_root(folder)
+    if project is None:
+        texts[folder / PYPROJECT] = _SETTINGS
     there = [shown_path(path) for path in texts if path.exists()]
     if there:
         message = f"already there: {', '.join(there)}"
@@ -37,6 +47,7 @@ def command(folder: Path) -> None:
     for path, text in texts.items():
         _write(path, text)
         click.echo(f"wrote {shown_path(path)}")
+    _ignore((project or folder) / ".gitignore")
     scenarios, agent = shown_path(folder / "scenarios"), shown_path(folder / "agents/shop.yaml")
     click.echo(f"\nNext:\n  harness run {scenarios}\n  harness show {agent}\n  pytest {scenarios}")
 
@@ -46,6 +57,22 @@ def example() -> dict[str, str]:
     folder = files("harness.cli") / "templates"
     texts = {name: (folder / file).read_text(encoding="utf-8") for name, file in _TEMPLATES.items()}
     return {**texts, _SCHEMA: schema_text()}
+
+
+def _ignore(path: Path) -> None:
+    """Have git ignore what runs leave behind, beside what it ignores already."""
+    try:
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        known = {line.strip().strip("/").removesuffix("/*") for line in text.splitlines()}
+        added = [line for line in _IGNORED if line.strip("/") not in known]
+        if not added:
+            return
+        gap = "\n" if text and not text.endswith("\n") else ""
+        with path.open("a", encoding="utf-8", newline="\n") as file:
+            file.write(gap + "".join(f"{line}\n" for line in added))
+    except (OSError, UnicodeDecodeError) as error:
+        raise unwritable(path, error) from None
+    click.echo(f"added {', '.join(added)} to {shown_path(path)}" if text else f"wrote {shown_path(path)}")
 
 
 def _write(path: Path, text: str) -> None:

@@ -13,7 +13,7 @@ import click
 
 from harness.dialects.request import LoadRequest
 from harness.scenario.model import Scenario
-from harness.settings import Settings, load_settings
+from harness.settings import Projects
 from harness.source.document import real_path
 
 
@@ -24,7 +24,7 @@ class LoadOptions:
     `parts` are the documents a manifest draws components from; without any, those a scenario names with it.
     """
 
-    settings: Settings
+    projects: Projects
     dialect: str | None = None
     agent: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
@@ -40,13 +40,14 @@ class LoadOptions:
         """The request to load a manifest. The command line's values win over those of scenarios."""
         real = real_path(path)
         users = self.users.get(real, [])
+        settings = self.projects.of(users[0].file if users else path)
         env = {name: value for user in users for name, value in user.env.items()}
         known = {user.file.parent.resolve() for users in self.users.values() for user in users}
         above = sorted(folder for folder in known if real.is_relative_to(folder))
         beside = (
             path.parent,
             *(user.file.parent for user in users),
-            *self.settings.pythonpath,
+            *settings.pythonpath,
             *above,
             Path.cwd(),
         )
@@ -54,9 +55,7 @@ class LoadOptions:
         used_with = (user.manifests[1:] for user in users if real_path(user.manifests[0]) == real)
         parts = self.parts or next(used_with, ())
         hooks = tuple(dict.fromkeys(hook for user in users for hook in user.world.hooks))
-        return LoadRequest(
-            (path, *parts), agent, {**env, **self.env}, folders, hooks, self.settings.allow_paths
-        )
+        return LoadRequest((path, *parts), agent, {**env, **self.env}, folders, hooks, settings.allow_paths)
 
 
 def agent_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -79,7 +78,7 @@ def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
         agent: str | None = None,
         **others: Any,
     ) -> Any:
-        options = LoadOptions(load_settings(), dialect, agent, _environment(env, passed), parts)
+        options = LoadOptions(Projects(), dialect, agent, _environment(env, passed), parts)
         return command(*args, options=options, **others)
 
     for option in reversed(

@@ -24,6 +24,8 @@ def deliver(text: str, file: Path | None) -> None:
         raise unwritable(file, error) from None
 
 
-def unwritable(file: Path, error: OSError) -> FormatError:
+def unwritable(file: Path, error: OSError | UnicodeDecodeError) -> FormatError:
     """The error for a file that cannot be written."""
-    return FormatError(Problem("cannot-write", f"{file} cannot be written: {error.strerror or error}"))
+    return FormatError(
+        Problem("cannot-write", f"{file} cannot be written: {getattr(error, 'strerror', None) or error}")
+    )

@@ -42,7 +42,7 @@ def command(manifest: Path, options: LoadOptions, json_: bool) -> None:
         ]
         click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
     else:
-        secrets = Secrets({**os.environ, **options.env}, options.settings.secrets)
+        secrets = Secrets({**os.environ, **options.env}, options.projects.of(manifest).secrets)
         click.echo("\n\n".join(_shown(prompt, secrets) for prompt in found) or "no prompts")
 
 

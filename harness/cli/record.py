@@ -60,13 +60,15 @@ def command(
     from harness.errors import FormatError, Problem
     from harness.report.formatting import plural
     from harness.scenario.recording import cassette_name
-    from harness.settings import load_settings
+    from harness.settings import Projects
 
-    settings = replace(load_settings(), record_mode=RecordMode(record_mode))
-    if report is not None:
-        settings = replace(settings, report=report)
+    projects = Projects(
+        chosen={"report": str(report)} if report else None, record_mode=RecordMode(record_mode)
+    )
     selection = select(paths, substring, tags)
-    kept = tuple(each for each in selection.scenarios if cassette_name(each, settings) is not None)
+    kept = tuple(
+        each for each in selection.scenarios if cassette_name(each, projects.of(each.file)) is not None
+    )
     if not kept and not selection.refused:
         text = f"{plural(len(selection.scenarios), 'scenario')} and no cassette: nothing to record"
         hint = "write `cassette: NAME` in the scenario, or `record = true` under [tool.harness]"
@@ -74,4 +76,4 @@ def command(
     if len(kept) < len(selection.scenarios) and not quiet:
         left = len(selection.scenarios) - len(kept)
         click.echo(f"{plural(left, 'scenario')} without a cassette left out", err=True)
-    return run_selection(replace(selection, scenarios=kept), settings, exit_first=exit_first, quiet=quiet)
+    return run_selection(replace(selection, scenarios=kept), projects, exit_first=exit_first, quiet=quiet)

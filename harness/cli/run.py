@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -14,10 +13,11 @@ import click
 from harness.cli.output import unwritable
 from harness.cli.problems import print_problems
 from harness.settings import RecordMode
+from harness.source.document import shown_path
 
 if TYPE_CHECKING:
     from harness.cli.selection import Selection
-    from harness.settings import Settings
+    from harness.settings import Projects
     from harness.workers.pool import WorkerPool
 
 _EXIT_CODES = """\b
@@ -89,31 +89,29 @@ def command(
     """Run scenarios and say which of them hold.
 
     PATH is a scenario file (*.scenario.yaml), a folder of them, or FILE::NAME for one scenario.
-    Results are written to reports/latest, or as --report or [tool.harness] says; they are the same, and in the same
-    order, however many jobs there are. Scenarios that are recorded, or run live, run one at a time.
+    Results are written to reports/latest in the project of the scenarios, or as --report or
+    [tool.harness] says; they are the same, and in the same order, however many jobs there
+    are. Scenarios that are recorded, or run live, run one at a time.
     With --json - everything but the results goes to stderr.
     """
     from harness.cli.selection import select
-    from harness.settings import load_settings
+    from harness.settings import Projects
 
-    settings = load_settings()
-    if report is not None:
-        settings = replace(settings, report=report)
     if live and record_mode != "none":
         raise click.UsageError("--live and --record-mode exclude each other")
     mode = RecordMode.LIVE if live else RecordMode(record_mode)
-    settings = replace(settings, record_mode=mode)
+    projects = Projects(chosen={"report": str(report)} if report else None, record_mode=mode)
     workers = None
     if jobs > 1 and mode is RecordMode.NONE:
         from harness.workers.pool import WorkerPool
 
-        workers = WorkerPool(jobs, settings, stdout_to_stderr=lines == "-")
+        workers = WorkerPool(jobs, projects, stdout_to_stderr=lines == "-")
     selection = select(paths, substring, tags)
     if repeat is not None:
         selection = selection.repeated(repeat)
     return run_selection(
         selection,
-        settings,
+        projects,
         workers=workers,
         lines=lines,
         exit_first=exit_first,
@@ -124,7 +122,7 @@ def command(
 
 def run_selection(
     selection: Selection,
-    settings: Settings,
+    projects: Projects,
     *,
     workers: WorkerPool | None = None,
     lines: str | None = None,
@@ -143,10 +141,13 @@ def run_selection(
     from harness.report.asking import at_terminal
     from harness.report.console import RunReporter, open_console
 
-    if settings.record_mode is not RecordMode.NONE or settings.cassette_ignore:
+    settings = projects.common(selection.files)
+    if projects.record_mode is not RecordMode.NONE or any(
+        projects.of(file).cassette_ignore for file in selection.files
+    ):
         from harness.scenario.recording import check_cassettes
 
-        check_cassettes(selection.scenarios, settings)
+        check_cassettes(selection.scenarios, projects)
     for error in selection.refused.values():
         print_problems(error.problems)
     with ExitStack() as open_files:
@@ -155,13 +156,20 @@ def run_selection(
         reporter = RunReporter(console, coverage=verbose)
         ask = at_terminal(reporter)
         session = Session(
-            settings, reporter, stream, exit_first=exit_first, quiet=quiet, ask=ask, workers=workers
+            projects,
+            settings.report,
+            reporter,
+            stream,
+            exit_first=exit_first,
+            quiet=quiet,
+            ask=ask,
+            workers=workers,
         )
         code = session.run(selection)
     if session.interrupted:
         click.echo("interrupted: what had ended is written down, the rest was not run", err=True)
     if not quiet:
-        click.echo(f"results: {settings.report}", err=lines == "-")
+        click.echo(f"results: {shown_path(settings.report)}", err=lines == "-")
     return code
 
 

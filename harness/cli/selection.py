@@ -17,10 +17,17 @@ from harness.source.suggest import did_you_mean, nearest
 
 @dataclass(frozen=True)
 class Selection:
-    """The scenarios to run, in the order of their files, and the files that cannot be used."""
+    """The scenarios to run, in the order of their files.
+
+    refused  the files that cannot be used
+    files    all files that were looked through
+    part     what was said and leaves scenarios of these files out; "" when none is left out
+    """
 
     scenarios: tuple[Scenario, ...]
     refused: Mapping[Path, FormatError]
+    files: tuple[Path, ...] = ()
+    part: str = ""
 
     @property
     def runs(self) -> int:
@@ -48,7 +55,11 @@ def select(paths: Sequence[str], substring: str = "", tags: Sequence[str] = ()) 
     kept = [each for each in kept if not tags or set(tags) & set(each.tags)]
     if not kept and not refused:
         raise FormatError(_nothing(loaded, substring, tags))
-    return Selection(tuple(kept), refused)
+    part = ""
+    if len(kept) < len(loaded):
+        said = [*_said(substring, tags), *(["FILE::NAME"] if any(asked.values()) else [])]
+        part = f"{len(kept)} of {plural(len(loaded), 'scenario')} selected ({' '.join(said)})"
+    return Selection(tuple(kept), refused, tuple(asked), part)
 
 
 def _asked(paths: Sequence[str]) -> dict[Path, set[str]]:
@@ -93,12 +104,15 @@ def _misnamed(file: Path, error: FormatError) -> FormatError:
     return FormatError(Problem(first.code, f"{name} is no scenario file: {first.message}", first.span, hint))
 
 
+def _said(substring: str, tags: Sequence[str]) -> list[str]:
+    """The options that select, as they were given."""
+    return [*([f"-k '{substring}'"] if substring else []), *(f"--tag {tag}" for tag in tags)]
+
+
 def _nothing(scenarios: Sequence[Scenario], substring: str, tags: Sequence[str]) -> Problem:
-    asked = [f"-k '{substring}'"] if substring else []
-    asked += [f"--tag {tag}" for tag in tags]
     known = sorted({tag for scenario in scenarios for tag in scenario.tags})
     hints = [did_you_mean(tag, known) for tag in tags if tag not in known]
     near = nearest(substring, (scenario.name for scenario in scenarios)) if substring else None
     hints += [f"did you mean '{near}'?"] if near else []
-    message = f"none of {plural(len(scenarios), 'scenario')} fits {' and '.join(asked)}"
+    message = f"none of {plural(len(scenarios), 'scenario')} fits {' and '.join(_said(substring, tags))}"
     return Problem("no-scenarios", message, hint="; ".join(hint for hint in hints if hint))

@@ -15,9 +15,10 @@ from harness.cli.selection import Selection
 from harness.errors import FormatError
 from harness.report.console import RunReporter
 from harness.report.encoding import encode
+from harness.report.formatting import plural
 from harness.report.results import ResultsWriter, line
 from harness.scenario.outcome import Observed, Outcome
-from harness.settings import Settings
+from harness.settings import Projects
 from harness.source.document import shown_path
 from harness.workers.ended import Ended
 
@@ -32,6 +33,8 @@ NOT_PASSED = {"failed", "error"}
 class Session:
     """Runs a selection and reports it.
 
+    projects    give each scenario the settings of its project
+    report      the folder for results
     lines       also gets the lines of results.jsonl, in the order of the scenarios
     exit_first  ends the run after the first scenario that does not pass
     quiet       shows only what did not pass
@@ -39,7 +42,8 @@ class Session:
     workers     run the scenarios; None: this process does
     """
 
-    settings: Settings
+    projects: Projects
+    report: Path
     reporter: RunReporter
     lines: IO[bytes] | None = None
     exit_first: bool = False
@@ -47,6 +51,7 @@ class Session:
     ask: Ask | None = None
     workers: WorkerPool | None = None
     interrupted: bool = False
+    runs: int = 0
     verdicts: set[str] = field(default_factory=set)
 
     def run(self, selection: Selection) -> int:
@@ -55,7 +60,7 @@ class Session:
         Raises:
             FormatError: the results cannot be written.
         """
-        with ResultsWriter(self.settings.report) as writer:
+        with ResultsWriter(self.report) as writer:
             for file, error in selection.refused.items():
                 self._write(writer, encode(line(refused(file, error))), place=-1)
             if not self.quiet:
@@ -64,7 +69,7 @@ class Session:
                 self._run_all(selection, writer)
             finally:
                 self.reporter.stop()
-            self.reporter.finish(writer.finish())
+            self.reporter.finish(writer.finish(self._incomplete(selection)))
         return self._exit_code(selection)
 
     def _run_all(self, selection: Selection, writer: ResultsWriter) -> None:
@@ -90,14 +95,23 @@ class Session:
         from harness.scenario.run import outcomes
 
         for number, scenario in enumerate(selection.scenarios):
-            for outcome in outcomes(scenario, self.settings, ask=self.ask):
+            for outcome in outcomes(scenario, self.projects.of(scenario.file), ask=self.ask):
                 yield Ended(number, outcome, encode(line(outcome)))
             yield Ended(number, None)
+
+    def _incomplete(self, selection: Selection) -> str:
+        """Why this is not a whole run; "" if it is one."""
+        reasons = [selection.part] if selection.part else []
+        if self.runs < selection.runs:
+            why = "interrupted" if self.interrupted else "stopped at the first that did not pass (-x)"
+            reasons.append(f"{why} after {self.runs} of {plural(selection.runs, 'run')}")
+        return "; ".join(reasons)
 
     def _done(
         self, outcome: Outcome, text: str, number: int, writer: ResultsWriter, interruption: Interruption
     ) -> None:
         self.verdicts.add(outcome.verdict)
+        self.runs += 1
         self._write(writer, text, number)
         if outcome.verdict in NOT_PASSED or not self.quiet:
             self.reporter.done(outcome)

@@ -97,7 +97,7 @@ def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
 
 def _not_importable(scenario: Scenario, options: LoadOptions) -> Iterator[Problem]:
     """The import paths of tools and handlers that lead to nothing."""
-    folders = load_request(scenario, options.settings).folders
+    folders = load_request(scenario, options.projects.of(scenario.file)).folders
     for entry in (*scenario.world.tools.values(), *scenario.world.handlers.values()):
         if isinstance(entry.real, str):
             try:
@@ -108,7 +108,7 @@ def _not_importable(scenario: Scenario, options: LoadOptions) -> Iterator[Proble
 
 def _graph(scenario: Scenario, options: LoadOptions) -> Graph:
     """The manifest as this scenario uses it."""
-    request = load_request(scenario, options.settings)
+    request = load_request(scenario, options.projects.of(scenario.file))
     request = replace(request, env={**request.env, **options.env})
     return load_graph(request, scenario.dialect)
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from harness.errors import ManifestError, Problem, Span
 from harness.source.document import hint_for_missing, is_special, real_path
+from harness.source.project import marked_root
 
 
 class Stamp(NamedTuple):
@@ -149,10 +150,7 @@ class LoadRequest:
     def readable_folders(self) -> Sequence[Path]:
         """The project the manifest stands in, the current folder, the import folders, and what was allowed."""
         here = real_path(self.path).parent
-        marked = (
-            p for p in (here, *here.parents) if (p / ".git").exists() or (p / "pyproject.toml").exists()
-        )
-        project = next(marked, here.parent if len(here.parents) > 2 else here)
+        project = marked_root(here) or (here.parent if len(here.parents) > 2 else here)
         return [p.resolve() for p in (project, here, Path.cwd(), *self.folders, *self.allowed)]
 
     def beside(self, path: Path, agent: str | None) -> LoadRequest:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.plugin.item import ScenarioItem
-from harness.plugin.options import record_mode, settings_of
-from harness.plugin.reporter import REFUSAL
+from harness.plugin.options import projects_of, record_mode, settings_of
+from harness.plugin.part import part_of
+from harness.plugin.reporter import PART, REFUSAL
 from harness.scenario import SUFFIXES
 
 
@@ -36,7 +37,7 @@ class ScenarioCollector(pytest.File):
         from harness.source.excerpt import render
 
         try:
-            settings_of(self.config)
+            settings_of(self.config, self.path)
             scenarios = load_file(self.path).scenarios
         except pytest.UsageError as error:
             raise self.CollectError(str(error)) from None
@@ -44,22 +45,28 @@ class ScenarioCollector(pytest.File):
             problems = "\n\n".join(
                 printable(render(problem), keep_newlines=True) for problem in error.problems
             )
+            part_of(self.config).faulty.append(self.path.name)
             raise self.CollectError(problems) from None
+        part_of(self.config).found += len(scenarios)
         for scenario in scenarios:
             yield ScenarioItem.from_parent(self, name=scenario.name, scenario=scenario)
 
 
 @pytest.hookimpl(trylast=True)  # when -k and -m have left some out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Refuse two scenarios that would write the same cassette, perhaps in two workers."""
+    """Count what is left, and refuse two scenarios that would write the same cassette, perhaps in two workers."""
     scenarios = [item.scenario for item in items if isinstance(item, ScenarioItem)]
+    part = part_of(config)
+    part.kept = len(scenarios)
+    if hasattr(config, "workeroutput"):
+        config.workeroutput[PART] = part.as_data()
     if not scenarios or record_mode(config) == "none":
         return
     from harness.errors import HarnessError
     from harness.scenario.recording import check_cassettes
 
     try:
-        check_cassettes(scenarios, settings_of(config))
+        check_cassettes(scenarios, projects_of(config))
     except HarnessError as error:
         if not hasattr(config, "workeroutput"):
             raise pytest.UsageError(str(error)) from None

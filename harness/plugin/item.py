@@ -45,7 +45,7 @@ class ScenarioItem(pytest.Item):
         from harness.scenario.run import outcomes
 
         ask = ask_past_capture(self.config)
-        self.outcomes.extend(outcomes(self.scenario, settings_of(self.config), ask=ask))
+        self.outcomes.extend(outcomes(self.scenario, settings_of(self.config, self.path), ask=ask))
         self.user_properties += properties(self.outcomes)
         if not all(outcome.passed for outcome in self.outcomes):
             raise ScenarioFailed
@@ -111,7 +111,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         skipped = replace(item.scenario, skip=item.scenario.skip or reason)
-        setattr(report, LINES, _lines(run_scenario(skipped, settings_of(item.config))))
+        setattr(report, LINES, _lines(run_scenario(skipped, settings_of(item.config, item.path))))
 
 
 def _lines(outcomes: Iterable[Outcome]) -> list[str]:

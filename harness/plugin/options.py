@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
 if TYPE_CHECKING:
-    from harness.settings import RecordMode, Settings
+    from harness.settings import Projects, RecordMode, Settings
 
 OPTIONS: Final = {
-    "report": "folder the results are written to (default: reports/latest)",
+    "report": "folder the results are written to (default: reports/latest, in the project)",
     "cassettes": "folder of the recordings (default: cassettes, in the project)",
     "pythonpath": f"folders Python modules are imported from, separated by {os.pathsep!r}",
     "allow_paths": f"folders outside the project manifests may read, separated by {os.pathsep!r}",
@@ -20,7 +20,7 @@ OPTIONS: Final = {
 RECORD_MODES: Final = ("none", "once", "new_episodes", "all", "rewrite")
 PYTEST_RECORDING: Final = "pytest_recording.plugin"
 
-_settings_key = pytest.StashKey["Settings"]()
+_projects_key = pytest.StashKey["Projects"]()
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -59,24 +59,31 @@ def _has_pytest_recording(pluginmanager: pytest.PytestPluginManager) -> bool:
     return any(found.value == PYTEST_RECORDING for found in entry_points(group="pytest11", name="recording"))
 
 
-def settings_of(config: pytest.Config) -> Settings:
-    """The settings of the session: `[tool.harness]`, then ini, then the environment, then the command line.
+def projects_of(config: pytest.Config) -> Projects:
+    """The settings of each scenario: `[tool.harness]`, then ini, then the environment, then the command line."""
+    if _projects_key not in config.stash:
+        from harness.settings import Projects
+
+        ini = {key: value for key in OPTIONS if (value := config.getini(f"harness_{key}"))}
+        chosen = {key: value for key in OPTIONS if (value := config.getoption(f"harness_{key}"))}
+        config.stash[_projects_key] = Projects(
+            ini=ini, ini_folder=config.rootpath, chosen=chosen, record_mode=record_mode(config)
+        )
+    return config.stash[_projects_key]
+
+
+def settings_of(config: pytest.Config, file: Path) -> Settings:
+    """The settings of the project of a scenario file.
 
     Raises:
         pytest.UsageError: a setting is unknown, or its value is not allowed.
     """
-    if _settings_key not in config.stash:
-        from harness.errors import HarnessError
-        from harness.settings import load_settings
+    from harness.errors import HarnessError
 
-        ini = {key: value for key in OPTIONS if (value := config.getini(f"harness_{key}"))}
-        chosen = {key: value for key in OPTIONS if (value := config.getoption(f"harness_{key}"))}
-        try:
-            settings = load_settings(config.rootpath, ini=ini, chosen=chosen)
-            config.stash[_settings_key] = replace(settings, record_mode=record_mode(config))
-        except HarnessError as error:
-            raise pytest.UsageError(str(error)) from None
-    return config.stash[_settings_key]
+    try:
+        return projects_of(config).of(file)
+    except HarnessError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def record_mode(config: pytest.Config) -> RecordMode:

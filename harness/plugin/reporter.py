@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from harness.plugin.item import LINES
-from harness.plugin.options import settings_of
+from harness.plugin.options import projects_of
+from harness.plugin.part import Part, part_of, scenario_files, why_incomplete
 
 if TYPE_CHECKING:
     from harness.report.results import ResultsWriter
 
 REFUSAL: Final = "harness_refusal"
 """The key of a worker's output with the reason why it ran nothing."""
+PART: Final = "harness_part"
+"""The key of a worker's output with what it collected: all workers collect the same."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,17 +35,29 @@ class Reporter:
         self._writer: ResultsWriter | None = None
         self._refusal = ""
         self._places: dict[str, int] = {}
+        self._files: list[Path] = []
+        self._ran: set[str] = set()
+        self._part = part_of(config)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
         """Keep the order of the items, which every worker collects: results are sorted by it."""
         if not self._places:
             self._places = {nodeid: place for place, nodeid in enumerate(ids)}
+            self._files = scenario_files(self._config, ids)
+            self._part.kept = len(self._files)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Keep the files of the items; a controller of xdist has none."""
+        self._files = scenario_files(self._config, [item.nodeid for item in session.items])
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """A worker has ended: why it ran nothing, if it did not."""
-        self._refusal = getattr(node, "workeroutput", {}).get(REFUSAL, "") or self._refusal
+        """A worker has ended: what it collected, and why it ran nothing, if it did not."""
+        output = getattr(node, "workeroutput", {})
+        self._refusal = output.get(REFUSAL, "") or self._refusal
+        if PART in output:
+            self._part = Part(**output[PART])
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """What workers refuse is a usage error of the whole session."""
@@ -52,6 +68,7 @@ class Reporter:
         """Append the lines of a scenario that has ended."""
         for line in report.__dict__.pop(LINES, ()):
             self._opened().add_line(line, self._places.get(report.nodeid, 0))
+            self._ran.add(report.nodeid)
 
     def _opened(self) -> ResultsWriter:
         if self._writer is None:
@@ -59,7 +76,8 @@ class Reporter:
             from harness.report.results import ResultsWriter
 
             try:
-                self._writer = ResultsWriter(settings_of(self._config).report).__enter__()
+                settings = projects_of(self._config).common(self._files)
+                self._writer = ResultsWriter(settings.report).__enter__()
             except HarnessError as error:
                 pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
         return self._writer
@@ -73,17 +91,21 @@ class Reporter:
         from rich.console import Console
 
         from harness.report.console import print_summary
+        from harness.source.document import shown_path
 
-        summary = self._writer.finish()
+        summary = self._finish(self._writer)
         text = io.StringIO()
         width = terminalreporter._tw.fullwidth
         print_summary(summary, Console(file=text, width=width, markup=False, highlight=False, emoji=False))
         terminalreporter.section("scenarios")
         for line in text.getvalue().strip().splitlines():
             terminalreporter.write_line(line.rstrip())
-        terminalreporter.write_line(f"results in {self._writer.folder}")
+        terminalreporter.write_line(f"results in {shown_path(self._writer.folder)}")
+
+    def _finish(self, writer: ResultsWriter) -> dict[str, Any]:
+        return writer.finish(why_incomplete(self._config, self._part, len(self._ran)))
 
     def pytest_unconfigure(self) -> None:
         """Close the report of a session that ended without a terminal summary."""
         if self._writer is not None:
-            self._writer.finish()
+            self._finish(self._writer)

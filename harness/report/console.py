@@ -48,7 +48,8 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, coverage: boo
     """
     from rich.text import Text
 
-    facts = [*_totals(summary["total"]), *_names(summary)]
+    facts = [("not whole", summary["reason"])] if summary["reason"] else []
+    facts += [*_totals(summary["total"]), *_names(summary)]
     facts += _coverage(summary["coverage"]) if coverage else []
     console.print()
     console.print(_counts(summary["total"]))
@@ -202,9 +203,6 @@ class RunReporter:
             self._console.print(Rule(style="dim"))
         if failed > len(self._failures):
             self._console.print(f"… and {failed - len(self._failures)} more that did not pass")
-        done = sum(self._verdicts.values())
-        if done < self._total:
-            self._console.print(Text(f"stopped after {done} of {plural(self._total, 'run')}", "bold yellow"))
         print_summary(summary, self._console, coverage=self._coverage)
 
 

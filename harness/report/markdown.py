@@ -24,6 +24,7 @@ def markdown(summary: Mapping[str, Any]) -> str:
     """The summary as GitHub-flavoured Markdown: totals, a table by suite, and what did not pass."""
     parts = [
         _headline(summary["total"]),
+        *_incomplete(summary),
         _suites(summary),
         *_failures(summary["failures"]),
         *_coverage(summary),
@@ -55,6 +56,10 @@ def _headline(total: Mapping[str, Any]) -> str:
     counts += [f"{total[name]} {name}" for name in ("failed", "errors", "skipped") if total[name]]
     flaky = f"\n\nFlaky: {', '.join(_flaky(entry) for entry in total['flaky'])}" if total["flaky"] else ""
     return f"## Scenarios: {', '.join(counts)}\n\n" + "\n".join(f"- {fact}" for fact in facts) + flaky
+
+
+def _incomplete(summary: Mapping[str, Any]) -> list[str]:
+    return [f"**Not a whole run**: {escape(summary['reason'])}."] if summary["reason"] else []
 
 
 def _flaky(entry: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Final, Self
 
 from harness.errors import FormatError, Problem, Span
 from harness.report.encoding import encode
+from harness.report.history import forget, put_aside
 from harness.report.markdown import markdown
 from harness.report.summary import Summary
 from harness.scenario.outcome import Outcome
@@ -78,9 +79,9 @@ def _graph_parts(parts: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
 class ResultsWriter:
     """Writes a folder of results: a line as soon as a scenario has ended, the summaries at the end.
 
-    Use as a context manager. What an earlier run left under the same names is removed at the start. Each
-    line is handed to the operating system at once, so that a killed run loses nothing that had ended; a
-    run that is left by an exception (Ctrl-C) is summarised as far as it got.
+    Use as a context manager. What an earlier run left under the same names is removed at the start, but for the
+    last whole run (`harness.report.history`). Each line is handed to the operating system at once, so that a killed
+    run loses nothing that had ended; a run that is left by an exception is summarised as far as it got.
 
     Raises:
         FormatError: the folder cannot be made or written (code `report-folder`).
@@ -103,6 +104,8 @@ class ResultsWriter:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._file = _opened_alone(self.path)
+            put_aside(self.folder, _FILES)
+            self._file.truncate(0)
             for name in _FILES:
                 if name != RESULTS:
                     (self.folder / name).unlink(missing_ok=True)
@@ -113,7 +116,7 @@ class ResultsWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.finish()
+        self.finish("" if error is None else f"the run was ended by {type(error).__name__}")
 
     def add(self, outcome: Outcome) -> str:
         """Append the line of an outcome, and give it back."""
@@ -133,10 +136,10 @@ class ResultsWriter:
         self._places.append(place)
         self._sums.add(json.loads(text))
 
-    def finish(self) -> dict[str, Any]:
+    def finish(self, incomplete: str = "") -> dict[str, Any]:
         """Close results.jsonl, write summary.json and summary.md, and give the summary back.
 
-        A second call gives the same summary and writes nothing.
+        `incomplete` says why this is not a whole run. A second call gives the same summary and writes nothing.
         """
         if self._summary is not None:
             return self._summary
@@ -144,9 +147,11 @@ class ResultsWriter:
             self._sort()
             self._file.close()
             self._file = None
-        self._summary = self._sums.as_json()
+        self._summary = self._sums.as_json(incomplete)
         _replace(self.path.with_name("summary.json"), encode(self._summary, indented=True).encode() + b"\n")
         _replace(self.path.with_name("summary.md"), markdown(self._summary).encode())
+        if not incomplete:
+            forget(self.path.parent, _FILES)
         return self._summary
 
     def _sort(self) -> None:
@@ -157,7 +162,7 @@ class ResultsWriter:
 
 
 def _opened_alone(path: Path) -> BinaryIO:
-    """The file, empty, and locked against other runs until it is closed or the process ends."""
+    """The file, locked against other runs until it is closed or the process ends."""
     file = path.open("ab")
     try:
         import fcntl
@@ -172,7 +177,6 @@ def _opened_alone(path: Path) -> BinaryIO:
             raise FormatError(
                 Problem("report-folder", text, None, "give one of them another folder")
             ) from None
-    file.truncate(0)
     return file
 
 

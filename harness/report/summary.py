@@ -67,10 +67,11 @@ class Summary:
             self._slowest[key] = min(run, self._slowest.get(key, run))
         self._coverage.add(line)
 
-    def as_json(self) -> dict[str, Any]:
-        """The summary of the lines so far.
+    def as_json(self, incomplete: str = "") -> dict[str, Any]:
+        """The summary of the lines so far; `incomplete` says why they are not all of a run.
 
         format     "harness-summary/1"
+        complete   False when the run was ended early or only a part was selected; `reason`: why, or null
         total      a group, see `_Group.as_json`; `suites`, `tags`, `dialects`, `variants`: a group by name (a run
                    counts in the group of each of its tags, one without a variant in none of `variants`)
         failures   runs that did not pass and were not skipped: {id, variant, repeat, seed, verdict, score,
@@ -85,6 +86,8 @@ class Summary:
         slowest = sorted((latency, key, repeat) for key, (latency, repeat) in self._slowest.items())
         return {
             "format": FORMAT,
+            "complete": not incomplete,
+            "reason": incomplete or None,
             "total": self._total.as_json(),
             **groups,
             "failures": sorted(self._failures, key=_failure_order),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from harness.scenario.model import Scenario
 from harness.scenario.recording import cassette_name, fingerprints, recording_session
 from harness.scenario.run import run_once
 from harness.scenario.verdict import could_not_be_judged
-from harness.settings import RecordMode, Settings
+from harness.settings import Projects, Settings
 from harness.source.document import shown_path
 
 
@@ -52,21 +52,33 @@ class Listed:
         return not (self.orphaned or self.unused or self.changed or self.problem)
 
 
-def inventory(scenarios: Iterable[Scenario], settings: Settings, *, orphans: bool = True) -> list[Listed]:
-    """The cassettes that these scenarios name, and with `orphans` all of the project, by name.
+def inventory(
+    scenarios: Iterable[Scenario], projects: Projects, *, orphans_of: Path | None = None
+) -> list[Listed]:
+    """The cassettes that these scenarios name, by name, and all of the project around the folder `orphans_of`.
 
     Nothing real is asked.
     """
-    settings = replace(settings, record_mode=RecordMode.NONE)
-    users: defaultdict[str, list[Scenario]] = defaultdict(list)
+    users: defaultdict[Path, defaultdict[str, list[Scenario]]] = defaultdict(lambda: defaultdict(list))
+    settings_of: dict[Path, Settings] = {}
+    if orphans_of is not None:
+        whole = projects.around(orphans_of)
+        settings_of[whole.cassettes] = whole
+        users[whole.cassettes].update({name: [] for name in cassette_names(whole.cassettes)})
     for scenario in scenarios:
+        settings = projects.of(scenario.file)
         name = cassette_name(scenario, settings)
         if name is not None:
-            users[name].append(scenario)
-    there = [name for name in cassette_names(settings.cassettes) if orphans or name in users]
-    # With `record = true` every scenario may have one, and need not.
-    wanted = {name for name, using in users.items() if any(scenario.cassette for scenario in using)}
-    return [_listed(name, users[name], settings) for name in sorted(wanted | set(there))]
+            settings_of[settings.cassettes] = settings
+            users[settings.cassettes][name].append(scenario)
+    listed = []
+    for root, of_root in users.items():
+        there = set(cassette_names(root))
+        for name, using in sorted(of_root.items()):
+            # With `record = true` every scenario may have one, and need not.
+            if name in there or any(scenario.cassette for scenario in using):
+                listed.append(_listed(name, using, settings_of[root]))
+    return listed
 
 
 def _listed(name: str, users: Sequence[Scenario], settings: Settings) -> Listed:

@@ -32,7 +32,7 @@ from harness.recording.scrubbing import Scrubbing
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome
 from harness.secrets import Secrets
-from harness.settings import RecordMode, Settings
+from harness.settings import Projects, RecordMode, Settings
 from harness.source.document import shown_path
 
 WRITING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES, RecordMode.ALL, RecordMode.REWRITE)
@@ -75,22 +75,21 @@ def command_to_record(scenario: Scenario) -> str:
     return f"harness record {shlex.quote(f'{shown_path(scenario.file)}::{scenario.name}')}"
 
 
-def check_cassettes(scenarios: Iterable[Scenario], settings: Settings) -> None:
+def check_cassettes(scenarios: Iterable[Scenario], projects: Projects) -> None:
     """See that the settings are sound, and in modes that write that no two scenarios would write one cassette.
 
     Raises:
         FormatError: they are not, or there are such scenarios.
     """
-    _matcher(settings)
-    if mode_of(settings) not in WRITING:
-        return
-    first: dict[str, Scenario] = {}
+    first: dict[Path, Scenario] = {}
     problems = []
     for scenario in scenarios:
+        settings = projects.of(scenario.file)
+        _matcher(settings)
         name = cassette_name(scenario, settings)
-        if name is None or scenario.skip is not None:
+        if name is None or scenario.skip is not None or mode_of(settings) not in WRITING:
             continue
-        other = first.setdefault(name, scenario)
+        other = first.setdefault(settings.cassettes / name, scenario)
         if other is not scenario:
             text = (
                 f"scenarios '{other.name}' and '{scenario.name}' cannot both record cassette '{name}': "

@@ -25,7 +25,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Final
 
 from harness.scenario.model import Scenario
-from harness.settings import Settings
+from harness.settings import Projects
 from harness.workers.ended import Ended
 from harness.workers.garbage import collect_rarely
 
@@ -56,8 +56,8 @@ class WorkerPool:
     `stdout_to_stderr`: what the scenarios' own code prints goes to standard error.
     """
 
-    def __init__(self, jobs: int, settings: Settings, *, stdout_to_stderr: bool = False) -> None:
-        self._jobs, self._settings, self._stdout_to_stderr = jobs, settings, stdout_to_stderr
+    def __init__(self, jobs: int, projects: Projects, *, stdout_to_stderr: bool = False) -> None:
+        self._jobs, self._projects, self._stdout_to_stderr = jobs, projects, stdout_to_stderr
         self._workers: list[_Worker] = []
         if _HAS_SERVER:
             _CONTEXT.set_forkserver_preload(PRELOADED)
@@ -104,7 +104,7 @@ class WorkerPool:
 
     def _start(self) -> None:
         ours, theirs = _CONTEXT.Pipe()
-        process = _CONTEXT.Process(target=_work, args=(theirs, self._settings, self._stdout_to_stderr))
+        process = _CONTEXT.Process(target=_work, args=(theirs, self._projects, self._stdout_to_stderr))
         process.start()
         theirs.close()  # so that the end of the worker is the end of the pipe
         self._workers.append(_Worker(process, ours))
@@ -158,7 +158,7 @@ def _died(number: int, scenario: Scenario, worker: _Worker) -> Iterator[Ended]:
     yield Ended(number, None)
 
 
-def _work(connection: Connection, settings: Settings, stdout_to_stderr: bool) -> None:
+def _work(connection: Connection, projects: Projects, stdout_to_stderr: bool) -> None:
     """The main function of a worker. Ctrl-C is the parent's to handle."""
     from harness.report.encoding import encode
     from harness.report.results import line
@@ -173,7 +173,7 @@ def _work(connection: Connection, settings: Settings, stdout_to_stderr: bool) ->
     ):
         while True:
             number, scenario = connection.recv()
-            for outcome in outcomes(scenario, settings):
+            for outcome in outcomes(scenario, projects.of(scenario.file)):
                 connection.send((number, outcome, encode(line(outcome))))
             sys.stdout.flush()
             connection.send((number, None, ""))

@@ -30,7 +30,33 @@ def test_the_example_passes_as_it_is_written(harness: RunCommand, invoke: Invoke
 
 def test_the_example_goes_into_the_current_folder_by_default(invoke: Invoke) -> None:
     assert invoke("init").exit_code == 0
-    assert sorted(path.as_posix() for path in Path().rglob("*.*")) == EXAMPLE
+    assert sorted(path.as_posix() for path in Path().rglob("*.*")) == sorted(
+        [*EXAMPLE, ".gitignore", "pyproject.toml"]
+    )
+
+
+def test_where_there_is_no_project_it_makes_one(invoke: Invoke) -> None:
+    shown = invoke("init", "demo").stdout
+    assert "wrote demo/pyproject.toml\nwrote demo/.gitignore\n" in shown
+    assert Path("demo/pyproject.toml").read_text().startswith("[tool.harness]\n")
+    assert Path("demo/.gitignore").read_text() == "reports/\n__pycache__/\n.pytest_cache/\n"
+
+
+def test_a_project_that_is_there_is_used_and_its_gitignore_is_extended(
+    invoke: Invoke, write: WriteFile
+) -> None:
+    write("pyproject.toml", "")
+    write(".gitignore", ".venv/\n/reports/*\n.pytest_cache")
+    shown = invoke("init", "demo").stdout
+    assert "added __pycache__/ to .gitignore\n" in shown
+    assert Path(".gitignore").read_text() == ".venv/\n/reports/*\n.pytest_cache\n__pycache__/\n"
+    assert not list(Path("demo").glob("*.*"))
+
+
+def test_a_gitignore_that_says_it_all_stays_as_it_is(invoke: Invoke, write: WriteFile) -> None:
+    write("pyproject.toml", "")
+    write(".gitignore", "__pycache__/\nreports\n.pytest_cache/\n")
+    assert ".gitignore" not in invoke("init", "demo").stdout
 
 
 def test_the_example_fits_the_schema_beside_it(invoke: Invoke) -> None:

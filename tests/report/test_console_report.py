@@ -22,12 +22,14 @@ def _summary(outcomes: Any) -> Any:
     return summarise(line(outcome) for outcome in outcomes)
 
 
-def _report(console: Any, outcomes: Any, total: Any = None, coverage: Any = False) -> Any:
+def _report(
+    console: Any, outcomes: Any, total: Any = None, coverage: Any = False, incomplete: str = ""
+) -> Any:
     reporter = RunReporter(console, coverage=coverage)
     reporter.start(len(outcomes) if total is None else total)
     for outcome in outcomes:
         reporter.done(outcome)
-    reporter.finish(_summary(outcomes))
+    reporter.finish(_summary(outcomes) | {"reason": incomplete or None})
     return _lines(console)
 
 
@@ -103,8 +105,9 @@ def test_failures_are_told_before_the_summary(outcome: MakeOutcome, failed_check
     assert shown.index("    expected b, was c") < shown.index("0 passed · 1 failed   (1 run of 1 scenario)")
 
 
-def test_a_run_that_was_stopped_says_how_far_it_got(outcome: MakeOutcome) -> None:
-    assert "stopped after 1 of 40 runs" in _report(_console(), [outcome()], total=40)
+def test_a_run_that_is_not_whole_says_why(outcome: MakeOutcome) -> None:
+    shown = _report(_console(), [outcome()], incomplete="interrupted after 1 of 40 runs")
+    assert "not whole  interrupted after 1 of 40 runs" in shown
 
 
 def test_a_whole_run_does_not_say_it_was_stopped(outcome: MakeOutcome) -> None:

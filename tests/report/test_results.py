@@ -138,7 +138,7 @@ def test_what_an_earlier_run_left_is_gone_when_the_next_one_starts(
         results.add(outcome())
     (tmp_path / "notes.txt").write_text("mine")
     with ResultsWriter(tmp_path):
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt", "results.jsonl"]
+        assert sorted(path.name for path in tmp_path.glob("*.*")) == ["notes.txt", "results.jsonl"]
         assert not list(read_lines(tmp_path))
 
 

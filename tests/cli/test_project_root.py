@@ -1,0 +1,192 @@
+"""The root of a project is found from the scenario's file, whatever folder a command is started in."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.fixtures import Invoke, WriteFile
+
+COUNTER = """\
+manifest_version: 1
+agents:
+  counter:
+    state: {fields: [{name: count, type: int, default: 0}]}
+    graph:
+      entry_point: add
+      nodes: [{name: add, type: set_state, args: {values: {count: state.count + 1}}}]
+      edges: []
+"""
+SCENARIOS = "harness: 1\nmanifest: ../counter.yaml\nscenarios: [{name: one}, {name: two}]\n"
+FILE = "shop/scenarios/deep/a.scenario.yaml"
+REPORT = "reports/latest/summary.json"
+
+
+@pytest.fixture(autouse=True)
+def suite(write: WriteFile) -> None:
+    """A scenario file, and a folder beside the project in which commands are started."""
+    write("shop/scenarios/counter.yaml", COUNTER)
+    write(FILE, SCENARIOS)
+    write("elsewhere/pyproject.toml", "[tool.harness]\n")
+
+
+def run_pytest(*args: str) -> "subprocess.CompletedProcess[str]":
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "HARNESS_"))}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *args]
+    return subprocess.run(command, capture_output=True, text=True, env=kept, check=False)
+
+
+def reports() -> list[str]:
+    return sorted(path.as_posix() for path in Path().rglob("summary.json"))
+
+
+@pytest.mark.parametrize(
+    ("marks", "root"),
+    [
+        ({"shop/pyproject.toml": "[tool.harness]\n", "shop/scenarios/pyproject.toml": ""}, "shop"),
+        ({"pyproject.toml": "", "shop/scenarios/pyproject.toml": ""}, "shop/scenarios"),
+        ({"pyproject.toml": "[tool.harness]\n", "shop/.git/HEAD": ""}, "shop"),
+        ({"shop/.git/HEAD": "", "shop/scenarios/pyproject.toml": ""}, "shop/scenarios"),
+        ({}, "shop"),
+    ],
+    ids=[
+        "the nearest [tool.harness]",
+        "else the nearest pyproject.toml",
+        "never above the repository",
+        "which is the last to be asked",
+        "else what is above `scenarios`",
+    ],
+)
+def test_reports_and_recordings_are_at_the_root(
+    invoke: Invoke, write: WriteFile, marks: dict[str, str], root: str
+) -> None:
+    from harness.settings import load_settings
+
+    for name, text in marks.items():
+        write(name, text)
+    assert invoke("run", FILE).exit_code == 0
+    assert reports() == [f"{root}/{REPORT}"]
+    assert load_settings(Path(FILE).parent).cassettes == Path(root).resolve() / "cassettes"
+
+
+def test_where_nothing_marks_a_project_it_is_the_folder_of_the_file(invoke: Invoke, write: WriteFile) -> None:
+    write("counter.yaml", COUNTER)
+    write("suite/a.scenario.yaml", SCENARIOS)
+    write("suite/more/b.scenario.yaml", SCENARIOS.replace("..", "../.."))
+    invoke("run", "suite/more/b.scenario.yaml")
+    assert reports() == ["suite/more/" + REPORT]
+    invoke("run", "suite")  # of several, what is around all of them
+    assert reports() == ["suite/more/" + REPORT, "suite/" + REPORT]
+
+
+def test_the_command_and_pytest_write_one_report_wherever_they_are_started(
+    invoke: Invoke, write: WriteFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("shop/pyproject.toml", "[tool.harness]\nreport = 'out'\n")
+    monkeypatch.chdir("elsewhere")
+    done = invoke("run", "../shop/scenarios")
+    assert done.stdout.rstrip().endswith("/shop/out")
+    monkeypatch.chdir("..")
+    assert reports() == ["shop/out/summary.json"]
+    Path("shop/out/summary.json").unlink()
+    monkeypatch.chdir("elsewhere")
+    for args in ((), ("-n", "1")):
+        done = run_pytest("../shop/scenarios", *args)
+        assert done.returncode == 0, done.stdout
+        assert json.loads(Path("../shop/out/summary.json").read_text())["total"]["passed"] == 2
+        Path("../shop/out/summary.json").unlink()
+    assert not list(Path().rglob("summary.json"))
+
+
+def test_each_scenario_has_the_settings_of_its_project(invoke: Invoke, write: WriteFile) -> None:
+    for name in ("one", "two"):
+        write(f"{name}/pyproject.toml", "[tool.harness]\npythonpath = ['lib']\n")
+        write(f"{name}/lib/tool_of_{name}.py", "def give(x: int = 0) -> int:\n    return 1\n")
+        write(f"{name}/agents/counter.yaml", COUNTER)
+        write(
+            f"{name}/scenarios/{name}.scenario.yaml",
+            "harness: 1\nmanifest: ../agents/counter.yaml\n"
+            f"scenarios: [{{name: it, tools: {{give: tool_of_{name}.give}}}}]\n",
+        )
+    done = invoke("run", "one", "two", "--report", "both")
+    assert "2 passed" in done.stdout, done.output
+    assert reports() == ["both/summary.json"]
+
+
+def test_a_setting_that_is_unknown_is_told(invoke: Invoke, write: WriteFile) -> None:
+    write("shop/pyproject.toml", "[tool.harness]\nreprot = 'out'\n")
+    done = invoke("run", "shop")
+    assert (done.exit_code, reports()) == (2, [])
+    assert "unknown setting 'reprot'" in done.stderr
+
+
+def summary(folder: str = "shop/reports/latest") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path(folder, "summary.json").read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("args", "reason"),
+    [
+        (["-k", "one", "shop"], "1 of 2 scenarios selected (-k 'one')"),
+        ([f"{FILE}::two"], "1 of 2 scenarios selected (FILE::NAME)"),
+        (["shop"], None),
+        (["-k", "scenario", "shop"], None),
+    ],
+)
+def test_a_run_of_a_part_says_so(invoke: Invoke, args: list[str], reason: str | None) -> None:
+    done = invoke("run", *args)
+    assert (summary()["complete"], summary()["reason"]) == (reason is None, reason)
+    assert ("not whole" in done.stdout) is (reason is not None)
+    assert ("Not a whole run" in Path("shop/reports/latest/summary.md").read_text()) is (reason is not None)
+
+
+def test_a_run_that_stopped_at_the_first_failure_says_so(invoke: Invoke, write: WriteFile) -> None:
+    write(FILE, SCENARIOS.replace("{name: one}", "{name: one, expect: {path: [other]}}"))
+    invoke("run", "-x", "shop")
+    assert summary()["reason"] == "stopped at the first that did not pass (-x) after 1 of 2 runs"
+
+
+def test_the_last_whole_run_stays_until_the_next_one(invoke: Invoke) -> None:
+    kept = "shop/reports/latest/last-whole"
+    invoke("run", "shop")
+    assert not Path(kept).exists()
+    for _ in range(2):
+        invoke("run", "shop", "-k", "two")
+        assert (summary()["total"]["passed"], summary(kept)["total"]["passed"]) == (1, 2)
+        assert len(Path(kept, "results.jsonl").read_text().splitlines()) == 2
+    invoke("run", "shop")
+    assert summary()["complete"]
+    assert not Path(kept).exists()
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "with workers"])
+@pytest.mark.parametrize(
+    ("args", "reason"),
+    [
+        (["-k", "one", "shop"], "1 of 2 scenarios selected (-k 'one')"),
+        ([f"{FILE}::two"], "1 of 2 scenarios selected (FILE::NAME)"),
+        (["shop"], None),
+    ],
+    ids=["-k", "FILE::NAME", "whole"],
+)
+def test_pytest_says_so_too(workers: list[str], args: list[str], reason: str | None) -> None:
+    done = run_pytest(*args, *workers)
+    assert (summary()["complete"], summary()["reason"]) == (reason is None, reason)
+    assert ("not whole" in done.stdout) is (reason is not None)
+
+
+def test_pytest_tells_of_what_failed_last_of_x_and_of_files_with_faults(write: WriteFile) -> None:
+    write(FILE, SCENARIOS.replace("{name: one}", "{name: one, expect: {path: [other]}}"))
+    cache = ["-p", "cacheprovider", "-o", "cache_dir=.cache"]
+    run_pytest("shop", "-x", *cache)
+    assert summary()["reason"] == "stopped by -x after 1 of 2 scenarios"
+    run_pytest("shop", "--lf", *cache)
+    assert summary()["reason"] == "1 scenario selected (--lf)"
+    write("shop/scenarios/b.scenario.yaml", "harness: 2\n")
+    run_pytest("shop", "--continue-on-collection-errors")
+    assert summary()["reason"] == "b.scenario.yaml could not be read"
