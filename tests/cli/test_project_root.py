@@ -95,8 +95,8 @@ def test_the_command_and_pytest_write_one_report_wherever_they_are_started(
     Path("shop/out/summary.json").unlink()
     monkeypatch.chdir("elsewhere")
     for args in ((), ("-n", "1")):
-        done = run_pytest("../shop/scenarios", *args)
-        assert done.returncode == 0, done.stdout
+        tested = run_pytest("../shop/scenarios", *args)
+        assert tested.returncode == 0, tested.stdout
         assert json.loads(Path("../shop/out/summary.json").read_text())["total"]["passed"] == 2
         Path("../shop/out/summary.json").unlink()
     assert not list(Path().rglob("summary.json"))
