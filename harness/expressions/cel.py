@@ -60,6 +60,17 @@ class Expression:
         return self._program.run(bindings)
 
 
+def written_keys(source: str) -> frozenset[str]:
+    """The keys written out in an expression that is a map, or a choice between maps.
+
+    Raises:
+        ExpressionError: the text is not an expression.
+    """
+    from harness.expressions.lowering import written_keys
+
+    return written_keys(source)
+
+
 @lru_cache(maxsize=4096)
 def compile(source: str, *, null_as_false: bool = False) -> Expression:
     """The expression of a text; compiled once while it is in use.

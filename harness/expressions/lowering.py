@@ -11,7 +11,7 @@ expression. A frame belongs to one evaluation, so programs can be shared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,6 +110,11 @@ def lower(source: str, null: Null) -> Program:
     )
 
 
+def written_keys(source: str) -> frozenset[str]:
+    """The keys of the map that an expression writes out, or of the maps that it chooses from."""
+    return frozenset(_Lowering(source, None).keys(parse(source)))
+
+
 def _core(node: Node) -> Node:
     """The node below grammar levels with one child, which have no meaning."""
     while node.data in _LEVELS and len(node.children) == 1:
@@ -186,6 +191,17 @@ class _Lowering:
             return None
         value = self.constant(node)
         return value if isinstance(value, str) else None
+
+    def keys(self, node: Node) -> Iterator[str]:
+        """The string literals among the keys of a map, in both branches of a condition; none of anything else."""
+        node = _core(node)
+        if node.data == "expr":
+            yield from self.keys(_child(node, 1))
+            yield from self.keys(_child(node, 2))
+        elif node.data == "map_lit":
+            for key in _arguments(node, 0)[0::2]:
+                if (text := self.string(key)) is not None:
+                    yield text
 
     # Operators
 

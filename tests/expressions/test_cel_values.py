@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from pydantic import BaseModel
 
 from harness.errors import ExpressionError
-from harness.expressions.cel import compile
+from harness.expressions.cel import compile, written_keys
 
 
 class Colour(Enum):
@@ -254,6 +254,11 @@ class TestExpression:
             'state.l.map(m, m + llm_response.x) == [other] && type(1) == int && has(prompts["p"])'
         )
         assert expression.names == {"state", "llm_response", "other", "prompts"}
+
+    def test_written_keys_are_those_of_the_maps_it_gives(self) -> None:
+        assert written_keys('{"a": {"b": 1}, state.k: 2, ("c"): 3}') == {"a", "c"}
+        assert written_keys('x ? {"a": 1} : y ? {"b": 2} : z') == {"a", "b"}
+        assert written_keys('[{"a": 1}]') == written_keys("{}") == frozenset()
 
     def test_reads_are_the_fields_written_out(self) -> None:
         expression = compile('state.a[0] == state["b"].c && state[key] == x.map(state, state.d)')

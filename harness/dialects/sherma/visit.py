@@ -13,6 +13,7 @@ from harness.dialects.kit.messages import with_id
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, AgentSession, hook_state
 from harness.dialects.sherma.section import INTERNAL
+from harness.dialects.sherma.state_fields import declared_fields, dropped_while_running
 from harness.engine.context import NodeContext
 from harness.graph.messages import to_messages
 from harness.graph.model import State, Update
@@ -70,9 +71,18 @@ def node_function(node: Any, body: Callable[[Visit], Awaitable[Result]]) -> Call
             if ctx.is_fatal(error):
                 raise
             return await _failed(visit, error)
+        _warn_of_dropped(result, node.name, session.agent, ctx)
         return Update(written(result, session.agent, ctx))
 
     return run
+
+
+def _warn_of_dropped(result: Mapping[str, Any], node: str, agent: Agent, ctx: NodeContext) -> None:
+    """Warn of updates of fields that the agent does not declare, which sherma drops."""
+    declared = declared_fields(agent.definition)
+    for field in result:
+        if field not in declared:
+            ctx.warn(dropped_while_running(node, field, agent.definition))
 
 
 async def _failed(visit: Visit, error: Exception) -> Update:

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from harness.dialects.kit.reachable import reachable
 from harness.dialects.sherma import document as doc
+from harness.dialects.sherma.expressions import cel_texts
 from harness.dialects.sherma.graph_document import Graph
+from harness.dialects.sherma.state_fields import undeclared_fields
 from harness.errors import ExpressionError, ManifestError, Problem
 from harness.expressions.cel import compile as compile_cel
 from harness.graph.model import START
@@ -30,6 +32,7 @@ def agent_warnings(name: str, agent: doc.Agent, document: Document) -> Iterator[
     """All warnings of an agent."""
     yield from _field_types(agent, document, ("agents", name, "state", "fields"))
     yield from _expressions(agent, document, ("agents", name, "graph"))
+    yield from undeclared_fields(agent, document, ("agents", name, "graph"))
     yield from _unreachable_nodes(agent, document, ("agents", name, "graph"))
 
 
@@ -43,30 +46,12 @@ def _field_types(agent: doc.Agent, document: Document, path: DocumentPath) -> It
 
 def _expressions(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
     """CEL is parsed when it is evaluated: a syntax error fails its node, not the load."""
-    for below, text in _cel_texts(agent):
+    for below, text in cel_texts(agent):
         try:
             compile_cel(text, null_as_false=True)
         except ExpressionError as error:
             message = f"this expression will fail when it is evaluated: {error}"
             yield Problem("cel-syntax", message, document.span((*path, *below)), severity="warning")
-
-
-def _cel_texts(agent: doc.Agent) -> Iterator[tuple[DocumentPath, str]]:
-    """The CEL expressions of a graph, with their paths in it."""
-    for at, node in enumerate(agent.graph.nodes):
-        args = ("nodes", at, "args")
-        if node.type == "call_llm":
-            for number, item in enumerate(node.args.prompt):
-                yield (*args, "prompt", number, "content"), item.content
-        for section in ("state_updates", "values"):
-            for key, text in (getattr(node.args, section, None) or {}).items():
-                yield (*args, section, key), text
-        for key in ("input", "expression", "value", "skill_ids"):
-            if isinstance(text := getattr(node.args, key, None), str):
-                yield (*args, key), text
-    for at, edge in enumerate(agent.graph.edges):
-        for number, branch in enumerate(edge.branches or ()):
-            yield ("edges", at, "branches", number, "condition"), branch.condition
 
 
 def _unreachable_nodes(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:

@@ -264,3 +264,12 @@ class SkillNickname(BaseHookExecutor):
     async def after_skill_load(self, ctx: Any) -> Any:
         ctx.content = f"{ctx.skill_id} with {', '.join(ctx.tools_loaded)}"
         return ctx
+
+
+class AddsAField(BaseHookExecutor):
+    """Adds a field to what the node `hooked` writes."""
+
+    async def node_exit(self, ctx: Any) -> Any:
+        if ctx.node_name == "hooked":
+            ctx.result["founds"] = 1
+        return ctx

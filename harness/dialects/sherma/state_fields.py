@@ -1,0 +1,83 @@
+"""State fields that nodes write or read, and that the agent does not declare. spec: "State".
+
+sherma drops what is written to such a field, and it is never there to be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.dialects.sherma import document as doc
+from harness.dialects.sherma.expressions import cel_texts
+from harness.dialects.sherma.graph_document import Node
+from harness.dialects.sherma.section import INTERNAL
+from harness.errors import ExpressionError, Problem, Span
+from harness.expressions.cel import compile as compile_cel
+from harness.expressions.cel import written_keys
+from harness.source.document import Document, DocumentPath
+from harness.source.suggest import did_you_mean
+
+WRITE_MESSAGES = ("tool_node", "call_agent", "load_skills")
+"""Node types that write `messages` by themselves. Others that do cannot be without the field."""
+
+
+def declared_fields(agent: doc.Agent) -> list[str]:
+    """The fields that a node may write."""
+    return [*(field.name for field in agent.state.fields_), INTERNAL]
+
+
+def undeclared_fields(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+    """Warnings of fields that the manifest shows to be written or read. `path` is that of the graph."""
+    declared = declared_fields(agent)
+
+    def warning(text: str, field: str, where: Span) -> Problem:
+        return Problem("undeclared-state", text, where, _hint(field, agent), "warning")
+
+    for at, node in enumerate(agent.graph.nodes):
+        for field, below in _written(node):
+            if field not in declared:
+                place = (*path, "nodes", at, *below)
+                where = document.key_span(place) if below[-1] == field else document.span(place)
+                yield warning(dropped(node.name, field), field, where)
+    for below, text in cel_texts(agent):
+        for field in _read(text):
+            if field not in declared:
+                text = f"this expression reads '{field}', which the state does not declare"
+                yield warning(text, field, document.span((*path, *below)))
+
+
+def dropped(node: str, field: str) -> str:
+    """The text of a warning that a node writes a field which the agent does not declare."""
+    return f"node '{node}' writes '{field}', which the state does not declare: it is dropped"
+
+
+def dropped_while_running(node: str, field: str, agent: doc.Agent) -> str:
+    """The same with the nearest field."""
+    hint = _hint(field, agent)
+    return dropped(node, field) + (f" ({hint})" if hint else "")
+
+
+def _hint(field: str, agent: doc.Agent) -> str:
+    return did_you_mean(field, [field.name for field in agent.state.fields_])
+
+
+def _written(node: Node) -> Iterator[tuple[str, DocumentPath]]:
+    """The fields that a node writes, with their paths below it."""
+    if node.type in WRITE_MESSAGES:
+        yield "messages", ("name",)
+    for section in ("state_updates", "values"):
+        for field in getattr(node.args, section, None) or ():
+            yield field, ("args", section, field)
+    if node.type == "data_transform":
+        try:
+            for field in sorted(written_keys(node.args.expression)):
+                yield field, ("args", "expression")
+        except ExpressionError:
+            return  # there is a warning of its own
+
+
+def _read(text: str) -> list[str]:
+    try:
+        return sorted(field for name, field in compile_cel(text, null_as_false=True).reads if name == "state")
+    except ExpressionError:
+        return []
