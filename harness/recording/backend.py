@@ -43,6 +43,7 @@ class Source:
     plays        whether that may answer
     sends        whether what it does not answer goes to the real thing, and is recorded
     cassette     the cassette's name, "" where there is none; `folder` its place
+    number       which of its recordings this is
     again        the command that records it anew
     scrubbing    takes secrets out of what is compared and kept
     environment  where the providers' keys and places are read from
@@ -54,6 +55,7 @@ class Source:
     sends: bool = False
     cassette: str = ""
     folder: Path = Path()
+    number: int = 1
     again: str = ""
     matcher: Matcher = field(default_factory=Matcher)
     scrubbing: Scrubbing = field(default_factory=Scrubbing)
@@ -87,6 +89,11 @@ class RecordedBackend:
     def is_real(self) -> bool:
         """Whether real things may be asked: the network is open, and time passes."""
         return self._source.sends
+
+    @property
+    def number(self) -> int | None:
+        """Which recording of the cassette alone answers; None where the real thing may, or nothing is recorded."""
+        return self._source.number if self._playable and not self.is_real else None
 
     @property
     def has_anything(self) -> bool:

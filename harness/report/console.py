@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from harness.report.failure import failed_checks, failure_text, title
-from harness.report.formatting import cost, percent, plural, seconds
+from harness.report.formatting import cost, distinct, percent, plural, seconds
 from harness.report.shorten import short_name, short_words
 from harness.source.display import printable
 
@@ -79,6 +79,8 @@ def _totals(total: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     low, high = total["pass_rate_interval"]
     yield "pass rate", f"{percent(total['pass_rate'])}  (95 % interval {percent(low)} to {percent(high)})"
     yield "fitness", f"{total['fitness']:.3f}"
+    if text := distinct(total):
+        yield "distinct", text
     repeats = max(map(int, total["pass_at_k"]), default=1)
     if repeats > 1:
         at, hat = total["pass_at_k"][str(repeats)], total["pass_hat_k"][str(repeats)]

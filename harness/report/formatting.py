@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 
 def percent(share: float | None) -> str:
     """A share of 1 as percentage; only all is 100 %, only nothing 0 %.
@@ -45,6 +48,14 @@ def cost(value: float) -> str:
     if value == 0:
         return "0"
     return f"{value:.2f}" if value >= 1 else f"{value:.2g}"
+
+
+def distinct(total: Mapping[str, Any]) -> str:
+    """How many runs count, where repeats could not differ; "" where all do."""
+    if total["distinct_runs"] == total["runs"]:
+        return ""
+    runs = plural(total["runs"], "run")
+    return f"{total['distinct_runs']} of {runs}; the others had the same answers and nothing random, and do not count"
 
 
 def plural(count: int, noun: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.report.formatting import cost, percent, plural, seconds
+from harness.report.formatting import cost, distinct, percent, plural, seconds
 from harness.source.display import clip, printable
 
 _HTML = re.compile(r"[<>&]")
@@ -46,6 +46,7 @@ def _headline(total: Mapping[str, Any]) -> str:
     low, high = total["pass_rate_interval"]
     facts = [
         f"pass rate {percent(total['pass_rate'])} (95 % interval {percent(low)} to {percent(high)})",
+        *([f"distinct: {text}"] if (text := distinct(total)) else []),
         f"fitness {_number(total['fitness'])}",
         f"virtual latency p50 {seconds(total['latency']['p50'])}, p95 {seconds(total['latency']['p95'])}",
         f"{total['tokens']['total']:,} tokens, cost {cost(total['cost'])}",

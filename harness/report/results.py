@@ -62,6 +62,8 @@ def line(outcome: Outcome) -> dict[str, Any]:
         "coverage": _graph_parts(outcome.coverage),
         "digest": outcome.digest,
         "reason": outcome.reason,
+        "recording": outcome.recording,
+        "varies": outcome.varies,
         "shape": _graph_parts(outcome.shape),
     }
 

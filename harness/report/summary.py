@@ -19,6 +19,8 @@ FORMAT: Final = "harness-summary/1"
 _PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "max": 1.0}
 _RAN: Final = ("completed", "interrupted", "failed", "timeout")
 _COUNTED: Final = {"passed": "passed", "failed": "failed", "error": "errors", "skipped": "skipped"}
+_DID: Final = ("verdict", "score", "status", "path", "output", "latency", "usage")
+"""What runs have in common that did the same."""
 _USAGE: Final = ("llm_calls", "input_tokens", "output_tokens")
 _SLOWEST: Final = 5
 _MESSAGE_LENGTH: Final = 500
@@ -100,16 +102,55 @@ class Summary:
 
 
 @dataclass(slots=True)
+class _Alike:
+    """Runs with the same answers: of one scenario, from its stubs or from one recording.
+
+    They count once if nothing real was asked, no fault was drawn, and all did the same, so that a tool that draws is
+    seen as soon as it shows. Digests cannot say so: ids come from the seed, which is another one in each repeat.
+    """
+
+    runs: int = 0
+    passed: int = 0
+    varies: bool = False
+    did: set[str] = field(default_factory=set)
+
+    def add(self, line: Line) -> None:
+        self.runs += 1
+        self.passed += line["verdict"] == "passed"
+        self.varies = self.varies or line.get("varies", True)
+        if not self.varies:
+            self.did.add(encode([line[name] for name in _DID]))
+
+    @property
+    def distinct(self) -> tuple[int, int]:
+        once = not self.varies and len(self.did) == 1
+        return (1, min(self.passed, 1)) if once else (self.runs, self.passed)
+
+
+@dataclass(slots=True)
 class _Scenario:
-    """The runs of one scenario that were judged."""
+    """The runs of one scenario that were judged; `alike` has those that could not differ, by recording."""
 
     weight: float = 0.0
     scores: list[float] = field(default_factory=list)
     verdicts: list[str] = field(default_factory=list)
+    alike: dict[int | None, _Alike] = field(default_factory=dict)
+
+    def add(self, line: Line) -> None:
+        self.weight = max(self.weight, line["weight"])
+        self.scores.append(line["score"] or 0.0)
+        self.verdicts.append(line["verdict"])
+        self.alike.setdefault(line.get("recording"), _Alike()).add(line)
 
     @property
     def passed(self) -> int:
         return self.verdicts.count("passed")
+
+    @property
+    def distinct(self) -> tuple[int, int]:
+        """How many distinct runs there were, and how many of them passed."""
+        counts = [of_recording.distinct for of_recording in self.alike.values()]
+        return sum(runs for runs, _ in counts), sum(passed for _, passed in counts)
 
     @property
     def score(self) -> float:
@@ -141,27 +182,27 @@ class _Group:
             self._latencies.append(_latency(line))
         scenario = self._scenarios.setdefault(_key(line), _Scenario())
         if verdict != "skipped":
-            scenario.weight = max(scenario.weight, line["weight"])
-            scenario.scores.append(line["score"] or 0.0)
-            scenario.verdicts.append(verdict)
+            scenario.add(line)
 
     def as_json(self) -> dict[str, Any]:
         """The figures of the group.
 
         runs = passed + failed + errors + skipped; `scenarios` counts a scenario once for each variant.
-        pass_rate is passed ÷ (runs - skipped), with its 95 % Wilson interval; null when nothing was judged.
+        distinct_runs counts repeats that could not differ once. Of these, without the skipped ones, is pass_rate: the
+        share that passed, with its 95 % Wilson interval; null when nothing was judged.
         fitness is Σ weight × score ÷ Σ weight over scenarios, a scenario's score being the mean of its repeats,
         so that repeating it does not make it heavier.
         latency has percentiles of the total virtual seconds of runs that were judged; wall is in real seconds.
-        pass_at_k and pass_hat_k have, by k, the mean over the scenarios with at least k repeats.
+        pass_at_k and pass_hat_k have, by k, the mean over the scenarios with at least k distinct runs.
         """
         judged = {key: found for key, found in sorted(self._scenarios.items()) if found.verdicts}
-        repeats = [(len(found.verdicts), found.passed) for found in judged.values()]
-        runs, passed = sum(count for count, _ in repeats), self._counts["passed"]
+        distinct = [found.distinct for found in judged.values()]
+        runs, passed = (sum(counts) for counts in zip(*distinct, strict=True)) if distinct else (0, 0)
         tokens = {kind: self._usage[f"{kind}_tokens"] for kind in ("input", "output")}
         latencies = sorted(self._latencies)
         return {
             "runs": sum(self._counts.values()),
+            "distinct_runs": runs + self._counts["skipped"],
             "scenarios": len(self._scenarios),
             **self._counts,
             "pass_rate": passed / runs if runs else None,
@@ -178,8 +219,8 @@ class _Group:
                 for key, found in judged.items()
                 if len(set(found.verdicts)) > 1
             ],
-            "pass_at_k": _over_repeats(pass_at_k, repeats),
-            "pass_hat_k": _over_repeats(pass_hat_k, repeats),
+            "pass_at_k": _over_repeats(pass_at_k, distinct),
+            "pass_hat_k": _over_repeats(pass_hat_k, distinct),
         }
 
 

@@ -67,6 +67,7 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
         latency_penalty=judgement.latency_penalty,
         checks=checks,
         wall=wall_s,
+        varies=result.varies,
     )
     if result.graph is not None:
         outcome.shape = observe.shape(result.graph)

@@ -82,6 +82,12 @@ class Scenario:
     allow_unused: bool = False
     expect: Expectations = field(default_factory=Expectations)
 
+    @property
+    def draws(self) -> bool:
+        """True if its world draws from the seed: faults with a `rate`."""
+        worlds = (self.world, *(turn.world for turn in self.turns))
+        return any(fault.rate not in (None, 1) for world in worlds for fault in world.faults)
+
 
 @dataclass(frozen=True)
 class ScenarioFile:

@@ -77,7 +77,11 @@ class CheckResult:
 
 @dataclass
 class Outcome:
-    """One line of results.jsonl, with `wall` (real seconds) and what only the console shows."""
+    """One line of results.jsonl, with `wall` (real seconds) and what only the console shows.
+
+    recording  the number of the recording that was replayed
+    varies     the real thing was asked, or faults were drawn: a repeat may do something else
+    """
 
     suite: str
     scenario: str
@@ -100,6 +104,8 @@ class Outcome:
     digest: str = ""
     span: Span | None = None
     reason: str = ""
+    recording: int | None = None
+    varies: bool = False
 
     @property
     def id(self) -> str:

@@ -174,6 +174,7 @@ class RecordingSession:
             sends=sends,
             cassette=self._folder.name if self._folder is not None else "",
             folder=self._folder.folder_of(number) if self._folder is not None else Path(),
+            number=number,
             again=command_to_record(self._scenario),
             matcher=self._matcher,
             scrubbing=Scrubbing(self._secrets),

@@ -92,6 +92,7 @@ def _repeat(
         result = run_once(scenario, settings, seed=seed, backend=backend)
         result.observed.warnings += warnings
         outcome = outcome_of(scenario, repeat, result, time.perf_counter() - began)
+        outcome.recording = backend.number
         if backend.is_real:
             outcome.observed.warnings += cassette.keep(repeat, backend, outcome, result.graph)
         if repeat + 1 == scenario.repeat:
@@ -130,6 +131,7 @@ def run_once(
             result = result or _crashed(error, graph, backend)
         # Code that catches what the closed network raises passes unnoticed otherwise.
         result.observed.warnings += connections
+        result.varies = is_real or scenario.draws
         return result
 
 

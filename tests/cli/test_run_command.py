@@ -187,3 +187,34 @@ def test_a_terminal_without_unicode_is_no_reason_to_break(
     done = harness("run", ".", PYTHONIOENCODING=encoding)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
+
+
+def totals() -> dict[str, Any]:
+    total: dict[str, Any] = json.loads(Path("reports/latest/summary.json").read_text(encoding="utf-8"))[
+        "total"
+    ]
+    return total
+
+
+def test_repeats_that_cannot_differ_are_told_and_count_once(invoke: Invoke, suite: WriteSuite) -> None:
+    suite("{name: one, repeat: 5}", "{name: two}")
+    shown = invoke("run", ".").stdout
+    assert "distinct   2 of 6 runs; the others had the same answers and nothing random" in shown
+    assert "pass@5" not in shown
+    assert (totals()["runs"], totals()["distinct_runs"]) == (6, 2)
+    assert "- distinct: 2 of 6 runs;" in Path("reports/latest/summary.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "random",
+    [
+        "faults: [{effect: llm, rate: 0.5, error: rate_limit}]",
+        "turns: [{input: hi, llm: [hello], faults: [{effect: llm, rate: 0.5, latency: 1}]}]",
+    ],
+)
+def test_repeats_with_drawn_faults_each_count(invoke: Invoke, suite: WriteSuite, random: str) -> None:
+    world = "" if "turns" in random else "input: hi, llm: [hello], allow_unused: true, "
+    suite(f"{{name: one, manifest: asking.yaml, env: {{MODEL: m}}, repeat: 4, {world}{random}}}")
+    shown = invoke("run", ".").stdout
+    assert "distinct" not in shown
+    assert (totals()["runs"], totals()["distinct_runs"]) == (4, 4)

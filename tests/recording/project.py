@@ -132,7 +132,9 @@ def _indented(keys: str) -> str:
 
 
 def told(outcomes: Outcome | Sequence[Outcome]) -> Any:
-    """All that outcomes say, but for how long they really took."""
+    """All that outcomes say, but for how long they really took, and whether they were recorded or replayed."""
     if not isinstance(outcomes, Outcome):
         return [told(outcome) for outcome in outcomes]
-    return {key: value for key, value in asdict(outcomes).items() if key != "wall"}
+    return {
+        key: value for key, value in asdict(outcomes).items() if key not in ("wall", "recording", "varies")
+    }

@@ -65,6 +65,7 @@ def test_each_repeat_is_a_recording_and_replayed_as_its_own(project: Project) ->
     with project.serving("llm: [One., Two., Three.]"):
         recorded = project.run(scenario, RecordMode.REWRITE)
     assert outputs(recorded) == ["One.", "Two.", "Three."]
+    assert all(outcome.varies and outcome.recording is None for outcome in recorded)
     assert told(project.replayed(scenario)) == told(recorded)
     assert {name for name in project.recorded_files() if name.endswith("http.yaml")} == {
         "it/http.yaml",
@@ -78,6 +79,11 @@ def test_more_repeats_than_recordings_play_these_again_with_a_warning(project: P
         project.run(project.scenario("weather", "input: Hello!\nrepeat: 2"), RecordMode.REWRITE)
     replayed = project.replayed(project.scenario("weather", "input: Hello!\nrepeat: 3"))
     assert outputs(replayed) == ["One.", "Two.", "One."]
+    assert [(outcome.recording, outcome.varies) for outcome in replayed] == [
+        (1, False),
+        (2, False),
+        (1, False),
+    ]
     assert [outcome.observed.warnings for outcome in replayed] == [
         [],
         [],

@@ -84,6 +84,41 @@ def test_repeats_give_pass_at_k_and_pass_hat_k(outcome: MakeOutcome) -> None:
     assert total["pass_hat_k"] == {str(k): pass_hat_k(3, 2, k) for k in (1, 2, 3)}
 
 
+def _figures(*outcomes: Outcome) -> tuple[int, int, float, Any]:
+    total = _summary(*outcomes)["total"]
+    assert total["pass_rate_interval"] == list(wilson(*_counted(total)))
+    return total["runs"], total["distinct_runs"], total["pass_rate"], list(total["pass_hat_k"])
+
+
+def _counted(total: Any) -> tuple[int, int]:
+    counted = total["distinct_runs"] - total["skipped"]
+    return round(total["pass_rate"] * counted), counted
+
+
+def test_repeats_that_cannot_differ_count_once(outcome: MakeOutcome) -> None:
+    same = [outcome(repeat=i) for i in range(99)]
+    assert _figures(*same) == (99, 1, 1.0, ["1"])
+    assert _figures(*same, outcome("failed", scenario="other")) == (100, 2, 0.5, ["1"])
+
+
+def test_repeats_that_may_differ_each_count(outcome: MakeOutcome) -> None:
+    assert _figures(*(outcome(repeat=i, varies=True) for i in range(3))) == (3, 3, 1.0, ["1", "2", "3"])
+
+
+def test_repeats_that_do_differ_each_count(outcome: MakeOutcome) -> None:
+    drawn = [outcome(repeat=i, output=i % 2) for i in range(4)]
+    assert _figures(*drawn) == (4, 4, 1.0, ["1", "2", "3", "4"])
+
+
+def test_repeats_of_one_recording_count_once_and_those_of_two_twice(outcome: MakeOutcome) -> None:
+    replayed = [outcome(repeat=i, recording=i % 2 + 1) for i in range(6)]
+    assert _figures(*replayed) == (6, 2, 1.0, ["1", "2"])
+
+
+def test_skipped_runs_stay_what_they_are(outcome: MakeOutcome) -> None:
+    assert _figures(outcome(), outcome("skipped", scenario="s")) == (2, 2, 1.0, ["1"])
+
+
 def test_a_scenario_with_different_verdicts_over_its_repeats_is_flaky(outcome: MakeOutcome) -> None:
     flaky = [outcome(verdict, repeat=i) for i, verdict in enumerate(["passed", "failed"])]
     steady = [outcome("failed", scenario="steady", repeat=i) for i in range(2)]
