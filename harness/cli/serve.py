@@ -25,8 +25,15 @@ if TYPE_CHECKING:
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port; 0 is any that is free."
 )
+@click.option(
+    "--allow-host",
+    "allow_hosts",
+    metavar="NAME",
+    multiple=True,
+    help="Answer requests to, or from pages of, this host too; '*' is any. May be repeated.",
+)
 @click.option("--stdio", metavar="SERVER", help="Serve this MCP server on standard input and output instead.")
-def command(target: str, host: str, port: int, stdio: str | None) -> None:
+def command(target: str, host: str, port: int, allow_hosts: tuple[str, ...], stdio: str | None) -> None:
     """Answer any client from the stubs of a scenario.
 
     FILE is a scenario file; NAME chooses one of several scenarios. Clients of OpenAI and Anthropic, of the
@@ -43,7 +50,7 @@ def command(target: str, host: str, port: int, stdio: str | None) -> None:
         _tell_unused(_of_server(responder, stdio), to_stderr=True)
     else:
         try:
-            serve_until_interrupted(responder, host=host, port=port, ready=_announce)
+            serve_until_interrupted(responder, host=host, port=port, allow_hosts=allow_hosts, ready=_announce)
         except ExtraMissing as error:
             raise FormatError(Problem(error.code, str(error))) from None
         _tell_unused(responder.unused(), to_stderr=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from harness.errors import UnscriptedCall, WorldError
 from harness.graph.effects import Answer, MCPEndpoint
 from harness.serve import mcp
+from harness.serve.hosts import AllowedHosts
 from harness.serve.responder import Client, StubResponder
 from harness.source.suggest import did_you_mean
 from harness.world.wire import anthropic_messages, openai_chat, openai_responses
@@ -37,13 +38,16 @@ WIRES: Final[Mapping[str, WireFormat]] = {
     "/v1/messages": anthropic_messages,
 }
 LARGEST_BODY: Final = 50 * 1024 * 1024
+_MOST_READ: Final = 2 * LARGEST_BODY
+
+_LONGEST_HOST: Final = 80
 
 Drop = Callable[[Any], None]
 """Closes the connection with a client, given by its address in the ASGI scope."""
 
 
-def build_app(responder: StubResponder, drop: Drop) -> Starlette:
-    """The application.
+def build_app(responder: StubResponder, drop: Drop, hosts: AllowedHosts) -> Starlette:
+    """The application. It answers requests that name one of these hosts.
 
     Raises:
         WorldError: a tool's schema is not a valid JSON Schema.
@@ -51,7 +55,7 @@ def build_app(responder: StubResponder, drop: Drop) -> Starlette:
     from starlette.applications import Starlette
     from starlette.routing import Route
 
-    front = _Front(responder, drop)
+    front = _Front(responder, drop, hosts)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -62,7 +66,7 @@ def build_app(responder: StubResponder, drop: Drop) -> Starlette:
     return Starlette(
         routes=[
             *(Route(path, front.model(wire), methods=["POST"]) for path, wire in WIRES.items()),
-            Route("/v1/models", front.models, methods=["GET"]),
+            Route("/v1/models", front.guarded(front.models, _provider), methods=["GET"]),
             Route("/mcp/{name:path}", front.guarded(front.tools, _provider), methods=every),
             Route("/{path:path}", front.guarded(front.http, _provider), methods=every),
         ],
@@ -73,10 +77,11 @@ def build_app(responder: StubResponder, drop: Drop) -> Starlette:
 class _Front:
     """The endpoints. Each returns an ASGI application that answers its one request."""
 
-    def __init__(self, responder: StubResponder, drop: Drop) -> None:
+    def __init__(self, responder: StubResponder, drop: Drop, hosts: AllowedHosts) -> None:
         self.mcp = mcp.MCPOverHTTP(responder)
         self._responder = responder
         self._drop = drop
+        self._hosts = hosts
 
     def model(self, wire: WireFormat) -> Callable[[Request], Awaitable[ASGIApp]]:
         """The endpoint of a wire format."""
@@ -91,7 +96,7 @@ class _Front:
 
         return self.guarded(answered, lambda _request: wire)
 
-    async def models(self, request: Request) -> ASGIApp:
+    async def models(self, _request: Request) -> ASGIApp:
         """The models that stubs name, in a form both providers' clients read."""
         stubs = (stub for world in self._responder.worlds for stub in world.llm)
         named = dict.fromkeys(stub.model for stub in stubs if stub.model)
@@ -145,6 +150,7 @@ class _Front:
 
         async def endpoint(request: Request) -> ASGIApp:
             try:
+                self._refuse_strangers(request)
                 return await answered(request)
             except UnscriptedCall as error:
                 refusal = Refusal("unscripted", str(error))
@@ -158,9 +164,22 @@ class _Front:
             except Exception as error:
                 refusal = Refusal("server_error", f"harness broke: {type(error).__name__}: {error}")
                 self._responder.refused(_client(request), str(refusal))
-            return _sent(error_response(wire_of(request), refusal))
+            response = _sent(error_response(wire_of(request), refusal))
+            if refusal.kind == "too_large":
+                response.headers["connection"] = "close"  # there may be more of it
+            return response
 
         return endpoint
+
+    def _refuse_strangers(self, request: Request) -> None:
+        address = (request.scope.get("server") or ("",))[0]
+        host = self._hosts.stranger(request.headers.items(), address)
+        if host is not None:
+            named = f"names the host '{host[:_LONGEST_HOST]}'" if host else "names no host that can be read"
+            text = (
+                f"the request {named}; only this machine's own names are answered, and those of --allow-host"
+            )
+            raise Refusal("forbidden", text)
 
     async def _hung_up(self, answer: Answer) -> ASGIApp | None:
         """Wait for the latency of an answer; what closes the connection where the answer is no response."""
@@ -212,7 +231,7 @@ def _provider(request: Request) -> WireFormat:
 
 
 async def _body(request: Request) -> bytes:
-    """The whole body. One that is too large is read to its end, so that the client comes to read the answer."""
+    """The whole body. Of one that is too large more is read, so that most clients come to read the answer."""
     from starlette.requests import ClientDisconnect
 
     parts: list[bytes] = []
@@ -222,10 +241,12 @@ async def _body(request: Request) -> bytes:
             size += len(part)
             if size <= LARGEST_BODY:
                 parts.append(part)
+            elif size > _MOST_READ:
+                break
     except ClientDisconnect:
         raise Refusal("invalid_request", "the client left before its request ended") from None
     if size > LARGEST_BODY:
-        raise Refusal("too_large", f"the request has {size:,} bytes, and at most {LARGEST_BODY:,} are taken")
+        raise Refusal("too_large", f"the body is too large: at most {LARGEST_BODY:,} bytes are taken")
     return b"".join(parts)
 
 

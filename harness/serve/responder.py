@@ -59,7 +59,8 @@ class StubResponder:
     Args:
         worlds: the stubs of the first come first; node matchers always hold, and hosts of HTTP stubs do not count.
         seed: draws the faults.
-        on_request: is given every request as soon as it is answered.
+        on_request: is given every request as soon as it is answered; `requests` then stays empty, so that a server
+            that runs for days does not grow.
     """
 
     def __init__(
@@ -118,8 +119,9 @@ class StubResponder:
         return [*self._lists.unused(), *self.mcp.unused()]
 
     def _keep(self, request: ServedRequest) -> None:
-        self.requests.append(request)
-        if self._on_request is not None:
+        if self._on_request is None:
+            self.requests.append(request)
+        else:
             with suppress(OSError):  # nobody reads the log any more: that is no reason not to answer
                 self._on_request(request)
 

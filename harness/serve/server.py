@@ -8,12 +8,14 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 from harness.errors import FormatError, Problem
+from harness.serve.hosts import AllowedHosts
 from harness.serve.mcp import scripted
 from harness.serve.responder import ServedRequest, StubResponder
 from harness.serve.worlds import chosen
@@ -75,10 +77,12 @@ def responder_for(
 
 
 @contextmanager
-def serving(target: str | Path | WorldSpec, *, host: str = "127.0.0.1", port: int = 0) -> Iterator[Serving]:
+def serving(
+    target: str | Path | WorldSpec, *, host: str = "127.0.0.1", port: int = 0, allow_hosts: Sequence[str] = ()
+) -> Iterator[Serving]:
     """Serve the stubs of a scenario (`FILE`, `FILE::NAME`) or of a world while inside, from a thread of its own.
 
-    Port 0 is any that is free.
+    Port 0 is any that is free. Requests may name the hosts of `allow_hosts` beside those of this machine; `*` is any.
 
     Raises:
         ExtraMissing: the extra `serve` is not installed.
@@ -86,7 +90,7 @@ def serving(target: str | Path | WorldSpec, *, host: str = "127.0.0.1", port: in
             there (`cannot-listen`).
         WorldError: an MCP tool's schema is not a valid JSON Schema.
     """
-    server, listening, served = _prepared(responder_for(target), host, port)
+    server, listening, served = _prepared(responder_for(target), host, port, allow_hosts)
     broke: list[BaseException] = []
 
     def run() -> None:
@@ -111,21 +115,30 @@ def serving(target: str | Path | WorldSpec, *, host: str = "127.0.0.1", port: in
 
 
 def serve_until_interrupted(
-    responder: StubResponder, *, host: str = "127.0.0.1", port: int = 0, ready: Callable[[Serving], object]
+    responder: StubResponder,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    allow_hosts: Sequence[str] = (),
+    ready: Callable[[Serving], object],
 ) -> None:
     """Serve in the foreground until SIGINT or SIGTERM. `ready` is called once clients can connect.
 
     Raises: as `serving`.
     """
-    server, listening, served = _prepared(responder, host, port)
+    server, listening, served = _prepared(responder, host, port, allow_hosts)
     with listening, suppress(KeyboardInterrupt):
         ready(served)
         server.run([listening])
 
 
-def _prepared(responder: StubResponder, host: str, port: int) -> tuple[Any, socket.socket, Serving]:
+def _prepared(
+    responder: StubResponder, host: str, port: int, allow_hosts: Sequence[str]
+) -> tuple[Any, socket.socket, Serving]:
     """The server, the socket it listens on, and where that is."""
     _check_extra()
+    if any(world.llm for world in responder.worlds):
+        _import_providers()
     from harness.serve.app import build_app
 
     transports: dict[Any, asyncio.Transport] = {}
@@ -135,7 +148,8 @@ def _prepared(responder: StubResponder, host: str, port: int) -> tuple[Any, sock
         if transport is not None:
             transport.abort()
 
-    server = _server(build_app(responder, drop), responder, transports)
+    app = build_app(responder, drop, AllowedHosts(allow_hosts))
+    server = _server(app, responder, transports)
     listening = _listening(host, port)
     shown = _WILDCARDS.get(host, host)
     shown = f"[{shown}]" if ":" in shown else shown
@@ -145,7 +159,11 @@ def _prepared(responder: StubResponder, host: str, port: int) -> tuple[Any, sock
 def _check_extra() -> None:
     for name in ("starlette", "uvicorn"):
         import_extra(name, "serve", "to serve")
-    for name in _PROVIDERS:  # now, since no client waits as long as the first of these imports takes
+
+
+def _import_providers() -> None:
+    """Import the providers' types now, since no client waits as long as the first of these imports takes."""
+    for name in _PROVIDERS:
         with suppress(ImportError):
             import_module(name)
 
@@ -164,18 +182,8 @@ def _listening(host: str, port: int) -> socket.socket:
 
 def _server(app: Any, responder: StubResponder, transports: dict[Any, asyncio.Transport]) -> Any:
     import uvicorn
-    from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    class TrackedConnection(H11Protocol):
-        """Remembers its transport, which ASGI does not show: some stubs close it without an answer."""
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            transports[self.client] = transport
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            transports.pop(self.client, None)
-            super().connection_lost(exc)
+    from harness.serve.connections import BoundedConnection
 
     class Server(uvicorn.Server):
         """Says when it can be asked, and does not wait for those that wait for ever."""
@@ -198,7 +206,7 @@ def _server(app: Any, responder: StubResponder, transports: dict[Any, asyncio.Tr
     return Server(
         uvicorn.Config(
             app,
-            http=TrackedConnection,
+            http=partial(BoundedConnection, transports),  # type: ignore[arg-type]
             loop="asyncio",
             ws="none",
             lifespan="on",

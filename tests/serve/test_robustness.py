@@ -162,7 +162,9 @@ def test_the_server_ends_while_clients_wait() -> None:
     with serving(waiting) as server:
         port = int(server.url.rpartition(":")[2])
         body = json.dumps(GOOD).encode()
-        head = f"POST /v1/messages HTTP/1.1\r\nhost: h\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+        head = (
+            f"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+        )
         asking = socket.create_connection(("127.0.0.1", port))
         asking.sendall(head + body)
         idle = socket.create_connection(("127.0.0.1", port))
@@ -177,5 +179,5 @@ def test_the_server_ends_while_clients_wait() -> None:
 def test_a_client_that_leaves_in_the_middle_of_its_request_harms_nobody(server: Serving) -> None:
     port = int(server.url.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port)) as half:
-        half.sendall(b"POST /v1/messages HTTP/1.1\r\nhost: h\r\ncontent-length: 99\r\n\r\n{")
+        half.sendall(b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99\r\n\r\n{")
     assert httpx.post(f"{server.url}/v1/messages", json=GOOD).status_code == 200

@@ -34,6 +34,7 @@ _ERRORS: Final[Mapping[RefusalKind, str]] = {
     "exception": "api_error",
     "auth": "authentication_error",
     "not_found": "not_found_error",
+    "forbidden": "permission_error",
     "too_large": "request_too_large",
 }
 

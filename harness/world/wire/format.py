@@ -9,7 +9,7 @@ from harness.graph.effects import LLMCall
 from harness.world.spec import ErrorKind
 from harness.world.wire.reply import Reply
 
-RefusalKind = ErrorKind | Literal["unscripted", "not_found", "too_large"]
+RefusalKind = ErrorKind | Literal["unscripted", "not_found", "forbidden", "too_large"]
 
 STATUS: Final[Mapping[RefusalKind, int]] = {
     "rate_limit": 429,
@@ -21,6 +21,7 @@ STATUS: Final[Mapping[RefusalKind, int]] = {
     "exception": 500,
     "unscripted": 400,  # a status that clients do not retry
     "not_found": 404,
+    "forbidden": 403,
     "too_large": 413,
 }
 

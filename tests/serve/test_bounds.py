@@ -1,0 +1,142 @@
+"""What a client holds of the server is bounded: connections, time, memory. All over real sockets."""
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+
+from harness.serve import Serving, connections, serving
+from harness.serve.app import LARGEST_BODY
+from harness.world.spec import MCPServerSpec, Stub, WorldSpec
+
+WORLD = WorldSpec(
+    http=(Stub(url="https://shop.test/*", times="any", answer={"json": {"stock": 1}}),),
+    mcp={"shop": MCPServerSpec()},
+)
+HEAD = b"POST /items HTTP/1.1\r\nhost: localhost\r\n"
+
+
+@pytest.fixture
+def server() -> Iterator[Serving]:
+    with serving(WORLD) as served:
+        yield served
+
+
+Connect = Callable[..., socket.socket]
+
+
+@pytest.fixture
+def connect(server: Serving) -> Iterator[Connect]:
+    opened = []
+
+    def connection(data: bytes = b"") -> socket.socket:
+        found = socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=10)
+        opened.append(found)
+        found.sendall(data)
+        return found
+
+    yield connection
+    for each in opened:
+        each.close()
+
+
+CUT_OFF = r"reset|Broken pipe|aborted"
+
+
+def send(connection: socket.socket, data: bytes, times: int) -> None:
+    for _ in range(times):
+        connection.sendall(data)
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Reads all that the server sends; True if that has an end."""
+    try:
+        while connection.recv(4096):
+            pass
+        return True
+    except TimeoutError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+@pytest.mark.parametrize("sent", [b"", b"G", HEAD, HEAD + b"content-length: 9\r\n\r\n", b"\r\n"])
+def test_a_request_that_does_not_arrive_in_time_is_cut_off(
+    server: Serving, connect: Connect, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(connections, "ARRIVAL_S", 0.1)
+    assert is_closed(connect(sent))
+    assert httpx.get(f"{server.url}/items").status_code == 200
+
+
+def test_a_byte_now_and_then_does_not_prolong_it(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "ARRIVAL_S", 0.2)
+    slow = connect(HEAD)
+    slow.settimeout(0.02)
+    began = time.monotonic()
+    while time.monotonic() - began < 5:
+        try:
+            slow.sendall(b"x: y\r\n")
+            if slow.recv(1) == b"":
+                break
+        except TimeoutError:
+            continue
+        except OSError:
+            break
+    assert time.monotonic() - began < 5
+
+
+def test_a_second_request_on_a_connection_is_bounded_too(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "ARRIVAL_S", 0.2)
+    kept = connect(HEAD + b"content-length: 0\r\n\r\n")
+    assert kept.recv(4096).startswith(b"HTTP/1.1 200")
+    kept.sendall(HEAD)
+    assert is_closed(kept)
+
+
+def test_an_answer_may_take_longer_than_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "ARRIVAL_S", 0.1)
+    slow = Stub(url="https://shop.test/*", latency_s=0.3, answer={"json": {"stock": 1}})
+    with serving(WorldSpec(http=(slow,))) as server:
+        assert httpx.get(f"{server.url}/items").json() == {"stock": 1}
+
+
+@pytest.mark.parametrize("path", [b"/v1/messages", b"/mcp/shop", b"/items"])
+def test_a_body_without_an_end_is_cut_off(connect: Connect, path: bytes) -> None:
+    endless = connect(HEAD.replace(b"/items", path) + b"transfer-encoding: chunked\r\n\r\n")
+    part = b"100000\r\n" + b"x" * 0x100000 + b"\r\n"
+    with pytest.raises(OSError, match=CUT_OFF):
+        send(endless, part, times=40 * LARGEST_BODY // len(part))
+
+
+@pytest.mark.parametrize("headers", [b"x: y\r\n" * 100_000, b"x: " + b"y" * 1_000_000])
+def test_headers_without_an_end_are_cut_off(connect: Connect, headers: bytes) -> None:
+    endless = connect(HEAD)
+    with pytest.raises(OSError, match=CUT_OFF):
+        send(endless, headers, times=100)
+
+
+def test_connections_beyond_the_limit_are_closed(
+    server: Serving, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 3)
+    first = [connect() for _ in range(3)]
+    assert is_closed(connect())
+    for connection in first:
+        connection.sendall(HEAD + b"content-length: 0\r\nconnection: close\r\n\r\n")
+        assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+        assert is_closed(connection)
+    assert httpx.get(f"{server.url}/items").status_code == 200
+
+
+def test_a_server_in_the_foreground_keeps_no_list_of_requests() -> None:
+    from harness.serve.responder import Client, StubResponder
+
+    told: list[object] = []
+    responder = StubResponder([WORLD], on_request=told.append)
+    responder.refused(Client("", "GET /"), "no")
+    assert (len(told), responder.requests) == (1, [])
