@@ -103,9 +103,16 @@ class CannotEvaluate(HarnessError):
 
 
 class WorldError(HarnessError):
-    """The simulated world cannot answer. No retry, fallback or tolerant node may absorb it."""
+    """The simulated world cannot answer. No retry, fallback or tolerant node may absorb it.
+
+    `span` is the place in a file that is to blame, where it is known; None: the node that asked.
+    """
 
     code = "world"
+
+    def __init__(self, message: str, span: Span | None = None) -> None:
+        self.span = span
+        super().__init__(message)
 
 
 @dataclass
@@ -152,8 +159,7 @@ class CassetteBroken(CassetteError):
     code = "cassette-broken"
 
     def __init__(self, message: str, span: Span | None = None) -> None:
-        self.span = span
-        super().__init__(f"{span}: {message}" if span else message)
+        super().__init__(f"{span}: {message}" if span else message, span)
 
 
 class CassetteMismatch(CassetteError):
@@ -193,11 +199,19 @@ class RunError(HarnessError):
 
 
 class WorkerDied(HarnessError):
-    """The worker process that ran a scenario ended in the middle of it. A negative exit code is a signal's number."""
+    """The worker process that ran a scenario ended in the middle of it.
+
+    A negative exit code is a signal's number; None: it is not known.
+    """
 
     code = "worker-died"
 
     def __init__(self, exit_code: int | None) -> None:
         self.exit_code = exit_code
-        how = f"was ended by signal {-exit_code}" if exit_code and exit_code < 0 else f"left with {exit_code}"
+        if exit_code is None:
+            how = "ended in the middle of it"
+        elif exit_code < 0:
+            how = f"was ended by signal {-exit_code}"
+        else:
+            how = f"left with {exit_code}"
         super().__init__(f"the process that ran this scenario {how}")

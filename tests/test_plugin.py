@@ -186,6 +186,58 @@ def test_workers_send_their_results_to_one_report_in_the_order_of_the_file(
     assert [line["scenario"] for line in results(pytester)] == [f"s{n}" for n in range(6)]
 
 
+def test_a_worker_that_dies_leaves_an_error_of_the_scenario_it_ran(
+    suite: RunSuite, pytester: pytest.Pytester
+) -> None:
+    pytester.makeconftest(
+        "import os\ndef pytest_runtest_call(item):\n    if item.name == 'killed':\n        os._exit(7)\n"
+    )
+    result = suite(scenario("before"), scenario("killed", more="    repeat: 2\n"), options=["-n", "1"])
+    result.stdout.fnmatch_lines(["*WorkerDied (worker-died)*", "*1 passed*2 errors*"])
+    assert [(line["scenario"], line["repeat"], line["verdict"]) for line in results(pytester)] == [
+        ("before", 0, "passed"),
+        ("killed", 0, "error"),
+        ("killed", 1, "error"),
+    ]
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one process", "workers"])
+def test_a_fault_of_many_scenarios_is_told_once(
+    suite: RunSuite, pytester: pytest.Pytester, options: list[str]
+) -> None:
+    broken = "    manifest: broken.yaml\n"
+    pytester.makefile(".yaml", broken=MANIFEST.replace("target: close", "target: clsoe"))
+    names = [f"s{n}" for n in range(4)]
+    result = suite(
+        *(scenario(name, more=broken) for name in names), options=["--junitxml=junit.xml", *options]
+    )
+    shown = result.stdout.str()
+    assert shown.count("did you mean 'close'?") == 1
+    assert "the same in 3 more:" in shown
+    result.assert_outcomes(failed=4)
+    assert len([line for line in result.outlines if line.startswith("FAILED")]) == 4
+    assert (pytester.path / "junit.xml").read_text().count("did you mean") == 4
+    summary = (pytester.path / "reports/latest/summary.md").read_text()
+    assert summary.count("did you mean") == 1
+    assert "**4 scenarios** error, for the same reason" in summary
+    assert all(f"desk.scenario.yaml::{name}" in summary for name in names)
+    assert len({line["fault"] for line in results(pytester)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("style", "shown", "hidden"),
+    [
+        ("short", "state: expected", "path   answer"),
+        ("line", "desk.scenario.yaml:4: score", "rerun"),
+        ("no", "1 failed", "score 0.5"),
+    ],
+)
+def test_tb_says_how_much_of_a_failure_is_told(suite: RunSuite, style: str, shown: str, hidden: str) -> None:
+    result = suite(scenario(expect="{path: [answer], state: {tries: 10}}"), options=[f"--tb={style}", "-rN"])
+    assert shown.replace("state: ", "") in result.stdout.str()
+    assert hidden not in result.stdout.str()
+
+
 @pytest.mark.parametrize("way", ["toml", "ini", "environment"])
 def test_settings_come_from_pyproject_ini_or_environment(
     suite: RunSuite, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, way: Any

@@ -72,7 +72,10 @@ class Jobs(click.ParamType[int]):
 )
 @click.option("-q", "--quiet", is_flag=True, help="Tell only of what did not pass, and the summary.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what of each graph was not taken.")
+@click.option("--debug", is_flag=True, help="Of a failure every check and every frame of an exception.")
+@click.pass_context
 def command(
+    ctx: click.Context,
     paths: tuple[str, ...],
     substring: str,
     tags: tuple[str, ...],
@@ -85,6 +88,7 @@ def command(
     live: bool,
     quiet: bool,
     verbose: bool,
+    debug: bool,
 ) -> int:
     """Run scenarios and say which of them hold.
 
@@ -117,6 +121,7 @@ def command(
         exit_first=exit_first,
         quiet=quiet,
         verbose=verbose,
+        debug=debug or ctx.find_root().params.get("debug", False),
     )
 
 
@@ -129,6 +134,7 @@ def run_selection(
     exit_first: bool = False,
     quiet: bool = False,
     verbose: bool = False,
+    debug: bool = False,
 ) -> int:
     """Run what was selected, show it, and give the exit code.
 
@@ -153,7 +159,7 @@ def run_selection(
     with ExitStack() as open_files:
         stream = _opened(lines, open_files) if lines else None
         console = open_console(sys.stderr if lines == "-" else sys.stdout)
-        reporter = RunReporter(console, coverage=verbose)
+        reporter = RunReporter(console, coverage=verbose, detail="full" if debug else "normal")
         ask = at_terminal(reporter)
         session = Session(
             projects,

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from harness.plugin.asking import ask_past_capture
+from harness.plugin.failure_text import FAILURE, Crash, FailureText
 from harness.plugin.options import settings_of
 from harness.plugin.properties import properties
 
 if TYPE_CHECKING:
+    from harness.report.failure import Detail
     from harness.scenario.model import Scenario
     from harness.scenario.outcome import Outcome
 
 LINES: Final = "harness_lines"
 """The attribute of a report with the lines of results.jsonl, as text: xdist is slow at sending nested data."""
+DETAILS: Final[Mapping[str, Detail]] = {"short": "short", "long": "full", "native": "full"}
+"""How much of a failure pytest's `--tb` asks for, where it is not the usual."""
 
 
 class ScenarioItem(pytest.Item):
@@ -54,42 +58,31 @@ class ScenarioItem(pytest.Item):
         """What failed, in the terms of the scenario; a traceback only for what is the harness's own fault."""
         if not isinstance(excinfo.value, ScenarioFailed):
             return super().repr_failure(excinfo, style)
-        from harness.report.failure import failed_checks, failure_text
-
         failed = [outcome for outcome in self.outcomes if not outcome.passed]
-        worst = min(failed, key=lambda outcome: outcome.score)
-        message = f"score {worst.score:.2f}, {worst.verdict}: {failed_checks(worst)}".splitlines()[0]
-        text = "\n\n".join(failure_text(outcome) for outcome in failed)
-        return FailureText(text, Crash(message, str(self.path), self.scenario.span.line))
+        return failure(failed, self.config.option.tbstyle)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """The line of the scenario's name."""
         return self.path, self.scenario.span.line - 1, self.name
 
 
-@dataclass(frozen=True)
-class Crash:
-    """What pytest shows in its short summary, and JUnit as the message."""
+def failure(failed: Sequence[Outcome], tbstyle: str) -> FailureText:
+    """The repeats of a scenario that did not pass, as pytest shows them with this `--tb`."""
+    from harness.report.cause import fault
+    from harness.report.failure import failed_checks, failure_text, title
 
-    message: str
-    path: str
-    lineno: int
-
-
-@dataclass(frozen=True)
-class FailureText:
-    """A failure as pytest prints it: the text in full, and in one line."""
-
-    text: str
-    reprcrash: Crash
-
-    def toterminal(self, out: Any) -> None:
-        """Write the text to pytest's terminal."""
-        for line in self.text.splitlines():
-            out.line(line)
-
-    def __str__(self) -> str:
-        return self.text
+    worst = min(failed, key=lambda outcome: outcome.score)
+    message = f"score {worst.score:.2f}, {worst.verdict}: {failed_checks(worst)}"
+    by_fault: dict[str, list[Outcome]] = {}
+    for outcome in failed:
+        by_fault.setdefault(fault(outcome) or f"repeat {outcome.repeat}", []).append(outcome)
+    text = "\n\n".join(
+        failure_text(first, DETAILS.get(tbstyle, "normal"), [title(other) for other in others])
+        for first, *others in by_fault.values()
+    )
+    reason = fault(worst) if len(by_fault) == 1 else ""
+    crash = Crash(message, worst.suite, worst.span.line if worst.span else 0)
+    return FailureText(text, crash, reason, hidden=tbstyle == "line")
 
 
 class ScenarioFailed(Exception):
@@ -105,6 +98,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report: pytest.TestReport = made.get_result()
     if call.when == "call":
         setattr(report, LINES, _lines(item.outcomes))
+        if isinstance(report.longrepr, FailureText):
+            setattr(report, FAILURE, report.longrepr.as_json())
         item.outcomes.clear()  # they would stay for the whole session
     elif call.when == "setup" and report.skipped:
         from harness.scenario.run import run_scenario

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from harness.plugin.failure_text import restore, told_once
 from harness.plugin.item import LINES
 from harness.plugin.options import projects_of
 from harness.plugin.part import Part, part_of, scenario_files, why_incomplete
+from harness.scenario import SUFFIXES
 
 if TYPE_CHECKING:
     from harness.report.results import ResultsWriter
 
+CRASHED: Final = "???"
+"""What xdist says of a report it makes itself, since the worker that ran the item has died: it has no phase."""
 REFUSAL: Final = "harness_refusal"
 """The key of a worker's output with the reason why it ran nothing."""
 PART: Final = "harness_part"
@@ -38,6 +43,7 @@ class Reporter:
         self._files: list[Path] = []
         self._ran: set[str] = set()
         self._part = part_of(config)
+        self._failed: list[Any] = []
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
@@ -64,9 +70,14 @@ class Reporter:
         if self._refusal:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
+    @pytest.hookimpl(tryfirst=True)  # before the terminal and JUnit
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Append the lines of a scenario that has ended."""
-        for line in report.__dict__.pop(LINES, ()):
+        """Append the lines of a scenario that has ended, or whose worker has."""
+        restore(report)
+        lines = report.__dict__.pop(LINES, ())
+        if str(report.when) == CRASHED:
+            lines = _died(self._config.rootpath, report)
+        for line in lines:
             self._opened().add_line(line, self._places.get(report.nodeid, 0))
             self._ran.add(report.nodeid)
 
@@ -82,8 +93,18 @@ class Reporter:
                 pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
         return self._writer
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
+    def pytest_tell_faults_once(self, terminalreporter: Any) -> Generator[None]:
+        """Let pytest print one failure for each fault; its counts and its short summary have all of them."""
+        self._failed = terminalreporter.stats.get("failed", [])
+        if self._failed:
+            terminalreporter.stats["failed"] = told_once(self._failed)
+        return (yield)
+
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Write summary.json and summary.md, and show the figures."""
+        if self._failed:
+            terminalreporter.stats["failed"] = self._failed
         if self._refusal:
             terminalreporter.write_line(f"ERROR: {self._refusal}", red=True)
         if self._writer is None:
@@ -109,3 +130,26 @@ class Reporter:
         """Close the report of a session that ended without a terminal summary."""
         if self._writer is not None:
             self._finish(self._writer)
+
+
+def _died(rootpath: Path, report: Any) -> list[str]:
+    """The lines of a scenario whose worker ended in the middle of it; the report says so, too."""
+    file, _, name = report.nodeid.partition("::")
+    if not file.endswith(SUFFIXES):
+        return []
+    from harness.errors import SourceError, WorkerDied
+    from harness.report.encoding import encode
+    from harness.report.results import line
+    from harness.scenario.evaluation import died
+    from harness.scenario.load import load_file
+
+    try:
+        found = [each for each in load_file(rootpath / file).scenarios if each.name == name]
+    except SourceError:
+        return []
+    outcomes = [outcome for scenario in found for outcome in died(scenario, WorkerDied(None))]
+    if outcomes:
+        from harness.plugin.item import failure
+
+        report.longrepr = failure(outcomes, "auto")
+    return [encode(line(outcome)) for outcome in outcomes]

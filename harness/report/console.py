@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from harness.report.failure import failed_checks, failure_text, title
+from harness.report.cause import fault
+from harness.report.failure import Detail, failed_checks, failure_text, title
 from harness.report.formatting import cost, distinct, percent, plural, seconds
 from harness.report.shorten import short_name, short_words
 from harness.source.display import printable
@@ -133,9 +134,10 @@ class RunReporter:
     for each scenario.
     """
 
-    def __init__(self, console: Console, *, coverage: bool = False) -> None:
-        self._console, self._coverage = console, coverage
-        self._failures: list[str] = []
+    def __init__(self, console: Console, *, coverage: bool = False, detail: Detail = "normal") -> None:
+        self._console, self._coverage, self._detail = console, coverage, detail
+        self._not_passed = 0
+        self._failures: dict[Any, tuple[Outcome, list[str]]] = {}
         self._verdicts = dict.fromkeys(_STYLES, 0)
         self._total = 0
         self._progress: Progress | None = None
@@ -151,13 +153,22 @@ class RunReporter:
         """A scenario run has ended."""
         self._verdicts[outcome.verdict] += 1
         not_passed = outcome.verdict in ("failed", "error")
-        if not_passed and len(self._failures) < _MOST_FAILURES:
-            self._failures.append(failure_text(outcome))
         if self._progress is None or not_passed:
             self._print_line(outcome)
+        if not_passed:
+            self._keep(outcome)
         if self._progress is not None:
             counts = ", ".join(f"{count} {verdict}" for verdict, count in self._verdicts.items() if count)
             self._progress.update(self._progress.task_ids[0], advance=1, description=counts, refresh=True)
+
+    def _keep(self, outcome: Outcome) -> None:
+        """Keep a failure for the end; of those with the same reason the first, and the names of the others."""
+        self._not_passed += 1
+        reason = fault(outcome) or self._not_passed
+        if reason in self._failures:
+            self._failures[reason][1].append(f"{outcome.suite}::{title(outcome)}")
+        elif len(self._failures) < _MOST_FAILURES:
+            self._failures[reason] = (outcome, [])
 
     def _print_line(self, outcome: Outcome) -> None:
         from rich.text import Text
@@ -169,7 +180,8 @@ class RunReporter:
             f"{printable(outcome.suite)}::{title(outcome)}",
         )
         if outcome.verdict in ("failed", "error"):
-            line.append(f"  {failed_checks(outcome)}", "dim")
+            known = fault(outcome) in self._failures
+            line.append(f"  {'the same as above' if known else failed_checks(outcome)}", "dim")
             if self._console.is_terminal:
                 line.truncate(self._console.width, overflow="ellipsis")
         self._console.print(line, soft_wrap=True)
@@ -197,14 +209,14 @@ class RunReporter:
         from rich.text import Text
 
         self.stop()
-        for failure in self._failures:
+        for failure, same in self._failures.values():
             self._console.print(Rule(style="dim"))
-            self._console.print(Text(failure), soft_wrap=True)
-        failed = self._verdicts["failed"] + self._verdicts["error"]
+            self._console.print(Text(failure_text(failure, self._detail, same)), soft_wrap=True)
+        told = sum(1 + len(same) for _, same in self._failures.values())
         if self._failures:
             self._console.print(Rule(style="dim"))
-        if failed > len(self._failures):
-            self._console.print(f"… and {failed - len(self._failures)} more that did not pass")
+        if self._not_passed > told:
+            self._console.print(f"… and {self._not_passed - told} more that did not pass")
         print_summary(summary, self._console, coverage=self._coverage)
 
 

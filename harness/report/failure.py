@@ -2,50 +2,66 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from itertools import groupby
+from typing import Any, Final, Literal
 
 from harness.errors import Span
+from harness.report.cause import Reasons, reasons
 from harness.report.formatting import plural, seconds
 from harness.report.shorten import short_name, short_words
+from harness.report.steps import path_text
 from harness.scenario.outcome import CheckResult, Outcome
 from harness.source.display import clip, printable
 
+Detail = Literal["short", "normal", "full"]
+"""short   the cause, without lines of files, and the command that runs it again
+normal  the cause with its lines, and what happened; what follows from the cause is only named
+full    every check that failed, and every frame of an exception"""
+
 _MOST_LISTED: Final = 5
-_LONGEST_PATH: Final = 30
+_MOST_SCENARIOS: Final = 30
 _ARGS_LENGTH: Final = 60
 _WARNING_LENGTH: Final = 300
 
+_PLACE: Final = re.compile(r"(.+):(\d+):(\d+)")
 
-def failure_text(outcome: Outcome) -> str:
-    """Plain text without a final line break: what was expected and found, where, and how to run it again.
 
-    In this order: the scenario and its score; every check that failed with its message and the lines of
-    the file that ask for it; the error; the last warnings; the path taken; the last calls; the command that
-    runs it again.
+def failure_text(outcome: Outcome, detail: Detail = "normal", same: Sequence[str] = ()) -> str:
+    """Plain text without a final line break: why the scenario did not pass, where, and how to run it again.
+
+    In this order: the scenario and its score; the cause, which is the error that ended the run, or each check that
+    failed, with the lines that are to blame; the names of the checks that only follow from it; the warnings; the
+    path; the last calls; the command that runs it again. `same` are ids of others that failed for the same reason.
     """
-    blocks = [
-        _header(outcome),
-        *(_check(check) for check in _relevant_failures(outcome)),
-        _run(outcome),
-    ]
-    return "\n\n".join(blocks)
-
-
-def _relevant_failures(outcome: Outcome) -> list[CheckResult]:
-    """The checks that failed; of a manifest that is refused, not those of the run that never was."""
-    failed = [check for check in outcome.checks if not check.passed]
-    status = [check for check in failed if check.name == "status"]
-    return status if status and outcome.observed.status == "invalid" else failed
+    why = reasons(outcome)
+    if detail == "full":
+        why = Reasons(why.is_error, [*why.checks, *why.followers], (), None)
+    followers = f"\n{_followers(why.followers)}" if why.followers else ""
+    blocks = [_header(outcome, len(same))]
+    if why.is_error:
+        blocks.append("\n".join(_error(outcome, detail)) + followers)
+    blocks += [_check(check, detail) + (followers if check is why.cause else "") for check in why.checks]
+    return "\n\n".join([*blocks, "\n".join(_facts(outcome, detail, why, same))])
 
 
 def failed_checks(outcome: Outcome) -> str:
-    """The names of the checks that failed, or what kept the scenario from being judged, on one line."""
-    if outcome.verdict == "error":
-        message = (outcome.observed.error or {}).get("message") or outcome.reason or "could not be judged"
-        return printable(short_words(message.splitlines()[0]))
-    return ", ".join(short_name(check.name) for check in outcome.checks if not check.passed)
+    """The cause on one line: the error, what could not be evaluated, or the names of the checks that failed."""
+    why = reasons(outcome)
+    error = outcome.observed.error
+    if why.is_error and error is not None:
+        text = str(error.get("message") or "")
+        # The text of a located problem, or of a call that nothing answers, says what it is.
+        text = text if error.get("code") else f"{error.get('type')}: {text}"
+    elif broken := next((check for check in why.checks if check.broken), None):
+        text = f"{short_name(broken.name)} {broken.message}"
+    elif why.checks:
+        text = ", ".join(short_name(check.name) for check in why.checks)
+    else:
+        text = outcome.reason or "could not be judged"
+    return printable(short_words((text.splitlines() or [""])[0]).rstrip(":"))
 
 
 def title(outcome: Outcome) -> str:
@@ -55,17 +71,18 @@ def title(outcome: Outcome) -> str:
     return printable(outcome.scenario + (f" [{', '.join(more)}]" if more else ""))
 
 
-def _header(outcome: Outcome) -> str:
-    head = f"{title(outcome)} — score {outcome.score:.2f}, {outcome.verdict}"
+def _header(outcome: Outcome, same: int) -> str:
+    more = f", and {plural(same, 'more run')}" if same else ""
+    head = f"{title(outcome)}{more} — score {outcome.score:.2f}, {outcome.verdict}"
     return f"{head}\n  {printable(str(outcome.span or outcome.suite))}"
 
 
-def _check(check: CheckResult) -> str:
+def _check(check: CheckResult, detail: Detail) -> str:
     partial = f" (score {check.score:.2f})" if check.score > 0 else ""
     lines = [f"  {short_name(check.name)}{partial}"]
     lines += _indented(short_words(check.message or _difference(check)), 4)
     if check.span:
-        lines += _indented(_source(check.span), 4)
+        lines += _indented(str(check.span) if detail == "short" else _source(check.span), 4)
     return "\n".join(lines)
 
 
@@ -80,6 +97,11 @@ def _difference(check: CheckResult) -> str:
     return found or f"expected {one_line(check.expected)}, was {one_line(check.actual)}"
 
 
+def _followers(checks: Sequence[CheckResult]) -> str:
+    names = ", ".join(short_name(check.name) for check in checks)
+    return f"  and {plural(len(checks), 'check')} that {'follows' if len(checks) == 1 else 'follow'} from it: {names}"
+
+
 def _source(span: Span) -> str:
     from harness.source.excerpt import excerpt
 
@@ -91,50 +113,72 @@ def _indented(text: str, by: int) -> list[str]:
     return [(" " * by + line).rstrip() for line in printable(text, keep_newlines=True).split("\n")]
 
 
-def _run(outcome: Outcome) -> str:
-    observed = outcome.observed
-    facts = [
-        *_error(outcome),
-        *_last("warned", list(dict.fromkeys(observed.warnings)), _warning),
-        ("path", _path(observed.path)),
-        *_last("calls", observed.calls, _call),
-        ("rerun", rerun_command(outcome)),
-    ]
-    return "\n".join(f"  {label:<6} {text}".rstrip() for label, text in facts)
-
-
-def _error(outcome: Outcome) -> Iterator[tuple[str, str]]:
-    error = outcome.observed.error
-    if error is None:
-        if outcome.reason:
-            yield "reason", printable(outcome.reason)
-        return
+def _error(outcome: Outcome, detail: Detail) -> Iterator[str]:
+    """The error that ended the run: what, in which code of the user's, and for which node or line of a file."""
+    error = outcome.observed.error or {}
     code = f" ({error['code']})" if error.get("code") else ""
     node = f" in {short_name(error['node'])}" if error.get("node") else ""
-    yield "error", printable(f"{error.get('type')}{code}{node}")
-    yield from (("", line) for line in _indented(short_words(str(error.get("message") or "")), 2) if line)
+    yield printable(f"  {error.get('type')}{code}{node}")
+    yield from (line for line in _indented(short_words(str(error.get("message") or "")), 4) if line)
+    yield from _frames(outcome, detail)
     if error.get("where") and error["where"] != error.get("node"):
-        yield "", f"  at {printable(str(error['where']))}"
+        # The line of a node says nothing that its name does not.
+        blamed = detail != "short" and (error.get("node") is None or error.get("code") == "world")
+        yield from _indented(f"at {_place(str(error['where'])) if blamed else error['where']}", 4)
 
 
-def _path(path: Sequence[Any]) -> str:
-    if not path:
-        return "(no node ran)"
-    steps = [_step(step) for step in path]
-    if len(steps) > _LONGEST_PATH:
-        steps = [f"… {plural(len(steps) - _LONGEST_PATH, 'step')}", *steps[-_LONGEST_PATH:]]
-    return " → ".join(steps)
+def _frames(outcome: Outcome, detail: Detail) -> Iterator[str]:
+    own = (outcome.observed.error or {}).get("traceback") or []
+    frames = (outcome.observed.frames or own) if detail == "full" else own[-1:] if detail == "short" else own
+    for frame, alike in groupby(frames, lambda frame: {**frame, "raised": ""}):
+        *_, last = again = list(alike)
+        times = f"  × {len(again)}" if len(again) > 1 else ""
+        yield printable(f"    {frame['file']}:{frame['line']} in {short_name(frame['function'])}{times}")
+        if frame["source"]:
+            yield printable(f"      {clip(frame['source'], 100)}")
+        if last["raised"] and last is not frames[-1]:
+            yield printable(f"      {clip(last['raised'], _WARNING_LENGTH)}")
 
 
-def _step(step: Any) -> str:
-    return f"({' | '.join(map(short_name, step))})" if isinstance(step, list) else short_name(step)
+def _place(where: str) -> str:
+    """`file:line:column`, and the line with a caret."""
+    found = _PLACE.fullmatch(where)
+    if found is None:
+        return where
+    return _source(Span(found[1], int(found[2]), int(found[3])))
+
+
+def _facts(outcome: Outcome, detail: Detail, why: Reasons, same: Sequence[str]) -> Iterator[str]:
+    observed = outcome.observed
+    facts: list[tuple[str, str]] = []
+    if detail != "short":
+        if outcome.reason:
+            facts.append(("reason", printable(outcome.reason)))
+        if observed.error and not why.is_error:
+            lines = list(_error(outcome, "short"))
+            facts += [("" if i else "error", line.removeprefix("  ")) for i, line in enumerate(lines)]
+        facts += _last("warned", list(dict.fromkeys(observed.warnings)), _warning)
+        facts.append(("path", path_text(observed.path)))
+        facts += _last("calls", observed.calls, _call)
+    facts += _same(same)
+    facts.append(("rerun", rerun_command(outcome)))
+    return (f"  {label:<6} {text}".rstrip() for label, text in facts)
+
+
+def _same(ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for i, name in enumerate(ids[:_MOST_SCENARIOS]):
+        yield "" if i else "same", printable(name)
+    if len(ids) > _MOST_SCENARIOS:
+        yield "", f"… and {len(ids) - _MOST_SCENARIOS} more"
 
 
 def _last(label: str, items: Sequence[Any], shown: Callable[[Any], str]) -> Iterator[tuple[str, str]]:
-    """The last of these, and how many came before."""
-    last = items[-_MOST_LISTED:]
-    earlier = [f"… {len(items) - len(last)} earlier"] if len(items) > len(last) else []
-    texts = [*earlier, *map(shown, last)]
+    """The last of these, each with how often it came in a row, and how many came before."""
+    rows = [(item, len(list(alike))) for item, alike in groupby(items)]
+    last = rows[-_MOST_LISTED:]
+    before = len(items) - sum(times for _, times in last)
+    texts = [f"… {before} earlier"] if before else []
+    texts += [shown(item) + (f"  × {times}" if times > 1 else "") for item, times in last]
     yield from ((label if i == 0 else "", text) for i, text in enumerate(texts))
 
 

@@ -17,6 +17,7 @@ _SPECIAL = re.compile(
     re.IGNORECASE,
 )
 _MOST_FAILURES = 25
+_MOST_NAMES = 30
 _MESSAGE_LENGTH = 300
 
 
@@ -86,17 +87,34 @@ def _number(value: float | None) -> str:
 def _failures(failures: Sequence[Mapping[str, Any]]) -> list[str]:
     if not failures:
         return []
-    lines = [line for failure in failures[:_MOST_FAILURES] for line in _failure(failure)]
-    if len(failures) > _MOST_FAILURES:
-        lines.append(f"- … and {plural(len(failures) - _MOST_FAILURES, 'more run')}")
+    by_fault: dict[Any, list[Mapping[str, Any]]] = {}
+    for at, failure in enumerate(failures):
+        by_fault.setdefault(failure["fault"] or at, []).append(failure)
+    shown = list(by_fault.values())[:_MOST_FAILURES]
+    lines = [line for alike in shown for line in (_failure(*alike) if len(alike) == 1 else _fault(alike))]
+    if rest := len(failures) - sum(map(len, shown)):
+        lines.append(f"- … and {plural(rest, 'more run')}")
     return ["### Not passed", "\n".join(lines)]
+
+
+def _fault(alike: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Runs that failed for the same reason."""
+    noun = "scenario" if len({failure["id"] for failure in alike}) == len(alike) else "run"
+    names = [f"    - {_name(failure)}" for failure in alike[:_MOST_NAMES]]
+    more = [f"    - … and {len(alike) - _MOST_NAMES} more"] if len(alike) > _MOST_NAMES else []
+    head = f"- **{plural(len(alike), noun)}** {alike[0]['verdict']}, for the same reason"
+    return [head, f"  - {_message(alike[0]['error'])}", *names, *more]
 
 
 def _failure(failure: Mapping[str, Any]) -> list[str]:
     lines = [f"- **{_name(failure)}** {failure['verdict']}, score {failure['score'] or 0:.2f}"]
-    lines += [f"  - {escape(check['name'])}: {_message(check['message'])}" for check in failure["checks"]]
     if failure["error"]:
         lines.append(f"  - {_message(failure['error'])}")
+    if failure["fault"]:
+        names = ", ".join(escape(check["name"]) for check in failure["checks"])
+        lines += [f"  - and what follows from it: {names}"] if names else []
+    else:
+        lines += [f"  - {escape(check['name'])}: {_message(check['message'])}" for check in failure["checks"]]
     return lines
 
 

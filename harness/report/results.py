@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Final, Self
 
 from harness.errors import FormatError, Problem, Span
+from harness.report.cause import fault
 from harness.report.encoding import encode
 from harness.report.history import forget, put_aside
 from harness.report.markdown import markdown
@@ -26,8 +27,9 @@ _FILES: Final = (RESULTS, "summary.json", "summary.md")
 def line(outcome: Outcome) -> dict[str, Any]:
     """The outcome as the mapping that becomes its line, fields in the order of docs/results.md.
 
-    Beside those it has `reason` (why it was skipped or could not be judged, else "") and `shape` (all
-    nodes, edges and branches of the graph). Only `wall` differs between reruns. Values are shared with the outcome.
+    Beside those it has `reason` (why it was skipped or could not be judged, else ""), `fault` (the same text for runs
+    that failed for the same reason, else "") and `shape` (all nodes, edges and branches of the graph). Only `wall`
+    differs between reruns. Values are shared with the outcome.
     """
     observed = outcome.observed
     return {
@@ -62,6 +64,7 @@ def line(outcome: Outcome) -> dict[str, Any]:
         "coverage": _graph_parts(outcome.coverage),
         "digest": outcome.digest,
         "reason": outcome.reason,
+        "fault": fault(outcome),
         "recording": outcome.recording,
         "varies": outcome.varies,
         "shape": _graph_parts(outcome.shape),
@@ -70,7 +73,7 @@ def line(outcome: Outcome) -> dict[str, Any]:
 
 # Keys that are always there, in the order of docs/results.md.
 _CHECK: Final = ("name", "passed", "score", "weight", "expected", "actual", "message")
-_ERROR: Final = dict.fromkeys(("type", "code", "message", "node", "where"))
+_ERROR: Final = dict.fromkeys(("type", "code", "message", "node", "where")) | {"traceback": []}
 _CALL: Final = dict.fromkeys(("kind", "name", "node", "args", "ok", "latency"))
 
 

@@ -77,7 +77,7 @@ class Summary:
         total      a group, see `_Group.as_json`; `suites`, `tags`, `dialects`, `variants`: a group by name (a run
                    counts in the group of each of its tags, one without a variant in none of `variants`)
         failures   runs that did not pass and were not skipped: {id, variant, repeat, seed, verdict, score,
-                   checks: [{name, message}] that failed, error: text or null}
+                   checks: [{name, message}] that failed, error: text or null, fault: as in the line}
         slowest    at most five scenarios, by virtual latency: {id, variant, repeat, latency} of the slowest repeat
         coverage   by manifest, see `GraphCoverage.summary`
         """
@@ -269,6 +269,7 @@ def _failure(line: Line) -> dict[str, Any]:
             if not check["passed"]
         ],
         "error": text[:_MESSAGE_LENGTH] if text else None,
+        "fault": line.get("fault", ""),
     }
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from harness.dialects.registry import dialect_of
-from harness.errors import SourceError
+from harness.errors import SourceError, WorkerDied
 from harness.graph import observe
 from harness.graph.model import Graph
 from harness.scenario.checks.run import run_checks
 from harness.scenario.model import MISSING, Expectations, Scenario
 from harness.scenario.outcome import CheckResult, Observed, Outcome
-from harness.scenario.run_result import RunResult
+from harness.scenario.run_result import RunResult, failed
 from harness.scenario.verdict import judged
 from harness.source.document import shown_path
 
@@ -77,6 +78,12 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
     if scenario.xfail is not None and outcome.verdict != "passed":
         outcome.verdict, outcome.reason = "skipped", f"expected to fail: {scenario.xfail}"
     return outcome
+
+
+def died(scenario: Scenario, error: WorkerDied, first: int = 0) -> Iterator[Outcome]:
+    """The outcomes of the repeats, from `first` on, of a scenario whose process ended in the middle of it."""
+    for repeat in range(first, scenario.repeat):
+        yield outcome_of(scenario, repeat, failed(error), 0.0)
 
 
 def _checks(

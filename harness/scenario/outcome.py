@@ -18,7 +18,9 @@ class Observed:
     """What one run, or one turn of it, did. All of it is JSON; times are virtual seconds.
 
     path        nodes in the order they started; a nested list is one superstep, where it `has_supersteps`
-    error       {type, code, message, node, where} or None; where is "file:line:column", "node" or None
+    error       {type, code, message, node, where, traceback} or None; where is "file:line:column", "node" or None,
+                traceback the frames in the user's own code, see `harness.source.frames`
+    frames      all frames of the error
     latency     {total, nodes: {name: seconds}}, summed over visits
     usage       {llm_calls, input_tokens, output_tokens, cost, by_model}
     calls       [{kind, name, node, args, ok, latency}] in order, with the `reason` of one that was never made
@@ -34,6 +36,7 @@ class Observed:
     state: JSON = None
     output: JSON = None
     error: dict[str, Any] | None = None
+    frames: list[dict[str, Any]] = field(default_factory=list)
     interrupts: list[JSON] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     latency: dict[str, Any] = field(default_factory=lambda: {"total": 0.0, "nodes": {}})
@@ -52,7 +55,7 @@ class Observed:
 
     def rewrite(self, rewritten: Callable[[JSON], JSON]) -> None:
         """Put everything that a run may have brought in through `rewritten`."""
-        for name in ("state", "output", "error", "interrupts", "warnings", "calls"):
+        for name in ("state", "output", "error", "frames", "interrupts", "warnings", "calls"):
             setattr(self, name, rewritten(getattr(self, name)))
         self.grades = {index: (grade, rewritten(reason)) for index, (grade, reason) in self.grades.items()}
 

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.errors import HarnessError, SourceError
+from harness.errors import HarnessError, SourceError, WorldError
 from harness.graph.model import Graph
 from harness.graph.to_json import error_text
 from harness.graph.trace import Trace
-from harness.scenario.outcome import Observed
+from harness.scenario.outcome import Observed, Status
+from harness.source.frames import frames, own_frames
 
 
 @dataclass(repr=False)  # asyncio formats the result of a loop's main task, for nothing
@@ -31,25 +32,32 @@ class RunResult:
 
 
 def error_json(error: BaseException, node: str | None = None, graph: Graph | None = None) -> dict[str, Any]:
-    """An error as results show it. `where` is the place of the node in the manifest, or that of the error."""
-    spans = {n.name: n.span for n in graph.nodes} if graph is not None else {}
-    span = spans.get(node or "") or getattr(error, "span", None)
+    """An error as results show it. `where` is the place that the error names, else that of its node."""
+    span = error.span if isinstance(error, WorldError) else None
     if isinstance(error, SourceError) and error.problems:
         span = error.problems[0].span
+    if span is None and graph is not None:
+        span = next((known.span for known in graph.nodes if known.name == node), None)
     return {
         "type": type(error).__name__,
         "code": error.code if isinstance(error, HarnessError) else None,
         "message": error_text(error),
         "node": node,
         "where": str(span) if span is not None else None,
+        "traceback": own_frames(error),
     }
+
+
+def observed_failure(error: BaseException, status: Status) -> Observed:
+    """What is observed of a run that an error kept from starting."""
+    return Observed(status=status, error=error_json(error), frames=frames(error))
 
 
 def failed(error: BaseException) -> RunResult:
     """The result of a run that an error kept from starting."""
-    return RunResult(Observed(status="failed", error=error_json(error)))
+    return RunResult(observed_failure(error, "failed"))
 
 
 def refused(error: SourceError) -> RunResult:
     """The result of a run whose manifest is refused."""
-    return RunResult(Observed(status="invalid", error=error_json(error)))
+    return RunResult(observed_failure(error, "invalid"))

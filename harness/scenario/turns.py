@@ -24,6 +24,7 @@ from harness.scenario.model import MISSING, Expectations, Scenario, Turn
 from harness.scenario.outcome import Observed
 from harness.scenario.run_result import RunResult, error_json, refused
 from harness.scenario.verdict import could_not_be_judged
+from harness.source.frames import frames
 from harness.world.scripted import ScriptedWorld
 from harness.world.tool_requests import ToolRequests
 
@@ -147,6 +148,7 @@ class _Run:
             state=to_json(state),
             output=to_json(ending.output) if ending is not None else None,
             error=error_json(ending.error, ending.node, self.graph) if ending and ending.error else None,
+            frames=frames(ending.error) if ending and ending.error else [],
             interrupts=observe.interrupts(events),
             warnings=observe.warnings(events),
             latency=observe.latency(events, began, now, inside=self.graph.inside_is_own),

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from harness.errors import HarnessError, Span
 from harness.source.document import shown_path
+from harness.source.frames import error_line
 from harness.source.suggest import did_you_mean, nearest
 
 _OWN: Final = str(Path(__file__).parent.parent)
@@ -67,7 +68,7 @@ def _member(owner: Any, owner_name: str, name: str, dotted: str, folders: list[P
     except AttributeError:
         pass
     except Exception as error:
-        raise ImportProblem(dotted, f"{owner_name}.{name} raised {_shown(error)}") from error
+        raise ImportProblem(dotted, f"{owner_name}.{name} raised {error_line(error)}") from error
     if isinstance(owner, ModuleType) and hasattr(owner, "__path__"):
         submodule = f"{owner_name}.{name}"
         if importlib.util.find_spec(submodule) is not None:
@@ -103,13 +104,8 @@ def _failed(name: str, dotted: str, error: BaseException) -> ImportProblem:
     span = _raised_at(error)
     where = f" ({span.file}:{span.line})" if span else ""
     return ImportProblem(
-        dotted, f"cannot import '{dotted}': module {name} raised {_shown(error)}{where}", span=span
+        dotted, f"cannot import '{dotted}': module {name} raised {error_line(error)}{where}", span=span
     )
-
-
-def _shown(error: BaseException) -> str:
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _raised_at(error: BaseException) -> Span | None:

@@ -147,13 +147,10 @@ def _died(number: int, scenario: Scenario, worker: _Worker) -> Iterator[Ended]:
     from harness.errors import WorkerDied
     from harness.report.encoding import encode
     from harness.report.results import line
-    from harness.scenario.evaluation import outcome_of
-    from harness.scenario.run_result import failed
+    from harness.scenario.evaluation import died
 
     worker.process.join()
-    error = WorkerDied(worker.process.exitcode)
-    for repeat in range(worker.repeats, scenario.repeat):
-        outcome = outcome_of(scenario, repeat, failed(error), 0.0)
+    for outcome in died(scenario, WorkerDied(worker.process.exitcode), worker.repeats):
         yield Ended(number, outcome, encode(line(outcome)))
     yield Ended(number, None)
 

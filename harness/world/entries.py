@@ -28,8 +28,10 @@ KEYS: Final = {
     "retrieval": "retrieval",
 }
 
-Layer = StubList | str | bool
-"""Who answers for a name: stubs, the callable at a dotted path, or (True) the one the manifest names."""
+Layer = StubList | Entry
+"""Who answers for a name: stubs, or the real thing that an entry names."""
+
+_NATIVE: Final = Entry(real=True)
 
 
 class Entries:
@@ -51,7 +53,7 @@ class Entries:
         for kind, key in KEYS.items():
             entries: Mapping[str, Entry] = getattr(world, key)
             for name, entry in entries.items():
-                layer: Layer = entry.real or StubList(entry.stubs, f"{key}.{name}")
+                layer: Layer = entry if entry.real else StubList(entry.stubs, f"{key}.{name}")
                 self._layers.setdefault((kind, name), []).insert(0, layer)
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
@@ -109,7 +111,7 @@ class Entries:
             return found
         # Local sub-agents, scripts and what the dialect itself provides run for real by default.
         native = isinstance(effect, ToolCall) and effect.native
-        return [True] if native or effect.kind in ("agent", "script") else []
+        return [_NATIVE] if native or effect.kind in ("agent", "script") else []
 
     def _stubs_of(self, effect: Effect) -> list[StubList]:
         return [layer for layer in self._layers_of(effect) if isinstance(layer, StubList)]
@@ -119,22 +121,23 @@ class Entries:
         found = self._layers.get((effect.kind, effect.name))
         return self._layers.get((effect.kind, effect.alias)) if found is None and effect.alias else found
 
-    def _real(self, layer: str | bool, effect: Effect) -> Callable[[], Awaitable[Any]] | None:
-        if not isinstance(layer, str):
+    def _real(self, entry: Entry, effect: Effect) -> Callable[[], Awaitable[Any]] | None:
+        dotted = entry.real
+        if not isinstance(dotted, str):
             if isinstance(effect, ScriptCall) and effect.argv:
                 return partial(self._scripts.run, effect)
             return effect.real
-        if layer not in self._imported:
+        if dotted not in self._imported:
             try:
-                self._imported[layer] = import_object(layer, self._folders)
+                self._imported[dotted] = import_object(dotted, self._folders)
             except ImportProblem as error:
                 # The scenario's own mistake: no node may take it for a failure of its tool.
-                raise WorldError(f"`{effect.name}` cannot be real: {error}") from None
-        return partial(_call, self._imported[layer], effect)
+                raise WorldError(f"`{effect.name}` cannot be real: {error}", entry.span) from error
+        return partial(_call, self._imported[dotted], effect)
 
     def _hint(self, effect: Effect) -> str:
         key = KEYS[effect.kind]
-        if True in (self._entry(effect) or ()):
+        if any(isinstance(layer, Entry) and layer.real is True for layer in self._entry(effect) or ()):
             known = effect.name if (effect.kind, effect.name) in self._layers else effect.alias
             text = f"`{known}: real` names no function, and the manifest has none: write `{known}: "
             return text + ("package.module.function`" if key in ("tools", "handlers") else "{return: …}`")

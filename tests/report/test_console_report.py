@@ -120,6 +120,19 @@ def test_of_many_failures_only_the_first_are_told_whole(outcome: MakeOutcome) ->
     assert "… and 5 more that did not pass" in shown
 
 
+def test_a_fault_of_many_scenarios_is_told_once_with_their_names(outcome: MakeOutcome) -> None:
+    error = {"type": "ManifestError", "code": "unknown-node", "message": "m.yaml:3:1: no node 'x'"}
+    runs = [
+        outcome("error", scenario=name, status="invalid", error=error) for name in ("one", "two", "three")
+    ]
+    shown = _report(_console(), runs)
+    assert len([text for text in shown if "no node 'x'" in text]) == 2  # as it happens, and at the end
+    at = shown.index("  same   triage.scenario.yaml::two")
+    assert shown[at + 1] == "         triage.scenario.yaml::three"
+    assert "one, and 2 more runs — score 0.00, error" in shown
+    assert [text for text in shown if text.endswith("two  the same as above")]
+
+
 def test_on_a_terminal_there_is_a_bar_and_a_line_for_each_failure(
     outcome: MakeOutcome, failed_check: MakeCheck, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -87,3 +87,17 @@ def test_a_tool_that_is_real_but_has_no_function_is_told_how_to_get_one(told: An
     ) in shown
     assert "add `lookup`" not in shown
     assert "add `lookup` under `tools:`" in told(TOOL, "description: nobody answers")
+
+
+def test_a_function_that_cannot_be_imported_is_told_at_the_line_that_names_it(told: Any) -> None:
+    shown = told(TOOL, "tools: {lookup: no.such}")
+    assert "cannot import 'no.such': there is no module 'no'" in shown
+    assert "a.scenario.yaml:3:" in shown.partition("    at ")[2].partition("\n")[0]
+    assert "                                            ^\n" in shown
+
+
+def test_an_exception_of_a_tool_is_told_with_the_frames_of_its_code(told: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def look():\n    return table()['x']\n\ndef table():\n    return {}\n")
+    shown = told(TOOL, "tools: {lookup: mine.look}")
+    assert "  KeyError in call\n    'x'\n" in shown
+    assert "mine.py:2 in look\n      return table()['x']\n" in shown

@@ -66,10 +66,11 @@ def test_an_error_is_told_with_its_code_node_and_place(outcome: MakeOutcome) -> 
     }
     shown = failure_text(outcome("error", error=error, path=[]))
     assert (
-        "  error  UnscriptedCall (unscripted-call) in answer\n"
-        "           nothing answers llm\n"
-        "             nearest stub: classify\n"
-        "           at triage.yaml:12:3\n"
+        "  UnscriptedCall (unscripted-call) in answer\n"
+        "    nothing answers llm\n"
+        "      nearest stub: classify\n"
+        "    at triage.yaml:12:3\n"
+        "\n"
         "  path   (no node ran)\n"
     ) in shown
 

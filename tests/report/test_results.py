@@ -26,7 +26,7 @@ def test_a_line_has_the_documented_fields_in_their_order(outcome: MakeOutcome) -
 
 
 def test_beyond_those_a_line_has_the_reason_and_the_shape(outcome: MakeOutcome) -> None:
-    assert list(line(outcome()))[len(FIELDS) :] == ["reason", "recording", "varies", "shape"]
+    assert list(line(outcome()))[len(FIELDS) :] == ["reason", "fault", "recording", "varies", "shape"]
 
 
 def test_a_line_says_what_ran_and_how_it_went(outcome: MakeOutcome) -> None:
@@ -59,7 +59,7 @@ def test_error_and_calls_always_have_all_their_keys(outcome: MakeOutcome) -> Non
     made = line(
         outcome(error={"message": "boom", "type": "ToolError"}, calls=[{"kind": "llm", "name": "gpt"}])
     )
-    assert list(made["error"]) == ["type", "code", "message", "node", "where"]
+    assert list(made["error"]) == ["type", "code", "message", "node", "where", "traceback"]
     assert list(made["calls"][0]) == ["kind", "name", "node", "args", "ok", "latency"]
     assert made["error"]["node"] is None
 

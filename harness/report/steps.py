@@ -1,0 +1,39 @@
+"""The path of a run on one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from harness.graph.periods import stretches
+from harness.report.formatting import plural
+from harness.report.shorten import short_name
+
+_LONGEST: Final = 30
+
+
+def path_text(path: Sequence[Any]) -> str:
+    """The steps in order; where the run went round, the cycle once and how often; of a long path the end.
+
+    >>> path_text(["a", "b", "b", "b", "b"])
+    'a → b → b × 3'
+    >>> path_text(["a", "b", "c", "b", "c", "b", "c", "d"])
+    'a → (b → c → b) × 2 → c → d'
+    """
+    if not path:
+        return "(no node ran)"
+    steps: list[str] = []
+    for found in stretches(path):
+        part = [_step(step) for step in path[found.start : found.end]]
+        if found.length:
+            cycle = " → ".join(part[: found.length + 1])
+            steps.append(f"{cycle if found.length == 1 else f'({cycle})'} × {found.rounds}")
+            part = part[found.rounds * found.length + 1 :]
+        steps += part
+    if len(steps) > _LONGEST:
+        steps = [f"… {plural(len(steps) - _LONGEST, 'step')}", *steps[-_LONGEST:]]
+    return " → ".join(steps)
+
+
+def _step(step: Any) -> str:
+    return f"({' | '.join(map(short_name, step))})" if isinstance(step, list) else short_name(step)

@@ -1,0 +1,125 @@
+"""The cause of a failure is told; what only follows from it is named."""
+
+from typing import Any
+
+import pytest
+
+from harness.report.cause import fault, reasons
+from harness.report.failure import failure_text
+from tests.report.fixtures import MakeCheck, MakeOutcome
+
+UNSCRIPTED = {"type": "UnscriptedCall", "code": "unscripted-call", "message": "nothing answers", "node": "b"}
+BROKEN_CODE: dict[str, Any] = {
+    "type": "KeyError",
+    "code": None,
+    "message": "'C3'",
+    "node": "unpack",
+    "where": "flow.yaml:3:5",
+    "traceback": [
+        {"file": "mine.py", "line": 4, "function": "unpack", "source": "table[x]", "raised": "KeyError"}
+    ],
+}
+
+
+def names(checks: Any) -> list[str]:
+    return [check.name for check in checks]
+
+
+def test_an_error_that_ends_the_run_is_the_cause_and_the_checks_follow(
+    outcome: MakeOutcome, failed_check: MakeCheck
+) -> None:
+    checks = [failed_check("status"), failed_check("state"), failed_check("calls")]
+    failed = outcome("error", status="failed", error=UNSCRIPTED, checks=checks)
+    shown = failure_text(failed)
+    assert shown.index("UnscriptedCall (unscripted-call) in b") < shown.index(
+        "  and 3 checks that follow from it: status, state, calls\n"
+    )
+    assert "expected b, was c" not in shown
+
+
+def test_what_ran_and_never_should_does_not_follow_from_an_error(
+    outcome: MakeOutcome, failed_check: MakeCheck
+) -> None:
+    checks = [failed_check("status"), failed_check("never"), failed_check("usage"), failed_check("output")]
+    why = reasons(outcome("failed", status="failed", error=BROKEN_CODE, checks=checks))
+    assert (why.is_error, names(why.checks), names(why.followers)) == (
+        True,
+        ["never", "usage"],
+        ["status", "output"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("ran", "follows"), [(["a", "b"], True), (["a", ["c", "b"]], True), (["a", "x"], False)]
+)
+def test_a_path_that_was_right_as_far_as_it_went_follows_from_an_error(
+    outcome: MakeOutcome, failed_check: MakeCheck, ran: list[Any], follows: bool
+) -> None:
+    expected = ["a", ["b", "c"], "d"] if isinstance(ran[1], list) else ["a", "b", "d"]
+    checks = [failed_check("status"), failed_check("path", expected=expected, actual=ran)]
+    why = reasons(outcome("failed", status="failed", error=BROKEN_CODE, checks=checks))
+    assert ("path" in names(why.followers)) is follows
+
+
+def test_turns_before_the_one_that_failed_have_reasons_of_their_own(
+    outcome: MakeOutcome, failed_check: MakeCheck
+) -> None:
+    checks = [failed_check("turn 1: state"), failed_check("turn 2: status"), failed_check("turn 2: state")]
+    why = reasons(outcome("failed", status="failed", error=BROKEN_CODE, checks=checks))
+    assert names(why.checks) == ["turn 1: state"]
+
+
+def test_a_pause_nobody_expected_is_a_cause(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
+    checks = [failed_check("status", "expected completed, was interrupted"), failed_check("output")]
+    shown = failure_text(outcome("failed", status="interrupted", checks=checks))
+    assert "expected completed, was interrupted\n  and 1 check that follows from it: output\n" in shown
+
+
+def test_another_path_explains_the_checks_that_repeat_it(
+    outcome: MakeOutcome, failed_check: MakeCheck
+) -> None:
+    checks = [failed_check("unused"), failed_check("path"), failed_check("routes"), failed_check("state")]
+    why = reasons(outcome("failed", checks=checks))
+    assert (names(why.checks), names(why.followers)) == (["path", "state"], ["routes", "unused"])
+
+
+def test_what_could_not_be_evaluated_goes_first(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
+    checks = [failed_check("state"), failed_check("mine", "cannot be evaluated: no key x", broken=True)]
+    assert names(reasons(outcome("error", checks=checks)).checks) == ["mine", "state"]
+
+
+def test_everything_is_told_when_it_is_asked_for(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
+    frames = [BROKEN_CODE["traceback"][0] | {"file": "langgraph/pregel.py", "own": False}]
+    failed = outcome(
+        "failed", status="failed", error=BROKEN_CODE, frames=frames, checks=[failed_check("status")]
+    )
+    assert "langgraph/pregel.py:4 in unpack" in failure_text(failed, "full")
+    assert "    expected b, was c" in failure_text(failed, "full")
+    usual = failure_text(failed)
+    assert "    mine.py:4 in unpack\n      table[x]\n" in usual
+    assert "langgraph" not in usual
+
+
+def test_runs_with_the_same_reason_have_the_same_fault(outcome: MakeOutcome) -> None:
+    missing = UNSCRIPTED | {
+        "code": "world",
+        "message": "no module 'no', record a double charge",
+        "where": "a:1:1",
+    }
+    one = outcome("error", status="failed", error=missing)
+    other = outcome(
+        "error",
+        status="failed",
+        scenario="another",
+        error=missing | {"message": "no module 'no', record another", "where": "b:2:1"},
+    )
+    assert fault(one) == fault(other) != ""
+    assert fault(one) != fault(
+        outcome("error", status="failed", error=missing | {"message": "no module 'so'"})
+    )
+
+
+def test_a_run_with_reasons_of_its_own_has_no_fault(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
+    assert fault(outcome("failed", checks=[failed_check("state")])) == ""
+    assert fault(outcome("failed", status="failed", error=BROKEN_CODE, checks=[failed_check("never")])) == ""
+    assert fault(outcome("passed", status="failed", error=BROKEN_CODE)) == ""
