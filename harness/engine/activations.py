@@ -12,7 +12,7 @@ from harness.engine.joins import OpenJoin
 from harness.engine.pauses import Replay
 from harness.errors import RunError
 from harness.graph.events import Arrival, ConcurrencyLimit
-from harness.graph.model import Node, State
+from harness.graph.model import Graph, Node, State
 
 
 @dataclass(eq=False)
@@ -55,10 +55,11 @@ class TooManyStarts(RunError):
 
     code = "too-many-starts"
 
-    def __init__(self, graph: str, limit: int, last: Activation) -> None:
-        steps = last_steps(last.lineage())
+    def __init__(self, graph: Graph, limit: int, last: Activation) -> None:
+        self.way = last_steps([[name] for name in last.lineage()], graph)
+        self.span = self.way.closing.span if self.way.closing is not None else None
         super().__init__(
-            f"graph '{graph}' did not come to an end within {limit} starts of nodes; it last {steps}"
+            f"graph '{graph.name}' did not come to an end within {limit} starts of nodes; it last {self.way}"
         )
 
 

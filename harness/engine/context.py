@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from harness.engine.pauses import Paused, Pauses, Replay
 from harness.engine.simulation import Simulation
+from harness.engine.standstill import Instant
 from harness.errors import WorldError
 from harness.graph.effects import Effect, World
 from harness.graph.model import Edge, Graph, NodeEntry, State
@@ -61,6 +62,7 @@ class RunContext:
         self.failure: tuple[Exception, str] | None = None
         self._entries: Counter[str] = Counter()
         self._began = self.now
+        self._instant = Instant(simulation, graph)
         self.stops: tuple[type[Exception], ...] = (Paused,)
 
     @property
@@ -82,9 +84,21 @@ class RunContext:
         return self.simulation.new_id(prefix)
 
     def begin(self) -> None:
-        """Note that there is a new input: entries and time count from here."""
+        """Note that there is a new input: entries, time and rounds count from here."""
         self._entries.clear()
         self._began = self.now
+        self._instant.begin()
+
+    def enter(self, node: str, step: tuple[int, int]) -> None:
+        """Count a visit that is about to start. Nodes with the same `step` run side by side.
+
+        Raises:
+            EndlessLoop: the graph goes round while the clock stands still. The run ends, whatever catches this.
+        """
+        error = self._instant.enter(node, step)
+        if error is not None:
+            self.simulation.abort(error, self.caller.top if self.caller else "")
+            raise error
 
     def refusal(self, node: str) -> Exception | None:
         """Count a visit that is about to start; the error with which the graph's guard refuses it, if it does."""
@@ -238,6 +252,4 @@ class NodeContext:
 
     def is_fatal(self, error: Exception) -> bool:
         """True for a pause, or an error that must end the run: retries and fallbacks let it pass."""
-        return (
-            isinstance(error, (*self.run.stops, WorldError)) or self.run.simulation.unanswerable is not None
-        )
+        return isinstance(error, (*self.run.stops, WorldError)) or self.run.simulation.fatal is not None

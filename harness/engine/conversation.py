@@ -156,7 +156,7 @@ class Conversation:
             run.simulation.raise_if_aborted()  # something in between may have caught it
         except Exception as raised:
             error, node = run.failure or (raised, None)
-            return await self._failed(run.simulation.unanswerable or error, node)
+            return await self._failed(run.simulation.fatal or error, node)
         if self.pending:
             return Ending("interrupted", self.state)
         try:
@@ -169,7 +169,9 @@ class Conversation:
 
     async def _failed(self, error: Exception, node: str | None) -> Ending:
         if isinstance(error, WorldError):
-            return Ending("failed", self.state, None, error, self.run.simulation.unanswered_in or node)
+            return Ending("failed", self.state, None, error, self.run.simulation.fatal_in or node)
+        if error is self.run.simulation.fatal:
+            return Ending("failed", self.state, None, error, self.run.simulation.fatal_in or None)
         try:
             rescued = await self.graph.lifecycle.rescue(error, self.run)
             if rescued is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from langgraph import errors
 
 from harness.engine.context import RunContext
-from harness.engine.cycles import last_steps, some
+from harness.engine.cycles import LastSteps, last_steps
 from harness.errors import RunError
 
 
@@ -16,12 +16,18 @@ class GraphRecursionError(RunError, errors.GraphRecursionError):
 
     code = "too-many-steps"
 
+    def __init__(self, text: str, way: LastSteps) -> None:
+        self.way = way
+        self.span = way.closing.span if way.closing is not None else None
+        super().__init__(text)
+
 
 def in_own_words(error: Exception, run: RunContext, supersteps: Iterable[Sequence[str]]) -> Exception:
     """An error that LangGraph raised while a graph ran; for too many steps, one that names the last of them."""
     if not isinstance(error, errors.GraphRecursionError) or isinstance(error, RunError):
         return error
-    last = last_steps([some(list(dict.fromkeys(names)), " + ") for names in supersteps])
-    return GraphRecursionError(
+    last = last_steps(list(supersteps), run.graph)
+    text = (
         f"graph '{run.graph.name}' did not come to an end within {run.recursion_limit} steps; it last {last}"
     )
+    return GraphRecursionError(text, last)

@@ -239,7 +239,7 @@ class EventScheduler:
         self._starts += 1
         activation.count_start(self._starts)
         if self._starts > self._run.recursion_limit:
-            raise TooManyStarts(self._graph.name, self._run.recursion_limit, activation)
+            raise TooManyStarts(self._graph, self._run.recursion_limit, activation)
         if activation.join is not None:
             self._joins.close(activation.join, self._starts - 1)
             activation.join = None

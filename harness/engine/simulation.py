@@ -5,21 +5,26 @@ from __future__ import annotations
 import asyncio
 import random
 
-from harness.errors import WorldError
+from harness.errors import HarnessError
 from harness.graph.effects import World
 from harness.graph.trace import Trace
 from harness.units import PRECISION
 
 
 class Simulation:
-    """One world, clock, seed and trace. `now` is in virtual seconds since the simulation began."""
+    """One world, clock, seed and trace.
+
+    `now` is in virtual seconds since the simulation began. `visits` counts those of all graphs. `fatal` is the error
+    that ends the run whatever catches it, and `fatal_in` the node of the top graph in which it arose.
+    """
 
     def __init__(self, world: World, seed: int = 0) -> None:
         self.world = world
         self.trace = Trace()
         self.random = random.Random(seed)
-        self.unanswerable: WorldError | None = None
-        self.unanswered_in = ""
+        self.visits = 0
+        self.fatal: HarnessError | None = None
+        self.fatal_in = ""
         self._time = asyncio.get_running_loop().time
         self._began = self._time()
 
@@ -28,15 +33,15 @@ class Simulation:
         """Virtual seconds since the simulation began."""
         return round(self._time() - self._began, PRECISION)
 
-    def abort(self, error: WorldError, node: str) -> None:
-        """Note that the world could not answer `node` of the top graph. Only the first error counts."""
-        if self.unanswerable is None:
-            self.unanswerable, self.unanswered_in = error, node
+    def abort(self, error: HarnessError, node: str) -> None:
+        """Note an error that must end the run, and the node of the top graph. Only the first counts."""
+        if self.fatal is None:
+            self.fatal, self.fatal_in = error, node
 
     def raise_if_aborted(self) -> None:
         """Raise the error of `abort`, if there was one: nothing goes on after it, whoever caught it."""
-        if self.unanswerable is not None:
-            raise self.unanswerable
+        if self.fatal is not None:
+            raise self.fatal
 
     def new_id(self, prefix: str) -> str:
         """An id that depends on nothing but the seed and how many were made before."""

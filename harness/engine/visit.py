@@ -46,9 +46,11 @@ async def visit(
 
     Raises:
         Paused: the node stopped at a pause without an answer.
+        EndlessLoop: the graph goes round while the clock stands still.
         Exception: the node failed, or the visit was refused.
     """
     run, name = ctx.run, ctx.name
+    run.enter(name, (invocation, step))
     if not resumed and (refusal := run.refusal(name)) is not None:
         run.fail(refusal, name)
         raise refusal
@@ -66,7 +68,9 @@ async def visit(
         run.record("node_error", node=name, **failure, latency=_since(started, run))
         raise
     values = declared(run.graph, update.values)
-    run.record("node_end", node=name, update=to_json(values), latency=_since(started, run))
+    run.record(
+        "node_end", node=name, update=run.simulation.trace.snapshot(values), latency=_since(started, run)
+    )
     return Update(values, update.goto, update.routing_values)
 
 

@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any
 
 from harness.graph.model import ANY_NODE, END, GOTO, START, Edge, Graph
-from harness.graph.to_json import to_json
 from harness.graph.trace import Event
 from harness.units import PRECISION
 
@@ -68,7 +67,7 @@ def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
                 "kind": event["kind"],
                 "name": event["name"],
                 "node": event["node"],
-                "args": to_json(event["request"].get("args", {})),
+                "args": event["request"].get("args", {}),
                 "ok": answer["ok"],
                 "latency": answer["latency"],
             }

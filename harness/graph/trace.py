@@ -29,6 +29,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from harness.graph.effects import Effect, LLMReply
+from harness.graph.snapshots import Hashes, Snapshots
 from harness.graph.to_json import error_text, to_json
 
 if TYPE_CHECKING:
@@ -43,8 +44,13 @@ class Trace:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
+        self.snapshots = Snapshots()
         self._numbers = count(1)
         self._fingerprints: dict[int, tuple[BaseMessage, str]] = {}
+
+    def snapshot(self, value: Any) -> Any:
+        """The value as JSON data to record; not to be changed, since long lists are shared with earlier events."""
+        return self.snapshots.of(value)
 
     def record(self, event: str, at: float, **data: Any) -> None:
         """Add an event. The data must be plain already."""
@@ -55,7 +61,7 @@ class Trace:
         number = next(self._numbers)  # in one step: real tools ask from threads
         request = effect.recorded()
         if "args" in request:
-            request["args"] = to_json(request["args"])
+            request["args"] = self.snapshot(request["args"])
         if "messages" in request:
             request["messages"] = tuple(request["messages"])
         self.record(
@@ -77,7 +83,7 @@ class Trace:
             self.record("answer", at, call=call, ok=False, latency=latency_s, error=_failure(error))
             return
         plain = value.as_mapping() if hasattr(value, "as_mapping") else value
-        data: dict[str, Any] = {"value": to_json(plain)}
+        data: dict[str, Any] = {"value": self.snapshot(plain)}
         if isinstance(value, LLMReply):
             data["usage"] = dict(value.usage)
         # An MCP tool reports its own failure in its answer.
@@ -96,11 +102,14 @@ class Trace:
     def digest(self, rewritten: Rewritten | None = None) -> str:
         """SHA-256 of the canonical trace, as hexadecimal digits.
 
-        `rewritten` is applied to events and messages first, as JSON.
+        `rewritten` is applied to events and messages first, as JSON. Long lists and texts are hashed apart.
         """
         events = [self._fingerprinted(event, rewritten) for event in self.events]
         if rewritten is not None:
             events = [rewritten(to_json(_whole(event))) for event in events]
+        if self.snapshots.has_long:
+            hashes = Hashes(_canonical)
+            events = [hashes.shortened(event) for event in events]
         return hashlib.sha256(_canonical(events).encode("utf-8", "surrogatepass")).hexdigest()
 
     def _fingerprinted(self, event: Event, rewritten: Rewritten | None) -> Event:

@@ -93,11 +93,11 @@ class _Run:
                 return await self._conversation()
         except TimeoutError:
             self.simulation.trace.record("end", self.simulation.now, graph="", status="timeout")
-            unanswerable = self.simulation.unanswerable
-            if unanswerable is None:
+            fatal = self.simulation.fatal
+            if fatal is None:
                 return None
-            node = self.simulation.unanswered_in
-            return Ending("failed", self.conversation.state, error=unanswerable, node=node)
+            node = self.simulation.fatal_in
+            return Ending("failed", self.conversation.state, error=fatal, node=node)
 
     async def _conversation(self) -> Ending:
         turns = self.scenario.turns
@@ -116,7 +116,7 @@ class _Run:
                 is_resumed = number < len(turns) and turns[number].resume is not MISSING
                 self.backend.begin_turn(number, is_resumed=is_resumed)
             ending = await self._turn(turn)
-            if self.simulation.unanswerable is not None:
+            if self.simulation.fatal is not None:
                 break
         return ending
 

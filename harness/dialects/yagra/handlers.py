@@ -17,7 +17,7 @@ from harness.engine.callables import call
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.effects import HandlerCall
-from harness.graph.to_json import error_text, to_json
+from harness.graph.to_json import error_text
 from harness.source.models import describe
 from harness.source.suggest import nearest
 
@@ -73,7 +73,7 @@ async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeCo
 
     effect = HandlerCall(
         name=node.handler,
-        args=to_json(state),
+        args=ctx.run.simulation.trace.snapshot(dict(state)),
         convention=convention,
         real=real if built_in else None,
         hint=_hint(node.handler),

@@ -1,0 +1,161 @@
+"""Graphs that go round while the virtual clock stands still, and those that do much at one instant and may."""
+
+import asyncio
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from harness.engine import standstill
+from harness.engine.nested import run_inside
+from harness.engine.standstill import EndlessLoop
+from harness.errors import Span
+from harness.graph.model import END, START, Dispatch, Edge, Lifecycle, Update
+from harness.world.spec import Stub, WorldSpec
+from tests.engine.events import compiled, run
+from tests.engine.graphs import ADDED, COUNT, asks, graph, send, writes
+
+UNLIMITED = 10**9
+
+
+def chain(*names: Any) -> Any:
+    return list(pairwise([START, *names]))
+
+
+def looping(body: Any, **more: Any) -> Any:
+    return graph(
+        {"a": body, "b": writes()}, chain("a", "b", "a"), [COUNT, ADDED], recursion_limit=UNLIMITED, **more
+    )
+
+
+def counting_to(last: int, **more: Any) -> Any:
+    async def on(state: Any, run: Any) -> Any:
+        return [Edge("a", "a")] if state["n"] < last else []
+
+    nodes = {"a": writes(n=lambda state: state["n"] + 1)}
+    return graph(nodes, chain("a", "a"), [COUNT], routers={"a": on}, recursion_limit=UNLIMITED, **more)
+
+
+@pytest.fixture
+def low(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of the limits, so that the tests take a tenth of the time."""
+    monkeypatch.setattr(standstill, "MOST_WORK", 600)
+
+
+def test_a_counter_to_500_is_no_endless_loop() -> None:
+    ending, _ = send(counting_to(500))
+    assert (ending.status, ending.state["n"]) == ("completed", 500)
+
+
+@pytest.mark.usefixtures("low")
+def test_a_graph_that_goes_round_at_one_instant_ends_and_names_the_round_and_the_edge_that_closes_it() -> (
+    None
+):
+    back = Edge("b", "a", span=Span("/home/somebody/loop.yaml", 12, 5))
+    built = graph(
+        {"a": writes(), "b": writes()}, [*chain("a", "b"), back], [COUNT], recursion_limit=UNLIMITED
+    )
+    ending, _ = send(built)
+    assert (ending.status, ending.node) == ("failed", None)
+    assert str(ending.error) == (
+        "graph 'g' does not come to an end: after 299 rounds the virtual clock still stands at 0 s; it last went "
+        "round a → b; b leads back to a in loop.yaml:12"
+    )
+    assert (ending.error.code, ending.error.span) == ("endless-loop", back.span)
+
+
+@pytest.mark.usefixtures("low")
+@pytest.mark.parametrize(
+    "grown",
+    [
+        lambda log: log or ["x"],
+        lambda log: [{"all": [*log, *log]}],
+        lambda log: [("".join(log) or "x") * 3],
+    ],
+    ids=["items", "mappings", "text"],
+)
+def test_a_state_that_doubles_ends_the_run_before_memory_does(grown: Any) -> None:
+    ending, trace = send(looping(writes(log=lambda state: grown(state["log"]))))
+    assert ending.error.code == "endless-loop"
+    assert trace.snapshots.largest < 1_000_000
+
+
+@pytest.mark.usefixtures("low")
+def test_the_same_run_ends_in_the_same_place() -> None:
+    (one, first), (other, second) = send(looping(writes(log=["x"]))), send(looping(writes(log=["x"])))
+    assert str(one.error) == str(other.error)
+    assert first.digest() == second.digest()
+
+
+@pytest.mark.usefixtures("low")
+def test_a_fan_out_may_have_any_width() -> None:
+    async def out(state: Any, run: Any) -> Any:
+        return [Dispatch(Edge("s", "each"), {}) for _ in range(1000)]
+
+    nodes = {"s": writes(), "each": writes(log=["x"])}
+    ending, _ = send(graph(nodes, [(START, "s"), ("s", "each"), ("each", END)], [ADDED], routers={"s": out}))
+    assert len(ending.state["log"]) == 1000
+
+
+@pytest.mark.usefixtures("low")
+def test_a_loop_in_which_time_passes_may_go_on() -> None:
+    async def waits(state: Any, ctx: Any) -> Any:
+        await asyncio.sleep(0.001 if state["n"] % 250 == 0 else 0)
+        return Update({"n": state["n"] + 1})
+
+    async def on(state: Any, run: Any) -> Any:
+        return [Edge("a", "a")] if state["n"] < 1000 else []
+
+    built = graph({"a": waits}, chain("a", "a"), [COUNT], routers={"a": on}, recursion_limit=UNLIMITED)
+    assert send(built)[0].status == "completed"
+
+
+@pytest.mark.usefixtures("low")
+def test_a_graph_inside_another_that_goes_round_ends_the_run_whoever_catches_it() -> None:
+    inner = looping(writes())
+
+    async def tolerant(state: Any, ctx: Any) -> Any:
+        try:
+            await run_inside(ctx, inner, {})
+        except Exception:
+            return Update({"n": -1})
+
+    ending, _ = send(graph({"outer": tolerant, "next": writes()}, chain("outer", "next"), [COUNT]))
+    assert (ending.status, ending.node, ending.error.code) == ("failed", "outer", "endless-loop")
+
+
+@pytest.mark.usefixtures("low")
+def test_what_graphs_inside_do_counts_for_the_loop_they_run_in() -> None:
+    inner = counting_to(60)
+
+    async def outer(state: Any, ctx: Any) -> Any:
+        await run_inside(ctx, inner, {})
+        return Update()
+
+    ending, _ = send(looping(outer))
+    assert "after 10 rounds" in str(ending.error)
+    assert ending.error.way.steps == ["a", "b"]
+
+
+@pytest.mark.usefixtures("low")
+def test_a_question_that_is_always_answered_at_once_is_no_way_out() -> None:
+    world = WorldSpec(human=(Stub(times="any", answer={"reply": "yes"}),))
+    ending, _ = send(looping(asks("on?")), world=world)
+    assert ending.error.code == "endless-loop"
+
+
+@pytest.mark.usefixtures("low")
+def test_no_rescue_makes_an_endless_loop_a_success() -> None:
+    async def swallow(error: Exception, run: Any) -> None:
+        return None
+
+    ending, _ = send(looping(writes(), lifecycle=Lifecycle(rescue=swallow)))
+    assert ending.status == "failed"
+
+
+@pytest.mark.usefixtures("low")
+def test_events_that_start_each_other_at_one_instant_end_too() -> None:
+    nodes = {"a": {"to": "b"}, "b": {"to": "a"}}
+    done = run(compiled({"start": "a", "nodes": nodes}, recursion_limit=UNLIMITED))
+    assert (done.status, type(done.ending.error)) == ("failed", EndlessLoop)
+    assert "it last went round a → b" in str(done.ending.error)
