@@ -48,7 +48,8 @@ def load(request: LoadRequest) -> Graph:
     agent = sections.agent(name)
     sections.problems.add(Rules(manifest, name, document).problems())
     sections.problems.raise_errors()
-    warnings = [*unknown_keys(document), *agent_warnings(name, manifest.agents[name], document)]
+    warnings = [*unknown_keys(document), *sections.problems.warnings]
+    warnings += agent_warnings(agent, document)
     if request.agent is not None and request.agent != name:
         text = f"agent '{request.agent}' is not in the manifest; its only agent '{name}' is run"
         warnings.append(Problem("other-agent", text, document.span(("agents",)), severity="warning"))

@@ -75,9 +75,18 @@ class Skill(Section, title="a skill"):
 
 
 class Hook(Section, title="a hook"):
-    """spec: `hooks`. A class, or an object, by import path."""
+    """spec: `hooks`. A class, or an object, by import path. The reference runtime also has remote ones."""
 
     import_path: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _local(cls, written: Any) -> Any:
+        for key, what in (("url", "remote hooks"), ("mcp", "hooks of MCP servers")):
+            if isinstance(written, dict) and written.get(key) is not None:
+                text = f"{what} ('{key}') are not supported: name a Python class under 'import_path'"
+                raise mistaken(Mistake(text, (key,), on_key=True, code="remote-hook"))
+        return written
 
 
 class SubAgent(Section, title="a sub-agent"):

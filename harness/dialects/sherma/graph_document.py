@@ -127,7 +127,7 @@ class ToolNodeNode(_Node, title="a tool_node node"):
     """spec: `tool_node`."""
 
     type: Literal["tool_node"]
-    args: ToolNode
+    args: ToolNode = Field(default_factory=ToolNode)
 
 
 class CallAgentNode(_Node, title="a call_agent node"):
@@ -169,7 +169,7 @@ class CustomNode(_Node, title="a custom node"):
     """spec: `custom`."""
 
     type: Literal["custom"]
-    args: Custom
+    args: Custom = Field(default_factory=Custom)
 
 
 Node = Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from inspect import isfunction
 from typing import Any, TypeVar
 
 from harness.dialects.kit.manifest import Problems, imported, imported_hook
@@ -17,7 +18,7 @@ from harness.dialects.sherma.skills import Skills, read_skill
 from harness.dialects.sherma.stand_in import offer_stand_in
 from harness.dialects.sherma.sub_agents import Load, sub_agent, sub_agent_tool
 from harness.dialects.sherma.tools import Tool, ToolRegistry, python_tool
-from harness.errors import Span
+from harness.errors import Problem, Span
 from harness.graph.effects import MCPEndpoint
 from harness.source.document import Document, DocumentPath
 
@@ -89,6 +90,7 @@ class Sections:
             path = ("tools", at, "import_path")
             found = self._import(tool.import_path, path)
             if found is not None:
+                self._warn_of_function(tool.import_path, found, path)
                 made = self._made(partial(python_tool, tool.id, tool.version, found), path)
                 if made is not None:
                     yield made
@@ -166,6 +168,13 @@ class Sections:
     def _import(self, dotted: str, path: DocumentPath) -> Any:
         with self.problems.collecting():
             return imported(dotted, self.request.folders, self.document.span(path))
+
+    def _warn_of_function(self, dotted: str, found: Any, path: DocumentPath) -> None:
+        """spec: `tools`, "should point to a @tool-decorated function". sherma itself refuses anything else."""
+        if isfunction(found):
+            text = f"'{dotted}' is a plain function, which sherma refuses: decorate it with LangChain's @tool"
+            warning = Problem("plain-function", text, self.document.span(path), severity="warning")
+            self.problems.add([warning])
 
     def _made(self, make: Callable[[], T], path: DocumentPath) -> T | None:
         """What `make` makes of a user's object; None, and a problem, if it fails."""

@@ -1,66 +1,67 @@
 """A stand-in for the package `sherma`, where it is not installed.
 
-Hook modules and agents say `from sherma.hooks import BaseHookExecutor` and `from sherma import
-DeclarativeAgent`; with this they load without the runtime they were written for. spec: "Hooks",
-"Using a declarative agent" (yaml_path, yaml_content, config, base_path, hooks).
+Modules of hooks, tools and agents import from all over the package: `from sherma.hooks.executor import
+BaseHookExecutor`, `from sherma.registry.bundle import RegistryBundle`. With this they load without the runtime they
+were written for. What hooks and agents work with is there (`stand_in_parts`). Every other public name can be
+imported, annotated with and derived from; it refuses to be called.
+
+spec: "Hooks", "Using a declarative agent".
 """
 
 from __future__ import annotations
 
 import importlib.util
 import sys
-from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
-from harness.dialects.sherma.hooks import POINTS, BaseHookExecutor
-
-
-class DeclarativeConfig:
-    """A manifest that is read before its agent is made."""
-
-    def __init__(self, *, yaml_path: Any = None, yaml_content: str | None = None) -> None:
-        self.yaml_path = yaml_path
-        self.yaml_content = Path(yaml_path).read_text(encoding="utf-8") if yaml_path else yaml_content
+from harness.dialects.sherma.published_names import MODULES
+from harness.errors import HarnessError
 
 
-class DeclarativeAgent:
-    """An agent by its manifest. Settings of the original runtime that have no meaning here are ignored."""
+class NotInStandIn(HarnessError):
+    """A part of sherma's runtime that is used where only the stand-in is."""
 
-    def __init__(
-        self,
-        *,
-        id: str,
-        version: str = "*",
-        yaml_path: Any = None,
-        yaml_content: str | None = None,
-        config: DeclarativeConfig | None = None,
-        base_path: Any = None,
-        hooks: Any = (),
-        **_ignored: Any,
-    ) -> None:
-        self.id, self.version, self.base_path, self.hooks = id, version, base_path, list(hooks)
-        self.yaml_path = yaml_path
-        self.yaml_content = config.yaml_content if config is not None else yaml_content
+    code = "not-in-stand-in"
+
+
+class _Module(ModuleType):
+    """A module of the stand-in. Its members are made when they are first asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.__dict__.get("__all__", ()):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name, obj=self)
+        from harness.dialects.sherma.stand_in_parts import part
+
+        found = part(self.__name__, name)
+        member = _placeholder(self.__name__, name) if found is None else found
+        setattr(self, name, member)
+        return member
 
 
 def offer_stand_in() -> None:
-    """Make `sherma`, `sherma.hooks` and `sherma.hooks.types` importable, unless sherma is installed."""
+    """Make the public modules of sherma importable, unless sherma is installed."""
     if "sherma" in sys.modules or importlib.util.find_spec("sherma") is not None:
         return
-    package = ModuleType("sherma", __doc__)
-    package.__path__ = []
-    hooks = ModuleType("sherma.hooks", "The hook interface of sherma.")
-    for interface in (BaseHookExecutor, *POINTS.values()):
-        setattr(hooks, interface.__name__, interface)
-        setattr(package, interface.__name__, interface)
-    contents = {
-        "hooks": hooks,
-        "DeclarativeAgent": DeclarativeAgent,
-        "DeclarativeConfig": DeclarativeConfig,
-        "load_declarative_config": DeclarativeConfig,
-    }
-    for name, value in contents.items():
-        setattr(package, name, value)
-    hooks.HookExecutor = BaseHookExecutor  # type: ignore[attr-defined]
-    sys.modules.update({"sherma": package, "sherma.hooks": hooks, "sherma.hooks.types": hooks})
+    for name, members in MODULES.items():
+        module = _Module(name, __doc__)
+        module.__path__ = []
+        module.__all__ = members.split()  # type: ignore[attr-defined]
+        sys.modules[name] = module
+        parent, _, child = name.rpartition(".")
+        if parent:
+            setattr(sys.modules[parent], child, module)
+
+
+def _placeholder(module: str, name: str) -> type:
+    """A class for a class or a function of sherma that is not offered here."""
+
+    def refuse(_class: type, *_given: Any, **_named: Any) -> NoReturn:
+        raise NotInStandIn(
+            f"{module}.{name} is a part of sherma that does not run here; it does where sherma is installed"
+        )
+
+    def of(itself: type, _item: object) -> type:
+        return itself
+
+    return type(name, (), {"__new__": refuse, "__module__": module, "__class_getitem__": of})

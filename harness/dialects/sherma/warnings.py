@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from harness.dialects.kit.reachable import reachable
 from harness.dialects.sherma import document as doc
+from harness.dialects.sherma.agent import Agent
 from harness.dialects.sherma.expressions import cel_texts
 from harness.dialects.sherma.graph_document import Graph
 from harness.dialects.sherma.state_fields import undeclared_fields
@@ -28,12 +29,16 @@ def unknown_keys(document: Document) -> Iterator[Problem]:
                 yield replace(problem, message=f"{problem.message} is ignored", severity="warning")
 
 
-def agent_warnings(name: str, agent: doc.Agent, document: Document) -> Iterator[Problem]:
+def agent_warnings(agent: Agent, document: Document) -> Iterator[Problem]:
     """All warnings of an agent."""
-    yield from _field_types(agent, document, ("agents", name, "state", "fields"))
-    yield from _expressions(agent, document, ("agents", name, "graph"))
-    yield from undeclared_fields(agent, document, ("agents", name, "graph"))
-    yield from _unreachable_nodes(agent, document, ("agents", name, "graph"))
+    definition = agent.definition
+    graph: DocumentPath = ("agents", agent.name, "graph")
+    yield from _field_types(definition, document, ("agents", agent.name, "state", "fields"))
+    yield from _expressions(definition, document, graph)
+    yield from undeclared_fields(definition, document, graph)
+    yield from _unreachable_nodes(definition, document, graph)
+    if not agent.hooks:
+        yield from _custom_nodes(definition, document, graph)
 
 
 def _field_types(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
@@ -52,6 +57,14 @@ def _expressions(agent: doc.Agent, document: Document, path: DocumentPath) -> It
         except ExpressionError as error:
             message = f"this expression will fail when it is evaluated: {error}"
             yield Problem("cel-syntax", message, document.span((*path, *below)), severity="warning")
+
+
+def _custom_nodes(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+    for at, node in enumerate(agent.graph.nodes):
+        if node.type == "custom":
+            text = f"custom node '{node.name}' does nothing: there are no hooks that could execute it"
+            where = document.span((*path, "nodes", at, "name"))
+            yield Problem("no-hooks", text, where, severity="warning")
 
 
 def _unreachable_nodes(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:

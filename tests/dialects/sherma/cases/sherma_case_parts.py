@@ -273,3 +273,15 @@ class AddsAField(BaseHookExecutor):
         if ctx.node_name == "hooked":
             ctx.result["founds"] = 1
         return ctx
+
+
+class Decides(BaseHookExecutor):
+    """Tags what a reviewer says with a decision."""
+
+    async def node_exit(self, ctx: Any) -> Any:
+        if ctx.node_type == "interrupt":
+            text = str(ctx.result["messages"][-1].content)
+            decision = "approve" if text.lower().startswith("approve") else "revise"
+            ctx.result["messages"] = [HumanMessage(text, additional_kwargs={"decision": decision})]
+            return ctx
+        return None

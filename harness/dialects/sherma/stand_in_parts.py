@@ -1,0 +1,193 @@
+"""What the stand-in for `sherma` offers for real: hooks, agents, errors, the models of a manifest."""
+
+from __future__ import annotations
+
+import logging
+from contextvars import ContextVar
+from enum import Enum, StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from harness.dialects.sherma import document as doc
+from harness.dialects.sherma import graph_document as graph_doc
+from harness.dialects.sherma.hooks import POINTS, BaseHookExecutor, NodeInfo
+from harness.dialects.sherma.registries import RegistryBundle
+from harness.dialects.sherma.section import INTERNAL, Ref
+
+
+def part(module: str, name: str) -> Any:
+    """The member of a module of sherma; None if it is not offered."""
+    if module == "sherma.langgraph.declarative.schema" and name in _SCHEMA:
+        return _SCHEMA[name]
+    return _PARTS.get(name)
+
+
+# ------------------------------------------------------------------ agents. spec: "Using a declarative agent"
+
+
+class DeclarativeConfig:
+    """A manifest that is read before its agent is made."""
+
+    def __init__(self, *, yaml_path: Any = None, yaml_content: str | None = None) -> None:
+        self.yaml_path = yaml_path
+        self.yaml_content = Path(yaml_path).read_text(encoding="utf-8") if yaml_path else yaml_content
+
+
+class DeclarativeAgent:
+    """An agent by its manifest. Settings of the original runtime that have no meaning here are ignored."""
+
+    def __init__(
+        self,
+        *,
+        id: str,
+        version: str = "*",
+        yaml_path: Any = None,
+        yaml_content: str | None = None,
+        config: DeclarativeConfig | None = None,
+        base_path: Any = None,
+        hooks: Any = (),
+        **_ignored: Any,
+    ) -> None:
+        self.id, self.version, self.base_path, self.hooks = id, version, base_path, list(hooks)
+        self.yaml_path = yaml_path
+        self.yaml_content = config.yaml_content if config is not None else yaml_content
+
+
+# ------------------------------------------------------------------ errors
+
+
+class ShermaError(Exception):
+    """Base class of sherma's errors."""
+
+
+class EntityNotFoundError(ShermaError):
+    """An id that a registry does not have."""
+
+    def __init__(self, entity_id: str, version: str = "*") -> None:
+        self.entity_id, self.version = entity_id, version
+        super().__init__(f"Entity '{entity_id}' version '{version}' not found")
+
+
+class VersionNotFoundError(ShermaError):
+    """A version that a registry does not have."""
+
+    def __init__(self, entity_id: str, version: str) -> None:
+        self.entity_id, self.version = entity_id, version
+        super().__init__(f"Version '{version}' not found for entity '{entity_id}'")
+
+
+class RemoteEntityError(ShermaError):
+    """Something remote that cannot be fetched."""
+
+    def __init__(self, entity_id: str, url: str, reason: str = "") -> None:
+        self.entity_id, self.url = entity_id, url
+        why = f": {reason}" if reason else ""
+        super().__init__(f"Failed to fetch remote entity '{entity_id}' from '{url}'{why}")
+
+
+def _error(name: str) -> type[ShermaError]:
+    return type(name, (ShermaError,), {"__module__": "sherma.exceptions"})
+
+
+# ------------------------------------------------------------------ small things
+
+_http_client: ContextVar[Any] = ContextVar("sherma_http_client", default=None)
+
+
+async def get_http_client(client: Any = None) -> Any:
+    """The HTTP client in use: the one given, or that a given function makes, else the last one, else a new one."""
+    import httpx
+
+    if client is not None:
+        _http_client.set(client if isinstance(client, httpx.AsyncClient) else client())
+    elif _http_client.get() is None:
+        _http_client.set(httpx.AsyncClient())
+    return _http_client.get()
+
+
+class Protocol(StrEnum):
+    """How a tool or an agent is reached."""
+
+    A2A = "a2a"
+    MCP = "mcp"
+    CUSTOM = "custom"
+
+
+class EntityType(StrEnum):
+    """What a registry may hold."""
+
+    PROMPT = "prompt"
+    LLM = "llm"
+    TOOL = "tool"
+    SKILL = "skill"
+    AGENT = "agent"
+
+
+_SCHEMA: Final[dict[str, Any]] = {
+    "RegistryRef": Ref,
+    "StateFieldDef": doc.StateField,
+    "StateDef": doc.State,
+    "ResponseFormatDef": graph_doc.ResponseFormat,
+    "PromptMessageDef": graph_doc.PromptItem,
+    "CallLLMArgs": graph_doc.CallLLM,
+    "ToolNodeArgs": graph_doc.ToolNode,
+    "CallAgentArgs": graph_doc.CallAgent,
+    "DataTransformArgs": graph_doc.DataTransform,
+    "SetStateArgs": graph_doc.SetState,
+    "InterruptArgs": graph_doc.Interrupt,
+    "LoadSkillsArgs": graph_doc.LoadSkills,
+    "CustomArgs": graph_doc.Custom,
+    "RetryPolicy": graph_doc.Retry,
+    "OnErrorDef": graph_doc.OnError,
+    "BranchDef": graph_doc.Branch,
+    "EdgeDef": graph_doc.Edge,
+    "GraphDef": graph_doc.Graph,
+    "LangGraphConfigDef": doc.LangGraphConfig,
+    "AgentDef": doc.Agent,
+    "LLMDef": doc.LLM,
+    "ToolDef": doc.Tool,
+    "PromptDef": doc.Prompt,
+    "SkillDef": doc.Skill,
+    "HookDef": doc.Hook,
+    "SubAgentDef": doc.SubAgent,
+    "CheckpointerDef": doc.Checkpointer,
+    "MCPServerDef": doc.MCPServer,
+}
+"""The models of a manifest, which `node_def` and `config` of a hook's context are made of."""
+
+_PARTS: Final[dict[str, Any]] = {
+    **{context.__name__: context for context in POINTS.values()},
+    "BaseHookExecutor": BaseHookExecutor,
+    "HookExecutor": BaseHookExecutor,
+    "HookType": Enum("HookType", {point.upper(): point for point in POINTS}),
+    "NodeContext": NodeInfo,
+    "RegistryBundle": RegistryBundle,
+    "DeclarativeAgent": DeclarativeAgent,
+    "DeclarativeConfig": DeclarativeConfig,
+    "load_declarative_config": DeclarativeConfig,
+    "ShermaError": ShermaError,
+    "EntityNotFoundError": EntityNotFoundError,
+    "VersionNotFoundError": VersionNotFoundError,
+    "RemoteEntityError": RemoteEntityError,
+    **{
+        name: _error(name)
+        for name in (
+            "RegistryError",
+            "SchemaValidationError",
+            "DeclarativeConfigError",
+            "CelEvaluationError",
+            "GraphConstructionError",
+        )
+    },
+    "get_http_client": get_http_client,
+    "get_logger": logging.getLogger,
+    "Protocol": Protocol,
+    "EntityType": EntityType,
+    "Markdown": str,
+    "DEFAULT_TENANT_ID": "default",
+    "SCHEMA_INPUT_URI": "urn:sherma:schema:input",
+    "SCHEMA_OUTPUT_URI": "urn:sherma:schema:output",
+    "INTERNAL_STATE_KEY": INTERNAL,
+    "HOOK_TOOL_PREFIX": "hooks.",
+    "WILDCARD": "*",
+}
