@@ -53,6 +53,8 @@ class Session:
     interrupted: bool = False
     runs: int = 0
     verdicts: set[str] = field(default_factory=set)
+    refused: bool = False
+    """Whether a scenario says something that its file alone does not show to be wrong."""
 
     def run(self, selection: Selection) -> int:
         """Run, report, and give the exit code. Ctrl-C ends the run; what is done is reported and written.
@@ -112,6 +114,8 @@ class Session:
     ) -> None:
         self.verdicts.add(outcome.verdict)
         self.runs += 1
+        if outcome.verdict == "error" and (outcome.observed.error or {}).get("type") == FormatError.__name__:
+            self.refused = True
         self._write(writer, text, number)
         if outcome.verdict in NOT_PASSED or not self.quiet:
             self.reporter.done(outcome)
@@ -124,7 +128,7 @@ class Session:
             self.lines.flush()
 
     def _exit_code(self, selection: Selection) -> int:
-        if selection.refused:
+        if selection.refused or self.refused:
             return exit_code.BAD_INPUT
         if self.interrupted or "error" in self.verdicts:
             return exit_code.NOT_JUDGED

@@ -14,7 +14,7 @@ from harness.graph.model import Graph
 from harness.scenario import SUFFIXES
 from harness.scenario.load import discover, load_file
 from harness.scenario.model import Scenario
-from harness.scenario.names import unknown_in_worlds, unknown_names
+from harness.scenario.names import unknown_names
 from harness.scenario.request import load_request
 from harness.source.document import shown_path
 from harness.source.imports import ImportProblem, import_object
@@ -78,7 +78,6 @@ def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
         yield from error.problems
         return
     found: dict[Problem, None] = {}
-    runs: list[tuple[Scenario, Graph]] = []
     for scenario in loaded.scenarios:
         options.used_by(scenario)
         found |= dict.fromkeys(_not_importable(scenario, options))
@@ -89,9 +88,8 @@ def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
         except ManifestError as error:
             found |= dict.fromkeys(error.problems)
             continue
-        runs.append((scenario, graph))
-        found |= dict.fromkeys([*graph.warnings, *unknown_names(scenario, graph)])
-    found |= dict.fromkeys(unknown_in_worlds(runs))
+        settings = options.projects.of(scenario.file)
+        found |= dict.fromkeys([*graph.warnings, *unknown_names(scenario, graph, settings)])
     yield from (_with_option(problem) for problem in found)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from harness.errors import Problem, Span
+from harness.graph.vocabulary import Vocabulary
 
 # What runs a graph is not known here. Both have their full interface in `harness.engine.context`.
 NodeContext: TypeAlias = Any
@@ -178,6 +179,9 @@ class Graph:
 
     `sources` are the files it was compiled from. Supersteps run it, or the event scheduler if it is an `EventGraph`.
 
+    `vocabulary` gives the names of what it calls and of what runs inside it; without it, scenarios are held only
+    against the names of its nodes.
+
     With `inside_is_own`, graphs that run inside its nodes are parts of the same agent: the latency of their nodes is
     listed beside that of its own.
     """
@@ -199,6 +203,7 @@ class Graph:
     goto_anywhere: frozenset[str] = frozenset()
     inside_is_own: bool = False
     sources: tuple[Path, ...] = ()
+    vocabulary: Callable[[], Vocabulary] | None = None
 
     @property
     def has_breakpoints(self) -> bool:

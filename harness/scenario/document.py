@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
@@ -19,6 +20,7 @@ from harness.scenario import model
 from harness.scenario.document_expect import Expect
 from harness.scenario.document_world import WorldKeys
 from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, Positive, Share, Strict, by_shape
+from harness.scenario.mentions import Mention, in_expectations, in_world
 from harness.source.document import Document, DocumentPath
 from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
@@ -216,7 +218,15 @@ class ScenarioKeys(WorldKeys):
             cassette=self.cassette,
             allow_unused=self.allow_unused,
             expect=self.expect.spec(at.at(("expect",))) if self.expect else model.Expectations(),
+            mentions=tuple(self._mentions(at)),
         )
+
+    def _mentions(self, at: Document) -> Iterator[Mention]:
+        """The names in the scenario and in its turns."""
+        for part in (at, *(at.at(("turns", number)) for number in range(len(self.turns or ())))):
+            yield from in_world(part)
+            if isinstance(part.value.get("expect"), dict):
+                yield from in_expectations(part.at(("expect",)))
 
     def _turns(self, at: Document) -> tuple[model.Turn, ...]:
         if self.turns is None:

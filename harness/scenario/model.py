@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import Span
+from harness.scenario.mentions import Mention
 from harness.world.spec import WorldSpec
 
 
@@ -54,7 +55,8 @@ class Turn:
 class Scenario:
     """One scenario. Times are virtual seconds.
 
-    Without `turns` there is exactly one turn, and `conversation` is False.
+    Without `turns` there is exactly one turn, and `conversation` is False. `mentions` are the names in it and in its
+    turns that have to exist somewhere.
     """
 
     file: Path
@@ -81,6 +83,7 @@ class Scenario:
     cassette: str | None = None
     allow_unused: bool = False
     expect: Expectations = field(default_factory=Expectations)
+    mentions: tuple[Mention, ...] = ()
 
     @property
     def draws(self) -> bool:

@@ -1,108 +1,226 @@
-"""Names in scenarios that the graph does not have: a `never` with a typo can never fail, its stub never answers."""
+"""Names in scenarios that nothing can have: a `never` with a typo can never fail, and its stub never answers.
+
+    mentions of the scenario ──▶ held against the names of its graph (harness/graph/names.py), and what the
+                                 scenario itself adds (judges, tools that a stub makes a model ask for, fake servers)
+
+A name that cannot exist is an error of the file; a stub with one is a warning where `allow_unused` is set. A name
+that only a run can know is a warning.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
 
-from harness.errors import Problem, Span
+from harness.dialects.load import load_graph
+from harness.errors import FormatError, ManifestError, Problem, Span
 from harness.graph.model import END, START, Graph
+from harness.graph.names import Names, names_of
+from harness.graph.vocabulary import NODE
+from harness.matchers.glob import last_part_matches, name_matches
 from harness.scenario.judge import JUDGE_NODE
-from harness.scenario.model import Expectations, Scenario
+from harness.scenario.load import load_file
+from harness.scenario.mentions import ENTRIES, Mention
+from harness.scenario.model import Scenario
+from harness.scenario.request import load_request
+from harness.settings import RecordMode, Settings
 from harness.source.display import clip
 from harness.source.suggest import did_you_mean
-from harness.world.spec import Stub, WorldSpec
+from harness.world.spec import WorldSpec
 
 _NAME_LENGTH: Final = 60
 
-LEAVES: Final[Mapping[str, frozenset[str]]] = {
-    "sherma": frozenset({"call_llm", "data_transform", "set_state", "interrupt", "load_skills"}),
-    "agentspec": frozenset(
-        {
-            *("StartNode", "EndNode", "LlmNode", "ApiNode", "ToolNode", "BranchingNode"),
-            *("InputMessageNode", "OutputMessageNode", "Agent", "tools", "OciAgent", "OpenAiAgent"),
-        }
-    ),
+_TOLD_BY_THE_RUN: Final = ("calls", "calls.node", "error.node")
+"""Expectations that fail if there is no such name."""
+
+_NOUNS: Final = {
+    "llm": "model",
+    "mcp": "tool of an MCP server",
+    "server": "MCP server",
+    "script": "script",
+    "retrieval": "retrieval node",
 }
-"""By dialect, the kinds of nodes that never run another graph. All others may."""
 
 
-def unknown_names(scenario: Scenario, graph: Graph) -> Iterator[Problem]:
-    """A warning for each node that an expectation names and the graph does not have.
+def unknown_names(scenario: Scenario, graph: Graph, settings: Settings) -> list[Problem]:
+    """A problem for each name of a scenario that its graph cannot have, or, as a warning, may not have.
 
-    Expectations name nodes of the top graph (docs/scenario-format.md, "Paths, by dialect").
+    What the scenarios of a file share (`defaults`) need only fit one of them. Of a scenario that expects a refused
+    manifest nothing is said: it may stub what the manifest names without having it.
     """
-    nodes = [node.name for node in graph.nodes]
-    for expect in (scenario.expect, *(turn.expect for turn in scenario.turns if turn.expect is not None)):
-        for key, name in _named(expect):
-            if name not in (*nodes, START, END):
-                yield _unknown(key, name, expect.spans.get(key.partition(".")[0]), graph)
+    found = _unknown(scenario, graph, settings)
+    if not found:
+        return []
+    shared = _fitting_others(scenario, {mention.span for mention in found}, settings)
+    return [problem for mention, problem in found.items() if mention.span not in shared]
 
 
-def unknown_in_worlds(runs: Iterable[tuple[Scenario, Graph]]) -> Iterator[Problem]:
-    """A warning for each node that the stubs and faults of a file name and no graph they are for has.
-
-    A world that scenarios share (`defaults`) may name nodes of only some of their graphs. Stubs may
-    name nodes of nested graphs, so a graph that may run others has no unknown names.
-    """
-    known: set[tuple[str, Span | None]] = set()
-    unknown: dict[tuple[str, Span | None], Problem] = {}
-    for scenario, graph in runs:
-        nodes = {node.name for node in graph.nodes}
-        may_nest = any(node.kind not in LEAVES.get(graph.dialect, ()) for node in graph.nodes)
-        for key, name, span in _named_in_worlds(scenario):
-            if may_nest or name in nodes:
-                known.add((name, span))
-            else:
-                unknown.setdefault((name, span), _unknown(key, name, span, graph))
-    yield from (problem for place, problem in unknown.items() if place not in known)
+def _unknown(scenario: Scenario, graph: Graph, settings: Settings) -> dict[Mention, Problem]:
+    if _expects_refusal(scenario):
+        return {}
+    # Graphs inside may be files that nothing has read yet: they are looked into only for what is not found outside.
+    found: list[Mention] = list(scenario.mentions)
+    problems: dict[Mention, Problem] = {}
+    for inside in (False, True):
+        known = _Known(scenario, graph, names_of(graph, inside=inside), settings)
+        problems = {mention: problem for mention in found if (problem := known.problem(mention))}
+        found = list(problems)
+        if not found:
+            break
+    return problems
 
 
-def _unknown(key: str, name: str, span: Span | None, graph: Graph) -> Problem:
-    text = f"{key} names '{clip(name, _NAME_LENGTH)}', which is no node of '{clip(graph.name, _NAME_LENGTH)}'"
-    hint = did_you_mean(name, [clip(node.name, _NAME_LENGTH) for node in graph.nodes])
-    return Problem("unknown-name", text, span, hint, "warning")
+def _expects_refusal(scenario: Scenario) -> bool:
+    expected = (scenario.expect, *(turn.expect for turn in scenario.turns if turn.expect is not None))
+    return any(expect.values.get("status") == "invalid" for expect in expected)
 
 
-def _named_in_worlds(scenario: Scenario) -> Iterator[tuple[str, str, Span | None]]:
-    """The nodes that stubs and faults ask for; globs, and paths of nested nodes, are left out."""
-    for world in (scenario.world, *(turn.world for turn in scenario.turns)):
-        asked = [(key, name, stub.span) for key, stub in _stubs(world) for name in stub.nodes]
-        asked += [("faults", fault.node, fault.span) for fault in world.faults if fault.node is not None]
-        yield from (each for each in asked if each[1] != JUDGE_NODE and not set("*?[/") & set(each[1]))
+def _fitting_others(scenario: Scenario, spans: Collection[Span], settings: Settings) -> set[Span]:
+    """Those of these places that other scenarios of the file share, and that fit one of them."""
+    fitting: set[Span] = set()
+    for other in _others(scenario):
+        sharing = {mention.span for mention in other.mentions} & set(spans) - fitting
+        if sharing:
+            try:
+                graph = load_graph(load_request(other, settings), other.dialect)
+            except ManifestError:
+                continue
+            unknown = _unknown(other, graph, settings)
+            fitting |= sharing - {mention.span for mention in unknown}
+    return fitting
 
 
-def _stubs(world: WorldSpec) -> Iterator[tuple[str, Stub]]:
-    for key in ("llm", "http", "human"):
-        yield from ((key, stub) for stub in getattr(world, key))
-    for key in ("tools", "handlers", "agents", "scripts", "retrieval"):
-        yield from ((key, stub) for entry in getattr(world, key).values() for stub in entry.stubs)
-    for server in world.mcp.values():
-        yield from (("mcp", stub) for tool in server.tools for stub in tool.stubs)
+def _others(scenario: Scenario) -> Iterator[Scenario]:
+    try:
+        loaded = load_file(scenario.file).scenarios
+    except FormatError:  # it is not there any more, or never was
+        return
+    yield from (other for other in loaded if other.name != scenario.name)
 
 
-def _named(expect: Expectations) -> Iterator[tuple[str, str]]:
-    values = expect.values
-    for key in ("never", "path", "path_includes"):
-        yield from ((key, name) for name in _flat(values.get(key, ())))
-    for key in ("visits", "max_visits"):
-        yield from ((key, name) for name in _keys(values.get(key)))
-    yield from (("latency.nodes", name) for name in _keys(_keys_of(values.get("latency"), "nodes")))
-    for route in values.get("routes", ()):
-        yield from (("routes", str(route[end])) for end in ("from", "to") if end in route)
+@dataclass
+class _Known:
+    """The names that a scenario can have; `names` are those of its graph, if its front end lists them."""
 
+    scenario: Scenario
+    graph: Graph
+    names: Names | None
+    settings: Settings
 
-def _flat(names: Iterable[Any]) -> Iterator[str]:
-    for name in names:
-        if isinstance(name, list):
-            yield from _flat(name)
-        elif isinstance(name, str):
-            yield name
+    def problem(self, mention: Mention) -> Problem | None:
+        """What is wrong with a name; None if it can exist."""
+        if mention.role in ("node", "source", "target", "timed"):
+            return self._node(mention)
+        if self.names is None:
+            return None
+        if mention.role == "pause":
+            return self._pause(mention)
+        if mention.role == "caller":
+            return self._caller(mention, self.names)
+        kind = "server" if mention.role == "server" else mention.kind
+        known = self._called(kind, asked=mention.role == "called")
+        if mention.role == "called":
+            fits = set(mention.name) == {"*"} or any(name_matches(kind, mention.name, name) for name in known)
+        else:
+            fits = mention.name in known or mention.name in self.names.aliases.get(kind, {})
+        if fits:
+            return None
+        return self._refused(mention, kind, known, self._why_open(kind))
 
+    @cached_property
+    def _nodes(self) -> list[str]:
+        return [node.name for node in self.graph.nodes]
 
-def _keys(value: Any) -> Iterable[str]:
-    return value if isinstance(value, Mapping) else ()
+    def _node(self, mention: Mention) -> Problem | None:
+        """A node that is named in full: expectations of nodes speak of the top graph."""
+        known = [*self._nodes]
+        if mention.role in ("source", "target"):
+            known.append(START if mention.role == "source" else END)
+        elif mention.role == "timed" and self.graph.inside_is_own and self.names is not None:
+            known += self.names.inner
+        if mention.name in known:
+            return None
+        problem = self._refused(mention, NODE, known, "")
+        outer = self.names.inner.get(mention.name.rpartition("/")[2]) if self.names is not None else None
+        if problem is not None and outer is not None:
+            inside = f"it is a node inside '{clip(outer, _NAME_LENGTH)}'"
+            problem = replace(problem, hint=f"{inside}; this speaks of the outer graph alone")
+        return problem
 
+    def _caller(self, mention: Mention, names: Names) -> Problem | None:
+        known = [*names.callers, START, JUDGE_NODE]
+        pattern = mention.name.rpartition("/")[2] if names.circular else mention.name
+        if any(last_part_matches(pattern, name) for name in known):
+            return None
+        return self._refused(mention, NODE, list(names.callers), names.open.get(NODE, ""))
 
-def _keys_of(value: Any, key: str) -> Any:
-    return value.get(key) if isinstance(value, Mapping) else None
+    def _pause(self, mention: Mention) -> Problem | None:
+        pauses = self.graph.vocabulary().pauses if self.graph.vocabulary is not None else None
+        if pauses is None or mention.name in pauses:
+            return None
+        text = f"{mention.key} names '{clip(mention.name, _NAME_LENGTH)}', where '{self.graph.name}' never pauses"
+        return Problem("unknown-name", text, mention.span, did_you_mean(mention.name, list(pauses)))
+
+    # ------------------------------------------------------------ what the scenario adds
+
+    @cached_property
+    def _worlds(self) -> list[WorldSpec]:
+        return [self.scenario.world, *(turn.world for turn in self.scenario.turns)]
+
+    @cached_property
+    def _judges(self) -> list[str]:
+        expected = (self.scenario.expect, *(turn.expect for turn in self.scenario.turns if turn.expect))
+        return [item["model"] for expect in expected for item in expect.values.get("judge", ())]
+
+    def _called(self, kind: str, *, asked: bool) -> list[str]:
+        """What calls of a kind can go to; with `asked`, also what models ask for in vain."""
+        assert self.names is not None
+        known = list(self.names.names.get(kind, ()))
+        if kind == "llm":
+            known += self._judges
+        elif kind == "mcp":
+            servers = (server for world in self._worlds for server in world.mcp.values())
+            known += [tool.name for server in servers for tool in server.tools]
+        elif kind == "tool" and asked:
+            stubs = (stub for world in self._worlds for stub in world.llm)
+            known += [call["name"] for stub in stubs for call in stub.answer.get("tool_calls", ())]
+        return known
+
+    def _why_open(self, kind: str) -> str:
+        """Why there may be names that only a run knows; empty if there are none."""
+        assert self.names is not None
+        if kind in self.names.open:
+            return self.names.open[kind]
+        is_real = self.settings.record or self.settings.record_mode is RecordMode.LIVE
+        if kind in ("llm", "tool", "mcp") and (self.scenario.cassette is not None or is_real):
+            return "its models and servers are recorded, or real"
+        entries = (
+            entry for world in self._worlds for key in ENTRIES for entry in getattr(world, key).values()
+        )
+        if kind == "llm" and any(entry.real for entry in entries):
+            return "real Python code may ask other models"
+        if kind == "mcp" and any(server.real for world in self._worlds for server in world.mcp.values()):
+            return "the tools of a real server are known when it is asked"
+        return ""
+
+    def _refused(self, mention: Mention, kind: str, known: Collection[str], why_open: str) -> Problem | None:
+        name, graph = clip(mention.name, _NAME_LENGTH), clip(self.graph.name, _NAME_LENGTH)
+        noun = _NOUNS.get(kind, kind)
+        text = f"{mention.key} names '{name}', which is no {noun} of '{graph}'"
+        meant = self.names.aliases.get(kind, {}).get(mention.name) if self.names is not None else None
+        hint = f"did you mean '{meant}'?" if meant else self._suggestion(mention.name, noun, known)
+        if why_open:
+            if mention.key in _TOLD_BY_THE_RUN:
+                return None
+            text = f"{text} as far as is known before it runs: {why_open}"
+        is_fine = mention.in_world and self.scenario.allow_unused
+        return Problem(
+            "unknown-name", text, mention.span, hint, "warning" if why_open or is_fine else "error"
+        )
+
+    def _suggestion(self, name: str, noun: str, known: Collection[str]) -> str:
+        if not known:
+            return f"'{clip(self.graph.name, _NAME_LENGTH)}' has no {noun}"
+        return did_you_mean(name, [clip(each, _NAME_LENGTH) for each in known])

@@ -15,16 +15,17 @@ import os
 import random
 import time
 from collections import ChainMap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from harness.dialects.load import load_graph
-from harness.errors import CassetteError, FormatError, HarnessError, SourceError
+from harness.errors import CassetteError, FormatError, HarnessError, Problem, SourceError
 from harness.graph.model import Graph
 from harness.interception.intercept import intercepted_from_first_effect
 from harness.scenario.evaluation import outcome_of, skipped
 from harness.scenario.model import Scenario
+from harness.scenario.names import unknown_names
 from harness.scenario.outcome import Outcome
 from harness.scenario.request import import_folders, load_request
 from harness.scenario.run_result import RunResult, failed, refused
@@ -115,8 +116,13 @@ def run_once(
         except SourceError as error:
             return refused(error)
         random.seed(seed)  # tools draw from it, and clients that wait before they try again
-        result = None
+        result: RunResult | None = None
+        names: Sequence[Problem] = ()
         try:
+            names = unknown_names(scenario, graph, settings)
+            wrong = [problem for problem in names if problem.severity == "error"]
+            if wrong:
+                return failed(FormatError(wrong))
             world = ScriptedWorld(
                 scenario.world, seed=seed, folders=import_folders(scenario, settings), backend=backend
             )
@@ -130,7 +136,7 @@ def run_once(
         except (Exception, SystemExit) as error:
             result = result or _crashed(error, graph, backend)
         # Code that catches what the closed network raises passes unnoticed otherwise.
-        result.observed.warnings += connections
+        result.observed.warnings += [*map(str, names), *connections]
         result.varies = is_real or scenario.draws
         return result
 

@@ -14,6 +14,7 @@ from harness.scenario.score import Turns, asks_for, scenario_score
 UNJUDGED: Final = frozenset(
     {
         "world",
+        "unknown-name",
         "unscripted-call",
         "network-closed",
         "cassette",

@@ -13,6 +13,7 @@ from harness.dialects.agentspec.flow_graph import flow_graph
 from harness.dialects.agentspec.flows import Flow, InputMessageNode
 from harness.dialects.agentspec.plugins import Plugins
 from harness.dialects.agentspec.tools import ClientTool
+from harness.dialects.agentspec.vocabulary import vocabulary
 from harness.errors import Problem
 from harness.graph.model import Graph
 
@@ -27,7 +28,11 @@ class Graphs:
     def of(self, component: AgenticComponent) -> Graph:
         """The graph of a flow or an agent; the same graph for the same component."""
         if component not in self._made:
-            self._made[component] = replace(self._graph(component), may_pause=may_pause(component))
+            self._made[component] = replace(
+                self._graph(component),
+                may_pause=may_pause(component),
+                vocabulary=lambda: vocabulary(component, self.of),
+            )
         return self._made[component]
 
     def top(self, component: AgenticComponent, warnings: Sequence[Problem]) -> Graph:

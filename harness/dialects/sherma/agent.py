@@ -18,6 +18,7 @@ from harness.expressions.cel import compile as compile_cel
 from harness.graph.effects import MCPEndpoint
 from harness.graph.messages import MessageLog
 from harness.graph.model import State
+from harness.graph.vocabulary import Inside
 
 CallAgent = Callable[[str, NodeContext], Awaitable[str | None]]
 """Sends text to an agent. Returns its text, or None if it has none (it paused)."""
@@ -27,7 +28,7 @@ CallAgent = Callable[[str, NodeContext], Awaitable[str | None]]
 class SubAgent:
     """A declared sub-agent. `call` performs the `agent` effect; `url` is the address of a remote one.
 
-    Models are given the `description`.
+    Models are given the `description`. `inside` is the graph of a local manifest; `is_python`: it is an object.
     """
 
     id: str
@@ -35,6 +36,8 @@ class SubAgent:
     call: CallAgent
     url: str | None = None
     description: str = ""
+    inside: Inside | None = None
+    is_python: bool = False
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from harness.dialects.sherma.rules import Rules
 from harness.dialects.sherma.section import INTERNAL
 from harness.dialects.sherma.sections import Sections
 from harness.dialects.sherma.visit import node_function
+from harness.dialects.sherma.vocabulary import vocabulary
 from harness.dialects.sherma.warnings import agent_warnings, unknown_keys
 from harness.errors import ManifestError, Problem, Span
 from harness.graph.messages import MessageLog, append_messages, to_messages
@@ -108,6 +109,7 @@ def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Gra
         # A hook may pause a node by itself.
         may_pause=bool(agent.hooks) or any(node.kind == "interrupt" for node in nodes),
         warnings=tuple(warnings),
+        vocabulary=lambda: vocabulary(agent, tuple(nodes)),
     )
 
 

@@ -24,6 +24,7 @@ from harness.errors import HarnessError
 from harness.graph.effects import AgentCall, ToolSpec
 from harness.graph.messages import message_text
 from harness.graph.model import Graph
+from harness.graph.vocabulary import Inside
 
 Load = Callable[[LoadRequest], Graph]
 
@@ -41,11 +42,14 @@ def sub_agent(
     manifest = local_manifest(declared, parent, path, imported)
     compiled: list[Graph] = []
 
-    async def nested(text: str, ctx: NodeContext) -> str | None:
+    def graph() -> Graph:
         if not compiled:
             assert manifest is not None
             compiled.append(load(manifest))
-        ending = await run_nested(ctx, compiled[0], text)
+        return compiled[0]
+
+    async def nested(text: str, ctx: NodeContext) -> str | None:
+        ending = await run_nested(ctx, graph(), text)
         if ending.status == "interrupted":
             return None  # a pause inside a sub-agent does not reach its caller
         return _last_text(ending.state)
@@ -65,7 +69,13 @@ def sub_agent(
 
     card = getattr(imported, "agent_card", None)
     return SubAgent(
-        declared.id, declared.version, ask, declared.url, str(getattr(card, "description", None) or "")
+        declared.id,
+        declared.version,
+        ask,
+        declared.url,
+        str(getattr(card, "description", None) or ""),
+        inside=Inside((manifest.path, manifest.agent, manifest.text), graph) if manifest else None,
+        is_python=imported is not None and manifest is None,
     )
 
 

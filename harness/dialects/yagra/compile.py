@@ -15,6 +15,7 @@ from harness.dialects.yagra.routing import edges_and_routers
 from harness.dialects.yagra.rules import Rules
 from harness.dialects.yagra.state import StateKeys
 from harness.dialects.yagra.subgraph import Subgraphs, inner_warnings
+from harness.dialects.yagra.vocabulary import vocabulary
 from harness.graph.model import Graph, Node
 from harness.source.document import Document
 from harness.source.models import validate
@@ -70,6 +71,7 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
         pause_before=pause_before,
         pause_after=pause_after,
         inside_is_own=True,
+        vocabulary=lambda: vocabulary(workflow, params, inner),
     )
 
 

@@ -1,0 +1,53 @@
+"""The names in the graph of an agent: its models, tools, MCP servers and sub-agents, those of its skills included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.dialects.sherma.agent import Agent
+from harness.dialects.sherma.tools import Origin, Tool
+from harness.graph.model import Node
+from harness.graph.vocabulary import KINDS, Vocabulary
+
+_CALLING = ("call_agent", "tool_node")
+"""The types of nodes that call sub-agents. With hooks, any node may."""
+
+
+def vocabulary(agent: Agent, nodes: tuple[Node, ...]) -> Vocabulary:
+    """The names of an agent's graph."""
+    tools = list(_tools(agent))
+    cards = [skill.card for skill in agent.skills.skills]
+    inside = [sub.inside for sub in agent.sub_agents.values() if sub.inside is not None]
+    calling = [node.name for node in nodes if agent.hooks or node.kind in _CALLING]
+    return Vocabulary(
+        names={
+            "llm": [llm.model_name for llm in agent.llms.values()],
+            "tool": [tool.id for tool in tools],
+            "server": [
+                *(declared.server.id for declared in agent.mcp_servers),
+                *(server.id for card in cards for server in card.mcps.values()),
+            ],
+            "agent": list(agent.sub_agents),
+        },
+        aliases={"tool": {tool.name: tool.id for tool in tools if tool.name != tool.id}},
+        open=dict(_open(agent)),
+        inside=dict.fromkeys(calling, inside) if inside else {},
+    )
+
+
+def _tools(agent: Agent) -> Iterator[Tool]:
+    """The tools that are called as tools: those of sub-agents are calls of agents, those of servers MCP."""
+    for tool in agent.tools.all():
+        if tool.origin in (Origin.MANIFEST, Origin.SKILL):
+            yield tool
+
+
+def _open(agent: Agent) -> Iterator[tuple[str, str]]:
+    if agent.hooks:
+        yield from dict.fromkeys(KINDS, "a hook may add any").items()
+    if agent.remote_skills:
+        yield from dict.fromkeys(
+            ("tool", "server"), "the cards of remote skills are fetched when it runs"
+        ).items()
+    if any(sub.is_python for sub in agent.sub_agents.values()):
+        yield "llm", "a sub-agent is Python code"

@@ -1,0 +1,36 @@
+"""The names in the graph of a workflow: its handlers, the models of its model nodes, and its subgraphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from harness.dialects.yagra.document import SUBGRAPH, Workflow
+from harness.dialects.yagra.handlers import BUILT_IN
+from harness.dialects.yagra.prompts import Params
+from harness.graph.model import Graph
+from harness.graph.vocabulary import Inside, Vocabulary
+
+
+def vocabulary(workflow: Workflow, params: Sequence[Params], inner: Mapping[str, Graph]) -> Vocabulary:
+    """The names of a workflow's graph. `inner` are the graphs of its subgraph nodes. A pause has no value."""
+    pausing = [id_ for id_, graph in inner.items() if graph.may_pause]
+    return Vocabulary(
+        names={
+            "handler": [node.handler for node in workflow.nodes if node.handler != SUBGRAPH],
+            "llm": list(_models(workflow, params)),
+        },
+        inside={id_: [_inside(graph)] for id_, graph in inner.items()},
+        pauses=[*workflow.interrupt_before, *workflow.interrupt_after, *pausing],
+    )
+
+
+def _inside(graph: Graph) -> Inside:
+    return Inside(id(graph), lambda: graph)
+
+
+def _models(workflow: Workflow, params: Sequence[Params]) -> Iterator[str]:
+    """The models of built-in handlers; params that are not as they should be fail their node."""
+    for node, resolved in zip(workflow.nodes, params, strict=True):
+        model = resolved.values.get("model") if node.handler in BUILT_IN else None
+        if isinstance(model, Mapping) and isinstance(model.get("name"), str):
+            yield model["name"]

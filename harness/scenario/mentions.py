@@ -1,0 +1,152 @@
+"""The names that a scenario mentions, each with its place: in its expectations, and in what answers its calls.
+
+Which of them can exist, `harness.scenario.names` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from harness.errors import Span
+from harness.source.document import Document, DocumentPath
+
+Role = Literal["node", "source", "target", "timed", "caller", "called", "stub", "server", "pause"]
+"""What a name is for.
+
+node, source, target  a node of the graph, or the start, or the end
+timed                 a node in `latency.nodes`
+caller                a glob for the node that makes a call, or fails
+called                a glob for what is called: models, tools, …
+stub                  a name that has stubs: a tool, an agent, …
+server                an MCP server
+pause                 a text that a run pauses with
+"""
+
+ENTRIES: Final = {
+    "tools": "tool",
+    "handlers": "handler",
+    "agents": "agent",
+    "scripts": "script",
+    "retrieval": "retrieval",
+}
+"""The keys of a world that are mappings by name, and the kinds of these names."""
+WORLD_KEYS: Final = frozenset({"llm", "human", "http", "mcp", "faults", *ENTRIES})
+OF_NODES: Final = "human"
+"""The kind of calls that go by the name of the node that makes them."""
+UNNAMED: Final = "http"
+"""The kind of calls that go to URLs, which may be anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A name under `key` of a scenario; `kind` is that of the effect for `called` and `stub`.
+
+    `in_world`: it is there to be answered, and not expected.
+    """
+
+    key: str
+    role: Role
+    name: str
+    span: Span
+    kind: str = ""
+
+    @property
+    def in_world(self) -> bool:
+        return self.key in WORLD_KEYS
+
+
+def in_expectations(at: Document) -> Iterator[Mention]:
+    """The names in the `expect` mapping at `at`."""
+    values = at.value
+    for key in ("path", "path_includes", "never"):
+        for path, name in _texts(values.get(key, ()), (key,)):
+            yield Mention(key, "node", name, at.span(path))
+    for key in ("visits", "max_visits"):
+        for name in values.get(key, ()):
+            yield Mention(key, "node", name, at.key_span((key, name)))
+    for index, route in enumerate(values.get("routes", ())):
+        yield Mention("routes", "source", route["from"], at.span(("routes", index, "from")))
+        yield Mention("routes", "target", route["to"], at.span(("routes", index, "to")))
+    for name in (values.get("latency") or {}).get("nodes", ()):
+        yield Mention("latency.nodes", "timed", name, at.key_span(("latency", "nodes", name)))
+    yield from _in_calls(values, at)
+    node = (values.get("error") or {}).get("node")
+    if isinstance(node, str):
+        yield Mention("error.node", "caller", node, at.span(("error", "node")))
+    for path, name in _texts(values.get("interrupt", ()), ("interrupt",)):
+        yield Mention("interrupt", "pause", name, at.span(path))
+
+
+def _in_calls(values: Mapping[str, Any], at: Document) -> Iterator[Mention]:
+    for key in ("calls", "never_calls"):
+        for index, call in enumerate(values.get(key, ())):
+            yield from _in_call(key, call, at, (key, index))
+    for name in values.get("call_counts", ()):
+        kind, _, pattern = name.partition(":")
+        if pattern:
+            yield from _called("call_counts", kind, pattern, at.key_span(("call_counts", name)))
+
+
+def in_world(at: Document) -> Iterator[Mention]:
+    """The names in the keys of the world at `at`, a scenario or a turn."""
+    values = at.value
+    for key in ("llm", "human", "http"):
+        stubs = values.get(key, ())
+        if isinstance(stubs, Mapping):
+            for node, of_node in stubs.items():
+                yield Mention(key, "caller", node, at.key_span((key, node)))
+                yield from _in_stubs(key, of_node, at, (key, node))
+        else:
+            yield from _in_stubs(key, stubs, at, (key,))
+    for key, kind in ENTRIES.items():
+        for name, entry in values.get(key, {}).items():
+            yield Mention(key, "stub", name, at.key_span((key, name)), kind)
+            yield from _in_stubs(key, entry, at, (key, name))
+    for name, server in values.get("mcp", {}).items():
+        yield Mention("mcp", "server", name, at.key_span(("mcp", name)))
+        tools = server.get("tools", ()) if isinstance(server, Mapping) else ()
+        for index, tool in enumerate(tools):
+            yield from _in_stubs("mcp", tool.get("stubs", ()), at, ("mcp", name, "tools", index, "stubs"))
+    for index, fault in enumerate(values.get("faults", ())):
+        if "node" in fault:
+            yield Mention("faults", "caller", fault["node"], at.span(("faults", index, "node")))
+        if "name" in fault:
+            yield from _called("faults", fault["effect"], fault["name"], at.span(("faults", index, "name")))
+
+
+def _in_call(key: str, call: Mapping[str, Any], at: Document, path: DocumentPath) -> Iterator[Mention]:
+    for kind, name in call.items():
+        if kind == "node":
+            yield Mention(f"{key}.node", "caller", name, at.span((*path, kind)))
+        elif kind not in ("args", "ok"):
+            yield from _called(key, kind, name, at.span((*path, kind)))
+
+
+def _called(key: str, kind: str, name: str, span: Span) -> Iterator[Mention]:
+    if kind == OF_NODES:
+        yield Mention(key, "caller", name, span)
+    elif kind != UNNAMED:
+        yield Mention(key, "called", name, span, kind)
+
+
+def _in_stubs(key: str, stubs: Any, at: Document, path: DocumentPath) -> Iterator[Mention]:
+    """The matchers `node` and `model` of a stub, or of a list of them; a text is an answer, or names a callable."""
+    if isinstance(stubs, list):
+        for index, stub in enumerate(stubs):
+            yield from _in_stubs(key, stub, at, (*path, index))
+    elif isinstance(stubs, Mapping):
+        if "node" in stubs:
+            yield Mention(key, "caller", stubs["node"], at.span((*path, "node")))
+        if key == "llm" and "model" in stubs:
+            yield Mention(key, "called", stubs["model"], at.span((*path, "model")), "llm")
+
+
+def _texts(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, str]]:
+    """The texts in a list, at any depth, or the one text that stands instead of it."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts(item, (*path, index))
