@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -41,6 +42,8 @@ class Settings:
     record           whether scenarios that name no cassette have one all the same, named after file and scenario
     cassette_ignore  what recorded requests may differ in: `host`, `query.NAME`, `body.PATH`
     secrets          names of variables, as globs, whose values are secret, beside those that look it
+    real_timeout     real seconds one run may take, checks included; recorded and live runs have no such limit
+    isolation        `process`: each scenario runs in a process of its own
     project          the root of the project (`harness.source.project`); not to be set
     record_mode      how this run treats cassettes; said on the command line only
     """
@@ -52,6 +55,8 @@ class Settings:
     record: bool = False
     cassette_ignore: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    real_timeout: float = 60.0
+    isolation: str = "none"
     project: Path = Path()
     record_mode: RecordMode = RecordMode.NONE
 
@@ -84,6 +89,22 @@ def _texts(value: Any, _base: Path) -> tuple[str, ...]:
     return tuple(values)
 
 
+def _seconds(value: Any, _base: Path) -> float:
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if isinstance(value, bool) or not 0 < seconds < math.inf:
+        raise ValueError("expected a number of seconds above 0")
+    return seconds
+
+
+def _isolation(value: Any, _base: Path) -> str:
+    if value not in ("none", "process"):
+        raise ValueError('expected "none" or "process"')
+    return str(value)
+
+
 _READERS: Final[Mapping[str, Callable[[Any, Path], Any]]] = {
     "report": _path,
     "pythonpath": _paths,
@@ -92,6 +113,8 @@ _READERS: Final[Mapping[str, Callable[[Any, Path], Any]]] = {
     "record": _flag,
     "cassette_ignore": _texts,
     "secrets": _texts,
+    "real_timeout": _seconds,
+    "isolation": _isolation,
 }
 
 

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final
 
+from harness.time.alarms import Alarm
+
 PATIENCE_S: Final = 3.0
 """Real seconds a scenario has to end by itself."""
 
@@ -23,6 +25,7 @@ class Interruption:
 
     def __init__(self) -> None:
         self._requested = False
+        self._patience = Alarm(PATIENCE_S, lambda _frame: self.raise_if_requested())
 
     def raise_if_requested(self) -> None:
         """Call this where the run can stop.
@@ -34,12 +37,15 @@ class Interruption:
             raise KeyboardInterrupt
 
     def on_signal(self, _signal: int, _frame: FrameType | None) -> None:
-        """Handle a signal: note the first, raise KeyboardInterrupt at the second or when time is up."""
+        """Handle a signal: note the first, and raise KeyboardInterrupt after a moment; raise it at the second."""
         if self._requested:
             raise KeyboardInterrupt
         self._requested = True
-        if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
+        self._patience.start()
+
+    def end(self) -> None:
+        """There is nothing left to interrupt."""
+        self._patience.stop()
 
 
 @contextmanager
@@ -49,17 +55,15 @@ def between_scenarios() -> Iterator[Interruption]:
     A thread that is not the main one gets no signals: there it does nothing.
     """
     interruption = Interruption()
-    watched = [*_REQUESTS, *([signal.SIGALRM] if hasattr(signal, "setitimer") else [])]
     before: dict[signal.Signals, Any] = {}
     try:
-        for one in watched:
+        for one in _REQUESTS:
             before[one] = signal.signal(one, interruption.on_signal)
     except ValueError:
         pass
     try:
         yield interruption
     finally:
-        if hasattr(signal, "setitimer") and before:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+        interruption.end()
         for one, handler in before.items():
             signal.signal(one, handler)

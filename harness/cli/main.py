@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import Any
@@ -70,7 +71,22 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 is no reason to break
     collect_rarely()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # both interrupts end a run the same way
-    cli(prog_name="harness")
+    try:
+        cli(prog_name="harness")
+    except SystemExit as leaving:
+        if "harness.scenario.real_limit" in sys.modules:
+            _leave_threads_behind(leaving.code)
+        raise
+
+
+def _leave_threads_behind(code: Any) -> None:
+    """Leave without waiting for threads of a run past its limit; Python would wait for them for ever."""
+    from harness.scenario.real_limit import is_held_up
+
+    if is_held_up():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else 0)
 
 
 if __name__ == "__main__":

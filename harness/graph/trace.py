@@ -45,6 +45,7 @@ class Trace:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.snapshots = Snapshots()
+        self.listener: Callable[[Event], None] | None = None
         self._numbers = count(1)
         self._fingerprints: dict[int, tuple[BaseMessage, str]] = {}
 
@@ -55,6 +56,8 @@ class Trace:
     def record(self, event: str, at: float, **data: Any) -> None:
         """Add an event. The data must be plain already."""
         self.events.append({"event": event, "at": at, **data})
+        if self.listener is not None:
+            self.listener(self.events[-1])
 
     def call(self, effect: Effect, at: float) -> int:
         """Record that an effect is performed; returns its number."""

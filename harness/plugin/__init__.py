@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from harness.plugin.collection import pytest_collect_file, pytest_collection_modifyitems
 from harness.plugin.item import pytest_runtest_makereport
+from harness.plugin.leaving import pytest_sessionfinish, pytest_unconfigure
 from harness.plugin.options import pytest_addoption
 from harness.plugin.reporter import pytest_configure
 
@@ -19,4 +20,6 @@ __all__ = [
     "pytest_collection_modifyitems",
     "pytest_configure",
     "pytest_runtest_makereport",
+    "pytest_sessionfinish",
+    "pytest_unconfigure",
 ]

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from harness.dialects.registry import dialect_of
-from harness.errors import SourceError, WorkerDied
+from harness.errors import HarnessError, SourceError
 from harness.graph import observe
 from harness.graph.model import Graph
 from harness.scenario.checks.run import run_checks
 from harness.scenario.model import MISSING, Expectations, Scenario
 from harness.scenario.outcome import CheckResult, Observed, Outcome
-from harness.scenario.run_result import RunResult, failed
+from harness.scenario.run_result import RunResult, error_json
 from harness.scenario.verdict import judged
 from harness.source.document import shown_path
 
@@ -22,6 +22,13 @@ def skipped(scenario: Scenario) -> Outcome:
     """The outcome of a scenario that is not to be run."""
     outcome = _base(scenario, 0, Observed(status="skipped"), None)
     return replace(outcome, verdict="skipped", reason=scenario.skip or "")
+
+
+def unjudged(scenario: Scenario, repeat: int, error: HarnessError, wall_s: float) -> Outcome:
+    """The outcome of a run that was stopped from outside. No check is made: one of them may be what never ended."""
+    node = getattr(error, "node", None)
+    observed = Observed(status="failed", error=error_json(error, node))
+    return replace(_base(scenario, repeat, observed, None), verdict="error", wall=wall_s)
 
 
 def _base(scenario: Scenario, repeat: int, observed: Observed, graph: Graph | None) -> Outcome:
@@ -80,10 +87,10 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
     return outcome
 
 
-def died(scenario: Scenario, error: WorkerDied, first: int = 0) -> Iterator[Outcome]:
+def died(scenario: Scenario, error: HarnessError, first: int = 0) -> Iterator[Outcome]:
     """The outcomes of the repeats, from `first` on, of a scenario whose process ended in the middle of it."""
     for repeat in range(first, scenario.repeat):
-        yield outcome_of(scenario, repeat, failed(error), 0.0)
+        yield unjudged(scenario, repeat, error, 0.0)
 
 
 def _checks(

@@ -16,21 +16,25 @@ import random
 import time
 from collections import ChainMap
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from harness.dialects.load import load_graph
 from harness.errors import CassetteError, FormatError, HarnessError, Problem, SourceError
 from harness.graph.model import Graph
 from harness.interception.intercept import intercepted_from_first_effect
-from harness.scenario.evaluation import outcome_of, skipped
+from harness.scenario.evaluation import outcome_of, skipped, unjudged
 from harness.scenario.model import Scenario
 from harness.scenario.names import unknown_names
 from harness.scenario.outcome import Outcome
+from harness.scenario.process_state import kept
+from harness.scenario.progress import progress
+from harness.scenario.real_limit import RealTimeExceeded, real_limit
 from harness.scenario.request import import_folders, load_request
 from harness.scenario.run_result import RunResult, failed, refused
 from harness.scenario.turns import run_turns
 from harness.settings import RecordMode, Settings
+from harness.source.imports import repeat_environment
 from harness.time.clock import VirtualTimeLoop
 from harness.time.paced import PacedTimeLoop
 from harness.world.network import closed_network, open_network
@@ -82,17 +86,34 @@ def _recording(
 def _repeat(
     scenario: Scenario, settings: Settings, repeat: int, cassette: RecordingSession | None
 ) -> Outcome:
-    """One run, and what becomes of the cassette: the last writes it."""
+    """One run, within its real time, that leaves the process as it was."""
     began = time.perf_counter()
-    seed = scenario.seed + repeat
-    if cassette is None:
-        result = run_once(scenario, settings, seed=seed)
-        return outcome_of(scenario, repeat, result, time.perf_counter() - began)
+    progress.begin()
+    with kept():
+        repeat_environment(import_folders(scenario, settings))
+        try:
+            if cassette is not None:
+                return _with_cassette(scenario, settings, repeat, cassette)
+            with real_limit(settings.real_timeout, progress.doing):
+                result = run_once(scenario, settings, seed=scenario.seed + repeat)
+                return outcome_of(scenario, repeat, result, time.perf_counter() - began)
+        except RealTimeExceeded as error:
+            if cassette is not None:
+                cassette.discard()
+            return unjudged(scenario, repeat, error, time.perf_counter() - began)
+
+
+def _with_cassette(
+    scenario: Scenario, settings: Settings, repeat: int, cassette: RecordingSession
+) -> Outcome:
+    """One run, and what becomes of the cassette: the last writes it. Only a replay has a limit of real time."""
+    began = time.perf_counter()
     try:
         backend, warnings = cassette.open(repeat)
-        result = run_once(scenario, settings, seed=seed, backend=backend)
-        result.observed.warnings += warnings
-        outcome = outcome_of(scenario, repeat, result, time.perf_counter() - began)
+        with real_limit(None if backend.is_real else settings.real_timeout, progress.doing):
+            result = run_once(scenario, settings, seed=scenario.seed + repeat, backend=backend)
+            result.observed.warnings += warnings
+            outcome = outcome_of(scenario, repeat, result, time.perf_counter() - began)
         outcome.recording = backend.number
         if backend.is_real:
             outcome.observed.warnings += cassette.keep(repeat, backend, outcome, result.graph)
@@ -109,7 +130,7 @@ def run_once(
 ) -> RunResult:
     """Run a scenario once, in virtual time, with the network closed; where the backend is real, neither holds."""
     is_real = backend is not None and backend.is_real
-    with open_network() if is_real else closed_network() as connections, _process_kept():
+    with open_network() if is_real else closed_network() as connections:
         try:
             recorded = backend.about.environment if backend is not None and not is_real else {}
             graph = load_graph(load_request(scenario, settings, recorded), scenario.dialect)
@@ -150,17 +171,6 @@ def _intercepted(
     worlds = (scenario.world, *(turn.world for turn in scenario.turns))
     has_stubs = any(world.llm or world.http for world in worlds)
     return intercepted_from_first_effect(requests) if has_stubs else nullcontext()
-
-
-@contextmanager
-def _process_kept() -> Iterator[None]:
-    """Restores what a tool may have changed: the current folder, and the state of `random`."""
-    folder, drawn = os.getcwd(), random.getstate()
-    try:
-        yield
-    finally:
-        os.chdir(folder)
-        random.setstate(drawn)
 
 
 def _crashed(error: BaseException, graph: Graph, backend: RecordedBackend | None) -> RunResult:

@@ -22,6 +22,7 @@ from harness.graph.trace import Event
 from harness.scenario.judge import grade
 from harness.scenario.model import MISSING, Expectations, Scenario, Turn
 from harness.scenario.outcome import Observed
+from harness.scenario.progress import progress
 from harness.scenario.run_result import RunResult, error_json, refused
 from harness.scenario.verdict import could_not_be_judged
 from harness.source.frames import frames
@@ -60,6 +61,7 @@ class _Run:
     ) -> None:
         self.scenario, self.graph, self.world, self.backend = scenario, graph, world, backend
         self.simulation = Simulation(world, seed)
+        progress.watch(self.simulation.trace)
         self.conversation = Conversation(graph, self.simulation, single=not scenario.conversation)
         self.turns: list[tuple[Observed, Expectations]] = []
 

@@ -27,6 +27,7 @@ UNJUDGED: Final = frozenset(
         "key-missing",
         "harness-broke",
         "worker-died",
+        "real-timeout",
     }
 )
 """Codes of errors that say nothing about the agent: its world could not answer."""

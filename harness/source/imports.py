@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -130,6 +131,24 @@ _of_folder: Final[dict[Path, _Modules]] = {}
 """Modules imported here, by the folder their top-level module stands in."""
 
 
+_set_by_modules: Final[dict[Path, dict[str, str | None]]] = {}
+"""What modules changed in the environment while they were imported, by folder; None: they removed it."""
+
+
+def repeat_environment(folders: Sequence[Path]) -> None:
+    """Change the environment as the modules of these folders did when they were imported.
+
+    A module is imported once, and what it sets then (`load_dotenv()`) is needed by every run that uses it.
+    """
+    roots = [Path(folder).resolve() for folder in folders]
+    for folder in reversed(roots):
+        for name, value in _set_by_modules.get(folder, {}).items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
 @contextmanager
 def _importing(top: str, folders: list[Path]) -> Iterator[None]:
     """Let imports search `folders` first; of the modules imported here, only those of `folders` are visible."""
@@ -141,13 +160,15 @@ def _importing(top: str, folders: list[Path]) -> Iterator[None]:
     for folder in reversed(folders):
         sys.modules.update(_of_folder.get(folder, {}))
     before = dict(sys.modules)
-    path = list(sys.path)
+    path, environment = list(sys.path), dict(os.environ)
     sys.path[:0] = [str(folder) for folder in folders]
     try:
         yield
     finally:
         sys.path[:] = path
         _remember(folders, before)
+        if folders and environment != os.environ:
+            _remember_environment(folders[0], environment)
         sys.modules.update(set_aside)
 
 
@@ -199,6 +220,14 @@ def _remember(folders: list[Path], before: _Modules) -> None:
         folder = next((f for f in folders if any(_stands_in(Path(path), f) for path in location)), None)
         if folder is not None:
             _of_folder.setdefault(folder, {})[name] = module
+
+
+def _remember_environment(folder: Path, before: Mapping[str, str]) -> None:
+    after = dict(os.environ)
+    changed = {
+        name: after.get(name) for name in before.keys() | after.keys() if before.get(name) != after.get(name)
+    }
+    _set_by_modules.setdefault(folder, {}).update(changed)
 
 
 def _stands_in(path: Path, folder: Path) -> bool:

@@ -11,6 +11,7 @@ from harness.scenario.checks.finding import Finding, trimmed
 from harness.scenario.checks.table import CHECKS
 from harness.scenario.model import Expectations
 from harness.scenario.outcome import CheckResult, Observed, Status
+from harness.scenario.progress import progress
 
 GATES: Final = ("status", "unused")
 OPTIONS: Final = ("calls_order",)
@@ -93,6 +94,7 @@ def _finding(check: _Check, expect: Expectations, observed: Observed) -> Finding
         options["order"] = expect.values["calls_order"]
     if check.key == "judge":
         options["grade"] = str(check.item)
+    progress.check(_name(check))
     try:
         finding = CHECKS[check.key](check.expected, observed, **options)
         if finding is not None and not 0 <= finding.score <= 1:

@@ -1,0 +1,28 @@
+"""Leaving pytest when a run past its limit of real time has left threads behind: Python would wait for them."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+_session_key = pytest.StashKey[pytest.Session]()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keep the session, whose exit status may still change."""
+    session.config.stash[_session_key] = session
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Leave at once. Workers of xdist are ended by their controller."""
+    limit = sys.modules.get("harness.scenario.real_limit")
+    session = config.stash.get(_session_key, None)
+    if limit is None or session is None or hasattr(config, "workerinput") or not limit.is_held_up():
+        return
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None:
+        terminal.flush()
+    os._exit(session.exitstatus)

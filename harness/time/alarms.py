@@ -1,0 +1,110 @@
+"""Alarms in real time: functions called in the main thread when their time has come, whatever it is doing.
+
+A run in virtual time still takes real time, and what takes too much of it (a tool that blocks, a regular expression
+that never ends) looks at no clock. Only a signal reaches it. A process has one timer that sends one; all alarms
+share it, and with them whoever had set it before (pytest-timeout).
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+Ring = Callable[[FrameType | None], None]
+
+_AT_ONCE_S: Final = 1e-6
+"""A timer that is set to zero never fires."""
+
+
+class Alarm:
+    """Calls `ring` when it was started so many real seconds ago, unless it is stopped before; once, if not postponed.
+
+    What `ring` raises is raised wherever the main thread is; it gets the frame that is interrupted. In another
+    thread, and where the system has no such timer, `start` does nothing.
+    """
+
+    def __init__(self, seconds: float, ring: Ring) -> None:
+        self.ring = ring
+        self.due = math.inf
+        self._seconds = seconds
+
+    def start(self) -> None:
+        """Begin to count."""
+        if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
+            self.due = time.monotonic() + self._seconds
+            _timer.add(self)
+
+    def postpone(self, seconds: float) -> None:
+        """Ring in so many real seconds, whatever was due. For `ring` itself."""
+        self.due = time.monotonic() + seconds
+        _timer.set()
+
+    def stop(self) -> None:
+        """Ring no more. An alarm may be stopped twice, since it may ring while it is being stopped."""
+        self.due = math.inf
+        _timer.remove(self)
+
+
+class _Timer:
+    """The timer of the process, taken over while there are alarms."""
+
+    def __init__(self) -> None:
+        self._alarms: list[Alarm] = []
+        self._handler_before: Any = None
+        self._interval_before = 0.0
+        self._alarm_before: Alarm | None = None
+
+    def add(self, alarm: Alarm) -> None:
+        if not self._alarms:
+            self._take_over()
+        self._alarms.append(alarm)
+        self.set()
+
+    def remove(self, alarm: Alarm) -> None:
+        if alarm in self._alarms:
+            self._alarms.remove(alarm)
+            self.set()
+            if not self._alarms:
+                self._give_back()
+
+    def _take_over(self) -> None:
+        remaining, self._interval_before = signal.setitimer(signal.ITIMER_REAL, 0)
+        handler = self._handler_before = signal.signal(signal.SIGALRM, self._on_signal)
+        self._alarm_before = None
+        if remaining and callable(handler):
+            self._alarm_before = Alarm(remaining, lambda frame: handler(signal.SIGALRM, frame))
+            self._alarm_before.due = time.monotonic() + remaining
+
+    def _give_back(self) -> None:
+        signal.signal(signal.SIGALRM, self._handler_before)
+        before = self._alarm_before
+        if before is not None and before.due < math.inf:
+            left = max(before.due - time.monotonic(), _AT_ONCE_S)
+            signal.setitimer(signal.ITIMER_REAL, left, self._interval_before)
+
+    def _next(self) -> Alarm:
+        alarms = [*self._alarms, *([self._alarm_before] if self._alarm_before else [])]
+        return min(alarms, key=lambda alarm: alarm.due)
+
+    def set(self) -> None:
+        due = self._next().due if self._alarms else math.inf
+        signal.setitimer(
+            signal.ITIMER_REAL, 0 if due == math.inf else max(due - time.monotonic(), _AT_ONCE_S)
+        )
+
+    def _on_signal(self, _signal: int, frame: FrameType | None) -> None:
+        alarm = self._next() if self._alarms else None
+        if alarm is None or alarm.due > time.monotonic():
+            self.set()
+            return
+        alarm.due = math.inf
+        self.set()
+        alarm.ring(frame)
+
+
+_timer: Final = _Timer()

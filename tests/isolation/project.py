@@ -1,0 +1,46 @@
+"""A flow with one tool, and suites that run it with tools of their own."""
+
+import json
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+FLOW = """\
+agentspec_version: 25.4.1
+component_type: Flow
+name: calls
+start_node: {$component_ref: s}
+nodes: [{$component_ref: s}, {$component_ref: w}, {$component_ref: e}]
+control_flow_connections:
+- {component_type: ControlFlowEdge, name: a, from_node: {$component_ref: s}, to_node: {$component_ref: w}}
+- {component_type: ControlFlowEdge, name: b, from_node: {$component_ref: w}, to_node: {$component_ref: e}}
+$referenced_components:
+  s: {component_type: StartNode, name: s}
+  w: {component_type: ToolNode, name: w, tool: {component_type: ServerTool, name: call}}
+  e: {component_type: EndNode, name: e}
+"""
+
+
+def write_project(folder: Path, tools: str, names: Sequence[str], settings: str, expect: str) -> Path:
+    """Write `tools.py` and a scenario for each name of a function in it; gives the scenario file."""
+    (folder / "calls.yaml").write_text(FLOW)
+    (folder / "tools.py").write_text(textwrap.dedent(tools))
+    (folder / "pyproject.toml").write_text(f"[tool.harness]\n{settings}\n")
+    more = f", expect: {expect}" if expect else ""
+    listed = [
+        f"  - {{name: {n} {tool}, tools: {{call: tools.{tool}}}{more}}}" for n, tool in enumerate(names)
+    ]
+    file = folder / "calls.scenario.yaml"
+    file.write_text("\n".join(["harness: 1", "manifest: calls.yaml", "scenarios:", *listed, ""]))
+    return file
+
+
+def results(folder: Path = Path("reports/latest")) -> list[dict[str, Any]]:
+    """The lines of results, without what differs from run to run."""
+    text = (folder / "results.jsonl").read_text(encoding="utf-8")
+    return [{**json.loads(line), "wall": 0} for line in text.splitlines()]
+
+
+def verdicts() -> list[str]:
+    return [line["verdict"] for line in results()]
