@@ -71,7 +71,7 @@ class Jobs(click.ParamType[int]):
     "--live", is_flag=True, help="Ask the real thing where no stub answers; cassettes stay as they are."
 )
 @click.option("-q", "--quiet", is_flag=True, help="Tell only of what did not pass, and the summary.")
-@click.option("-v", "--verbose", is_flag=True, help="Also what of each graph was not taken.")
+@click.option("-v", "--verbose", is_flag=True, help="Also every node, edge and branch that no scenario took.")
 @click.option("--debug", is_flag=True, help="Of a failure every check and every frame of an exception.")
 @click.pass_context
 def command(

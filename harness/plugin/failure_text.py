@@ -45,7 +45,12 @@ class FailureText:
         """Write the text to pytest's terminal."""
         if self.hidden:
             return
-        for line in self.text.splitlines():
+        from harness.report.wrap import wrapped
+
+        isatty = getattr(getattr(out, "_file", None), "isatty", None)
+        for line in wrapped(self.text, out.fullwidth if isatty is not None and isatty() else None).split(
+            "\n"
+        ):
             out.line(line)
 
     def __str__(self) -> str:

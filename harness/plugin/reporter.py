@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -109,18 +108,20 @@ class Reporter:
             terminalreporter.write_line(f"ERROR: {self._refusal}", red=True)
         if self._writer is None:
             return
-        from rich.console import Console
-
-        from harness.report.console import print_summary
+        from harness.report.summary_text import counts, figures, notes
         from harness.source.document import shown_path
 
         summary = self._finish(self._writer)
-        text = io.StringIO()
-        width = terminalreporter._tw.fullwidth
-        print_summary(summary, Console(file=text, width=width, markup=False, highlight=False, emoji=False))
+        width = terminalreporter._tw.fullwidth if terminalreporter.isatty else None
+        found, of = counts(summary["total"])
+        verbose = self._config.option.verbose > 0
         terminalreporter.section("scenarios")
-        for line in text.getvalue().strip().splitlines():
-            terminalreporter.write_line(line.rstrip())
+        for line in [
+            *notes(summary, width),
+            f"{' · '.join(count for count, _ in found)}   {of}",
+            *figures(summary, width, coverage=verbose),
+        ]:
+            terminalreporter.write_line(line)
         terminalreporter.write_line(f"results in {shown_path(self._writer.folder)}")
 
     def _finish(self, writer: ResultsWriter) -> dict[str, Any]:

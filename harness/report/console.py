@@ -1,7 +1,7 @@
 """A run on the terminal: progress while it goes on, what failed, and one compact block at the end.
 
-Colours only on a terminal, and not with `NO_COLOR`; everything fits 80 columns. Texts of scenarios and
-manifests are never read as markup.
+Colours only on a terminal, and not with `NO_COLOR`. On a terminal lines fit its width; elsewhere they are as long as
+they are, and nothing is padded. Texts of scenarios and manifests are never read as markup.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from harness.report.cause import fault
-from harness.report.failure import Detail, failed_checks, failure_text, title
-from harness.report.formatting import cost, distinct, percent, plural, seconds
-from harness.report.shorten import short_name, short_words
-from harness.source.display import printable
+from harness.report.failure import Detail, failed_checks, failure_text, lost_checks, title
+from harness.report.formatting import seconds
+from harness.report.summary_text import counts, figures, notes
+from harness.report.wrap import keep_end, wrapped
+from harness.source.display import clip, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,12 +27,13 @@ __all__ = ["RunReporter", "failure_text", "open_console", "print_summary"]
 
 _STYLES: Final = {"passed": "green", "failed": "red", "error": "magenta", "skipped": "yellow"}
 _MOST_FAILURES: Final = 20
-_MOST_NAMES: Final = 3
-_MOST_MISSING: Final = 6
+_FEWEST_CAUSE: Final = 24
+"""Columns that the cause of a failure needs beside the name; with less it is told at the end only."""
 
 
 def open_console(file: IO[str] | None = None) -> Console:
     """A console on this stream (standard output by default); characters it cannot show become escapes."""
+    import os
     import sys
 
     from rich.console import Console
@@ -39,99 +41,35 @@ def open_console(file: IO[str] | None = None) -> Console:
     stream = file or sys.stdout
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(errors="backslashreplace")
-    return Console(file=stream, markup=False, highlight=False, emoji=False)
+    # NO_COLOR takes bold and the progress bar away, too: no escape sequence is left.
+    plain: Any = {"force_terminal": False, "color_system": None} if os.environ.get("NO_COLOR") else {}
+    return Console(file=stream, markup=False, highlight=False, emoji=False, **plain)
 
 
 def print_summary(summary: Mapping[str, Any], console: Console, *, coverage: bool = False) -> None:
-    """The results of a run as one block of label and value; with `coverage`, a line for each graph.
-
-    No line ends in blanks: a table of rich would pad them.
-    """
+    """What was lost and warned of, and the figures of a run; with `coverage`, what no scenario took of each graph."""
     from rich.text import Text
 
-    facts = [("not whole", summary["reason"])] if summary["reason"] else []
-    facts += [*_totals(summary["total"]), *_names(summary)]
-    facts += _coverage(summary["coverage"]) if coverage else []
-    console.print()
-    console.print(_counts(summary["total"]))
-    indent = max((len(label) for label, _ in facts), default=0) + 2
-    for label, value in facts:
-        for number, line in enumerate(Text(value).wrap(console, console.width - indent)):
-            line.rstrip()
-            console.print(Text.assemble((f"{'' if number else label:<{indent}}", "dim"), line))
+    width = terminal_width(console)
+    for line in ["", *notes(summary, width)]:
+        console.print(Text(line), soft_wrap=True)
+    found, of = counts(summary["total"])
+    text = Text(" · ").join(Text(count, f"bold {_STYLES[verdict]}") for count, verdict in found)
+    console.print(text + Text(f"   {of}", "dim"), soft_wrap=True)
+    for line in figures(summary, width, coverage=coverage):
+        console.print(Text(line), soft_wrap=True)
 
 
-def _counts(total: Mapping[str, Any]) -> Any:
-    from rich.text import Text
-
-    counts = [(f"{total['passed']} passed", "green" if total["passed"] else "dim")]
-    counts += [(f"{total['failed']} failed", "bold red")] if total["failed"] else []
-    counts += [(plural(total["errors"], "error"), "bold magenta")] if total["errors"] else []
-    counts += [(f"{total['skipped']} skipped", "yellow")] if total["skipped"] else []
-    text = Text(" · ").join(Text(count, style) for count, style in counts)
-    return text + Text(
-        f"   ({plural(total['runs'], 'run')} of {plural(total['scenarios'], 'scenario')})", "dim"
-    )
-
-
-def _totals(total: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if total["pass_rate"] is None:
-        return
-    low, high = total["pass_rate_interval"]
-    yield "pass rate", f"{percent(total['pass_rate'])}  (95 % interval {percent(low)} to {percent(high)})"
-    yield "fitness", f"{total['fitness']:.3f}"
-    if text := distinct(total):
-        yield "distinct", text
-    repeats = max(map(int, total["pass_at_k"]), default=1)
-    if repeats > 1:
-        at, hat = total["pass_at_k"][str(repeats)], total["pass_hat_k"][str(repeats)]
-        yield "repeats", f"pass@{repeats} {percent(at)} · pass^{repeats} {percent(hat)}"
-    latency = total["latency"]
-    if latency["p50"] is not None:
-        shown = " · ".join(f"{name} {seconds(latency[name])}" for name in ("p50", "p95", "max"))
-        yield "latency", f"{shown}  (virtual)"
-    tokens = total["tokens"]
-    yield "tokens", f"{tokens['input']:,} in · {tokens['output']:,} out · cost {cost(total['cost'])}"
-    if total["warnings"]:
-        yield "warnings", f"{total['warnings']:,}"
-    yield "real time", seconds(total["wall"])
-
-
-def _names(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Scenarios worth a look: flaky ones, and the slowest."""
-    flaky = summary["total"]["flaky"]
-    for i, entry in enumerate(flaky[:_MOST_NAMES]):
-        yield "" if i else "flaky", f"{_name(entry)}  ({entry['passed']} of {entry['runs']} passed)"
-    if len(flaky) > _MOST_NAMES:
-        yield "", f"… and {len(flaky) - _MOST_NAMES} more"
-    slow = [entry for entry in summary["slowest"][:_MOST_NAMES] if entry["latency"] > 0]
-    for i, entry in enumerate(slow if summary["total"]["runs"] > 1 else []):
-        yield "" if i else "slowest", f"{seconds(entry['latency'])}  {_name(entry)}"
-
-
-def _name(entry: Mapping[str, Any]) -> str:
-    return printable(entry["id"] + (f" [{entry['variant']}]" if entry["variant"] else ""))
-
-
-def _coverage(graphs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for i, (manifest, parts) in enumerate(graphs.items()):
-        shares = " · ".join(f"{part} {found['taken']}/{found['all']}" for part, found in parts.items())
-        yield "" if i else "coverage", f"{printable(manifest)}  {shares}"
-        missing = [_item(item) for item in parts["edges"]["missing"] or parts["branches"]["missing"]]
-        more = ", …" if len(missing) > _MOST_MISSING else ""
-        if missing:
-            yield "", f"  not taken: {', '.join(missing[:_MOST_MISSING])}{more}"
-
-
-def _item(item: Any) -> str:
-    return " → ".join(map(short_name, item)) if isinstance(item, list) else printable(short_words(str(item)))
+def terminal_width(console: Console) -> int | None:
+    """The columns of the terminal; None where the output is no terminal."""
+    return console.width if console.is_terminal or console.file.isatty() else None
 
 
 class RunReporter:
     """Shows a run while it goes on: `start`, `done` for each scenario, `finish` (or `stop`) at the end.
 
-    On a terminal a progress bar, with a line above it for each scenario that did not pass; elsewhere a line
-    for each scenario.
+    On a terminal a progress bar, with a line above it for each scenario that did not pass, or passed below the full
+    score; elsewhere a line for each scenario.
     """
 
     def __init__(self, console: Console, *, coverage: bool = False, detail: Detail = "normal") -> None:
@@ -153,7 +91,7 @@ class RunReporter:
         """A scenario run has ended."""
         self._verdicts[outcome.verdict] += 1
         not_passed = outcome.verdict in ("failed", "error")
-        if self._progress is None or not_passed:
+        if self._progress is None or not_passed or (outcome.passed and outcome.score < 1):
             self._print_line(outcome)
         if not_passed:
             self._keep(outcome)
@@ -174,17 +112,28 @@ class RunReporter:
         from rich.text import Text
 
         took = seconds(outcome.observed.latency.get("total"))
-        line = Text.assemble(
-            (f"{outcome.verdict:<7}", _STYLES[outcome.verdict]),
-            (f" {took:>9}  ", "dim"),
-            f"{printable(outcome.suite)}::{title(outcome)}",
-        )
-        if outcome.verdict in ("failed", "error"):
-            known = fault(outcome) in self._failures
-            line.append(f"  {'the same as above' if known else failed_checks(outcome)}", "dim")
-            if self._console.is_terminal:
-                line.truncate(self._console.width, overflow="ellipsis")
+        name, more = f"{printable(outcome.suite)}::{title(outcome)}", self._remark(outcome)
+        width = terminal_width(self._console)
+        if width is None:
+            self._console.print(
+                Text("  ".join(filter(None, (outcome.verdict, took, name, more)))), soft_wrap=True
+            )
+            return
+        head = Text.assemble((f"{outcome.verdict:<7}", _STYLES[outcome.verdict]), (f" {took:>9}  ", "dim"))
+        name = keep_end(name, width - len(head))
+        room = width - len(head) - len(name) - 2
+        line = head + Text(name)
+        if more and room >= min(len(more), _FEWEST_CAUSE):
+            line.append(f"  {_whole_words(more, room)}", "dim")
         self._console.print(line, soft_wrap=True)
+
+    def _remark(self, outcome: Outcome) -> str:
+        """Why a run did not pass, or what one that passed has lost; "" for one without fault."""
+        if outcome.verdict in ("failed", "error"):
+            return "the same as above" if fault(outcome) in self._failures else failed_checks(outcome)
+        if outcome.passed and outcome.score < 1:
+            return ": ".join(filter(None, (f"score {outcome.score:.2f}", lost_checks(outcome))))
+        return ""
 
     def stop(self) -> None:
         """Take the progress bar away; needed only when `finish` is not called."""
@@ -211,13 +160,20 @@ class RunReporter:
         self.stop()
         for failure, same in self._failures.values():
             self._console.print(Rule(style="dim"))
-            self._console.print(Text(failure_text(failure, self._detail, same)), soft_wrap=True)
+            text = wrapped(failure_text(failure, self._detail, same), terminal_width(self._console))
+            self._console.print(Text(text), soft_wrap=True)
         told = sum(1 + len(same) for _, same in self._failures.values())
         if self._failures:
             self._console.print(Rule(style="dim"))
         if self._not_passed > told:
             self._console.print(f"… and {self._not_passed - told} more that did not pass")
         print_summary(summary, self._console, coverage=self._coverage)
+
+
+def _whole_words(text: str, width: int) -> str:
+    """At most so many characters of a text, cut between words."""
+    cut = clip(text, width)
+    return cut if cut == text or " " not in cut else f"{cut.rpartition(' ')[0]} …"
 
 
 def _progress(console: Console, total: int) -> Progress:

@@ -64,6 +64,12 @@ def failed_checks(outcome: Outcome) -> str:
     return printable(short_words((text.splitlines() or [""])[0]).rstrip(":"))
 
 
+def lost_checks(outcome: Outcome) -> str:
+    """What a run that passed has lost: the names of the checks that do not hold, or that it was too slow."""
+    names = [short_name(check.name) for check in outcome.checks if not check.passed]
+    return ", ".join([*names, *(["latency.total"] if outcome.latency_penalty else [])])
+
+
 def title(outcome: Outcome) -> str:
     """The scenario's name, with variant and repeat where it has them."""
     more = [f"variant {outcome.variant}"] if outcome.variant else []

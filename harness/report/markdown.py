@@ -28,6 +28,8 @@ def markdown(summary: Mapping[str, Any]) -> str:
         *_incomplete(summary),
         _suites(summary),
         *_failures(summary["failures"]),
+        *_losses(summary["losses"]),
+        *_warnings(summary["warnings"]),
         *_coverage(summary),
     ]
     return "\n\n".join(parts) + "\n"
@@ -95,6 +97,30 @@ def _failures(failures: Sequence[Mapping[str, Any]]) -> list[str]:
     if rest := len(failures) - sum(map(len, shown)):
         lines.append(f"- … and {plural(rest, 'more run')}")
     return ["### Not passed", "\n".join(lines)]
+
+
+def _losses(losses: Sequence[Mapping[str, Any]]) -> list[str]:
+    if not losses:
+        return []
+    lines = []
+    for loss in losses[:_MOST_FAILURES]:
+        lines.append(f"- **{_name(loss)}** score {loss['score']:.2f}")
+        lines += [f"  - {escape(check['name'])}: {_message(check['message'])}" for check in loss["checks"]]
+    if len(losses) > _MOST_FAILURES:
+        lines.append(f"- … and {plural(len(losses) - _MOST_FAILURES, 'more run')}")
+    return ["### Passed below the full score", "\n".join(lines)]
+
+
+def _warnings(warnings: Sequence[Mapping[str, Any]]) -> list[str]:
+    if not warnings:
+        return []
+    lines = [
+        f"- {_message(warning['text'])} ({plural(warning['scenarios'], 'scenario')})"
+        for warning in warnings[:_MOST_FAILURES]
+    ]
+    if len(warnings) > _MOST_FAILURES:
+        lines.append(f"- … and {len(warnings) - _MOST_FAILURES} more")
+    return ["### Warnings", "\n".join(lines)]
 
 
 def _fault(alike: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -23,6 +23,7 @@ _DID: Final = ("verdict", "score", "status", "path", "output", "latency", "usage
 """What runs have in common that did the same."""
 _USAGE: Final = ("llm_calls", "input_tokens", "output_tokens")
 _SLOWEST: Final = 5
+_SOME: Final = 5
 _MESSAGE_LENGTH: Final = 500
 _REPEATS: Final = (1, 2, 3, 5, 10, 20, 50, 100)
 
@@ -44,6 +45,8 @@ class Summary:
             part: {} for part in ("suites", "tags", "dialects", "variants")
         }
         self._failures: list[dict[str, Any]] = []
+        self._losses: list[dict[str, Any]] = []
+        self._warnings: dict[str, list[str]] = {}
         self._slowest: dict[Key, tuple[float, int]] = {}
         self._coverage = GraphCoverage()
 
@@ -64,6 +67,10 @@ class Summary:
                 groups[name].add(line)
         if line["verdict"] in ("failed", "error"):
             self._failures.append(_failure(line))
+        elif line["verdict"] == "passed" and line["score"] < 1:
+            self._losses.append(_loss(line))
+        for text in line["warnings"]:
+            self._warnings.setdefault(text, []).append(line["id"])
         if _ran(line):
             key, run = _key(line), (-_latency(line), line["repeat"])
             self._slowest[key] = min(run, self._slowest.get(key, run))
@@ -78,6 +85,8 @@ class Summary:
                    counts in the group of each of its tags, one without a variant in none of `variants`)
         failures   runs that did not pass and were not skipped: {id, variant, repeat, seed, verdict, score,
                    checks: [{name, message}] that failed, error: text or null, fault: as in the line}
+        losses     runs that passed below the full score: {id, variant, repeat, score, latency_penalty, checks}
+        warnings   by text, the most frequent first: {text, times, scenarios: how many, names: the ids of some}
         slowest    at most five scenarios, by virtual latency: {id, variant, repeat, latency} of the slowest repeat
         coverage   by manifest, see `GraphCoverage.summary`
         """
@@ -93,6 +102,10 @@ class Summary:
             "total": self._total.as_json(),
             **groups,
             "failures": sorted(self._failures, key=_failure_order),
+            "losses": sorted(self._losses, key=_failure_order),
+            "warnings": [
+                _warning(text, ids) for text, ids in sorted(self._warnings.items(), key=_most_first)
+            ],
             "slowest": [
                 _named(key) | {"repeat": repeat, "latency": -latency}
                 for latency, key, repeat in slowest[:_SLOWEST]
@@ -263,14 +276,35 @@ def _failure(line: Line) -> dict[str, Any]:
     text = f"{error['type']}: {error['message']}" if error else line.get("reason") or None
     return {
         **{name: line[name] for name in ("id", "variant", "repeat", "seed", "verdict", "score")},
-        "checks": [
-            {"name": check["name"], "message": check["message"][:_MESSAGE_LENGTH]}
-            for check in line["checks"]
-            if not check["passed"]
-        ],
+        "checks": _failed_checks(line),
         "error": text[:_MESSAGE_LENGTH] if text else None,
         "fault": line.get("fault", ""),
     }
+
+
+def _loss(line: Line) -> dict[str, Any]:
+    """What a run that passed below the full score lost."""
+    return {
+        **{name: line[name] for name in ("id", "variant", "repeat", "score", "latency_penalty")},
+        "checks": _failed_checks(line),
+    }
+
+
+def _failed_checks(line: Line) -> list[dict[str, str]]:
+    return [
+        {"name": check["name"], "message": check["message"][:_MESSAGE_LENGTH]}
+        for check in line["checks"]
+        if not check["passed"]
+    ]
+
+
+def _warning(text: str, ids: Sequence[str]) -> dict[str, Any]:
+    scenarios = sorted(set(ids))
+    return {"text": text, "times": len(ids), "scenarios": len(scenarios), "names": scenarios[:_SOME]}
+
+
+def _most_first(found: tuple[str, Sequence[str]]) -> tuple[int, str]:
+    return -len(found[1]), found[0]
 
 
 def _failure_order(failure: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -41,17 +41,19 @@ def excerpt(span: Span, text: str | None = None) -> str:
     source = "".join(c if c.isprintable() or c == "\t" else "·" for c in source)
     start = min(max(span.column - 1, 0), len(source))
     end = min(start + max(span.length, 1), max(len(source), start + 1))
-    source, start, end = _cut(source, start, end)
+    source, start, end = cut_around(source, start, end)
     before = "".join("\t" if c == "\t" else " " * columns(c) for c in source[:start])
     marked = columns(source[start:end]) or 1
     return f"{_INDENT}{source.rstrip()}\n{_INDENT}{before}^{'~' * (marked - 1)}"
 
 
-def _cut(source: str, start: int, end: int) -> tuple[str, int, int]:
-    if len(source) <= _WIDTH:
+def cut_around(source: str, start: int, end: int, width: int = _WIDTH) -> tuple[str, int, int]:
+    """At most about `width` characters of a line around what is marked in it, and where that is then."""
+    if len(source) <= width:
         return source, start, end
-    first = max(0, start - _BEFORE) if start > _WIDTH - _BEFORE else 0
-    last = min(len(source), first + _WIDTH)
+    before = min(_BEFORE, width // 2)
+    first = max(0, start - before) if start > width - before else 0
+    last = min(len(source), first + width)
     head, tail = "…" if first else "", "…" if last < len(source) else ""
     shift = len(head) - first
     return head + source[first:last] + tail, start + shift, min(end, last) + shift

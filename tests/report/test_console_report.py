@@ -14,6 +14,15 @@ def _console(**settings: Any) -> Any:
     return Console(file=io.StringIO(), width=80, markup=False, highlight=False, emoji=False, **settings)
 
 
+def _terminal(width: int = 80) -> Any:
+    """A terminal without colours, and without a progress bar."""
+    stream = io.StringIO()
+    settings: Any = {"force_terminal": True, "color_system": None, "_environ": {"TERM": "dumb"}}
+    return Console(
+        file=stream, width=width, height=25, markup=False, highlight=False, emoji=False, **settings
+    )
+
+
 def _lines(console: Any) -> Any:
     return console.file.getvalue().splitlines()
 
@@ -35,16 +44,22 @@ def _report(
 
 def test_the_summary_is_one_block_of_figures(outcome: MakeOutcome) -> None:
     usage = {"llm_calls": 1, "input_tokens": 1200, "output_tokens": 34, "cost": 0.5, "by_model": {}}
-    shape = {"nodes": ["a", "b"], "edges": [["a", "b"]], "branches": []}
+    shape = {"nodes": ["a", "b"], "edges": [["a", "b"]], "branches": ["a -> b [x]"]}
     coverage = {"nodes": ["a"], "edges": [], "branches": []}
     runs = [
         outcome(usage=usage, wall=0.25, shape=shape, coverage=coverage),
         outcome("failed", repeat=1, score=0.5, latency={"total": 2.0, "nodes": {}}, warnings=["a", "b", "b"]),
         outcome("skipped", scenario="later"),
     ]
-    console = _console()
+    console = _terminal()
     print_summary(_summary(runs), console, coverage=True)
     assert _lines(console) == [
+        "",
+        "3 warnings, 2 different:",
+        "  b",
+        "    triage.scenario.yaml::a double charge",
+        "  a",
+        "    triage.scenario.yaml::a double charge",
         "",
         "1 passed · 1 failed · 1 skipped   (3 runs of 2 scenarios)",
         "pass rate  50.0 %  (95 % interval 9.5 % to 90.5 %)",
@@ -52,13 +67,80 @@ def test_the_summary_is_one_block_of_figures(outcome: MakeOutcome) -> None:
         "repeats    pass@2 100 % · pass^2 0 %",
         "latency    p50 1.25 s · p95 1.92 s · max 2.00 s  (virtual)",
         "tokens     1,200 in · 34 out · cost 0.5",
-        "warnings   3",
         "real time  250 ms",
         "flaky      triage.scenario.yaml::a double charge  (1 of 2 passed)",
         "slowest    2.00 s  triage.scenario.yaml::a double charge",
-        "coverage   triage.yaml  nodes 1/2 · edges 0/1 · branches 0/0",
-        "             not taken: a → b",
+        "coverage   triage.yaml  nodes 1/2 · edges 0/1 · branches 0/1",
+        "             not taken: node b",
+        "             not taken: edge a → b",
+        "             not taken: branch a -> b [x]",
     ]
+
+
+def test_away_from_a_terminal_nothing_is_padded(outcome: MakeOutcome) -> None:
+    shown = _report(_console(), [outcome(warnings=["odd"], score=0.5), outcome("failed", scenario="two")])
+    assert shown[0].startswith("passed  500 ms  triage.scenario.yaml::a double charge")
+    assert "fitness  0.250" in shown
+    assert not [line for line in shown if line != line.rstrip()]
+
+
+def test_a_run_that_passed_below_the_full_score_says_what_did_not_hold(
+    outcome: MakeOutcome, failed_check: MakeCheck
+) -> None:
+    checks = [failed_check("path", "step 2: expected b, was c\n  ran a → c")]
+    for console in (_console(), _terminal()):
+        shown = _report(console, [outcome(score=0.75, checks=checks), outcome(scenario="whole")])
+        at = shown.index("1 run passed below the full score:")
+        assert shown[at + 1 : at + 4] == [
+            "  triage.scenario.yaml::a double charge  score 0.75",
+            "    path: step 2: expected b, was c",
+            "      ran a → c",
+        ]
+        assert [line for line in shown[:at] if line.endswith("a double charge  score 0.75: path")]
+
+
+def test_a_run_that_was_too_slow_says_so(outcome: MakeOutcome) -> None:
+    shown = _report(_console(), [outcome(score=0.8, latency_penalty=0.2)])
+    assert "    latency: over the bound of `latency.total`, penalty 0.20" in shown
+
+
+def test_a_warning_of_many_scenarios_is_told_once_with_some_of_their_names(outcome: MakeOutcome) -> None:
+    runs = [outcome(scenario=f"s{n}", warnings=["no such\n  field"]) for n in range(5)]
+    shown = _report(_console(), runs)
+    at = shown.index("5 warnings, 1 different:")
+    assert shown[at + 1 : at + 3] == [
+        "  no such field",
+        "    5 scenarios: triage.scenario.yaml::s0, triage.scenario.yaml::s1, triage.scenario.yaml::s2, and 2 more",
+    ]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_on_a_terminal_lines_fit_words_stay_whole_and_names_keep_their_end(
+    outcome: MakeOutcome, failed_check: MakeCheck, width: int
+) -> None:
+    checks = [failed_check("state", f"expected {'one word after another ' * 10}")]
+    runs = [outcome("failed", scenario=f"{'a long name ' * 10}number {n}", checks=checks) for n in range(2)]
+    console = _terminal(width=width)
+    shown = [line for line in _report(console, runs) if not line.startswith("  rerun")]
+    assert max(map(len, shown)) <= width
+    assert [line for line in shown if line.startswith("failed ") and line.endswith("number 1")]
+    words = " ".join(shown).split()
+    assert "anoth" not in words
+    assert words.count("another") == 20
+
+
+def test_no_escape_sequence_is_left_without_colours(
+    outcome: MakeOutcome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("NO_COLOR", "1")
+    console = open_console(Terminal())
+    shown = _report(console, [outcome(), outcome("failed", scenario="two")])
+    assert "\x1b" not in "\n".join(shown)
+    assert max(map(len, shown)) <= console.width
 
 
 def test_without_warnings_the_summary_does_not_speak_of_them(outcome: MakeOutcome) -> None:
@@ -74,7 +156,7 @@ def test_long_names_of_nodes_are_cut_in_what_was_not_taken(outcome: MakeOutcome)
 
 
 def test_the_summary_fits_eighty_columns(outcome: MakeOutcome) -> None:
-    console = _console()
+    console = _terminal()
     print_summary(_summary([outcome(scenario="a long name " * 20, repeat=i) for i in range(2)]), console)
     assert max(map(len, console.file.getvalue().splitlines())) <= 80
 
@@ -94,8 +176,8 @@ def test_away_from_a_terminal_each_scenario_has_a_line_without_colours(
     ]
     shown = _report(_console(), runs)
     assert shown[:2] == [
-        "passed     500 ms  triage.scenario.yaml::a double charge",
-        "failed     500 ms  triage.scenario.yaml::broken  path, state",
+        "passed  500 ms  triage.scenario.yaml::a double charge",
+        "failed  500 ms  triage.scenario.yaml::broken  path, state",
     ]
     assert "\x1b" not in "\n".join(shown)
 
@@ -145,13 +227,6 @@ def test_on_a_terminal_there_is_a_bar_and_a_line_for_each_failure(
     assert "2/2" in shown
     assert "\x1b[31mfailed" in shown
     assert "\x1b[32mpassed " not in shown
-
-
-def test_no_color_is_respected(outcome: MakeOutcome, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    console = _console(force_terminal=True, legacy_windows=False)
-    _report(console, [outcome("failed")])
-    assert "\x1b[31m" not in console.file.getvalue()
 
 
 @pytest.mark.parametrize("name", ["[red]not markup[/red]", "[/]", ":smile:", "\x1b[31mred"])

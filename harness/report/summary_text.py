@@ -1,0 +1,146 @@
+"""The summary of a run as lines of text, for the terminal: what was lost, what was warned of, and the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from harness.report.formatting import cost, distinct, percent, plural, seconds
+from harness.report.shorten import short_name, short_words
+from harness.report.wrap import hanging, wrapped
+from harness.source.display import clip, printable
+
+_MOST_NAMES: Final = 3
+_MOST_LISTED: Final = 20
+_MOST_LINES: Final = 6
+_MESSAGE_LENGTH: Final = 300
+_PARTS: Final = {"nodes": "node", "edges": "edge", "branches": "branch"}
+
+
+def notes(summary: Mapping[str, Any], width: int | None = None) -> list[str]:
+    """What a run that passed may hide: passed runs below the full score, and warnings, each text once."""
+    lines = [*_losses(summary["losses"]), *_warnings(summary["warnings"])]
+    return wrapped("\n".join(lines), width).split("\n") if lines else []
+
+
+def counts(total: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str]:
+    """How many runs passed, failed and so on, each with its verdict; and of how many runs and scenarios."""
+    found = [(f"{total['passed']} passed", "passed")]
+    found += [(f"{total['failed']} failed", "failed")] if total["failed"] else []
+    found += [(plural(total["errors"], "error"), "error")] if total["errors"] else []
+    found += [(f"{total['skipped']} skipped", "skipped")] if total["skipped"] else []
+    return found, f"({plural(total['runs'], 'run')} of {plural(total['scenarios'], 'scenario')})"
+
+
+def figures(summary: Mapping[str, Any], width: int | None = None, *, coverage: bool = False) -> list[str]:
+    """The figures, a label and its value a line; with `coverage`, what of each graph no scenario took.
+
+    With a `width` the values stand in a column and are wrapped; without, as where the output is no terminal, nothing
+    is padded. No line ends in blanks.
+    """
+    facts = [("not whole", summary["reason"])] if summary["reason"] else []
+    facts += [*_totals(summary["total"]), *_scenarios(summary)]
+    facts += _coverage(summary["coverage"]) if coverage else []
+    if width is None:
+        return [f"{label}  {value}" for label, value in facts]
+    indent = max((len(label) for label, _ in facts), default=0) + 2
+    return [
+        f"{'' if number else label:<{indent}}{line}".rstrip()
+        for label, value in facts
+        for number, line in enumerate(hanging(value, max(width - indent, 20)))
+    ]
+
+
+def _losses(losses: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if not losses:
+        return
+    yield f"{plural(len(losses), 'run')} passed below the full score:"
+    for loss in losses[:_MOST_LISTED]:
+        yield f"  {_name(loss)}  score {loss['score']:.2f}"
+        for check in loss["checks"]:
+            first, *others = printable(short_words(check["message"]), keep_newlines=True).splitlines() or [""]
+            yield f"    {short_name(check['name'])}: {first or 'does not hold'}"
+            yield from (f"    {line}" for line in others[:_MOST_LINES])
+        if loss["latency_penalty"]:
+            yield f"    latency: over the bound of `latency.total`, penalty {loss['latency_penalty']:.2f}"
+    if len(losses) > _MOST_LISTED:
+        yield f"  … and {len(losses) - _MOST_LISTED} more"
+    yield ""
+
+
+def _warnings(warnings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if not warnings:
+        return
+    times = sum(warning["times"] for warning in warnings)
+    yield plural(times, "warning") + (f", {len(warnings)} different:" if times > len(warnings) else ":")
+    for warning in warnings[:_MOST_LISTED]:
+        yield f"  {_one_line(warning['text'])}"
+        names = ", ".join(printable(name) for name in warning["names"][:_MOST_NAMES])
+        more = warning["scenarios"] - min(len(warning["names"]), _MOST_NAMES)
+        count = "" if warning["scenarios"] == 1 else f"{plural(warning['scenarios'], 'scenario')}: "
+        yield f"    {count}{names}" + (f", and {more} more" if more else "")
+    if len(warnings) > _MOST_LISTED:
+        yield f"  … and {len(warnings) - _MOST_LISTED} more"
+    yield ""
+
+
+def _one_line(text: str) -> str:
+    return printable(clip(" ".join(short_words(text).split()), _MESSAGE_LENGTH))
+
+
+def _totals(total: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if total["pass_rate"] is None:
+        return
+    low, high = total["pass_rate_interval"]
+    yield "pass rate", f"{percent(total['pass_rate'])}  (95 % interval {percent(low)} to {percent(high)})"
+    yield "fitness", f"{total['fitness']:.3f}"
+    if text := distinct(total):
+        yield "distinct", text
+    repeats = max(map(int, total["pass_at_k"]), default=1)
+    if repeats > 1:
+        at, hat = total["pass_at_k"][str(repeats)], total["pass_hat_k"][str(repeats)]
+        yield "repeats", f"pass@{repeats} {percent(at)} · pass^{repeats} {percent(hat)}"
+    latency = total["latency"]
+    if latency["p50"] is not None:
+        shown = " · ".join(f"{name} {seconds(latency[name])}" for name in ("p50", "p95", "max"))
+        yield "latency", f"{shown}  (virtual)"
+    tokens = total["tokens"]
+    yield "tokens", f"{tokens['input']:,} in · {tokens['output']:,} out · cost {cost(total['cost'])}"
+    yield "real time", seconds(total["wall"])
+
+
+def _scenarios(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Scenarios worth a look: flaky ones, and the slowest."""
+    flaky = summary["total"]["flaky"]
+    for i, entry in enumerate(flaky[:_MOST_NAMES]):
+        yield "" if i else "flaky", f"{_name(entry)}  ({entry['passed']} of {entry['runs']} passed)"
+    if len(flaky) > _MOST_NAMES:
+        yield "", f"… and {len(flaky) - _MOST_NAMES} more"
+    slow = [entry for entry in summary["slowest"][:_MOST_NAMES] if entry["latency"] > 0]
+    for i, entry in enumerate(slow if summary["total"]["runs"] > 1 else []):
+        yield (
+            "" if i else "slowest",
+            f"{seconds(entry['latency'])}  {printable(entry['id'] + _variant(entry))}",
+        )
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    """The id of a run, with variant and repeat where it has them."""
+    repeat = f" [repeat {entry['repeat']}]" if entry.get("repeat") else ""
+    return printable(entry["id"] + _variant(entry) + repeat)
+
+
+def _variant(entry: Mapping[str, Any]) -> str:
+    return f" [{entry['variant']}]" if entry["variant"] else ""
+
+
+def _coverage(graphs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for i, (manifest, parts) in enumerate(graphs.items()):
+        shares = " · ".join(f"{part} {found['taken']}/{found['all']}" for part, found in parts.items())
+        yield "" if i else "coverage", f"{printable(manifest)}  {shares}"
+        for part, noun in _PARTS.items():
+            yield from (("", f"  not taken: {noun} {_item(missing)}") for missing in parts[part]["missing"])
+
+
+def _item(item: Any) -> str:
+    return " → ".join(map(short_name, item)) if isinstance(item, list) else printable(short_words(str(item)))

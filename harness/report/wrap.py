@@ -1,0 +1,77 @@
+"""Text for a terminal of some width: lines are wrapped between words, and names keep their end."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import Final
+
+from harness.source.excerpt import cut_around
+
+_CARET: Final = re.compile(r"(\s*)(\^~*)")
+_COMMAND: Final = "  rerun "
+_FURTHER: Final = 2
+"""Blanks before the further lines of one that is wrapped, beside its own."""
+_LAST_PART: Final = re.compile(r"(?<=::)|(?<=[/\s])")
+
+
+def wrapped(text: str, width: int | None) -> str:
+    """The text with lines of at most `width` characters; None: as it is.
+
+    Words are never broken: one that is too long stands out. A source line with a caret under it is cut around the
+    caret; a command to be pasted (`rerun`) stays as it is.
+    """
+    return text if width is None else "\n".join(_wrapped(text.split("\n"), width))
+
+
+def _wrapped(lines: list[str], width: int) -> Iterator[str]:
+    skip = False
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        caret = _CARET.fullmatch(following)
+        if skip:
+            skip = False
+        elif (len(line) <= width and len(following if caret else "") <= width) or line.startswith(_COMMAND):
+            yield line
+        elif caret:
+            indent = re.match(r" *", line)
+            blanks = min(len(indent[0]) if indent else 0, 4)
+            source, start, end = cut_around(
+                line[blanks:], len(caret[1]) - blanks, caret.end() - blanks, width - blanks - 1
+            )
+            yield " " * blanks + source.rstrip()
+            yield " " * (blanks + start) + "^" + "~" * (end - start - 1)
+            skip = True
+        else:
+            yield from hanging(line, width)
+
+
+def hanging(line: str, width: int) -> list[str]:
+    """One line wrapped between words; the further lines are indented a little more."""
+    own = len(line) - len(line.lstrip(" "))
+    indent = " " * min(own + _FURTHER, width // 2)
+    return textwrap.wrap(
+        line,
+        width,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+        drop_whitespace=True,
+    ) or [""]
+
+
+def keep_end(name: str, width: int) -> str:
+    """At most `width` characters of a name: its last words, where the whole does not fit.
+
+    >>> keep_end("triage.scenario.yaml::a double charge goes to billing", 30)
+    '…double charge goes to billing'
+    >>> keep_end("triage.scenario.yaml::pays", 12)
+    '…pays'
+    """
+    if len(name) <= width:
+        return name
+    tail = name[len(name) - max(width - 1, 1) :]
+    begins = [found.start() for found in _LAST_PART.finditer(tail) if found.start() > 0]
+    at = begins[0] if begins and begins[0] <= len(tail) // 2 else 0
+    return "…" + tail[at:]
