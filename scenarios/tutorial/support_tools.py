@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from langchain_core.tools import tool
+
 CHARGES: dict[str, list[dict[str, Any]]] = {
     "ada@example.com": [{"day": "2026-03-01", "amount": 20.0}, {"day": "2026-03-01", "amount": 20.0}],
     "bob@example.com": [{"day": "2026-03-02", "amount": 5.0}],
@@ -10,6 +12,7 @@ PARCELS = {"B2": ["P1", "P2", "P3"]}
 PIECES = {"C3": ["bowl", "jug", "vase"]}
 
 
+@tool
 def find_charges(email: str) -> list[dict[str, Any]]:
     """The charges of a customer, oldest first."""
     return CHARGES.get(email, [])
