@@ -249,7 +249,7 @@ def test_sherma_tells_of_skills_servers_tools_and_agents_in_this_order(live: Liv
     assert tools["list_skills"]["function"]["parameters"] == {"type": "object", "properties": {}}
     assert tools["aide"] == function(
         "aide",
-        "Ask the agent aide.",
+        "Invoke agent: aide",
         properties={"request": {"type": "string", "description": "Natural language request to the agent"}},
         required=["request"],
     )

@@ -161,9 +161,11 @@ class State(Section, title="a state"):
 
 
 class LangGraphConfig(Section, title="a langgraph_config"):
-    """Settings of the runtime. Not in the document; the reference runtime has it."""
+    """Settings of the runtime. Not in the document. Tags and metadata are for traces, and have no effect."""
 
     recursion_limit: int | None = Field(default=None, ge=1)
+    tags: list[str] | None = None
+    metadata: dict[str, Any] | None = None
 
 
 class Agent(Section, title="an agent"):

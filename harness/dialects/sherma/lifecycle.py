@@ -117,7 +117,8 @@ class _Boundary:
             )
             made = await hooks.run("on_chat_model_create", made)
             params = {key: value for key, value in made.kwargs.items() if key != "model"}
-            models[llm.id] = (made.model_name, params)
+            name = made.model_name if made.model_name != llm.model_name else made.kwargs.get("model")
+            models[llm.id] = (str(name or llm.model_name), params)
         return models
 
     async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:

@@ -9,7 +9,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma import hooks as hook
-from harness.dialects.sherma.agent import hook_state
 from harness.dialects.sherma.call_llm import call_llm
 from harness.dialects.sherma.registries import registries
 from harness.dialects.sherma.section import INTERNAL
@@ -132,7 +131,7 @@ async def custom(visit: Visit) -> Result:
         return {}
     bundle = registries(visit.session, visit.ctx)
     info = visit.info(bundle)
-    context = hook.NodeExecuteContext(info, visit.node.name, hook_state(visit.state), registries=bundle)
+    context = hook.NodeExecuteContext(info, visit.node.name, visit.hook_state, registries=bundle)
     return (await hooks.run("node_execute", context)).result or {}
 
 

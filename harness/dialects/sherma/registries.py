@@ -55,6 +55,7 @@ class RegistryBundle:
     agent_registry: Registry
     skill_card_registry: Registry
     chat_models: Mapping[str, BaseChatModel]
+    tenant_id: str = "default"
 
 
 def registries(session: AgentSession, ctx: NodeContext) -> RegistryBundle:

@@ -85,7 +85,7 @@ class Folder:
 
 @dataclass(frozen=True)
 class Site:
-    """Files of a skill whose card has a URL, fetched when they are read."""
+    """Files of a skill whose card, or whose `base_uri`, has a URL; fetched when they are read."""
 
     url: str
 
@@ -165,18 +165,21 @@ class Skills:
 
 
 def read_skill(declared: doc.Skill, card_path: Path, request: LoadRequest) -> Skill:
-    """A skill from a card file.
+    """A skill from a card file. Its other files are beside the card, or where its `base_uri` is a URL, there.
 
     Raises:
         ManifestError: the card is wrong, or a tool cannot be imported.
     """
     document = read(card_path)
     card = validate(Card, document)
+    tools = _tools(card, document, request.folders)
+    if card.base_uri.startswith(("http://", "https://")):
+        return Skill(declared.id, declared.version, card, _site(card.base_uri), tools)
     folder = (card_path.parent / card.base_uri).resolve()
     if not request.may_read(folder):
         text = f"base_uri '{card.base_uri}' leads out of the folders a manifest may read"
         raise ManifestError(Problem("path-outside", text, document.span(("base_uri",))))
-    return Skill(declared.id, declared.version, card, Folder(folder), _tools(card, document, request.folders))
+    return Skill(declared.id, declared.version, card, Folder(folder), tools)
 
 
 def remote_skill(declared: doc.Skill, text: str, folders: Sequence[Path]) -> Skill:
@@ -188,9 +191,12 @@ def remote_skill(declared: doc.Skill, text: str, folders: Sequence[Path]) -> Ski
     url = declared.url or ""
     document = parse(text, file=url, json=True)
     card = validate(Card, document)
-    base = urljoin(url, card.base_uri)
-    site = Site(base if base.endswith("/") else f"{base}/")
+    site = _site(urljoin(url, card.base_uri))
     return Skill(declared.id, declared.version, card, site, _tools(card, document, folders))
+
+
+def _site(base: str) -> Site:
+    return Site(base if base.endswith("/") else f"{base}/")
 
 
 def _tools(card: Card, document: Document, folders: Sequence[Path]) -> tuple[Tool, ...]:

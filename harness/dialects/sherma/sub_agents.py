@@ -135,5 +135,5 @@ def sub_agent_tool(agent: SubAgent) -> Tool:
             raise BadArguments(why, AgentCall(name=agent.id, args=args))
         return await agent.call(request, ctx) or ""
 
-    spec = ToolSpec(agent.id, agent.description or f"Ask the agent {agent.id}.", schema)
+    spec = ToolSpec(agent.id, agent.description or f"Invoke agent: {agent.id}", schema)
     return Tool(agent.id, agent.version, spec, call, Origin.SUB_AGENT)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from harness.dialects.kit.messages import with_id
@@ -35,6 +36,11 @@ class Visit:
         """The agent the node belongs to."""
         return self.session.agent
 
+    @cached_property
+    def hook_state(self) -> dict[str, Any]:
+        """The state for hooks. Those of one visit share it, so that they can leave notes in it."""
+        return hook_state(self.state)
+
     def evaluate(self, expression: str, **names: Any) -> Any:
         """The value of a CEL expression on this visit's state."""
         return self.agent.evaluate(expression, self.state, **names)
@@ -49,7 +55,7 @@ class Visit:
         """Run the hooks of a point. `fields` are those of its context, besides node and state."""
         context_class = hook.POINTS[point]
         context = context_class(
-            node_context=self.info(), node_name=self.node.name, state=hook_state(self.state), **fields
+            node_context=self.info(), node_name=self.node.name, state=self.hook_state, **fields
         )
         return await self.session.hooks.run(point, context)
 

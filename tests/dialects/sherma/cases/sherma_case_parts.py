@@ -285,3 +285,22 @@ class Decides(BaseHookExecutor):
             ctx.result["messages"] = [HumanMessage(text, additional_kwargs={"decision": decision})]
             return ctx
         return None
+
+
+class Timing(BaseHookExecutor):
+    """Notes in the state, when a node is entered, what it reads when the node is left."""
+
+    async def node_enter(self, ctx: Any) -> None:
+        ctx.state["__noted__"] = ctx.node_name
+
+    async def node_exit(self, ctx: Any) -> Any:
+        ctx.result["messages"][0] = AIMessage("ok", additional_kwargs={"noted": ctx.state["__noted__"]})
+        return ctx
+
+
+class OtherModel(BaseHookExecutor):
+    """Has another model made."""
+
+    async def on_chat_model_create(self, ctx: Any) -> Any:
+        ctx.kwargs["model"] = "gpt-other"
+        return ctx
