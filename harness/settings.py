@@ -46,6 +46,7 @@ class Settings:
     isolation        `process`: each scenario runs in a process of its own
     project          the root of the project (`harness.source.project`); not to be set
     record_mode      how this run treats cassettes; said on the command line only
+    record_in_ci     whether that holds on CI machines, where what is missing is an error otherwise; `harness record`
     """
 
     report: Path = Path("reports/latest")
@@ -59,6 +60,7 @@ class Settings:
     isolation: str = "none"
     project: Path = Path()
     record_mode: RecordMode = RecordMode.NONE
+    record_in_ci: bool = False
 
 
 def _paths(value: Any, base: Path) -> tuple[Path, ...]:
@@ -162,8 +164,9 @@ class Projects:
         ini_folder: Path | None = None,
         chosen: Mapping[str, Any] | None = None,
         record_mode: RecordMode = RecordMode.NONE,
+        record_in_ci: bool = False,
     ) -> None:
-        self.record_mode = record_mode
+        self.record_mode, self._record_in_ci = record_mode, record_in_ci
         self._given: dict[str, Any] = {"ini": ini, "ini_folder": ini_folder, "chosen": chosen}
         self._known: dict[Path, Settings] = {}
 
@@ -179,7 +182,9 @@ class Projects:
         """The settings of the project around a folder; raises as `of` does."""
         if folder not in self._known:
             loaded = load_settings(folder, **self._given)
-            self._known[folder] = replace(loaded, record_mode=self.record_mode)
+            self._known[folder] = replace(
+                loaded, record_mode=self.record_mode, record_in_ci=self._record_in_ci
+            )
         return self._known[folder]
 
     def common(self, files: Iterable[Path]) -> Settings:

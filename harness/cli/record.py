@@ -12,7 +12,7 @@ from harness.settings import RecordMode
 _MODES = """\b
 Record modes:
   once          only scenarios that have no cassette yet
-  new_episodes  play what is recorded, and add what is not
+  new_episodes  play what is recorded, and add what is not (the default)
   all           ask anew for everything, and keep what was not asked for
   rewrite       ask anew for everything, in place of the whole cassette
 
@@ -32,10 +32,9 @@ has ended, and stays as it was where the run broke off.
     "--record-mode",
     "--mode",
     type=click.Choice(["once", "new_episodes", "all", "rewrite"]),
-    default="rewrite",
-    show_default=True,
     help="What becomes of a cassette that is there.",
 )
+@click.option("--rewrite", is_flag=True, help="Ask for everything again: --record-mode rewrite.")
 @click.option("-x", "--exit-first", is_flag=True, help="Stop after the first that does not pass.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="DIR", help="Folder for results.")
 @click.option("-q", "--quiet", is_flag=True, help="Tell only of what did not pass, and the summary.")
@@ -43,7 +42,8 @@ def command(
     paths: tuple[str, ...],
     substring: str,
     tags: tuple[str, ...],
-    record_mode: str,
+    record_mode: str | None,
+    rewrite: bool,
     exit_first: bool,
     report: Path | None,
     quiet: bool,
@@ -51,9 +51,10 @@ def command(
     """Record scenarios against the real thing, to be replayed from then on.
 
     PATH is a scenario file (*.scenario.yaml), a folder of them, or FILE::NAME for one scenario.
-    Scenarios that have a cassette run with the network open: what no stub answers is really asked,
-    and goes to cassettes/NAME without secrets. Keys are read from the environment, such as
-    OPENAI_API_KEY. Where a person is asked and there is a terminal, you are.
+    Scenarios that have a cassette run with the network open: what neither a stub nor the cassette
+    answers is really asked, and goes to cassettes/NAME without secrets; with --rewrite all of it is
+    asked again. Keys are read from the environment, such as OPENAI_API_KEY. Where a person is asked
+    and there is a terminal, you are. At the end it says what was asked and what was written.
     """
     from harness.cli.run import run_selection
     from harness.cli.selection import select
@@ -62,8 +63,12 @@ def command(
     from harness.scenario.recording import cassette_name
     from harness.settings import Projects
 
+    if rewrite and record_mode not in (None, "rewrite"):
+        raise click.UsageError("--rewrite and --record-mode exclude each other")
     projects = Projects(
-        chosen={"report": str(report)} if report else None, record_mode=RecordMode(record_mode)
+        chosen={"report": str(report)} if report else None,
+        record_mode=RecordMode("rewrite" if rewrite else record_mode or "new_episodes"),
+        record_in_ci=True,
     )
     selection = select(paths, substring, tags)
     kept = tuple(

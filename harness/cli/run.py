@@ -146,6 +146,7 @@ def run_selection(
     from harness.cli.session import Session
     from harness.report.asking import at_terminal
     from harness.report.console import RunReporter, open_console
+    from harness.report.recorded import recorded_lines
 
     settings = projects.common(selection.files)
     if projects.record_mode is not RecordMode.NONE or any(
@@ -172,6 +173,8 @@ def run_selection(
             workers=workers,
         )
         code = session.run(selection)
+        for text in recorded_lines([*session.recorded.values()], quiet=quiet):
+            console.print(text, soft_wrap=True)
     if session.interrupted:
         click.echo("interrupted: what had ended is written down, the rest was not run", err=True)
     if not quiet:

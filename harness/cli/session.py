@@ -17,7 +17,7 @@ from harness.report.console import RunReporter
 from harness.report.encoding import encode
 from harness.report.formatting import plural
 from harness.report.results import ResultsWriter, line
-from harness.scenario.outcome import Observed, Outcome
+from harness.scenario.outcome import Observed, Outcome, Recorded
 from harness.settings import Projects
 from harness.source.document import shown_path
 from harness.workers.ended import Ended
@@ -52,6 +52,7 @@ class Session:
     workers: WorkerPool | None = None
     interrupted: bool = False
     runs: int = 0
+    recorded: dict[Path, Recorded] = field(default_factory=dict)
     verdicts: set[str] = field(default_factory=set)
     refused: bool = False
     """Whether a scenario says something that its file alone does not show to be wrong."""
@@ -116,6 +117,8 @@ class Session:
         self.runs += 1
         if outcome.verdict == "error" and (outcome.observed.error or {}).get("type") == FormatError.__name__:
             self.refused = True
+        if outcome.recorded is not None:
+            self.recorded[outcome.recorded.folder] = outcome.recorded
         self._write(writer, text, number)
         if outcome.verdict in NOT_PASSED or not self.quiet:
             self.reporter.done(outcome)

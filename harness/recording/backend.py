@@ -19,6 +19,7 @@ from harness.graph.model import State
 from harness.interception.intercept import intercepted
 from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request
+from harness.recording.asked import Asked, asked
 from harness.recording.human import Ask, HumanRecorder
 from harness.recording.interaction_index import InteractionIndex
 from harness.recording.interactions import About, Recording
@@ -190,6 +191,11 @@ class RecordedBackend:
     def added(self) -> bool:
         """Whether anything was asked for real."""
         return self._http.added or self._human.added or any(recorder.added for recorder in self._mcp.values())
+
+    def asked(self) -> Asked:
+        """How much of it was asked for real."""
+        exchanges = [exchange for recorder in self._mcp.values() for exchange in recorder.asked()]
+        return asked(self._http.asked(), exchanges, self._human.asked)
 
     def unused(self) -> Recording:
         """What was recorded and not played."""

@@ -78,6 +78,12 @@ class CassetteFolder:
         with self._settled():
             return self._numbers()
 
+    def files(self) -> list[str]:
+        """The files that there are of its recordings, by their names in the folder, the first recording's first."""
+        folders = [self.folder_of(number) for number in self.numbers()]
+        paths = [folder / name for folder in folders for name in files.NAMES]
+        return [self._from_here(path) for path in paths if path.is_file()]
+
     def load(self, number: int = 1) -> Recording | None:
         """A recording, or None when there is none of this number.
 

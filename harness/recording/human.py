@@ -40,7 +40,7 @@ class HumanRecorder:
         self._recorded = list(recorded)
         self._ask = ask
         self._replies: list[HumanReply] = []
-        self._has_asked = False
+        self.asked = 0  # how often a person was asked
         self._one_at_a_time = Lock()
 
     def replies(self) -> tuple[HumanReply, ...]:
@@ -50,7 +50,7 @@ class HumanRecorder:
     @property
     def added(self) -> bool:
         """Whether a person was asked."""
-        return self._has_asked
+        return bool(self.asked)
 
     def unused(self) -> list[HumanReply]:
         """What was recorded and not played."""
@@ -79,7 +79,7 @@ class HumanRecorder:
         if found is not None:
             self._recorded.remove(found)
         elif self._ask is not None and self.asks:
-            self._has_asked = True
+            self.asked += 1
             try:
                 typed = await self._typed(partial(self._ask, effect.node, effect.args))
             except EOFError:

@@ -83,5 +83,5 @@ class Recording:
     human: tuple[HumanReply, ...] = ()
     about: About = field(default_factory=About)
 
-    def __bool__(self) -> bool:
-        return bool(self.http or self.mcp or self.human)
+    def __len__(self) -> int:
+        return len(self.http) + sum(map(len, self.mcp.values())) + len(self.human)

@@ -67,6 +67,11 @@ class HTTPRecorder(Interceptor):
         """Whether anything was asked that was not played."""
         return len(self._log) > len(self._used)
 
+    def asked(self) -> list[Interaction]:
+        """What was really sent."""
+        played = {id(interaction) for interaction in self._recorded}
+        return [interaction for interaction in self._log.values() if id(interaction) not in played]
+
     def unused(self) -> list[Interaction]:
         """What was recorded and not played."""
         return [interaction for index, interaction in enumerate(self._recorded) if index not in self._used]

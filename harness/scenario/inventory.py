@@ -10,7 +10,6 @@ from pathlib import Path
 
 from harness.errors import CassetteError
 from harness.recording.folder import CassetteFolder, cassette_names
-from harness.recording.interactions import Recording
 from harness.scenario.model import Scenario
 from harness.scenario.recording import cassette_name, fingerprints, recording_session
 from harness.scenario.run import run_once
@@ -94,18 +93,14 @@ def _listed(name: str, users: Sequence[Scenario], settings: Settings) -> Listed:
         found.problem = "not recorded"
         return found
     found.recordings = len(recordings)
-    found.calls = sum(map(_calls, recordings))
+    found.calls = sum(map(len, recordings))
     days = [one.about.recorded for one in recordings if one.about.recorded]
     found.age_days = (date.today() - date.fromisoformat(min(days))).days if days else None
     left = [_replayed(found, scenario, settings) for scenario in users if scenario.skip is None]
     found.unused = len(set.intersection(*left)) if left else 0
     repeats = max((scenario.repeat for scenario in users), default=len(recordings))
-    found.unused += sum(map(_calls, recordings[repeats:]))
+    found.unused += sum(map(len, recordings[repeats:]))
     return found
-
-
-def _calls(recording: Recording) -> int:
-    return len(recording.http) + sum(map(len, recording.mcp.values())) + len(recording.human)
 
 
 def _replayed(found: Listed, scenario: Scenario, settings: Settings) -> set[tuple[int, str, int]]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from harness.errors import Span
+
+if TYPE_CHECKING:
+    from harness.recording.asked import Asked
 
 Status = Literal["completed", "interrupted", "failed", "timeout", "invalid", "skipped"]
 Verdict = Literal["passed", "failed", "error", "skipped"]
@@ -78,11 +82,30 @@ class CheckResult:
     broken: bool = False
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """What recording a scenario came to.
+
+    folder   of its cassette
+    asked    what the real thing was asked
+    unused   how much was recorded before and is not asked any more
+    files    what was written, by their names in the folder
+    problem  why nothing was; "" for no such reason
+    """
+
+    folder: Path
+    asked: Asked
+    unused: int = 0
+    files: tuple[str, ...] = ()
+    problem: str = ""
+
+
 @dataclass
 class Outcome:
     """One line of results.jsonl, with `wall` (real seconds) and what only the console shows.
 
     recording  the number of the recording that was replayed
+    recorded   what was recorded so far, where the scenario is being recorded
     varies     the real thing was asked, or faults were drawn: a repeat may do something else
     """
 
@@ -109,6 +132,7 @@ class Outcome:
     reason: str = ""
     recording: int | None = None
     varies: bool = False
+    recorded: Recorded | None = None
 
     @property
     def id(self) -> str:

@@ -22,6 +22,7 @@ from typing import Final
 from harness import DISTRIBUTION, __version__
 from harness.errors import CassetteBroken, CassetteError, FormatError, Problem
 from harness.graph.model import Graph
+from harness.recording.asked import Asked
 from harness.recording.backend import RecordedBackend, Source
 from harness.recording.folder import CassetteFolder
 from harness.recording.human import Ask
@@ -30,7 +31,7 @@ from harness.recording.matching import Matcher
 from harness.recording.mcp.replay import message_key
 from harness.recording.scrubbing import Scrubbing
 from harness.scenario.model import Scenario
-from harness.scenario.outcome import Outcome
+from harness.scenario.outcome import Outcome, Recorded
 from harness.secrets import Secrets
 from harness.settings import Projects, RecordMode, Settings
 from harness.source.document import shown_path
@@ -48,9 +49,9 @@ SPEAKERS: Final = (
 
 
 def mode_of(settings: Settings) -> RecordMode:
-    """The record mode that holds. On a CI machine nothing that is missing is recorded."""
+    """The record mode that holds. On a CI machine nothing that is missing is recorded, unless by `harness record`."""
     mode = settings.record_mode
-    in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
+    in_ci = not settings.record_in_ci and os.environ.get("CI", "").lower() not in ("", "0", "false")
     return RecordMode.NONE if in_ci and mode in ONLY_MISSING else mode
 
 
@@ -153,7 +154,10 @@ class RecordingSession:
         self._secrets = Secrets(environment, settings.secrets)
         self._known = folder.numbers() if folder is not None else []
         self._made: dict[int, Recording] = {}
-        self._discarded = False
+        self._discarded = ""
+        self._asked = Asked()
+        self._written: tuple[str, ...] = ()
+        self._unused = 0
 
     def open(self, repeat: int) -> tuple[RecordedBackend, list[str]]:
         """What answers in this repeat (from 0) when no stub does, and warnings.
@@ -162,7 +166,7 @@ class RecordingSession:
             CassetteBroken: what was recorded cannot be read.
         """
         number, warnings = repeat + 1, []
-        if number not in self._known and self._known and self._mode in (RecordMode.NONE, *ONLY_MISSING):
+        if number not in self._known and self._known and self._mode in (RecordMode.NONE, RecordMode.ONCE):
             number = self._known[repeat % len(self._known)]
             warnings.append(f"repeat {repeat + 1} was not recorded and plays recording {number} again")
         recorded = self._recorded(number)
@@ -212,13 +216,16 @@ class RecordingSession:
         """
         if self._folder is None:
             return []
+        self._asked += backend.asked()
         broke_off = outcome.observed.status in ("failed", "timeout", "invalid")
         if outcome.verdict == "error" or (broke_off and not outcome.passed):
-            self.discard()
+            self.discard("the run did not come to its end")
             return [f"cassette '{self._folder.name}' stays as it was: the run did not come to its end"]
         made = backend.recording()
         if self._mode is RecordMode.NEW_EPISODES:
-            made = _together(made, backend.unused()) if backend.added else Recording()
+            unused = backend.unused()
+            self._unused += len(unused)
+            made = _together(made, unused) if backend.added else Recording()
         elif self._mode is RecordMode.ALL:
             made = _together(made, self._not_asked_again(self._folder.load(repeat + 1) or Recording(), made))
         if made or self._mode is RecordMode.REWRITE:
@@ -229,9 +236,15 @@ class RecordingSession:
             ]
         return []
 
-    def discard(self) -> None:
+    def discard(self, why: str) -> None:
         """Nothing of this scenario is written."""
-        self._discarded = True
+        self._discarded = self._discarded or why
+
+    def recorded(self) -> Recorded | None:
+        """What recording came to so far; None where nothing is recorded."""
+        if self._folder is None or self._mode not in WRITING:
+            return None
+        return Recorded(self._folder.path, self._asked, self._unused, self._written, self._discarded)
 
     def save(self) -> None:
         """Write what was kept, if all repeats came to their end.
@@ -247,7 +260,8 @@ class RecordingSession:
                 recording = self._folder.load(number) if number not in self._made else None
                 if recording is not None:
                     others[number] = recording
-        self._folder.save({**others, **self._made})
+        if self._folder.save({**others, **self._made}):
+            self._written = tuple(self._folder.files())
 
     def _not_asked_again(self, old: Recording, new: Recording) -> Recording:
         """What was recorded before, where nothing of now takes its place."""

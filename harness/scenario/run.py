@@ -119,10 +119,13 @@ def _with_cassette(
             outcome.observed.warnings += cassette.keep(repeat, backend, outcome, result.graph)
         if repeat + 1 == scenario.repeat:
             cassette.save()
+        outcome.recorded = cassette.recorded()
         return outcome
     except CassetteError as error:
-        cassette.discard()
-        return outcome_of(scenario, repeat, failed(error), 0.0)
+        cassette.discard(str(error))
+        outcome = outcome_of(scenario, repeat, failed(error), 0.0)
+        outcome.recorded = cassette.recorded()
+        return outcome
 
 
 def run_once(

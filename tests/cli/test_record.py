@@ -145,10 +145,51 @@ def test_what_becomes_of_a_cassette_that_is_there(
     assert (b"Be nice." in bodies) is (mode != "rewrite")
 
 
-def test_the_default_rewrites(project: Project, model: Model) -> None:
+def test_it_asks_only_for_what_is_missing_and_says_what_it_recorded(project: Project, model: Model) -> None:
+    project.parrot("one", "two")
+    assert project.record("-k", "one", ".").code == 0
+    shown = project.record().out
+    assert model.heard == ["one", "two"]
+    assert "cassettes/one  nothing was missing\n" in shown
+    assert "cassettes/two  1 request, 3 tokens in, 2 out → http.yaml, meta.yaml\n" in shown
+    assert "recorded: 1 request, 3 tokens in, 2 out; 2 files written\n" in shown
+    assert "recorded: nothing asked; 0 files written\n" in project.record().out
+    assert "recorded:" not in project.replay().out
+
+
+def test_rewrite_asks_for_everything_again(project: Project, model: Model) -> None:
+    project.parrot("one", "two")
+    project.record()
+    shown = project.record(".", "--rewrite").out
+    assert model.heard == ["one", "two", "one", "two"]
+    assert "recorded: 2 requests, 6 tokens in, 4 out;" in shown
+    refused = project.record(".", "--rewrite", "--record-mode", "once")
+    assert (refused.code, "exclude each other" in refused.err) == (2, True)
+
+
+def test_what_is_recorded_and_not_used_any_more_is_told(project: Project, model: Model) -> None:
     project.parrot("one")
-    assert [project.record().code, project.record().code] == [0, 0]
-    assert model.heard == ["one", "one"]
+    project.record()
+    project.parrot("one", manner="Another prompt. ")
+    assert "; 1 recorded before and not used now, which --rewrite drops\n" in project.record().out
+    assert "not used" not in project.record(".", "--rewrite").out
+    assert len(model.heard) == 3
+
+
+def test_repeats_that_have_no_recording_are_missing(project: Project, model: Model) -> None:
+    project.parrot("one")
+    project.record()
+    project.parrot("one", more=", repeat: 3")
+    shown = project.record().out
+    files = "http.yaml, meta.yaml, recording-2/http.yaml, recording-2/meta.yaml, recording-3/http.yaml"
+    assert f"cassettes/one  2 requests, 6 tokens in, 4 out → {files}" in shown
+    assert model.heard == ["one"] * 3
+
+
+def test_a_recording_that_broke_off_is_told_with_what_it_asked(project: Project) -> None:
+    project.parrot("one")
+    shown = project.record(OPENAI_BASE_URL="http://127.0.0.1:9/v1").out
+    assert "cassettes/one  stays as it was: the run did not come to its end" in shown
 
 
 def test_live_asks_and_neither_reads_nor_writes(project: Project, model: Model) -> None:

@@ -136,5 +136,7 @@ def told(outcomes: Outcome | Sequence[Outcome]) -> Any:
     if not isinstance(outcomes, Outcome):
         return [told(outcome) for outcome in outcomes]
     return {
-        key: value for key, value in asdict(outcomes).items() if key not in ("wall", "recording", "varies")
+        key: value
+        for key, value in asdict(outcomes).items()
+        if key not in ("wall", "recording", "recorded", "varies")
     }

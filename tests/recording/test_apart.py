@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
 from harness.scenario.outcome import Outcome
 from harness.settings import RecordMode
 from tests.recording.project import Project, told
@@ -91,17 +89,25 @@ def test_more_repeats_than_recordings_play_these_again_with_a_warning(project: P
     ]
 
 
-@pytest.mark.parametrize("mode", [RecordMode.ONCE, RecordMode.NEW_EPISODES])
-def test_repeats_that_were_not_recorded_are_not_asked_where_there_is_a_cassette(
-    project: Project, mode: RecordMode
-) -> None:
+def test_repeats_that_were_not_recorded_are_not_asked_once_there_is_a_cassette(project: Project) -> None:
     with project.serving("llm: [One.]"):
         project.record(project.scenario("weather", "input: Hello!"))
     with project.serving("llm: [Two., Three.]") as server:
-        outcomes = project.run(project.scenario("weather", "input: Hello!\nrepeat: 2"), mode)
+        outcomes = project.run(project.scenario("weather", "input: Hello!\nrepeat: 2"), RecordMode.ONCE)
     assert outputs(outcomes) == ["One.", "One."]
     assert server.requests == []
     assert sorted(project.recorded_files()) == ["it/http.yaml", "it/meta.yaml"]
+
+
+def test_repeats_that_were_not_recorded_are_new_episodes(project: Project) -> None:
+    with project.serving("llm: [One.]"):
+        project.record(project.scenario("weather", "input: Hello!"))
+    with project.serving("llm: [Two., Three.]") as server:
+        scenario = project.scenario("weather", "input: Hello!\nrepeat: 2")
+        outcomes = project.run(scenario, RecordMode.NEW_EPISODES)
+    assert outputs(outcomes) == ["One.", "Two."]
+    assert len(server.requests) == 1
+    assert outputs(project.replayed(scenario)) == ["One.", "Two."]
 
 
 def test_recording_fewer_repeats_anew_leaves_no_old_one(project: Project) -> None:

@@ -80,6 +80,10 @@ class MCPRecorder:
         """Whether the real server was asked."""
         return any(isinstance(item, OpenExchange) for item in self._log)
 
+    def asked(self) -> list[Exchange]:
+        """What the real server was asked."""
+        return [item.exchange() for item in self._log if isinstance(item, OpenExchange)]
+
     def unused(self) -> list[Exchange]:
         """The requests that were recorded and not made."""
         return self._recorded.unused()

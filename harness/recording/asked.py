@@ -1,0 +1,80 @@
+"""What a run really asked: how much, and for how many tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from harness.recording.interactions import Exchange, Interaction
+
+_INPUT: Final = ("prompt_tokens", "input_tokens")
+_OUTPUT: Final = ("completion_tokens", "output_tokens")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How many HTTP requests, MCP requests and people were asked, and the tokens that models say they took."""
+
+    http: int = 0
+    mcp: int = 0
+    people: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def __add__(self, other: Asked) -> Asked:
+        return Asked(*(mine + theirs for mine, theirs in zip(self._all(), other._all(), strict=True)))
+
+    def __bool__(self) -> bool:
+        return any(self._all())
+
+    @property
+    def requests(self) -> int:
+        """Requests of both kinds."""
+        return self.http + self.mcp
+
+    def _all(self) -> tuple[int, ...]:
+        return self.http, self.mcp, self.people, self.input_tokens, self.output_tokens
+
+
+def asked(http: Iterable[Interaction], mcp: Iterable[Exchange], people: int) -> Asked:
+    """What these interactions and exchanges amount to. Notifications, which nobody answers, are no requests."""
+    sent = [*http]
+    tokens = [usage for interaction in sent for usage in _usage(interaction)]
+    return Asked(
+        http=len(sent),
+        mcp=sum("id" in exchange.sent for exchange in mcp),
+        people=people,
+        input_tokens=sum(used for used, _ in tokens),
+        output_tokens=sum(used for _, used in tokens),
+    )
+
+
+def _usage(interaction: Interaction) -> Iterator[tuple[int, int]]:
+    """The tokens in and out that a response tells of; of a stream's events, the most that one of them tells."""
+    found = [_tokens(event) for event in _bodies(interaction)]
+    if found:
+        yield max(used for used, _ in found), max(used for _, used in found)
+
+
+def _bodies(interaction: Interaction) -> Iterator[Any]:
+    text = interaction.response.body.decode("utf-8", "replace") if interaction.response is not None else ""
+    data = [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:")]
+    for body in data or [text]:
+        try:
+            yield json.loads(body)
+        except (ValueError, RecursionError):
+            continue
+
+
+def _tokens(body: Any) -> tuple[int, int]:
+    """Those of OpenAI's and Anthropic's `usage`, which Anthropic's first event has in its `message`."""
+    message = body.get("message") if isinstance(body, dict) else None
+    holders = [each for each in (body, message) if isinstance(each, dict)]
+    usages = [each["usage"] for each in holders if isinstance(each.get("usage"), dict)]
+    counts = [
+        [usage[name] for usage in usages for name in names if isinstance(usage.get(name), int)]
+        for names in (_INPUT, _OUTPUT)
+    ]
+    return max(counts[0], default=0), max(counts[1], default=0)

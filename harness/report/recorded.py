@@ -1,0 +1,46 @@
+"""What a run recorded, in words: what was asked, for how many tokens, and the files it went to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from harness.report.formatting import plural
+from harness.source.document import shown_path
+
+if TYPE_CHECKING:
+    from harness.recording.asked import Asked
+    from harness.scenario.outcome import Recorded
+
+
+def recorded_lines(recorded: Sequence[Recorded], *, quiet: bool) -> Iterator[str]:
+    """A line for all cassettes, and unless `quiet` one for each; nothing where nothing was to be recorded."""
+    if not recorded:
+        return
+    whole = recorded[0].asked
+    for each in recorded[1:]:
+        whole += each.asked
+    files = sum(len(each.files) for each in recorded)
+    yield ""
+    yield f"recorded: {_asked(whole)}; {plural(files, 'file')} written"
+    for each in () if quiet else recorded:
+        yield f"  {shown_path(each.folder)}  {_cassette(each)}"
+
+
+def _cassette(one: Recorded) -> str:
+    asked = _asked(one.asked)
+    if one.problem:
+        return f"stays as it was: {one.problem.splitlines()[0]} ({asked})"
+    left = f"; {one.unused} recorded before and not used now, which --rewrite drops" if one.unused else ""
+    if not one.asked:
+        return f"nothing was missing{left}"
+    return f"{asked} → {', '.join(one.files) or 'the same as before, nothing is written'}{left}"
+
+
+def _asked(asked: Asked) -> str:
+    if not asked:
+        return "nothing asked"
+    parts = [plural(asked.requests, "request")] if asked.requests else []
+    parts += [plural(asked.people, "question") + " to a person"] if asked.people else []
+    tokens = f"{asked.input_tokens:,} tokens in, {asked.output_tokens:,} out"
+    return ", ".join([*parts, *([tokens] if asked.input_tokens or asked.output_tokens else [])])
