@@ -103,17 +103,13 @@ def test_the_command_and_pytest_write_one_report_wherever_they_are_started(
 
 
 def test_each_scenario_has_the_settings_of_its_project(invoke: Invoke, write: WriteFile) -> None:
-    for name in ("one", "two"):
-        write(f"{name}/pyproject.toml", "[tool.harness]\npythonpath = ['lib']\n")
-        write(f"{name}/lib/tool_of_{name}.py", "def give(x: int = 0) -> int:\n    return 1\n")
-        write(f"{name}/agents/counter.yaml", COUNTER)
-        write(
-            f"{name}/scenarios/{name}.scenario.yaml",
-            "harness: 1\nmanifest: ../agents/counter.yaml\n"
-            f"scenarios: [{{name: it, tools: {{give: tool_of_{name}.give}}}}]\n",
-        )
+    for name, folder in (("one", "lib"), ("two", "tools")):
+        invoke("init", name)
+        write(f"{name}/{folder}/shop_tools.py", Path(name, "agents/shop_tools.py").read_text())
+        Path(name, "agents/shop_tools.py").unlink()
+        write(f"{name}/pyproject.toml", f"[tool.harness]\npythonpath = ['{folder}']\n")
     done = invoke("run", "one", "two", "--report", "both")
-    assert "2 passed" in done.stdout, done.output
+    assert "4 passed" in done.stdout, done.output
     assert reports() == ["both/summary.json"]
 
 
