@@ -99,7 +99,7 @@ def _repeat(
                 return outcome_of(scenario, repeat, result, time.perf_counter() - began)
         except RealTimeExceeded as error:
             if cassette is not None:
-                cassette.discard()
+                cassette.discard(str(error))
             return unjudged(scenario, repeat, error, time.perf_counter() - began)
 
 
