@@ -1,13 +1,22 @@
 """Calls of people's Python: functions and LangChain tools, in the task that awaits the result.
 
-A synchronous function blocks the loop, so that no thread is involved and runs repeat exactly.
+A synchronous function blocks the loop, so that no thread is involved and runs repeat exactly. What people's Python
+raises beside exceptions (`sys.exit()`, `GeneratorExit`, a group with a `KeyboardInterrupt`) would end the process and
+so the runs of others: `contained` makes it a failure of the code that raised it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import Mapping
-from typing import Any
+import traceback
+from collections.abc import Awaitable, Mapping
+from typing import Any, Final, TypeVar
+
+from harness.graph.to_json import error_text
+
+T = TypeVar("T")
+_RAISE_FROM_SIGNALS: Final = ("asyncio.runners", "signal")
 
 
 async def call_with(target: Any, args: Mapping[str, Any]) -> Any:
@@ -31,3 +40,41 @@ def _is_asynchronous(tool: Any) -> bool:
 
     inherited = (BaseTool._arun, StructuredTool._arun, Tool._arun)
     return getattr(tool, "coroutine", None) is not None or type(tool)._arun not in inherited
+
+
+async def contained(work: Awaitable[T]) -> T:
+    """The result of people's Python.
+
+    Raises:
+        Exception: it failed; a RuntimeError stands for what is no Exception.
+        BaseException: the run is cancelled, interrupted or closed, or the harness itself ends what it does.
+    """
+    task = asyncio.current_task()
+    try:
+        return await work
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        if _is_from_outside(error, task):
+            raise
+        raise RuntimeError(_said(error)) from error
+
+
+def _is_from_outside(error: BaseException, task: asyncio.Task[Any] | None) -> bool:
+    """True if it is not people's Python that raised this, but what ends it."""
+    if type(error).__module__.startswith("harness."):
+        return True
+    if isinstance(error, GeneratorExit):  # a coroutine that is closed is no longer run by its task
+        return asyncio._get_running_loop() is None or asyncio.current_task() is not task
+    if isinstance(error, KeyboardInterrupt):
+        *_, (innermost, _) = traceback.walk_tb(error.__traceback__)
+        module = str(innermost.f_globals.get("__name__", ""))
+        return module in _RAISE_FROM_SIGNALS or module.startswith("harness.")
+    return False
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"it called sys.exit({error.code!r})"
+    text = error_text(error)
+    return f"it raised {type(error).__name__}{f': {text}' if text else ''}"

@@ -14,6 +14,9 @@ from harness.graph.model import ANY_NODE, END, GOTO, START, Edge, Graph
 from harness.graph.trace import Event
 from harness.units import PRECISION
 
+MOST_TOKENS = 10**15
+"""No call has so many tokens: a provider that reports more is wrong."""
+
 ENDS_OF_VISITS = ("node_end", "node_pause", "node_error")
 
 
@@ -123,12 +126,19 @@ def usage(events: Sequence[Event]) -> dict[str, Any]:
         if event["event"] == "answer" and event["call"] in models:
             counts = by_model[models[event["call"]]]
             for key in ("input_tokens", "output_tokens"):
-                counts[key] += int(event.get("usage", {}).get(key) or 0)
+                counts[key] += _tokens(event.get("usage", {}).get(key))
     totals = {
         key: sum(counts[key] for counts in by_model.values())
         for key in ("llm_calls", "input_tokens", "output_tokens")
     }
     return {**totals, "cost": 0.0, "by_model": by_model}
+
+
+def _tokens(reported: Any) -> int:
+    """A number of tokens; 0 for what is none, such as a negative or an infinite one."""
+    if not isinstance(reported, int | float) or not 0 <= reported < MOST_TOKENS:
+        return 0
+    return int(reported)
 
 
 def interrupts(events: Sequence[Event]) -> list[Any]:

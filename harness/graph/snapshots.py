@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Any, Final
 
-from harness.graph.to_json import MAX_DEPTH, to_json
+from harness.graph.to_json import MAX_DEPTH, key_text, to_json
 
 LONG_LIST: Final = 100
 LONG_TEXT: Final = 10_000
@@ -65,7 +65,7 @@ class Snapshots:
         self.size += _CONTAINER + len(value)
         inside = (*inside, id(value))
         if type(value) is dict:
-            return {str(key): self._of(item, inside) for key, item in value.items()}
+            return {key_text(key): self._of(item, inside) for key, item in value.items()}
         return [to_json(item, inside) if type(item) in _SCALARS else self._of(item, inside) for item in value]
 
     def _long_list(self, value: list[Any], inside: tuple[int, ...]) -> Any:

@@ -11,9 +11,11 @@ from enum import Enum
 from typing import Any
 
 MAX_DEPTH = 100
-_JSON_AS_IT_IS = frozenset(
-    {str, int, bool, type(None)}
-)  # most values: known without a walk through base classes
+LONGEST_ERROR = 20_000
+"""Characters of an error's text; what a library puts into it may be a whole document."""
+
+_JSON_AS_IT_IS = frozenset({str, bool, type(None)})  # known without a walk through base classes
+_TOO_LARGE = 1 << 10_000  # Python writes and reads no integers of more than 4300 digits
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -33,7 +35,11 @@ def to_json(value: Any, inside: tuple[int, ...] = ()) -> Any:
     name in angle brackets. A value that contains itself, or is nested deeper than 100 levels, ends in "…".
     """
     kind = type(value)
-    if kind in _JSON_AS_IT_IS or isinstance(value, (str, int)):
+    if kind in _JSON_AS_IT_IS:
+        return value
+    if isinstance(value, int):
+        return value if -_TOO_LARGE < value < _TOO_LARGE else hex(value)
+    if isinstance(value, str):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
@@ -41,12 +47,22 @@ def to_json(value: Any, inside: tuple[int, ...] = ()) -> Any:
         return "…"
     inside = (*inside, id(value))
     if kind is dict or isinstance(value, Mapping):
-        return {str(key): to_json(item, inside) for key, item in value.items()}
+        return {key_text(key): to_json(item, inside) for key, item in value.items()}
     if kind is list or (isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray))):
         return [to_json(item, inside) for item in value]
     if isinstance(value, Set):
         return sorted((to_json(item, inside) for item in value), key=repr)
     return _plain_object(value, inside)
+
+
+def key_text(key: Any) -> str:
+    """The text of a key of a mapping."""
+    if type(key) is str:
+        return key
+    try:
+        return str(key)
+    except Exception:  # an integer that is too large, or somebody else's __str__
+        return str(to_json(key))
 
 
 def _plain_object(value: Any, inside: tuple[int, ...]) -> Any:
@@ -82,13 +98,17 @@ def _plain_object(value: Any, inside: tuple[int, ...]) -> Any:
 def _own_text(value: Any) -> str:
     try:
         return without_addresses(str(value))
-    except Exception:  # somebody else's __str__
+    except BaseException:  # somebody else's __str__ may raise anything
         return f"<{type(value).__name__}>"
 
 
 def error_text(error: BaseException) -> str:
     """The text of an error, the same on every rerun."""
-    return without_addresses(str(error))
+    try:
+        text = without_addresses(str(error))
+    except Exception:  # somebody else's __str__
+        return "(its text cannot be made)"
+    return text if len(text) <= LONGEST_ERROR else f"{text[:LONGEST_ERROR]}… ({len(text)} characters)"
 
 
 def without_addresses(text: str) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 from harness.graph.to_json import to_json
 
-_MAX_BITS = 10_000  # readers refuse integers of more than 4300 digits
 _SETTINGS: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "default": to_json}
 _compact = json.JSONEncoder(**_SETTINGS, separators=(",", ":")).encode
 _indented = json.JSONEncoder(**_SETTINGS, indent=2).encode
@@ -16,7 +15,7 @@ _indented = json.JSONEncoder(**_SETTINGS, indent=2).encode
 def encode(data: Any, *, indented: bool = False) -> str:
     """JSON text of any value, converted by `to_json` where it is not JSON already; keys keep their order.
 
-    Beyond that, lone surrogates become visible escapes and integers of more than 10,000 bits hexadecimal text.
+    Beyond that, lone surrogates become visible escapes.
     """
     encoder = _indented if indented else _compact
     try:
@@ -30,8 +29,6 @@ def encode(data: Any, *, indented: bool = False) -> str:
 def _strict(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, int):
-        return value if value.bit_length() < _MAX_BITS else hex(value)
     if isinstance(value, dict):
         return {_strict(key): _strict(item) for key, item in value.items()}
     return [_strict(item) for item in value] if isinstance(value, list) else value

@@ -32,6 +32,7 @@ from harness.scenario.progress import progress
 from harness.scenario.real_limit import RealTimeExceeded, real_limit
 from harness.scenario.request import import_folders, load_request
 from harness.scenario.run_result import RunResult, failed, refused
+from harness.scenario.streams import streams_kept
 from harness.scenario.turns import run_turns
 from harness.settings import RecordMode, Settings
 from harness.source.imports import repeat_environment
@@ -133,7 +134,7 @@ def run_once(
 ) -> RunResult:
     """Run a scenario once, in virtual time, with the network closed; where the backend is real, neither holds."""
     is_real = backend is not None and backend.is_real
-    with open_network() if is_real else closed_network() as connections:
+    with open_network() if is_real else closed_network() as connections, streams_kept():
         try:
             recorded = backend.about.environment if backend is not None and not is_real else {}
             graph = load_graph(load_request(scenario, settings, recorded), scenario.dialect)
@@ -157,7 +158,9 @@ def run_once(
                 asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop) as runner,
             ):
                 result = runner.run(run_turns(scenario, graph, world, seed, backend, requests))
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a tool may have raised anything
             result = result or _crashed(error, graph, backend)
         # Code that catches what the closed network raises passes unnoticed otherwise.
         result.observed.warnings += [*map(str, names), *connections]

@@ -44,7 +44,10 @@ def own_frames(error: BaseException) -> list[dict[str, Any]]:
 
 def error_line(error: BaseException) -> str:
     """`Type: message` of an exception, as Python shows it."""
-    text = str(error.msg if isinstance(error, SyntaxError) else error)
+    try:
+        text = str(error.msg if isinstance(error, SyntaxError) else error)
+    except Exception:  # somebody else's __str__
+        text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

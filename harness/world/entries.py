@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from harness.engine.callables import call_with
+from harness.engine.callables import call_with, contained
 from harness.errors import UnscriptedCall, WorldError
 from harness.graph.effects import Answer, Effect, HandlerCall, ScriptCall, ToolCall
 from harness.graph.model import State
@@ -160,8 +160,5 @@ async def _call(target: Any, effect: Effect) -> Any:
 
 
 async def _performed(real: Callable[[], Awaitable[Any]], effect: Effect, state: State) -> Answer:
-    """The result of the real thing. A call to `sys.exit` in it is its own failure, not the end of the harness."""
-    try:
-        return Answer(value=await within_effect(real, effect, state))
-    except SystemExit as stop:
-        return Answer(error=RuntimeError(f"it called sys.exit({stop.code!r})"))
+    """The result of the real thing. What would end the harness, as `sys.exit` does, is its own failure."""
+    return Answer(value=await contained(within_effect(real, effect, state)))

@@ -1,6 +1,7 @@
 """The scripted world: which stub answers, what the answer is, and what happens when there is none."""
 
 import asyncio
+import re
 import socket
 import threading
 from typing import Any
@@ -326,13 +327,23 @@ def test_local_agents_run_for_real_unless_stubbed_and_tools_only_when_told() -> 
         answers(WorldSpec(), ToolCall(name="t", real=really))
 
 
-async def exits() -> None:
-    raise SystemExit(3)
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (SystemExit(3), "it called sys.exit(3)"),
+        (GeneratorExit("bye"), "it raised GeneratorExit: bye"),
+        (KeyboardInterrupt(), "it raised KeyboardInterrupt"),
+        (BaseExceptionGroup("two", [KeyboardInterrupt(), ValueError()]), "it raised BaseExceptionGroup: two"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_a_tool_raises_beside_exceptions_is_its_own_failure(raised: Any, told: Any) -> None:
+    async def ends() -> None:
+        raise raised
 
-
-def test_a_tool_that_exits_fails_and_does_not_end_the_harness() -> None:
     world = ScriptedWorld(WorldSpec(tools={"t": Entry(real=True)}))
-    assert "sys.exit(3)" in str(ask(world, ToolCall(name="t", real=exits)).error)
+    with pytest.raises(RuntimeError, match=re.escape(told)):
+        ask(world, ToolCall(name="t", real=ends))
 
 
 # ------------------------------------------------------------ nobody answers

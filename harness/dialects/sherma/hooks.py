@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from harness.engine.callables import call
+from harness.engine.callables import call, contained
 
 Context = TypeVar("Context")
 
@@ -245,10 +245,7 @@ class Hooks:
             method = getattr(executor, point, None)
             if method is None:
                 continue
-            try:
-                result = await call(method, context)
-            except SystemExit as stop:
-                raise RuntimeError(f"hook {point} called sys.exit({stop.code!r})") from None
+            result = await contained(call(method, context))
             if result is not None:
                 context = result
         return context
