@@ -21,7 +21,8 @@ from harness.source.document import real_path
 class LoadOptions:
     """The options that manifests are loaded with: those of the command line, and of the scenarios that use them.
 
-    `parts` are the documents a manifest draws components from; without any, those a scenario names with it.
+    `parts` are the documents a manifest draws components from; without any, those a scenario names with it. Without
+    `imports`, Python objects are only looked up.
     """
 
     projects: Projects
@@ -29,6 +30,7 @@ class LoadOptions:
     agent: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     parts: tuple[Path, ...] = ()
+    imports: bool = True
     users: dict[Path, list[Scenario]] = field(default_factory=dict)
 
     def used_by(self, scenario: Scenario) -> None:
@@ -55,7 +57,15 @@ class LoadOptions:
         used_with = (user.manifests[1:] for user in users if real_path(user.manifests[0]) == real)
         parts = self.parts or next(used_with, ())
         hooks = tuple(dict.fromkeys(hook for user in users for hook in user.world.hooks))
-        return LoadRequest((path, *parts), agent, {**env, **self.env}, folders, hooks, settings.allow_paths)
+        return LoadRequest(
+            (path, *parts),
+            agent,
+            {**env, **self.env},
+            folders,
+            hooks,
+            settings.allow_paths,
+            imports=self.imports,
+        )
 
 
 def agent_option(command: Callable[..., Any]) -> Callable[..., Any]:

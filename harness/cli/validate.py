@@ -23,11 +23,13 @@ from harness.source.document import shown_path
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path))
 @agent_option
 @load_options
+@click.option("--imports", is_flag=True, help="Import tools, handlers and hooks: this runs their modules.")
 @click.option("--strict", is_flag=True, help="Exit with 2 for warnings too.")
 @click.option("--json", "json_", is_flag=True, help="Print the problems as a JSON list.")
 def command(
     paths: tuple[Path, ...],
     options: LoadOptions,
+    imports: bool,
     strict: bool,
     json_: bool,
 ) -> int:
@@ -35,12 +37,14 @@ def command(
 
     PATH is a manifest, a scenario file (*.scenario.yaml), or a folder of both; in a folder, YAML and JSON
     files that are no manifest are left out. All problems are reported at once. A ${VAR} without a value is one:
-    give it with --env, or check the scenario files that give it in the same call. Tools and hooks are
-    imported; MCP servers are not contacted.
+    give it with --env, or check the scenario files that give it in the same call. Nothing is imported: tools,
+    handlers and hooks are looked up in the text of their modules, unless --imports is given. MCP servers are not
+    contacted.
 
     Exits with 2 when there are errors, with 0 when there are none or only warnings. With --strict warnings are
     errors.
     """
+    options.imports = imports
     files = collect(paths, options.dialect)
     found = list(problems(files, options))
     if strict:

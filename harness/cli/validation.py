@@ -18,6 +18,7 @@ from harness.scenario.names import unknown_names
 from harness.scenario.request import load_request
 from harness.source.document import shown_path
 from harness.source.imports import ImportProblem, import_object
+from harness.source.static_lookup import look_up
 
 
 @dataclass
@@ -89,7 +90,8 @@ def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
             found |= dict.fromkeys(error.problems)
             continue
         settings = options.projects.of(scenario.file)
-        found |= dict.fromkeys([*graph.warnings, *unknown_names(scenario, graph, settings)])
+        names = unknown_names(scenario, graph, settings, lambda other: _graph(other, options))
+        found |= dict.fromkeys([*graph.warnings, *names])
     yield from (_with_option(problem) for problem in found)
 
 
@@ -99,7 +101,7 @@ def _not_importable(scenario: Scenario, options: LoadOptions) -> Iterator[Proble
     for entry in (*scenario.world.tools.values(), *scenario.world.handlers.values()):
         if isinstance(entry.real, str):
             try:
-                import_object(entry.real, folders)
+                (import_object if options.imports else look_up)(entry.real, folders)
             except ImportProblem as error:
                 yield Problem("import", error.message, entry.span, error.hint)
 
@@ -107,7 +109,7 @@ def _not_importable(scenario: Scenario, options: LoadOptions) -> Iterator[Proble
 def _graph(scenario: Scenario, options: LoadOptions) -> Graph:
     """The manifest as this scenario uses it."""
     request = load_request(scenario, options.projects.of(scenario.file))
-    request = replace(request, env={**request.env, **options.env})
+    request = replace(request, env={**request.env, **options.env}, imports=options.imports)
     return load_graph(request, scenario.dialect)
 
 

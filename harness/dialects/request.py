@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -50,6 +50,7 @@ class LoadRequest:
     env       values of `${VAR}`; nothing else is looked up
     folders   where Python modules are imported from, in front of `sys.path`; files below them may be read
     hooks     hooks the caller installs: import paths, or the hooks themselves
+    imports   whether Python objects that the manifest names are imported; else they are only looked up
     allowed   further folders a manifest may read files from
     named_at  the span that names the manifest, for the message that it does not exist
     text      the manifest itself, if it is not in a file; its paths are then relative to `base`
@@ -65,6 +66,7 @@ class LoadRequest:
     named_at: Span | None = field(default=None, compare=False)
     text: str | None = None
     base: Path | None = None
+    imports: bool = True
     stamps: dict[Path, Stamp | None] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -155,7 +157,7 @@ class LoadRequest:
 
     def beside(self, path: Path, agent: str | None) -> LoadRequest:
         """The request for another manifest, named by this one; without the hooks of the caller."""
-        return LoadRequest((path,), agent, self.env, self.folders, (), self.allowed, stamps=self.stamps)
+        return replace(self, paths=(path,), agent=agent, hooks=(), named_at=None, text=None, base=None)
 
 
 def _missing(kind: str, written: str, path: Path, where: Span) -> Problem:

@@ -9,7 +9,7 @@ that only a run can know is a warning.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -44,16 +44,26 @@ _NOUNS: Final = {
 }
 
 
-def unknown_names(scenario: Scenario, graph: Graph, settings: Settings) -> list[Problem]:
+Load = Callable[[Scenario], Graph]
+"""Gives the graph of a scenario, or raises a ManifestError."""
+
+
+def unknown_names(
+    scenario: Scenario, graph: Graph, settings: Settings, load: Load | None = None
+) -> list[Problem]:
     """A problem for each name of a scenario that its graph cannot have, or, as a warning, may not have.
 
     What the scenarios of a file share (`defaults`) need only fit one of them. Of a scenario that expects a refused
-    manifest nothing is said: it may stub what the manifest names without having it.
+    manifest nothing is said: it may stub what the manifest names without having it. `load` loads the others.
     """
+
+    def loaded(other: Scenario) -> Graph:
+        return load_graph(load_request(other, settings), other.dialect)
+
     found = _unknown(scenario, graph, settings)
     if not found:
         return []
-    shared = _fitting_others(scenario, {mention.span for mention in found}, settings)
+    shared = _fitting_others(scenario, {mention.span for mention in found}, settings, load or loaded)
     return [problem for mention, problem in found.items() if mention.span not in shared]
 
 
@@ -77,14 +87,14 @@ def _expects_refusal(scenario: Scenario) -> bool:
     return any(expect.values.get("status") == "invalid" for expect in expected)
 
 
-def _fitting_others(scenario: Scenario, spans: Collection[Span], settings: Settings) -> set[Span]:
+def _fitting_others(scenario: Scenario, spans: Collection[Span], settings: Settings, load: Load) -> set[Span]:
     """Those of these places that other scenarios of the file share, and that fit one of them."""
     fitting: set[Span] = set()
     for other in _others(scenario):
         sharing = {mention.span for mention in other.mentions} & set(spans) - fitting
         if sharing:
             try:
-                graph = load_graph(load_request(other, settings), other.dialect)
+                graph = load(other)
             except ManifestError:
                 continue
             unknown = _unknown(other, graph, settings)

@@ -49,17 +49,27 @@ def import_object(dotted: str, folders: Sequence[Path] = ()) -> Any:
     Raises:
         ImportProblem: no such module or attribute (with the nearest name), or the module raised something.
     """
-    parts = dotted.split(".")
-    if len(parts) < 2 or not all(part.isidentifier() for part in parts):
-        raise ImportProblem(
-            dotted, f"'{dotted}' is not a dotted path to an object, such as package.module.name"
-        )
+    parts = check_dotted(dotted)
     roots = [Path(folder).resolve() for folder in folders]
     with _importing(parts[0], roots):
         found: Any = _module(parts[0], dotted, roots)
         for at, part in enumerate(parts[1:], start=1):
             found = _member(found, ".".join(parts[:at]), part, dotted, roots)
     return found
+
+
+def check_dotted(dotted: str) -> list[str]:
+    """The parts of a dotted path to an object.
+
+    Raises:
+        ImportProblem: it is none.
+    """
+    parts = dotted.split(".")
+    if len(parts) < 2 or not all(part.isidentifier() for part in parts):
+        raise ImportProblem(
+            dotted, f"'{dotted}' is not a dotted path to an object, such as package.module.name"
+        )
+    return parts
 
 
 def _member(owner: Any, owner_name: str, name: str, dotted: str, folders: list[Path]) -> Any:
@@ -75,9 +85,7 @@ def _member(owner: Any, owner_name: str, name: str, dotted: str, folders: list[P
         if importlib.util.find_spec(submodule) is not None:
             return _module(submodule, dotted, folders)
     kind = "module" if isinstance(owner, ModuleType) else "object"
-    public = [option for option in dir(owner) if not option.startswith("_")]
-    message = f"cannot import '{dotted}': the {kind} '{owner_name}' has no '{name}'"
-    raise ImportProblem(dotted, message, did_you_mean(name, public))
+    raise no_member(owner_name, name, dotted, dir(owner), kind)
 
 
 def _module(name: str, dotted: str, folders: list[Path]) -> ModuleType:
@@ -85,15 +93,25 @@ def _module(name: str, dotted: str, folders: list[Path]) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            raise _no_module(error.name, dotted, folders) from None
-        raise _failed(name, dotted, error) from error
+            raise no_module(error.name, dotted, folders) from None
+        raise failed_import(name, dotted, error) from error
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # a module may raise anything, SystemExit included
-        raise _failed(name, dotted, error) from error
+        raise failed_import(name, dotted, error) from error
 
 
-def _no_module(name: str, dotted: str, folders: list[Path]) -> ImportProblem:
+def no_member(
+    owner: str, name: str, dotted: str, members: Sequence[str], kind: str = "module"
+) -> ImportProblem:
+    """The problem of a name that its owner does not have."""
+    public = [option for option in members if not option.startswith("_")]
+    message = f"cannot import '{dotted}': the {kind} '{owner}' has no '{name}'"
+    return ImportProblem(dotted, message, did_you_mean(name, public))
+
+
+def no_module(name: str, dotted: str, folders: Sequence[Path]) -> ImportProblem:
+    """The problem of a module that is in none of these folders, and not installed."""
     options = sorted({option for folder in folders for option in _top_level_names(folder)})
     similar = nearest(name, options)
     looked_in = ", ".join(shown_path(folder) for folder in folders)
@@ -101,7 +119,8 @@ def _no_module(name: str, dotted: str, folders: list[Path]) -> ImportProblem:
     return ImportProblem(dotted, f"cannot import '{dotted}': there is no module '{name}'", hint)
 
 
-def _failed(name: str, dotted: str, error: BaseException) -> ImportProblem:
+def failed_import(name: str, dotted: str, error: BaseException) -> ImportProblem:
+    """The problem of a module that raised this while it was imported, or cannot be read."""
     span = _raised_at(error)
     where = f" ({span.file}:{span.line})" if span else ""
     return ImportProblem(

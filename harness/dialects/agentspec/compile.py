@@ -10,7 +10,7 @@ from harness.dialects.agentspec.component import BROKEN, Component
 from harness.dialects.agentspec.configuration import Configuration
 from harness.dialects.agentspec.graphs import Graphs
 from harness.dialects.agentspec.plugins import ComponentPlugin, PluginError, Plugins, as_plugin, installed
-from harness.dialects.kit.manifest import imported_hook, nesting_refused
+from harness.dialects.kit.manifest import NotImported, imported_hook, nesting_refused
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.graph.model import Graph
@@ -78,7 +78,13 @@ def plugins_of(request: LoadRequest) -> Plugins:
 
 def _named(hook: Any, request: LoadRequest) -> ComponentPlugin:
     name = hook if isinstance(hook, str) else getattr(hook, "__qualname__", type(hook).__qualname__)
+    found = imported_hook(hook, request)
+    if isinstance(found, NotImported):
+        text = (
+            f"the configuration was not checked: its plugin {name} is Python code, and nothing was imported"
+        )
+        raise ManifestError(Problem("not-checked", text, request.named_at, "--imports imports it", "warning"))
     try:
-        return as_plugin(imported_hook(hook, request), name)
+        return as_plugin(found, name)
     except PluginError as error:
         raise ManifestError(Problem("plugin", f"`hooks`: {error}", request.named_at)) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from harness.errors import ManifestError, Problem, Span
 from harness.source.document import Document, parse, read, shown_path
 from harness.source.imports import ImportProblem, import_object
 from harness.source.models import in_file_order
+from harness.source.static_lookup import is_plain_function, look_up, name_of_tool
 from harness.source.yaml import Version
 
 
@@ -43,26 +45,46 @@ def nesting_refused(path: Path, text: str) -> Iterator[None]:
         raise ManifestError(Problem("too-deep", text, Span(shown_path(path), 1, 1))) from None
 
 
-def imported(dotted: str, folders: Sequence[Path], span: Span) -> Any:
+@dataclass(frozen=True)
+class NotImported:
+    """An object that is there, and was not imported.
+
+    `tool_name` is its name for models, if that can be told; `is_function`: it is a function without decorators.
+    """
+
+    tool_name: str | None = None
+    is_function: bool = False
+
+
+def imported(dotted: str, folders: Sequence[Path], span: Span, *, imports: bool = True) -> Any:
     """The Python object of an import path that stands at `span`, with `folders` searched before everything else.
 
+    Without `imports` it is only looked up, and stands there as `NotImported`.
+
     Raises:
-        ManifestError: it cannot be imported.
+        ManifestError: it is not there, or cannot be imported.
     """
     try:
-        return import_object(dotted, folders)
+        return _found(dotted, folders, imports)
     except ImportProblem as error:
         raise ManifestError(Problem("import", error.message, span, error.hint)) from None
 
 
+def _found(dotted: str, folders: Sequence[Path], imports: bool) -> Any:
+    if imports:
+        return import_object(dotted, folders)
+    found = look_up(dotted, folders)
+    return NotImported(name_of_tool(found), is_plain_function(found))
+
+
 def imported_hook(hook: Any, request: LoadRequest) -> Any:
-    """A hook that the caller installs: the object of its import path, or the hook itself.
+    """A hook that the caller installs: the object of its import path, as `imported` gives it, or the hook itself.
 
     Raises:
         ManifestError: it cannot be imported.
     """
     try:
-        return import_object(hook, request.folders) if isinstance(hook, str) else hook
+        return _found(hook, request.folders, request.imports) if isinstance(hook, str) else hook
     except ImportProblem as error:
         place = error.span or request.named_at
         raise ManifestError(Problem("import", error.message, place, error.hint)) from None

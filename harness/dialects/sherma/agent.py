@@ -28,7 +28,8 @@ CallAgent = Callable[[str, NodeContext], Awaitable[str | None]]
 class SubAgent:
     """A declared sub-agent. `call` performs the `agent` effect; `url` is the address of a remote one.
 
-    Models are given the `description`. `inside` is the graph of a local manifest; `is_python`: it is an object.
+    Models are given the `description`. `inside` is the graph of a local manifest; `is_python`: it is an object;
+    `is_unknown`: one that was not imported.
     """
 
     id: str
@@ -38,6 +39,7 @@ class SubAgent:
     description: str = ""
     inside: Inside | None = None
     is_python: bool = False
+    is_unknown: bool = False
 
 
 @dataclass(frozen=True)

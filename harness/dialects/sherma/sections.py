@@ -7,7 +7,7 @@ from functools import partial
 from inspect import isfunction
 from typing import Any, TypeVar
 
-from harness.dialects.kit.manifest import Problems, imported, imported_hook
+from harness.dialects.kit.manifest import NotImported, Problems, imported, imported_hook
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent, MCPDeclaration, SubAgent
@@ -17,7 +17,7 @@ from harness.dialects.sherma.skill_tools import skill_tools
 from harness.dialects.sherma.skills import Skills, read_skill
 from harness.dialects.sherma.stand_in import offer_stand_in
 from harness.dialects.sherma.sub_agents import Load, sub_agent, sub_agent_tool
-from harness.dialects.sherma.tools import Tool, ToolRegistry, python_tool
+from harness.dialects.sherma.tools import Tool, ToolRegistry, python_tool, unimported_tool
 from harness.errors import Problem, Span
 from harness.graph.effects import MCPEndpoint
 from harness.source.document import Document, DocumentPath
@@ -91,6 +91,9 @@ class Sections:
             found = self._import(tool.import_path, path)
             if found is not None:
                 self._warn_of_function(tool.import_path, found, path)
+                if isinstance(found, NotImported):
+                    yield unimported_tool(tool.id, tool.version, found)
+                    continue
                 made = self._made(partial(python_tool, tool.id, tool.version, found), path)
                 if made is not None:
                     yield made
@@ -126,7 +129,7 @@ class Sections:
             found = self._import(declared.import_path, path)
             if found is not None:
                 installed.append(found)
-                if not any(hasattr(found, point) for point in POINTS):
+                if self.request.imports and not any(hasattr(found, point) for point in POINTS):
                     text = f"'{declared.import_path}' is not a hook: it has none of the hook methods"
                     self.problems.refuse("not-a-hook", text, self.document.span(path), ", ".join(POINTS))
         return tuple(installed)
@@ -167,11 +170,13 @@ class Sections:
 
     def _import(self, dotted: str, path: DocumentPath) -> Any:
         with self.problems.collecting():
-            return imported(dotted, self.request.folders, self.document.span(path))
+            return imported(
+                dotted, self.request.folders, self.document.span(path), imports=self.request.imports
+            )
 
     def _warn_of_function(self, dotted: str, found: Any, path: DocumentPath) -> None:
         """spec: `tools`, "should point to a @tool-decorated function". sherma itself refuses anything else."""
-        if isfunction(found):
+        if isfunction(found) or (isinstance(found, NotImported) and found.is_function):
             text = f"'{dotted}' is a plain function, which sherma refuses: decorate it with LangChain's @tool"
             warning = Problem("plain-function", text, self.document.span(path), severity="warning")
             self.problems.add([warning])

@@ -14,11 +14,11 @@ from urllib.parse import urljoin
 
 from pydantic import Field
 
-from harness.dialects.kit.manifest import imported
+from harness.dialects.kit.manifest import NotImported, imported
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.section import INTERNAL, Section
-from harness.dialects.sherma.tools import Origin, Tool, python_tool, version_order
+from harness.dialects.sherma.tools import Origin, Tool, python_tool, unimported_tool, version_order
 from harness.errors import HarnessError, ManifestError, Problem
 from harness.source.document import Document, parse, read
 from harness.source.models import validate
@@ -172,7 +172,7 @@ def read_skill(declared: doc.Skill, card_path: Path, request: LoadRequest) -> Sk
     """
     document = read(card_path)
     card = validate(Card, document)
-    tools = _tools(card, document, request.folders)
+    tools = _tools(card, document, request.folders, imports=request.imports)
     if card.base_uri.startswith(("http://", "https://")):
         return Skill(declared.id, declared.version, card, _site(card.base_uri), tools)
     folder = (card_path.parent / card.base_uri).resolve()
@@ -199,11 +199,15 @@ def _site(base: str) -> Site:
     return Site(base if base.endswith("/") else f"{base}/")
 
 
-def _tools(card: Card, document: Document, folders: Sequence[Path]) -> tuple[Tool, ...]:
+def _tools(
+    card: Card, document: Document, folders: Sequence[Path], *, imports: bool = True
+) -> tuple[Tool, ...]:
     tools = []
     for key, tool in card.local_tools.items():
-        found = imported(tool.import_path, folders, document.span(("local_tools", key, "import_path")))
-        tools.append(python_tool(tool.id, tool.version, found, origin=Origin.SKILL))
+        span = document.span(("local_tools", key, "import_path"))
+        found = imported(tool.import_path, folders, span, imports=imports)
+        make = unimported_tool if isinstance(found, NotImported) else python_tool
+        tools.append(make(tool.id, tool.version, found, origin=Origin.SKILL))
     return tuple(tools)
 
 

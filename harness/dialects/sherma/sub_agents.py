@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from harness.dialects.kit.manifest import NotImported
 from harness.dialects.kit.tool_calls import BadArguments
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import a2a
@@ -76,6 +77,7 @@ def sub_agent(
         str(getattr(card, "description", None) or ""),
         inside=Inside((manifest.path, manifest.agent, manifest.text), graph) if manifest else None,
         is_python=imported is not None and manifest is None,
+        is_unknown=isinstance(imported, NotImported),
     )
 
 

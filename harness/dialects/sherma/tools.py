@@ -17,6 +17,7 @@ from langchain_core.tools import tool as as_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ValidationError
 
+from harness.dialects.kit.manifest import NotImported
 from harness.dialects.kit.tool_calls import BadArguments, ToolReportedError
 from harness.engine.callables import call_with
 from harness.engine.context import NodeContext
@@ -48,7 +49,7 @@ class Tool:
     """A registered tool.
 
     Manifests and scenarios call it by its `id`, models by `spec.name`. `call` performs it, as an effect of the node,
-    with a model's arguments, or raises BadArguments.
+    with a model's arguments, or raises BadArguments. `is_named`: its name for models is known.
     """
 
     id: str
@@ -56,6 +57,7 @@ class Tool:
     spec: ToolSpec
     call: Callable[[Arguments, NodeContext], Awaitable[Any]]
     origin: Origin = Origin.MANIFEST
+    is_named: bool = True
 
     @property
     def name(self) -> str:
@@ -151,6 +153,16 @@ def python_tool(
         return await ctx.perform(_checked(schema, effect))
 
     return Tool(id_, version, spec, call, origin)
+
+
+def unimported_tool(id_: str, version: str, found: NotImported, *, origin: Origin = Origin.MANIFEST) -> Tool:
+    """A Python tool that was not imported: it can be named, and not called."""
+
+    async def call(_args: Arguments, _ctx: NodeContext) -> Any:
+        raise ToolNotFound(f"tool '{id_}' was not imported")
+
+    spec = ToolSpec(found.tool_name or id_, "", {"type": "object"})
+    return Tool(id_, version, spec, call, origin, is_named=found.tool_name is not None)
 
 
 def _spec_of(tool: BaseTool) -> ToolSpec:

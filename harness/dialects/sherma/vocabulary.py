@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from harness.dialects.sherma.agent import Agent
 from harness.dialects.sherma.tools import Origin, Tool
 from harness.graph.model import Node
-from harness.graph.vocabulary import KINDS, Vocabulary
+from harness.graph.vocabulary import KINDS, NODE, Vocabulary
 
 _CALLING = ("call_agent", "tool_node")
 """The types of nodes that call sub-agents. With hooks, any node may."""
@@ -51,3 +51,7 @@ def _open(agent: Agent) -> Iterator[tuple[str, str]]:
         ).items()
     if any(sub.is_python for sub in agent.sub_agents.values()):
         yield "llm", "a sub-agent is Python code"
+    if any(sub.is_unknown for sub in agent.sub_agents.values()):
+        yield from dict.fromkeys((NODE, *KINDS), "a sub-agent is Python code that was not imported").items()
+    if not all(tool.is_named for tool in agent.tools.all()):
+        yield "tool", "a tool was not imported"
