@@ -23,12 +23,12 @@ from yaml.events import (
     SequenceEndEvent,
     SequenceStartEvent,
 )
-from yaml.reader import Reader
 
 from harness.source.display import clip
-from harness.source.location import MAX_DEPTH, MAX_NODES, Children, Flaw, Lines, Location, Unreadable
+from harness.source.location import MAX_DEPTH, MAX_NODES, Children, Flaw, Location, Unreadable
 from harness.source.scalars import PREFIX, Resolve, resolve_1_1, resolve_1_2, resolve_vcr, tagged
 from harness.source.suggest import did_you_mean
+from harness.source.yaml_syntax import syntax_flaw
 
 Version = Literal["1.1", "1.2", "vcr"]
 
@@ -48,7 +48,7 @@ def load(text: str, version: Version = "1.1") -> tuple[Any, Location]:
     try:
         builder.build(pyyaml.parse(text, Loader=_LOADER))
     except pyyaml.YAMLError as error:
-        raise Unreadable(_syntax_flaw(error, text, builder.opened)) from None
+        raise Unreadable(syntax_flaw(error, text, builder.opened)) from None
     if builder.flaws:
         raise Unreadable(builder.flaws)
     if builder.root is None:
@@ -176,9 +176,10 @@ class _Builder:
             raise _unknown_tag(event.tag, start, end)
         stack = self._stack
         if stack and stack[-1].key is _NO_KEY and type(stack[-1].value) is dict:
-            raise Unreadable(
-                Flaw("key-not-text", "a key must be text, not a list or mapping", start, start + 1)
-            )
+            # `{{ name }}`, as templates write it, is a mapping in a mapping.
+            hint = "quote a text that begins with '{{'" if stack[-1].start == start - 1 else ""
+            message = "a key must be text, not a list or mapping"
+            raise Unreadable(Flaw("key-not-text", message, start, start + 1, hint))
         self._count(1, start, end)
         if len(stack) >= MAX_DEPTH:
             raise _too_deep(start)
@@ -296,32 +297,3 @@ def _unknown_tag(tag: str, start: int, end: int) -> Unreadable:
 
 def _too_deep(start: int) -> Unreadable:
     return Unreadable(Flaw("too-deep", f"nested more than {MAX_DEPTH} levels deep", start, start + 1))
-
-
-def _syntax_flaw(error: pyyaml.YAMLError, text: str, opened: list[int]) -> Flaw:
-    mark = getattr(error, "problem_mark", None)
-    if mark is None:
-        found = Reader.NON_PRINTABLE.search(text)
-        start = found.start() if found else 0
-        shown = f"U+{ord(found.group()):04X}" if found else "a control character"
-        return Flaw("syntax", f"not valid YAML: the character {shown} is not allowed", start, start + 1)
-    start = min(mark.index, len(text.rstrip()))
-    bracket = text[opened[-1] : opened[-1] + 1] if opened else ""
-    if start == len(text.rstrip()) and bracket in ("[", "{"):
-        return Flaw("syntax", f"not valid YAML: this '{bracket}' is never closed", opened[-1], opened[-1] + 1)
-    problem = str(getattr(error, "problem", "")) or "it cannot be parsed"
-    message = f"not valid YAML: {problem}"
-    context, begun = getattr(error, "context", None), getattr(error, "context_mark", None)
-    if context and begun is not None:
-        message += f" {context} that begins in line {Lines(text).number(begun.index)}"
-    return Flaw("syntax", message, start, start + 1, _syntax_hint(problem, text[start : start + 1]))
-
-
-def _syntax_hint(problem: str, character: str) -> str:
-    if character == "\t":
-        return "indent with spaces: YAML does not take tabs"
-    if "cannot start any token" in problem:
-        return f"quote a text that starts with '{character}'"
-    if "mapping values are not allowed" in problem:
-        return "quote a text that contains ': '"
-    return ""

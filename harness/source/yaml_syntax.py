@@ -1,0 +1,309 @@
+"""What is wrong with a text that is not YAML, in plain words: where, what, and what may be meant.
+
+The parser says where it stopped, and why in the words of its grammar. `syntax_flaw` looks at the text around that
+place and tells what a person would see there: a quote or bracket that is never closed, a tab, a missing blank after a
+colon, a line that is indented like no other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import yaml as pyyaml
+from yaml.reader import Reader
+
+from harness.source.display import clip
+from harness.source.location import Flaw, Lines
+
+_CLOSING: Final = {"[": "]", "{": "}"}
+_SHOWN: Final = 40
+
+
+def syntax_flaw(error: pyyaml.YAMLError, text: str, opened: list[int]) -> Flaw:
+    """The flaw that keeps `text` from being read. `opened` are the offsets of the lists and mappings still open."""
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        found = Reader.NON_PRINTABLE.search(text)
+        start = found.start() if found else 0
+        shown = f"U+{ord(found.group()):04X}" if found else "a control character"
+        return _flaw(start, start + 1, f"the character {shown} is not allowed")
+    begun = getattr(error, "context_mark", None)
+    stop = _Stop(
+        text=text,
+        at=min(mark.index, len(text.rstrip())),
+        begun=begun.index if begun is not None else None,
+        problem=str(getattr(error, "problem", "")),
+        context=str(getattr(error, "context", "")),
+        opened=opened,
+    )
+    for diagnose in _DIAGNOSES:
+        flaw = diagnose(stop)
+        if flaw is not None:
+            return flaw
+    hint = "look at the indentation, the quotes and the brackets here and in the line above"
+    return _flaw(stop.at, stop.at + 1, "this cannot be read", hint)
+
+
+@dataclass(frozen=True)
+class _Stop:
+    """Where the parser stopped (`at`), what it was reading since `begun`, and what it says."""
+
+    text: str
+    at: int
+    begun: int | None
+    problem: str
+    context: str
+    opened: list[int]
+
+    @property
+    def character(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    @property
+    def line_start(self) -> int:
+        return self.text.rfind("\n", 0, self.at) + 1
+
+    @property
+    def line_end(self) -> int:
+        end = self.text.find("\n", self.at)
+        return len(self.text) if end < 0 else end
+
+    @property
+    def before(self) -> str:
+        """The line up to where the parser stopped."""
+        return self.text[self.line_start : self.at]
+
+    @property
+    def line(self) -> str:
+        return self.text[self.line_start : self.line_end]
+
+    @property
+    def indentation(self) -> int:
+        return len(self.line) - len(self.line.lstrip(" \t"))
+
+    def number(self, offset: int) -> int:
+        return Lines(self.text).number(offset)
+
+
+def _flaw(start: int, end: int, message: str, hint: str = "") -> Flaw:
+    return Flaw("syntax", f"not valid YAML: {message}", start, end, hint)
+
+
+# ---------------------------------------------------------------- diagnoses, the first that applies counts
+
+
+def _tab(stop: _Stop) -> Flaw | None:
+    at = stop.line.find("\t", 0, max(stop.indentation, 1))
+    if at < 0 and stop.character != "\t":
+        return None
+    start = stop.line_start + at if at >= 0 else stop.at
+    return _flaw(
+        start, start + 1, "a tab stands in the indentation", "indent with spaces: YAML does not take tabs"
+    )
+
+
+def _quote(stop: _Stop) -> Flaw | None:
+    """A quote that is never closed, or a backslash that means nothing."""
+    if "quoted scalar" not in stop.context or stop.begun is None:
+        return None
+    if "escape" in stop.problem or "hex" in stop.problem:
+        start = stop.text.rfind("\\", 0, stop.at + 1)
+        hint = "write '\\\\' for a backslash, or put the text in single quotes"
+        return _flaw(
+            start, start + 2, f"'{stop.text[start : start + 2]}' means nothing in double quotes", hint
+        )
+    quote = stop.text[stop.begun]
+    return _flaw(stop.begun, stop.begun + 1, f"this {quote} is never closed", f"end the text with {quote}")
+
+
+def _bracket(stop: _Stop) -> Flaw | None:
+    """A bracket that is never closed, or a comma that is missing between two items."""
+    begun = stop.begun if "flow" in stop.context else None
+    at_end = stop.at >= len(stop.text.rstrip()) - 1
+    if (begun is None or stop.text[begun : begun + 1] not in _CLOSING) and at_end and stop.opened:
+        begun = stop.opened[-1]
+    opening = stop.text[begun : begun + 1] if begun is not None else ""
+    if begun is None or opening not in _CLOSING:
+        return None
+    closing = _CLOSING[opening]
+    looks_like_a_key = re.match(r"\s*(- )?[\w.-]+:(\s|$)", stop.line) and stop.line_start > begun
+    if at_end or looks_like_a_key or stop.character in set("]}") - {closing}:
+        return _flaw(begun, begun + 1, f"this '{opening}' is never closed", f"close it with '{closing}'")
+    hint = "separate items by ', ', and quote a text that contains one of [ ] { } ,"
+    return _flaw(stop.at, stop.at + 1, f"a ',' or '{closing}' is missing here", hint)
+
+
+def _stray_closing(stop: _Stop) -> Flaw | None:
+    if stop.character not in ("]", "}", ","):
+        return None
+    return _flaw(
+        stop.at,
+        stop.at + 1,
+        f"this '{stop.character}' belongs to nothing before it",
+        "quote it if it is text",
+    )
+
+
+def _after_quote(stop: _Stop) -> Flaw | None:
+    """Text behind a closing quote; or the quote in a line above was never closed, and this one closes it."""
+    head = stop.before.rstrip()
+    if not head.endswith(('"', "'")) or stop.character in ("", "\n") or "flow" in stop.context:
+        return None
+    quote = head[-1]
+    opening = _unclosed_above(stop, quote)
+    if opening is not None:
+        return _flaw(
+            opening, opening + 1, f"this {quote} is not closed in its line", f"end the text with {quote}"
+        )
+    hint = (
+        "quote the whole text, the quotes in it doubled: 'it''s'"
+        if quote == "'"
+        else "quote the whole text in '…'"
+    )
+    return _flaw(stop.at, stop.at + 1, "nothing may stand after the closing quote", hint)
+
+
+def _unclosed_above(stop: _Stop, quote: str) -> int | None:
+    """The offset of a quote in a line above that has an odd number of them."""
+    end = stop.line_start
+    while end > 0:
+        start = stop.text.rfind("\n", 0, end - 1) + 1
+        if stop.text.count(quote, start, end) % 2:
+            return stop.text.rfind(quote, start, end)
+        end = start
+    return None
+
+
+def _missing_blank(stop: _Stop) -> Flaw | None:
+    """`key:value`, read as a text, so that what follows makes no sense."""
+    starts = [stop.line_start, stop.text.rfind("\n", 0, max(stop.line_start - 1, 0)) + 1]
+    for start in starts:
+        found = re.compile(r"[ ]*(?:- )?[A-Za-z_][\w-]*(:)(?=[^\s:/]).*").match(stop.text, start)
+        if found and ("expected ':'" in stop.problem or "mapping values" in stop.problem):
+            colon = found.start(1)
+            return _flaw(colon, colon + 1, "a blank is missing after this ':'", "write `key: value`")
+    return None
+
+
+def _second_colon(stop: _Stop) -> Flaw | None:
+    if "mapping values" not in stop.problem:
+        return None
+    if re.search(r":\s", stop.before):
+        message = "a second ':' stands in the value of a key"
+        return _flaw(stop.at, stop.at + 1, message, "quote a text that contains ': '")
+    start = stop.line_start + stop.indentation
+    above = stop.number(stop.at) - 1
+    hint = "wrong indentation, or a text over several lines that has to be quoted"
+    return _flaw(start, stop.at, f"this key is a part of the value in line {above} or above", hint)
+
+
+def _no_colon(stop: _Stop) -> Flaw | None:
+    if "expected ':'" not in stop.problem or stop.begun is None:
+        return None
+    end = stop.text.find("\n", stop.begun)
+    found = stop.text[stop.begun : end if end >= 0 else None].strip()
+    message = f"'{clip(found, _SHOWN)}' has no ': ', and so is no key with a value"
+    return _flaw(stop.begun, stop.begun + len(found), message, "write `key: value`, or `- item` in a list")
+
+
+def _bad_start(stop: _Stop) -> Flaw | None:
+    """A text that begins with a character that means something else."""
+    start = stop.at
+    if (
+        "anchor" in stop.context
+        or "alias" in stop.context
+        or "tag" in stop.context
+        or "directive" in stop.context
+    ):
+        start = stop.begun if stop.begun is not None else stop.at
+    elif "cannot start any token" not in stop.problem and "tag handle" not in stop.problem:
+        return None
+    character = stop.text[start : start + 1]
+    return _flaw(
+        start,
+        start + 1,
+        f"a text cannot begin with '{character}'",
+        f"quote a text that starts with '{character}'",
+    )
+
+
+def _item_after_key(stop: _Stop) -> Flaw | None:
+    if "sequence entries are not allowed" not in stop.problem:
+        return None
+    hint = "begin the list in the line below, or write [a, b]"
+    return _flaw(stop.at, stop.at + 1, "a list cannot begin in the line of its key", hint)
+
+
+def _block_text(stop: _Stop) -> Flaw | None:
+    if "block scalar" not in stop.context:
+        return None
+    message = "nothing but a comment may stand in the line after '|' or '>'"
+    return _flaw(stop.at, stop.at + 1, message, "begin the text in the line below, indented")
+
+
+def _indentation(stop: _Stop) -> Flaw | None:
+    """A line that stands where no list or mapping before it does, or that is of the other kind."""
+    if (
+        "block" not in stop.context
+        and "<block end>" not in stop.problem
+        and "document start" not in stop.problem
+    ):
+        return None
+    start = stop.line_start + stop.indentation
+    content = stop.text[start : stop.line_end].rstrip()
+    columns = _columns_above(stop)
+    is_item = content.startswith("- ") or content == "-"
+    if columns and stop.indentation not in columns:
+        shown = _listed([str(column) for column in sorted(columns)])
+        message = (
+            f"this line is indented by {stop.indentation}, the lines above that it may belong to by {shown}"
+        )
+        return _flaw(start, start + len(content), message, "wrong indentation")
+    if is_item:
+        hint = "wrong indentation, or a key is missing above the list"
+        return _flaw(start, start + 1, "a list item stands among the keys of a mapping", hint)
+    if stop.opened and stop.text[stop.opened[-1]] == "-":
+        hint = "wrong indentation, or '- ' is missing in front"
+        return _flaw(
+            start, start + len(content), "this line stands among the items of a list and is none", hint
+        )
+    hint = "wrong indentation, or something is missing in the line above"
+    return _flaw(start, start + len(content), "this line does not belong to what stands before it", hint)
+
+
+def _columns_above(stop: _Stop) -> set[int]:
+    """The columns where the line above begins, and the lines that it stands in."""
+    columns: set[int] = set()
+    for line in reversed(stop.text[: stop.line_start].splitlines()):
+        column = len(line) - len(line.lstrip(" "))
+        if not line.strip() or line.lstrip().startswith("#") or (columns and column >= min(columns)):
+            continue
+        columns.add(column)
+        if line.lstrip().startswith("- ") and len(columns) == 1:
+            columns.add(len(line) - len(line.lstrip(" ")[1:].lstrip(" ")))
+        if column == 0:
+            break
+    return columns
+
+
+def _listed(names: list[str]) -> str:
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+_DIAGNOSES: Final[tuple[Callable[[_Stop], Flaw | None], ...]] = (
+    _tab,
+    _quote,
+    _after_quote,
+    _bracket,
+    _stray_closing,
+    _missing_blank,
+    _second_colon,
+    _no_colon,
+    _bad_start,
+    _item_after_key,
+    _block_text,
+    _indentation,
+)
