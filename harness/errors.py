@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from signal import Signals
 from typing import Literal
 
 Severity = Literal["error", "warning"]
@@ -201,17 +202,26 @@ class RunError(HarnessError):
 class WorkerDied(HarnessError):
     """The worker process that ran a scenario ended in the middle of it.
 
-    A negative exit code is a signal's number; None: it is not known.
+    A negative exit code is a signal's number; None: it is not known. `doing` is what the run was doing, if that is.
     """
 
     code = "worker-died"
 
-    def __init__(self, exit_code: int | None) -> None:
-        self.exit_code = exit_code
+    def __init__(self, exit_code: int | None, doing: str = "") -> None:
+        self.exit_code, self.doing = exit_code, doing
         if exit_code is None:
             how = "ended in the middle of it"
         elif exit_code < 0:
-            how = f"was ended by signal {-exit_code}"
+            how = f"was ended by {_signal_name(-exit_code)}"
         else:
             how = f"left with {exit_code}"
-        super().__init__(f"the process that ran this scenario {how}")
+        where = f" in {doing}" if doing else ""
+        super().__init__(f"the process that ran this scenario {how}{where}")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        name = Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+    return f"{name} (as when memory runs out)" if name == "SIGKILL" else name

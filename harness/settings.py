@@ -187,6 +187,11 @@ class Projects:
             )
         return self._known[folder]
 
+    def isolates(self, file: Path) -> bool:
+        """True if each scenario of a file runs in a process of its own. What is recorded, or live, never does."""
+        settings = self.of(file)
+        return settings.isolation == "process" and settings.record_mode is RecordMode.NONE
+
     def common(self, files: Iterable[Path]) -> Settings:
         """The settings of the one project of these files, or of what is around all of theirs; raises as `of` does."""
         roots = {self.of(file).project for file in files}

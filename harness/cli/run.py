@@ -107,10 +107,10 @@ def command(
     projects = Projects(chosen={"report": str(report)} if report else None, record_mode=mode)
     workers = None
     if jobs > 1 and mode is RecordMode.NONE:
-        from harness.workers.pool import WorkerPool
-
-        workers = WorkerPool(jobs, projects, stdout_to_stderr=lines == "-")
+        workers = _pool(jobs, projects, lines)
     selection = select(paths, substring, tags)
+    if workers is None and any(projects.isolates(file) for file in selection.files):
+        workers = _pool(jobs, projects, lines)
     if repeat is not None:
         selection = selection.repeated(repeat)
     return run_selection(
@@ -123,6 +123,12 @@ def command(
         verbose=verbose,
         debug=debug or ctx.find_root().params.get("debug", False),
     )
+
+
+def _pool(jobs: int, projects: Projects, lines: str | None) -> WorkerPool:
+    from harness.workers.pool import WorkerPool
+
+    return WorkerPool(jobs, projects, stdout_to_stderr=lines == "-")
 
 
 def run_selection(

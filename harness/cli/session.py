@@ -93,7 +93,8 @@ class Session:
     def _ended(self, selection: Selection) -> Generator[Ended]:
         if self.workers is not None:
             in_order = self.exit_first or self.lines is not None
-            yield from self.workers.run(selection.scenarios, in_order=in_order)
+            with contextlib.closing(self.workers):
+                yield from self.workers.run(selection.scenarios, in_order=in_order)
             return
         from harness.scenario.run import outcomes
 

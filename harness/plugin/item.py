@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +11,7 @@ import pytest
 
 from harness.plugin.asking import ask_past_capture
 from harness.plugin.failure_text import FAILURE, Crash, FailureText
-from harness.plugin.options import settings_of
+from harness.plugin.options import projects_of, settings_of
 from harness.plugin.properties import properties
 
 if TYPE_CHECKING:
@@ -46,13 +46,20 @@ class ScenarioItem(pytest.Item):
         Raises:
             ScenarioFailed: a repeat did not pass.
         """
-        from harness.scenario.run import outcomes
-
-        ask = ask_past_capture(self.config)
-        self.outcomes.extend(outcomes(self.scenario, settings_of(self.config, self.path), ask=ask))
+        self.outcomes.extend(self._outcomes())
         self.user_properties += properties(self.outcomes)
         if not all(outcome.passed for outcome in self.outcomes):
             raise ScenarioFailed
+
+    def _outcomes(self) -> Iterator[Outcome]:
+        settings = settings_of(self.config, self.path)
+        if projects_of(self.config).isolates(self.path):
+            from harness.plugin.isolation import isolated_outcomes
+
+            return isolated_outcomes(self.scenario, self.config)
+        from harness.scenario.run import outcomes
+
+        return outcomes(self.scenario, settings, ask=ask_past_capture(self.config))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What failed, in the terms of the scenario; a traceback only for what is the harness's own fault."""

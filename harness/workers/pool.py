@@ -1,41 +1,55 @@
-"""Scenarios in worker processes, for `harness run -j N`.
+"""Scenarios in worker processes: side by side (`harness run -j N`), or each in its own (`isolation = "process"`).
 
-    WorkerPool.run ──(number, scenario)──▶ worker: outcomes(scenario)
+    WorkerPool.run ──task──▶ worker.work: outcomes(scenario)
                    ◀──(number, outcome, line)── for each repeat
                    ◀──(number, None, "")── at the end
 
-A worker is told its next scenario before it has ended the current one, so that it never waits for this process. One
-that dies (a tool that crashes the interpreter, the kernel short of memory) makes an error of the scenario it was
-running; the one after it goes back to the queue, and a new worker takes over. Workers are forked from a server that
-has imported everything already, where the system has such a thing; they end when this process does.
+Workers that serve many scenarios are told the next before they have ended the current one, so that they never
+wait for this process. Where each scenario has its own, the next worker starts while the current one runs. A
+worker that dies (a tool that crashes the interpreter, the kernel short of memory), or that takes too much real
+time and cannot be interrupted, makes an error of the scenario it was running; the one after it goes back to the
+queue, and a new worker takes over. Workers are forked from a server that has imported everything already, where
+the system has such a thing; they end when this process does.
 """
 
 from __future__ import annotations
 
-import signal
+import os
 import sys
+import time
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import redirect_stdout, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import forkserver, get_all_start_methods, get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
-from typing import Final
+from typing import Any, Final
 
 from harness.scenario.model import Scenario
 from harness.settings import Projects
 from harness.workers.ended import Ended
-from harness.workers.garbage import collect_rarely
+from harness.workers.worker import NOTE_SIZE, Task, work
 
-PRELOADED: Final = ["harness.scenario.run", "harness.report.results"]
+PRELOADED: Final = [
+    "harness.cli.main",
+    "harness.workers.worker",
+    "harness.scenario.run",
+    "harness.report.results",
+    "harness.engine.superstep",
+    "harness.expressions.lowering",
+]
+"""What nearly every run imports, and the command, whose script each worker imports."""
 AHEAD: Final = 2
 """Scenarios a worker is given at once while many are left; the last ones are given one by one."""
 BUFFER: Final = 32 * 1024
 """Bytes that a pipe takes from a sender without waiting for the reader."""
 PATIENCE_S: Final = 1.0
 """Real seconds a worker has to clean up when the run is left."""
+OVERTIME_S: Final = 5.0
+"""Real seconds past its limit that a run has to be left by itself, before its process is killed."""
+LOOK_UP_EVERY_S: Final = 0.5
 
 _HAS_SERVER: Final = "forkserver" in get_all_start_methods()
 _CONTEXT: Final = get_context("forkserver") if _HAS_SERVER else get_context("spawn")
@@ -45,88 +59,164 @@ _CONTEXT: Final = get_context("forkserver") if _HAS_SERVER else get_context("spa
 class _Worker:
     process: BaseProcess
     connection: Connection
+    note: Any
     tasks: deque[int] = field(default_factory=deque)
     repeats: int = 0
     """Outcomes of the first of its tasks so far."""
+    ready: bool = False
+    since: float = 0.0
+    """When it was last heard of, or was given something to do."""
+    too_late: bool = False
+
+    def hear(self) -> Ended:
+        """What the worker sends.
+
+        Raises:
+            EOFError, OSError: it has died.
+        """
+        ended = Ended(*self.connection.recv())
+        self.ready, self.since = True, time.monotonic()
+        return ended
+
+    def end(self) -> None:
+        """The worker is wanted no more."""
+        self.connection.close()
+        if self.tasks:
+            self.process.terminate()
+
+    def bury(self) -> None:
+        """Wait for its end, for a moment."""
+        self.process.join(PATIENCE_S)
+        self.process.kill()
+        self.process.join()
 
 
 class WorkerPool:
     """Runs scenarios in so many processes. Imports begin when the pool is made: make it before loading files.
 
-    `stdout_to_stderr`: what the scenarios' own code prints goes to standard error.
+    `stdout_to_stderr`: what the scenarios' own code prints goes to standard error. `one_by_one`: `run` will be called
+    again and again. `close` it when it is wanted no more.
     """
 
-    def __init__(self, jobs: int, projects: Projects, *, stdout_to_stderr: bool = False) -> None:
+    def __init__(
+        self, jobs: int, projects: Projects, *, stdout_to_stderr: bool = False, one_by_one: bool = False
+    ) -> None:
         self._jobs, self._projects, self._stdout_to_stderr = jobs, projects, stdout_to_stderr
+        self._one_by_one = one_by_one
+        self._each_its_own = False
         self._workers: list[_Worker] = []
         if _HAS_SERVER:
-            _CONTEXT.set_forkserver_preload(PRELOADED)
+            main = ["pytest"] if "pytest" in sys.modules else []
+            _CONTEXT.set_forkserver_preload([*PRELOADED, *main])
             forkserver.ensure_running()
 
     def run(self, scenarios: Sequence[Scenario], *, in_order: bool = False) -> Generator[Ended]:
-        """Outcomes as they come, or in the order of the scenarios. Closing the iterator ends the workers."""
+        """Outcomes as they come, or in the order of the scenarios. Closing the iterator ends what runs.
+
+        Where one of the scenarios asks for a process of its own, each gets one.
+        """
+        self._each_its_own = any(self._projects.isolates(scenario.file) for scenario in scenarios)
         ended = self._as_they_come(scenarios)
         try:
             yield from _in_order(ended) if in_order else ended
         finally:
             ended.close()
-            self._end()
+            self._end([worker for worker in self._workers if worker.tasks])
+
+    def close(self) -> None:
+        """End all workers."""
+        self._end(self._workers[:])
 
     def _as_they_come(self, scenarios: Sequence[Scenario]) -> Generator[Ended]:
         queue = deque(range(len(scenarios)))
-        for _ in range(min(self._jobs, len(queue))):
-            self._start()
         while True:
-            ahead = AHEAD if len(queue) > AHEAD * len(self._workers) else 1
-            for worker in self._workers:
-                while queue and len(worker.tasks) < ahead and self._give(worker, queue[0], scenarios):
-                    queue.popleft()
+            self._give_tasks(queue, scenarios)
             busy = [worker for worker in self._workers if worker.tasks]
             if not busy:
                 return
-            ready = wait([worker.connection for worker in busy])
+            if self._each_its_own and (queue or self._one_by_one):
+                self._start(len(busy) + 1 - len(self._workers))  # so that the next need not wait for it
+            ready = wait([worker.connection for worker in busy], LOOK_UP_EVERY_S)
             for worker in busy:
                 if worker.connection not in ready:
+                    self._kill_if_too_late(worker, scenarios[worker.tasks[0]])
                     continue
                 try:
-                    ended = Ended(*worker.connection.recv())
+                    ended = worker.hear()
                 except (EOFError, OSError):
                     number, *others = worker.tasks
                     queue.extendleft(reversed(others))
-                    yield from _died(number, scenarios[number], worker)
                     self._workers.remove(worker)
-                    self._start()
+                    yield from self._died(number, scenarios[number], worker)
+                    continue
+                if ended.number < 0:
                     continue
                 worker.repeats = worker.repeats + 1 if ended.outcome else 0
                 if ended.outcome is None:
                     worker.tasks.popleft()
+                    if self._each_its_own:
+                        self._end([worker])
                 yield ended
 
-    def _start(self) -> None:
-        ours, theirs = _CONTEXT.Pipe()
-        process = _CONTEXT.Process(target=_work, args=(theirs, self._projects, self._stdout_to_stderr))
-        process.start()
-        theirs.close()  # so that the end of the worker is the end of the pipe
-        self._workers.append(_Worker(process, ours))
+    def _give_tasks(self, queue: deque[int], scenarios: Sequence[Scenario]) -> None:
+        ahead = 1 if self._each_its_own or len(queue) <= AHEAD * len(self._workers) else AHEAD
+        self._start(min(self._jobs, len(queue)) - len(self._workers))
+        for worker in self._workers:
+            if not worker.tasks and sum(bool(one.tasks) for one in self._workers) >= self._jobs:
+                return
+            while queue and len(worker.tasks) < ahead and self._give(worker, queue[0], scenarios):
+                queue.popleft()
+
+    def _start(self, count: int) -> None:
+        for _ in range(count):
+            ours, theirs = _CONTEXT.Pipe()
+            note = _CONTEXT.RawArray("c", NOTE_SIZE)
+            args = (theirs, note, self._projects, self._stdout_to_stderr, self._each_its_own)
+            process = _CONTEXT.Process(target=work, args=args)
+            process.start()
+            theirs.close()  # so that the end of the worker is the end of the pipe
+            self._workers.append(_Worker(process, ours, note))
 
     def _give(self, worker: _Worker, number: int, scenarios: Sequence[Scenario]) -> bool:
-        task = ForkingPickler.dumps((number, scenarios[number]))
+        task = ForkingPickler.dumps(tuple(Task(number, scenarios[number], dict(os.environ), os.getcwd())))
         if worker.tasks and len(task) > BUFFER:
             return False  # sending waits for the worker to read, while it may wait for this process to do so
+        if not worker.tasks:
+            worker.since = time.monotonic()
         worker.tasks.append(number)
-        with suppress(OSError):  # the worker has died: `recv` notices
+        with suppress(OSError):  # the worker has died: `hear` notices
             worker.connection.send_bytes(task)
         return True
 
-    def _end(self) -> None:
-        for worker in self._workers:
-            worker.connection.close()
-            if worker.tasks:
-                worker.process.terminate()
-        for worker in self._workers:
-            worker.process.join(PATIENCE_S)
+    def _kill_if_too_late(self, worker: _Worker, scenario: Scenario) -> None:
+        limit_s = self._projects.of(scenario.file).real_timeout + OVERTIME_S
+        if worker.ready and time.monotonic() - worker.since > limit_s:
+            worker.too_late = True
             worker.process.kill()
-        self._workers.clear()
+
+    def _died(self, number: int, scenario: Scenario, worker: _Worker) -> Iterator[Ended]:
+        """An error for each repeat that is missing."""
+        from harness.errors import WorkerDied
+        from harness.report.encoding import encode
+        from harness.report.results import line
+        from harness.scenario.evaluation import died
+        from harness.scenario.real_limit import RealTimeExceeded
+
+        worker.process.join()
+        doing = worker.note.value.decode("utf-8", "replace")
+        limit_s = self._projects.of(scenario.file).real_timeout
+        late = worker.too_late
+        error = RealTimeExceeded(limit_s, doing) if late else WorkerDied(worker.process.exitcode, doing)
+        for outcome in died(scenario, error, worker.repeats):
+            yield Ended(number, outcome, encode(line(outcome)))
+        yield Ended(number, None)
+
+    def _end(self, workers: Sequence[_Worker]) -> None:
+        for worker in workers:
+            worker.end()
+        for worker in workers:
+            worker.bury()
+            self._workers.remove(worker)
 
 
 def _in_order(ended: Iterator[Ended]) -> Iterator[Ended]:
@@ -140,37 +230,3 @@ def _in_order(ended: Iterator[Ended]) -> Iterator[Ended]:
             if of_current[-1].outcome is not None:
                 break
             current += 1
-
-
-def _died(number: int, scenario: Scenario, worker: _Worker) -> Iterator[Ended]:
-    """An error for each repeat that is missing."""
-    from harness.errors import WorkerDied
-    from harness.report.encoding import encode
-    from harness.report.results import line
-    from harness.scenario.evaluation import died
-
-    worker.process.join()
-    for outcome in died(scenario, WorkerDied(worker.process.exitcode), worker.repeats):
-        yield Ended(number, outcome, encode(line(outcome)))
-    yield Ended(number, None)
-
-
-def _work(connection: Connection, projects: Projects, stdout_to_stderr: bool) -> None:
-    """The main function of a worker. Ctrl-C is the parent's to handle."""
-    from harness.report.encoding import encode
-    from harness.report.results import line
-    from harness.scenario.run import outcomes
-
-    collect_rarely()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with (
-        suppress(EOFError, OSError, KeyboardInterrupt),  # the parent wants no more, or is gone
-        redirect_stdout(sys.stderr if stdout_to_stderr else sys.stdout),
-    ):
-        while True:
-            number, scenario = connection.recv()
-            for outcome in outcomes(scenario, projects.of(scenario.file)):
-                connection.send((number, outcome, encode(line(outcome))))
-            sys.stdout.flush()
-            connection.send((number, None, ""))

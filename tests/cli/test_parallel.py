@@ -112,7 +112,7 @@ def test_a_worker_that_dies_is_an_error_of_its_scenario_alone(invoke: Invoke, ca
     ]
     error = results()[1]["error"]
     assert (error["type"], error["code"]) == ("WorkerDied", "worker-died")
-    assert error["message"] == "the process that ran this scenario left with 7"
+    assert error["message"] == "the process that ran this scenario left with 7 in tool 'call' of node 'w'"
 
 
 def test_ctrl_c_keeps_what_is_done_and_leaves_a_tool_that_waits(installed: str, calls: Any) -> None:

@@ -1,0 +1,95 @@
+"""`isolation = "process"`: each scenario runs in a process of its own; whatever ends it is that scenario's error."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli.main import cli
+from tests.isolation.project import results, verdicts
+
+OWN = 'isolation = "process"'
+TOOLS = """
+import ctypes, itertools, os, signal
+
+CALLS = []
+
+def fine():
+    CALLS.append(1)
+    return str(len(CALLS)) + os.environ["SEEN"]
+
+def leaves():
+    os._exit(7)
+
+def crashes():
+    ctypes.string_at(0)
+
+def is_killed():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def holds_the_interpreter():
+    sum(itertools.repeat(0))
+"""
+
+
+@pytest.fixture(autouse=True)
+def _seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEEN", "here")
+
+
+def run(*args: str) -> Any:
+    return CliRunner().invoke(cli, ["run", ".", *args], prog_name="harness")
+
+
+def test_whatever_ends_a_process_is_the_error_of_its_scenario_and_the_suite_goes_on(project: Any) -> None:
+    project(TOOLS, "fine", "leaves", "crashes", "is_killed", "fine", settings=OWN)
+    assert run().exit_code == 3
+    assert verdicts() == ["passed", "error", "error", "error", "passed"]
+    ends = [line["error"]["message"] for line in results() if line["error"]]
+    assert ends == [
+        f"the process that ran this scenario {how} in tool 'call' of node 'w'"
+        for how in ("left with 7", "was ended by SIGSEGV", "was ended by SIGKILL (as when memory runs out)")
+    ]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_results_and_digests_are_those_of_one_process(project: Any, jobs: str) -> None:
+    names = ("fine", "fine", "fine")
+    project(TOOLS, *names, settings=f"{OWN}\n", expect="{status: completed}")
+    run("-j", jobs)
+    apart = results()
+    assert all(line["digest"] for line in apart)
+    project(TOOLS.replace("CALLS.append(1)", "CALLS[:] = [1]"), *names, expect="{status: completed}")
+    run()
+    assert results() == apart  # where a module keeps nothing from one scenario to the next
+
+
+def test_what_cannot_be_interrupted_is_killed_with_its_process(
+    project: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.workers.pool.OVERTIME_S", 0.0)
+    settings = f"{OWN}\nreal_timeout = 1"
+    project(TOOLS, "holds_the_interpreter", settings=settings)
+    run()
+    (line,) = results()
+    assert (line["verdict"], line["error"]["code"]) == ("error", "real-timeout")
+
+
+def test_pytest_runs_each_scenario_in_a_process_of_its_own_too(project: Any) -> None:
+    project(TOOLS, "fine", "crashes", "fine", settings=OWN)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert "1 failed, 2 passed" in done.stdout
+    assert verdicts() == ["passed", "error", "passed"]
+
+
+def test_an_unknown_isolation_is_refused(project: Any) -> None:
+    project(TOOLS, "fine", settings='isolation = "thread"')
+    result = run()
+    assert result.exit_code == 2
+    assert (
+        'setting \'isolation\' in [tool.harness] in pyproject.toml: expected "none" or "process"'
+        in result.stderr
+    )
