@@ -81,7 +81,7 @@ def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
     found: dict[Problem, None] = {}
     for scenario in loaded.scenarios:
         options.used_by(scenario)
-        found |= dict.fromkeys(_not_importable(scenario, options))
+        found |= dict.fromkeys([*scenario.warnings, *_not_importable(scenario, options)])
         if scenario.expect.values.get("status") == "invalid":
             continue
         try:

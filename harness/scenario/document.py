@@ -21,6 +21,7 @@ from harness.scenario.document_expect import Expect
 from harness.scenario.document_world import WorldKeys
 from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, Positive, Share, Strict, by_shape
 from harness.scenario.mentions import Mention, in_expectations, in_world
+from harness.scenario.vacuous import without_effect
 from harness.source.document import Document, DocumentPath
 from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
@@ -219,6 +220,7 @@ class ScenarioKeys(WorldKeys):
             allow_unused=self.allow_unused,
             expect=self.expect.spec(at.at(("expect",))) if self.expect else model.Expectations(),
             mentions=tuple(self._mentions(at)),
+            warnings=tuple(without_effect(at)),
         )
 
     def _mentions(self, at: Document) -> Iterator[Mention]:

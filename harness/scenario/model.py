@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from harness.errors import Span
+from harness.errors import Problem, Span
 from harness.scenario.mentions import Mention
 from harness.world.spec import WorldSpec
 
@@ -56,7 +56,7 @@ class Scenario:
     """One scenario. Times are virtual seconds.
 
     Without `turns` there is exactly one turn, and `conversation` is False. `mentions` are the names in it and in its
-    turns that have to exist somewhere.
+    turns that have to exist somewhere. `warnings` were raised when its file was read.
     """
 
     file: Path
@@ -84,6 +84,7 @@ class Scenario:
     allow_unused: bool = False
     expect: Expectations = field(default_factory=Expectations)
     mentions: tuple[Mention, ...] = ()
+    warnings: tuple[Problem, ...] = ()
 
     @property
     def draws(self) -> bool:

@@ -163,7 +163,7 @@ def run_once(
         except BaseException as error:  # a tool may have raised anything
             result = result or _crashed(error, graph, backend)
         # Code that catches what the closed network raises passes unnoticed otherwise.
-        result.observed.warnings += [*map(str, names), *connections]
+        result.observed.warnings += [*map(str, (*scenario.warnings, *names)), *connections]
         result.varies = is_real or scenario.draws
         return result
 

@@ -321,3 +321,30 @@ def test_a_configuration_of_a_plugin_that_is_not_imported_is_not_checked(
     result = invoke("validate", "a.scenario.yaml")
     assert result.exit_code == 0
     assert "warning: the configuration was not checked: its plugin moon_plugin.Plugin" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("expression", "told"),
+    [
+        (
+            "stat.count + 1",
+            "7:68: warning: this expression asks for what does not exist: undeclared name 'stat'",
+        ),
+        (
+            "siz(state.count)",
+            "7:68: warning: this expression asks for what does not exist: no function 'siz'",
+        ),
+        ("1 + siz([])", "7:72: warning: this expression asks for what does not exist: no function 'siz'"),
+        (
+            "state.count +",
+            "7:67: warning: this expression will fail when it is evaluated: the expression ends",
+        ),
+    ],
+)
+def test_mistakes_in_the_expressions_of_a_manifest_are_told_in_their_place(
+    invoke: Invoke, write: WriteFile, counter: str, expression: str, told: str
+) -> None:
+    write("counter.yaml", counter.replace("count: state.count + 1", f"count: '{expression}'"))
+    result = invoke("validate", "counter.yaml")
+    assert result.exit_code == 0
+    assert f"counter.yaml:{told}" in result.stdout

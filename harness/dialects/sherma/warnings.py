@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness.dialects.kit.reachable import reachable
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent
-from harness.dialects.sherma.expressions import cel_texts
+from harness.dialects.sherma.expressions import VARIABLES, cel_texts
 from harness.dialects.sherma.graph_document import Graph
 from harness.dialects.sherma.state_fields import undeclared_fields
 from harness.errors import ExpressionError, ManifestError, Problem
@@ -50,13 +50,20 @@ def _field_types(agent: doc.Agent, document: Document, path: DocumentPath) -> It
 
 
 def _expressions(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
-    """CEL is parsed when it is evaluated: a syntax error fails its node, not the load."""
+    """CEL is parsed when it is evaluated: a mistake in it fails its node, not the load."""
     for below, text in cel_texts(agent):
         try:
-            compile_cel(text, null_as_false=True)
+            expression = compile_cel(text, null_as_false=True)
         except ExpressionError as error:
             message = f"this expression will fail when it is evaluated: {error}"
             yield Problem("cel-syntax", message, document.span((*path, *below)), severity="warning")
+            continue
+        try:
+            expression.check_names(VARIABLES)
+        except ExpressionError as error:
+            where = document.span_within((*path, *below), error.line, error.column)
+            message = f"this expression asks for what does not exist: {error}"
+            yield Problem("cel-name", message, where, severity="warning")
 
 
 def _custom_nodes(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
