@@ -27,6 +27,9 @@ _OF_THE_PATH: Final = ("path_includes", "visits", "routes", "unused")
 _BY_ITS_CODE: Final = ("cassette-missing",)
 """Faults that are the same whatever the message says."""
 _EACH_ITS_OWN: Final = ("worker-died",)
+_LOOPS: Final = ("too-many-steps", "too-many-starts", "endless-loop")
+"""Errors of runs that went round: their path, and how often they were where, are no other fault."""
+_OF_A_LOOP: Final = ("path", "max_visits", "usage")
 
 _TURN: Final = re.compile(r"turn (\d+): ")
 
@@ -55,7 +58,12 @@ def reasons(outcome: Outcome) -> Reasons:
     is_error = observed.error is not None and (bool(ends) or could_not_be_judged(observed))
     if is_error or ends:
         since = min((_turn(check) for check in ends), default=0)
-        kept = [check for check in failed if not _follows(check, since)]
+        loops = is_error and (observed.error or {}).get("code") in _LOOPS
+        kept = [
+            check
+            for check in failed
+            if not (_follows(check, since) or (loops and _key(check) in _OF_A_LOOP and _turn(check) >= since))
+        ]
         kept += [] if is_error else ends
     else:
         astray = {_turn(check) for check in failed if _key(check) == "path"}

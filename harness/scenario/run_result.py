@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.errors import HarnessError, SourceError, WorldError
+from harness.errors import HarnessError, SourceError
 from harness.graph.model import Graph
 from harness.graph.to_json import error_text
 from harness.graph.trace import Trace
@@ -33,7 +33,7 @@ class RunResult:
 
 def error_json(error: BaseException, node: str | None = None, graph: Graph | None = None) -> dict[str, Any]:
     """An error as results show it. `where` is the place that the error names, else that of its node."""
-    span = error.span if isinstance(error, WorldError) else None
+    span = getattr(error, "span", None) if isinstance(error, HarnessError) else None
     if isinstance(error, SourceError) and error.problems:
         span = error.problems[0].span
     if span is None and graph is not None:

@@ -6,6 +6,7 @@ import pytest
 
 from harness.report.cause import fault, reasons
 from harness.report.failure import failure_text
+from harness.report.steps import path_text
 from tests.report.fixtures import MakeCheck, MakeOutcome
 
 UNSCRIPTED = {"type": "UnscriptedCall", "code": "unscripted-call", "message": "nothing answers", "node": "b"}
@@ -59,6 +60,37 @@ def test_a_path_that_was_right_as_far_as_it_went_follows_from_an_error(
     checks = [failed_check("status"), failed_check("path", expected=expected, actual=ran)]
     why = reasons(outcome("failed", status="failed", error=BROKEN_CODE, checks=checks))
     assert ("path" in names(why.followers)) is follows
+
+
+def test_of_a_loop_the_path_is_no_other_fault_and_the_cycle_is_told_once(
+    outcome: MakeOutcome, failed_check: MakeCheck
+) -> None:
+    loop = {
+        "type": "EndlessLoop",
+        "code": "endless-loop",
+        "message": "it went round",
+        "where": "flow.yaml:9:5",
+    }
+    path = ["offer", *["refuse"] * 27]
+    checks = [failed_check("status"), failed_check("path", expected=["offer", "pay"], actual=path)]
+    shown = failure_text(outcome("failed", status="failed", error=loop, path=path, checks=checks))
+    assert "    at flow.yaml:9:5\n" in shown
+    assert "and 2 checks that follow from it: status, path\n" in shown
+    assert "  path   offer → refuse → refuse × 26\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ([], "(no node ran)"),
+        (["a", "a"], "a → a"),
+        (["a", "b", "c", "b", "c", "b", "c", "d"], "a → (b → c → b) × 2 → c → d"),
+        ([["a", "b"], ["a", "b"], ["a", "b"], "c"], "(a | b) → (a | b) × 2 → c"),
+        (["a", "a", "a", "b", "b", "b"], "a → a × 2 → b → b × 2"),
+    ],
+)
+def test_a_path_shows_a_cycle_once(path: list[Any], shown: str) -> None:
+    assert path_text(path) == shown
 
 
 def test_turns_before_the_one_that_failed_have_reasons_of_their_own(
