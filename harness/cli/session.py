@@ -96,12 +96,14 @@ class Session:
             with contextlib.closing(self.workers):
                 yield from self.workers.run(selection.scenarios, in_order=in_order)
             return
+        from harness.scenario.process_exit import exit_refused
         from harness.scenario.run import outcomes
 
-        for number, scenario in enumerate(selection.scenarios):
-            for outcome in outcomes(scenario, self.projects.of(scenario.file), ask=self.ask):
-                yield Ended(number, outcome, encode(line(outcome)))
-            yield Ended(number, None)
+        with exit_refused():
+            for number, scenario in enumerate(selection.scenarios):
+                for outcome in outcomes(scenario, self.projects.of(scenario.file), ask=self.ask):
+                    yield Ended(number, outcome, encode(line(outcome)))
+                yield Ended(number, None)
 
     def _incomplete(self, selection: Selection) -> str:
         """Why this is not a whole run; "" if it is one."""

@@ -56,10 +56,13 @@ class ScenarioItem(pytest.Item):
         if projects_of(self.config).isolates(self.path):
             from harness.plugin.isolation import isolated_outcomes
 
-            return isolated_outcomes(self.scenario, self.config)
+            yield from isolated_outcomes(self.scenario, self.config)
+            return
+        from harness.scenario.process_exit import exit_refused
         from harness.scenario.run import outcomes
 
-        return outcomes(self.scenario, settings, ask=ask_past_capture(self.config))
+        with exit_refused():
+            yield from outcomes(self.scenario, settings, ask=ask_past_capture(self.config))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What failed, in the terms of the scenario; a traceback only for what is the harness's own fault."""

@@ -98,6 +98,14 @@ def test_scenarios_and_results_of_any_size_go_to_and_from_workers(invoke: Invoke
     assert [line["verdict"] for line in results()] == ["failed"] * 6
 
 
+def test_without_workers_a_tool_that_ends_the_process_fails_alone(invoke: Invoke, calls: Any) -> None:
+    calls("fine", "crash", "fine")
+    told = invoke("run", ".").output
+    assert "2 passed · 1 failed" in told
+    assert "it called os._exit(7), which would have ended the process of all scenarios" in told
+    assert "tools.py:7 in crash\n      os._exit(7)\n" in told
+
+
 def test_a_worker_that_dies_is_an_error_of_its_scenario_alone(invoke: Invoke, calls: Any) -> None:
     calls("fine", "crash", "fine", "crash", "fine", "fine")
     result = invoke("run", ".", "-j", "2")
