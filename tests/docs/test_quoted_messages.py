@@ -1,0 +1,63 @@
+"""The messages that docs/troubleshooting.md quotes are made of words that the code puts beside each other.
+
+A message is known by its pairs of neighbouring words: what stands in quotes in it, places, names of classes and
+numbers are left out, since they differ. Some of it comes from Python, the system or a library: half must be known.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import harness
+
+ROOT = Path(harness.__file__).parent
+DOCUMENT = (ROOT.parent / "docs/troubleshooting.md").read_text(encoding="utf-8")
+ROW = re.compile(r"^\| `(?P<code>[a-z-]+)` \| (?P<means>.*?) \|", re.M)
+VARIES = re.compile(
+    r"^[\w./-]+:\d+:\d+: |'[^']*'|\"[^\"]*\"|\S*\d\S*|…|[(),;:=>→]|\w+[._/]\w\S*"
+    r"|\b[A-Z][a-z]+[A-Z]\w*|\b[A-Z]+\b|\b[b-z]\b|is a required property"  # the last is jsonschema's
+)
+ENOUGH = 0.5
+Pair = tuple[str, str]
+
+
+def pairs(text: str) -> Iterator[Pair]:
+    for part in VARIES.sub("\0", text).split("\0"):
+        yield from pairwise(re.findall(r"[A-Za-z$_]+", part))
+
+
+def texts(tree: ast.AST) -> Iterator[str]:
+    """All texts of a module; what is filled into one stands as a word that is none."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else "\0" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+@cache
+def known() -> frozenset[Pair]:
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.rglob("*.py"))
+    return frozenset(pair for tree in trees for text in texts(tree) for pair in pairs(text))
+
+
+def quoted() -> list[tuple[str, str]]:
+    rows = (found.groupdict() for found in ROW.finditer(DOCUMENT))
+    found = [(row["code"], quote) for row in rows for quote in re.findall(r"`([^`]+)`", row["means"])]
+    return [(code, quote) for code, quote in found if len(list(pairs(quote))) > 1]
+
+
+@pytest.mark.parametrize(("code", "message"), quoted())
+def test_a_quoted_message_is_one_the_code_has(code: str, message: str) -> None:
+    said = list(pairs(message))
+    missing = [" ".join(pair) for pair in said if pair not in known()]
+    assert len(missing) <= (1 - ENOUGH) * len(said), f"[{code}] nothing in the code says: {missing}"
+
+
+def test_messages_are_quoted() -> None:
+    assert len(quoted()) > 100
