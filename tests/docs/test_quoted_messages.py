@@ -35,7 +35,7 @@ def texts(tree: ast.AST) -> Iterator[str]:
     """All texts of a module; what is filled into one stands as a word that is none."""
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            yield "".join(part.value if isinstance(part, ast.Constant) else "\0" for part in node.values)
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
