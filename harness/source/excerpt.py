@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from harness.errors import Problem, Span
 from harness.source.display import columns
-from harness.source.location import line
+from harness.source.location import line, split_lines
 
 _INDENT: Final = "    "
 _WIDTH: Final = 100
@@ -35,13 +36,13 @@ def excerpt(span: Span, text: str | None = None) -> str:
 
     Long lines are cut around the span; control characters are shown as `·`.
     """
-    source = line(_read(span.file) if text is None else text, span.line)
+    source = _line_of(span) if text is None else line(text, span.line)
     if source is None or not source.strip():
         return ""
-    source = "".join(c if c.isprintable() or c == "\t" else "·" for c in source)
     start = min(max(span.column - 1, 0), len(source))
     end = min(start + max(span.length, 1), max(len(source), start + 1))
     source, start, end = cut_around(source, start, end)
+    source = "".join(c if c.isprintable() or c == "\t" else "·" for c in source)
     before = "".join("\t" if c == "\t" else " " * columns(c) for c in source[:start])
     marked = columns(source[start:end]) or 1
     return f"{_INDENT}{source.rstrip()}\n{_INDENT}{before}^{'~' * (marked - 1)}"
@@ -59,8 +60,17 @@ def cut_around(source: str, start: int, end: int, width: int = _WIDTH) -> tuple[
     return head + source[first:last] + tail, start + shift, min(end, last) + shift
 
 
-def _read(file: str) -> str:
+def _line_of(span: Span) -> str | None:
     try:
-        return Path(file).read_text(encoding="utf-8-sig")
+        path = Path(span.file)
+        found = path.stat()
+        lines = _lines(path.absolute(), found.st_mtime_ns, found.st_size)
     except (OSError, ValueError):
-        return ""
+        return None
+    return lines[span.line - 1] if 0 < span.line <= len(lines) else None
+
+
+@lru_cache(maxsize=8)
+def _lines(path: Path, _modified_ns: int, _size: int) -> list[str]:
+    """The lines of a file, kept because a file with one problem often has thousands."""
+    return split_lines(path.read_text(encoding="utf-8-sig"))

@@ -71,5 +71,10 @@ class Lines:
 
 def line(text: str, number: int) -> str | None:
     """Line `number` (from 1) without its break, or None when the text is shorter."""
-    lines = _LINE_BREAK.split(text)
+    lines = split_lines(text)
     return lines[number - 1] if 0 < number <= len(lines) else None
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text, without their breaks."""
+    return _LINE_BREAK.split(text)

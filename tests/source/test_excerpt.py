@@ -77,3 +77,13 @@ def test_a_hint_names_the_nearest_word_or_else_the_known_ones() -> None:
     assert did_you_mean("zzz", ["reply", "json"]) == "known: reply, json"
     assert did_you_mean("zzz", []) == ""
     assert did_you_mean("zzz", [str(number) for number in range(30)]).endswith("18, 19, …")
+
+
+def test_an_excerpt_follows_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("first")
+    assert excerpt(Span(str(file), 1, 1, 5)) == "    first\n    ^~~~~"
+    file.write_text("second")
+    assert excerpt(Span(str(file), 1, 1, 6)) == "    second\n    ^~~~~~"
+    file.unlink()
+    assert excerpt(Span(str(file), 1, 1, 6)) == ""

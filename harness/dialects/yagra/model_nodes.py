@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from string import Formatter
 from typing import Any, Final
 
 from langchain_core.messages import HumanMessage, SystemMessage
@@ -27,6 +28,8 @@ DEFAULT_OUTPUT_KEY: Final = "output"
 _NOT_SENT: Final = frozenset({"api_key", "drop_params", "metadata"})
 """Settings that are not sent: keys are kept out of traces, the others are for LiteLLM itself."""
 
+_WIDEST: Final = 1000
+_NUMBER: Final = re.compile(r"\d+")
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 
 
@@ -101,8 +104,16 @@ def _prompts(params: Mapping[str, Any], state: Mapping[str, Any]) -> Prompts:
 
 
 def _filled(template: str, values: Mapping[str, Any], part: str) -> str:
-    """A filled prompt. It is a Python format string with the names that are plain `{name}` in either prompt."""
+    """A filled prompt. It is a Python format string with the names that are plain `{name}` in either prompt.
+
+    Attributes, and widths that would fill the memory, are refused: a format string reaches whatever its values do.
+    """
     try:
+        for _, field, width, _ in Formatter().parse(template):
+            if "." in (field or ""):
+                raise ValueError(f"{{{field}}} reads an attribute")
+            if "{" in (width or "") or any(int(number) > _WIDEST for number in _NUMBER.findall(width or "")):
+                raise ValueError(f"{{{field}:{width}}} is wider than {_WIDEST} characters, or may be")
         return template.format(**values)
     except (LookupError, ValueError, AttributeError, TypeError) as error:
         why = f"no value is named {error}" if isinstance(error, KeyError) else str(error)

@@ -98,6 +98,26 @@ def test_a_conversation_in_a_prompt_is_its_list_of_messages(tmp_path: Path) -> N
     assert sent(played)[1].startswith("[HumanMessage(content='hello'")
 
 
+@pytest.mark.parametrize(
+    "user",
+    [
+        "{topic} {topic.__class__.__mro__}",
+        "{topic} {topic[0].__class__}",
+        "{topic} {topic:>9999999999}",
+        "{topic} {topic:.9999999999}",
+        "{topic} {topic:{topic}}",
+    ],
+)
+def test_a_prompt_reaches_neither_attributes_nor_the_end_of_the_memory(tmp_path: Path, user: str) -> None:
+    played = ask(tmp_path, prompt={"user": user}, given={"topic": "rye"})
+    assert "'prompt.user' cannot be filled in" in str(played.error)
+
+
+def test_a_value_in_a_prompt_may_have_a_width(tmp_path: Path) -> None:
+    prompt = {"user": "{topic}{topic:>5}"}
+    assert "rye  rye" in sent(ask(tmp_path, says("hi"), prompt=prompt, given={"topic": "rye"}))[-1]
+
+
 @pytest.mark.parametrize("user", ["{topic.size}", "{ topic }", "{}", "{0.x}", '{"a": 1}', "{", "{topic!x}"])
 def test_a_prompt_with_other_fields_than_plain_names_fails_the_node(tmp_path: Path, user: str) -> None:
     played = ask(tmp_path, prompt={"user": user}, given={"topic": "rye"})
