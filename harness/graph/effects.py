@@ -204,6 +204,7 @@ def http_call(
     *,
     json: Any = None,
     form: Mapping[str, Any] | None = None,
+    text: str = "",
     query: Mapping[str, Any] | None = None,
     headers: Mapping[str, Any] | None = None,
     hint: str = "",
@@ -211,21 +212,24 @@ def http_call(
     """An HTTP request with all its `args`, as scenarios match them.
 
     The query of the URL is taken out of it, and `query` is laid over that. A key has one text, or a list of
-    texts when it is repeated (in the URL) or given as a list. The body is `json`, or `form`, which is
-    urlencoded in `text` (then `json` is None); not both. `headers` has the names in lower case and only
+    texts when it is repeated (in the URL) or given as a list. The body is one of `json`, `form`, which is
+    urlencoded in `text` (then `json` is None), and `text`. `headers` has the names in lower case and only
     those given: no content-type is added for a body. Values are texts; a bool is `true` or `false` and None
     is empty.
     """
     parts = urlsplit(url)
     address = parts._replace(query="", fragment="").geturl()
-    text = "" if json is None else dumps(json, ensure_ascii=False)
+    if form is not None:
+        text = urlencode(_texts(form), doseq=True)
+    elif json is not None:
+        text = dumps(json, ensure_ascii=False)
     args = {
         "method": method,
         "url": address,
         "query": {**_query_of(parts.query), **_texts(query or {})},
         "json": json,
         "headers": {name.lower(): _text(value) for name, value in (headers or {}).items()},
-        "text": text if form is None else urlencode(_texts(form), doseq=True),
+        "text": text,
     }
     return HTTPCall(name=address, args=args, hint=hint)
 

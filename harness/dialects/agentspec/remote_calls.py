@@ -14,16 +14,17 @@ _FORM: Final = "application/x-www-form-urlencoded"
 
 
 def request(component: RemoteCall, values: Mapping[str, Any]) -> HTTPCall:
-    """The request, with its placeholders filled. Its body is JSON, or a form if the headers say so."""
+    """The request, with its placeholders filled. Its body is text, or JSON, or a form if the headers say so."""
     headers = {str(name): str(value) for name, value in render(component.headers, values).items()}
     data = render(component.data, values) or None
     types = [value for name, value in headers.items() if name.lower() == "content-type"]
-    is_form = any(_FORM in value.lower() for value in types)
+    is_form = isinstance(data, Mapping) and any(_FORM in value.lower() for value in types)
     return http_call(
         str(render(component.http_method, values)).upper(),
         str(render(component.url, values)),
-        json=None if is_form else data,
+        json=None if is_form or isinstance(data, str) else data,
         form=data if is_form else None,
+        text=data if isinstance(data, str) else "",
         query=render(component.query_params, values),
         headers=headers,
     )

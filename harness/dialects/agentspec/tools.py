@@ -26,12 +26,15 @@ class ClientTool(Tool, title="a ClientTool"):
 
 
 class RemoteCall(ComponentWithIO):
-    """spec: "Remote Tools", and the ApiNode with the same parameters. All of them may have placeholders."""
+    """spec: "Remote Tools", and the ApiNode with the same parameters. All of them may have placeholders.
+
+    25.4.2 lets `data` be a list, or a text that is sent as it is.
+    """
 
     url: str
     http_method: str
     api_spec_uri: str | None = None
-    data: dict[str, Any] = Field(default_factory=dict)
+    data: dict[str, Any] | list[Any] | str = Field(default_factory=dict)
     query_params: dict[str, Any] = Field(default_factory=dict)
     headers: dict[str, Any] = Field(default_factory=dict)
 
