@@ -17,6 +17,7 @@ from typing import Any
 import re2  # type: ignore[import-untyped]
 from celpy.evaluation import base_functions
 
+from harness.expressions.limits import check_length
 from harness.expressions.values import FALSE, TRUE, TYPES, integer, to_python, type_of, view
 
 Function = Callable[..., Any]
@@ -61,12 +62,19 @@ def split(value: Any, separator: Any) -> Any:
 
 def join(items: Any, separator: Any) -> str:
     """`join`: the items' texts."""
-    return text(separator).join(text(item) for item in _items(items))
+    texts = [text(item) for item in _items(items)]
+    check_length(sum(map(len, texts)) + len(texts) * len(text(separator)), str)
+    return text(separator).join(texts)
 
 
 def replace(value: Any, old: Any, new: Any) -> str:
     """`replace`: every occurrence."""
-    return text(value).replace(text(old), text(new))
+    return _replaced(text(value), text(old), text(new))
+
+
+def _replaced(value: str, old: str, new: str) -> str:
+    check_length(len(value) + value.count(old) * (len(new) - len(old)), str)
+    return value.replace(old, new)
 
 
 def index_of(value: Any, part: Any) -> Any:
@@ -85,7 +93,7 @@ def template(value: Any, replacements: Any) -> str:
         raise TypeError("not a map")
     filled = text(value)
     for key in replacements:
-        filled = filled.replace("${" + text(key) + "}", text(replacements[key]))
+        filled = _replaced(filled, "${" + text(key) + "}", text(replacements[key]))
     return filled
 
 

@@ -6,7 +6,8 @@ each node becomes a closure over its children's closures (`Code`), which works o
 operators and functions remain cel-python's; the tests hold the two evaluations against each other.
 
 A closure gets one argument, the frame: the bindings, followed by one slot for each macro variable of the
-expression. A frame belongs to one evaluation, so programs can be shared.
+expression, and last what the evaluation may still cost (`harness.expressions.limits`). A frame belongs to
+one evaluation, so programs can be shared.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from harness.errors import ExpressionError
 from harness.expressions import literals, operators, reading
 from harness.expressions.failure import Failure, Fragment
 from harness.expressions.functions import FUNCTIONS, Function
+from harness.expressions.limits import Budget, TooLarge
 from harness.expressions.macros import MACROS, default, has, reduction
 from harness.expressions.operators import Code, Frame
 from harness.expressions.syntax import DEEPEST, Node, parse
@@ -80,9 +82,11 @@ class Program:
             ExpressionError: there is none.
         """
         try:
-            return to_python(self.code([bindings, *(None,) * self.slots]))
+            return to_python(self.code([bindings, *(None,) * self.slots, Budget()]))
         except Failure as failure:
             raise failure.error() from None
+        except TooLarge as error:
+            raise ExpressionError(str(error), source=self.source) from None
         except RecursionError:
             raise ExpressionError("the value is nested too deeply", source=self.source) from None
 

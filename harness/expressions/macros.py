@@ -37,7 +37,12 @@ def _each(items: Code, frame: Frame, fragment: Fragment) -> Iterator[Any]:
     value = items(frame)
     if not isinstance(value, (list, dict, str)):
         raise Failure(f"a value of type {type_of(value)} is not a list", fragment)
-    return iter(value)
+    budget = frame[-1]
+    for item in value:
+        budget.left -= 1
+        if budget.left < 0:
+            budget.exceeded()
+        yield item
 
 
 def _map(items: Code, slot: int, body: Code, fragment: Fragment) -> Code:

@@ -13,6 +13,7 @@ from typing import Any
 from celpy.celtypes import BoolType, IntType, ListType, logical_and, logical_not, logical_or
 
 from harness.expressions.failure import Failure, Fragment
+from harness.expressions.limits import check_length
 from harness.expressions.values import FALSE, TRUE, Null, integer, type_of
 
 # The state of an evaluation: the bindings, then the variables of the enclosing macros.
@@ -21,6 +22,7 @@ Code = Callable[[Frame], Any]
 Operation = Callable[[Any, Any], Any]
 
 _NOT_NUMERIC = (str, bytes, list, dict)
+_SIZED = (str, bytes, list)
 
 
 def operation(symbol: str, null: Null) -> Operation:
@@ -49,6 +51,8 @@ def _with_nulls(compare: Operation) -> Operation:
 
 
 def _add(left: Any, right: Any) -> Any:
+    if isinstance(left, _SIZED) and isinstance(right, _SIZED):
+        check_length(len(left) + len(right), type(left))
     if isinstance(left, list) and isinstance(right, list):
         return ListType((*left, *right))
     return operator.add(left, right)

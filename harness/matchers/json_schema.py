@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import FormatError, Problem
+from harness.matchers.regex import searcher
 from harness.source.display import clip
 
 if TYPE_CHECKING:
@@ -60,7 +62,21 @@ def _validator(schema_text: str) -> Draft202012Validator:
     except SchemaError as error:
         raise _bad_schema(f"{error.json_path}: {clip(error.message, LONGEST_MESSAGE)}") from error
     # An empty registry: jsonschema's own default would fetch a remote $ref over the network.
-    return Draft202012Validator(schema, registry=Registry())
+    return _class()(schema, registry=Registry())
+
+
+@cache
+def _class() -> type[Draft202012Validator]:
+    """The validator of jsonschema, with patterns searched as `$regex` searches them."""
+    from jsonschema import Draft202012Validator, ValidationError
+    from jsonschema.validators import extend
+
+    def pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterator[ValidationError]:
+        if isinstance(value, str) and not searcher(pattern)(value):
+            yield ValidationError(f"{value!r} does not match {pattern!r}")
+
+    validator: type[Draft202012Validator] = extend(Draft202012Validator, {"pattern": pattern})  # type: ignore[no-untyped-call]
+    return validator
 
 
 def _text(error: ValidationError) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from harness.errors import CannotEvaluate, ExpressionError, FormatError, Problem
 from harness.matchers.json_schema import schema_errors, schema_validator
+from harness.matchers.regex import searcher
 from harness.source.display import clip
 
 Test = Callable[[Any], str | None]
@@ -52,14 +53,14 @@ def regex(argument: Any) -> Test:
     if not isinstance(argument, str):
         raise bad_argument("$regex", "a regular expression", argument)
     try:
-        pattern = re.compile(argument)
+        found = searcher(argument)
     except re.error as error:
         raise bad_argument("$regex", f"a regular expression ({error})", argument) from error
 
     def test(actual: Any) -> str | None:
         if not isinstance(actual, str):
             return f"expected text, was {kind_of(actual)}"
-        return None if pattern.search(actual) else f"does not match /{argument}/"
+        return None if found(actual) else f"does not match /{argument}/"
 
     return test
 
