@@ -17,6 +17,7 @@ from harness.units import PRECISION
 MOST_TOKENS = 10**15
 """No call has so many tokens: a provider that reports more is wrong."""
 
+LONGEST_REASON = 500
 ENDS_OF_VISITS = ("node_end", "node_pause", "node_error")
 
 
@@ -59,7 +60,7 @@ def _taken(events: Iterable[Event]) -> list[Event]:
 def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
     """Every effect, in the order they were asked for: {kind, name, node, args, ok, latency}.
 
-    One that was never made also has the `reason`.
+    One that failed also has the `reason`, in at most 500 characters, and one that was never made is `refused`.
     """
     answers = {event["call"]: event for event in events if event["event"] == "answer"}
     found = []
@@ -74,10 +75,21 @@ def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
                 "ok": answer["ok"],
                 "latency": answer["latency"],
             }
+            if not answer["ok"] and (reason := _reason(answer)):
+                call["reason"] = reason[:LONGEST_REASON]
             if answer.get("refused"):
-                call["reason"] = answer["error"]["message"]
+                call["refused"] = True
             found.append(call)
     return found
+
+
+def _reason(answer: Event) -> str:
+    """Why a call failed: the text of its error, or the texts in which an MCP tool reports its failure."""
+    if "error" in answer:
+        return str(answer["error"]["message"] or answer["error"]["type"])
+    value = answer.get("value")
+    content = value.get("content") if isinstance(value, dict) else None
+    return "\n".join(str(block["text"]) for block in content or () if block.get("type") == "text")
 
 
 def latency(events: Sequence[Event], began: float, ended: float, *, inside: bool = False) -> dict[str, Any]:

@@ -202,7 +202,7 @@ def _call(call: dict[str, Any]) -> str:
         parts.append(one_line(call["args"], _ARGS_LENGTH))
     if call.get("latency"):
         parts.append(seconds(call["latency"]))
-    if "reason" in call:
+    if call.get("refused"):
         parts.append(clip(f"refused: {' '.join(str(call['reason']).split())}", _WARNING_LENGTH))
     elif call.get("ok") is False:
         parts.append("failed")

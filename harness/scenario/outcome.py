@@ -27,7 +27,7 @@ class Observed:
     frames      all frames of the error
     latency     {total, nodes: {name: seconds}}, summed over visits
     usage       {llm_calls, input_tokens, output_tokens, cost, by_model}
-    calls       [{kind, name, node, args, ok, latency}] in order, with the `reason` of one that was never made
+    calls       [{kind, name, node, args, ok, latency}] in order; `reason`, `refused` where it failed
     routes      [[from, to], …] transitions taken, in order (`__start__` and `__end__` included)
     unused      one text a left-over stub: what it is and where
     """

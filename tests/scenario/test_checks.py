@@ -30,6 +30,7 @@ WEATHER = [
 REFUSED = {
     **call("tool", "get_weather", node="tools", args={"days": "many"}, ok=False),
     "reason": "days: not a number",
+    "refused": True,
 }
 
 

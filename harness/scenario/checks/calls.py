@@ -70,7 +70,7 @@ def never_calls(expected: Any, observed: Observed) -> Finding:
 
 def call_counts(expected: Mapping[str, Any], observed: Observed) -> Finding:
     """`{kind: count}` or `{"kind:name": count}`, the name a glob; the share that hold. Refused calls do not count."""
-    made = [call for call in observed.calls if "reason" not in call]
+    made = [call for call in observed.calls if not call.get("refused")]
     counts = {key: sum(_counts(key, call) for call in made) for key in expected}
     faults = [
         None if matches(wanted, counts[key]) else f"{key}: expected {one_line(wanted)}, was {counts[key]}"
@@ -92,11 +92,11 @@ def call_matches(wanted: Call, call: Call) -> bool:
 
 def _was_made(wanted: Call, call: Call) -> bool:
     """The call matches, and was made, unless a failed one is expected."""
-    return call_matches(wanted, call) and ("reason" not in call or wanted.get("ok") is False)
+    return call_matches(wanted, call) and (not call.get("refused") or wanted.get("ok") is False)
 
 
 def _was(call: Call) -> str:
-    return "was asked for, and refused" if "reason" in call else "was made"
+    return "was asked for, and refused" if call.get("refused") else "was made"
 
 
 def _named(wanted: Call, call: Call) -> bool:

@@ -67,7 +67,11 @@ def _other_name(kind_and_name: tuple[str, str], call: Call, *, named: bool) -> l
 
 
 def _reason(call: Call) -> list[str]:
-    return [f"it was refused: {call['reason']}"] if "reason" in call else []
+    return (
+        [f"it {'was refused' if call.get('refused') else 'failed'}: {call['reason']}"]
+        if "reason" in call
+        else []
+    )
 
 
 def _indented(text: str) -> str:

@@ -63,6 +63,7 @@ def test_a_call_of_a_tool_the_model_does_not_have_is_in_the_calls_with_the_reaso
             "ok": False,
             "latency": 0.0,
             "reason": "the model has no tool 'ad' (did you mean 'add'?)",
+            "refused": True,
         }
     ]
 

@@ -355,3 +355,14 @@ def test_who_looks_at_a_stream_sees_its_text_and_reads_nothing(tmp_path: Path) -
 def test_a_stream_that_does_not_begin_is_asked_for_again(tmp_path: Path) -> None:
     played = stream(tmp_path, broken("a"), says("hi"))
     assert (to_json(played.state), played.seconds) == ({"output": "hi"}, 1)
+
+
+# ------------------------------------------------------------ tools
+
+
+@pytest.mark.parametrize("handler", ["llm", "streaming_llm"])
+def test_a_model_has_no_tools_so_what_it_asks_for_is_refused(tmp_path: Path, handler: str) -> None:
+    reply = Stub(answer={"reply": "Hi", "tool_calls": [{"name": "look", "args": {"at": "it"}}]})
+    [call] = ask(tmp_path, reply, handler=handler).calls("tool")
+    assert (call["name"], call["args"], call["ok"]) == ("look", {"at": "it"}, False)
+    assert call["reason"] == "the model has no tool 'look' (it has none)"
