@@ -41,7 +41,8 @@ class Settings:
     cassettes        the folder of the cassettes (default: `cassettes` in the project)
     record           whether scenarios that name no cassette have one all the same, named after file and scenario
     cassette_ignore  what recorded requests may differ in: `host`, `query.NAME`, `body.PATH`
-    secrets          names of variables, as globs, whose values are secret, beside those that look it
+    secrets          names of variables, as globs, whose values are secret from three characters on
+    public_env       names of variables, as globs, whose values are not secret
     real_timeout     real seconds one run may take, checks included; recorded and live runs have no such limit
     isolation        `process`: each scenario runs in a process of its own
     project          the root of the project (`harness.source.project`); not to be set
@@ -56,6 +57,7 @@ class Settings:
     record: bool = False
     cassette_ignore: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    public_env: tuple[str, ...] = ()
     real_timeout: float = 60.0
     isolation: str = "none"
     project: Path = Path()
@@ -115,6 +117,7 @@ _READERS: Final[Mapping[str, Callable[[Any, Path], Any]]] = {
     "record": _flag,
     "cassette_ignore": _texts,
     "secrets": _texts,
+    "public_env": _texts,
     "real_timeout": _seconds,
     "isolation": _isolation,
 }

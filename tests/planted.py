@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode, urlsafe_b64encode
+import re
+import zlib
+from base64 import b64decode, b64encode, urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
@@ -14,7 +18,7 @@ def encodings(secret: str) -> dict[str, list[bytes]]:
     quoted = [quote(secret, safe=""), quote(secret), quote_plus(secret)]
     escaped = [json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)]
     return {
-        "raw": [raw],
+        "raw": [raw, *_encoded(secret, "utf-16-le", "utf-16-be", "latin-1")],
         "JSON": [text.encode() for text in escaped] + [json.dumps(text)[1:-1].encode() for text in escaped],
         "URL": [text.encode() for text in quoted] + [lower_escapes(text).encode() for text in quoted],
         "base64": [
@@ -24,7 +28,20 @@ def encodings(secret: str) -> dict[str, list[bytes]]:
             if len(part := _inside(encode(bytes(before) + raw), before, len(raw))) >= 6
         ],
         "hex": [raw.hex().encode(), raw.hex().upper().encode()],
+        "colon hex": [raw.hex(":").encode(), raw.hex(":").upper().encode()],
+        "percent": [
+            text.encode() for text in ("".join(f"%{b:02x}" for b in raw), "".join(f"%{b:02X}" for b in raw))
+        ],
+        "\\u": ["".join(f"\\u{ord(char):04x}" for char in secret).encode()],
     }
+
+
+def _encoded(secret: str, *charsets: str) -> list[bytes]:
+    found = []
+    for charset in charsets:
+        with suppress(UnicodeEncodeError):
+            found.append(secret.encode(charset))
+    return found
 
 
 def lower_escapes(quoted: str) -> str:
@@ -36,6 +53,7 @@ def lower_escapes(quoted: str) -> str:
 def found_in(data: bytes | str, secret: str) -> list[str]:
     """Which encodings of the secret stand in the data: `["raw", "base64"]`; none is what one wants."""
     data = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    data += b"".join(_unpacked(data))
     return [name for name, forms in encodings(secret).items() if any(form in data for form in forms)]
 
 
@@ -43,6 +61,16 @@ def files_with(folder: Path, secret: str) -> dict[str, list[str]]:
     """The files under a folder in which the secret stands, by path, and in which encodings."""
     files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     return {name: found for name, data in sorted(files.items()) if (found := found_in(data, secret))}
+
+
+def _unpacked(data: bytes) -> Iterator[bytes]:
+    """What is in the compressed and binary bodies of a cassette, as vcrpy and PyYAML write them."""
+    for found in re.finditer(rb"!!binary \|\s+((?:[A-Za-z0-9+/=]+\s+)+)", data):
+        body = b64decode(b"".join(found[1].split()) + b"==")
+        yield body
+        for bits in (31, 15, -15):
+            with suppress(zlib.error):
+                yield zlib.decompress(body, bits)
 
 
 def _inside(encoded: bytes, before: int, length: int) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -153,6 +153,8 @@ def run_selection(
     from harness.report.asking import at_terminal
     from harness.report.console import RunReporter, open_console
     from harness.report.recorded import recorded_lines
+    from harness.scenario.redaction import secrets_of_process
+    from harness.secrets.output import redacted_process
 
     settings = projects.common(selection.files)
     if projects.record_mode is not RecordMode.NONE or any(
@@ -165,6 +167,10 @@ def run_selection(
         print_problems(error.problems)
     with ExitStack() as open_files:
         stream = _opened(lines, open_files) if lines else None
+        secrets = secrets_of_process(settings)
+        open_files.enter_context(redacted_process(secrets.text))
+        if lines == "-":  # standard output has lines of results alone
+            open_files.enter_context(redirect_stdout(sys.stderr))
         console = open_console(sys.stderr if lines == "-" else sys.stdout)
         reporter = RunReporter(console, coverage=verbose, detail="full" if debug else "normal")
         ask = at_terminal(reporter)
@@ -181,6 +187,11 @@ def run_selection(
         code = session.run(selection)
         for text in recorded_lines([*session.recorded.values()], quiet=quiet):
             console.print(text, soft_wrap=True)
+        for name in secrets.unprotected:
+            click.echo(
+                f"warning: the value of {name} is too short, or too common a word, to be kept secret",
+                err=True,
+            )
     if session.interrupted:
         click.echo("interrupted: what had ended is written down, the rest was not run", err=True)
     if not quiet:
@@ -190,6 +201,8 @@ def run_selection(
 
 def _opened(file: str, open_files: ExitStack) -> IO[bytes]:
     if file == "-":
+        with suppress(OSError, ValueError):  # past what is done with the output of this process
+            return open_files.enter_context(os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
         return sys.stdout.buffer
     try:
         return open_files.enter_context(open(file, "wb"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,7 +77,6 @@ class Session:
     def _run_all(self, selection: Selection, writer: ResultsWriter) -> None:
         try:
             with (
-                _output_of_tools(self.lines),
                 between_scenarios() as interruption,
                 contextlib.closing(self._ended(selection)) as ended,
             ):
@@ -139,13 +137,6 @@ class Session:
         if self.interrupted or "error" in self.verdicts:
             return exit_code.NOT_JUDGED
         return exit_code.FAILED if "failed" in self.verdicts else exit_code.OK
-
-
-def _output_of_tools(lines: IO[bytes] | None) -> contextlib.AbstractContextManager[object]:
-    """Redirect what the scenarios' own code prints to standard error, where standard output has lines of results."""
-    if lines is sys.stdout.buffer:
-        return contextlib.redirect_stdout(sys.stderr)
-    return contextlib.nullcontext()
 
 
 def refused(file: Path, error: FormatError) -> Outcome:

@@ -12,6 +12,7 @@ from harness.plugin.failure_text import restore, told_once
 from harness.plugin.item import LINES
 from harness.plugin.options import projects_of
 from harness.plugin.part import Part, part_of, scenario_files, why_incomplete
+from harness.plugin.redaction import Redaction
 from harness.scenario import SUFFIXES
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ PART: Final = "harness_part"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the reporter in the controller, or in the only process."""
+    """Register the reporter in the controller, or in the only process; in all of them what takes secrets out."""
+    config.pluginmanager.register(Redaction(config), "harness-redaction")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Reporter(config), "harness-reporter")
 

@@ -7,9 +7,9 @@ recorded or replayed.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +28,6 @@ from harness.recording.mcp.recorder import MCPRecorder
 from harness.recording.mismatch import explain
 from harness.recording.recorder import HTTPRecorder
 from harness.recording.scrubbing import Scrubbing
-from harness.secrets.logs import scrubbed_logs
 from harness.source.document import shown_path
 from harness.world.backend import LiveBackend
 from harness.world.mcp.tools import MCPSession
@@ -84,6 +83,7 @@ class RecordedBackend:
         )
         self._mcp: dict[str, MCPRecorder] = {}
         self._turn = 1
+        self._limited: Callable[[Any], Any] | None = None
         self._live = LiveBackend(source.environment, replayed=not source.sends)
 
     @property
@@ -119,12 +119,11 @@ class RecordedBackend:
 
     @contextmanager
     def intercepted(self, interceptor: Interceptor | None = None) -> Iterator[None]:
-        """Intercept the HTTP of this process, inside, and keep secrets out of its log.
+        """Intercept the HTTP of this process, inside.
 
         `interceptor` is asked first and passes on to this backend's; None: this backend's alone.
         """
-        logs = scrubbed_logs(self._source.scrubbing.text)
-        with logs, intercepted(interceptor or self.interceptor), warnings.catch_warnings():
+        with intercepted(interceptor or self.interceptor), warnings.catch_warnings():
             # Clients call models deprecated that are recorded; warnings that are errors must not end a replay.
             warnings.filterwarnings("ignore", category=DeprecationWarning, module=_CLIENTS)
             yield
@@ -225,12 +224,17 @@ class RecordedBackend:
 
         In a run that only plays, what was recorded has none, and what is asked is looked through when it is asked.
         """
-        if self.is_real:
-            self.recording()
+        recording = self.recording() if self.is_real else self._playable
+        self._limited = self._source.scrubbing.limited(recording)
 
     def without_secrets(self, value: Any) -> Any:
-        """JSON of results without its secrets, known or by their names, as recordings have it."""
-        return self._source.scrubbing.data(value)
+        """JSON of results without its secrets, known or by their names, as recordings have it.
+
+        It is the same wherever the recording is replayed, so that digests are.
+        """
+        if self._limited is None:
+            self.learn_secrets()
+        return self._limited(value) if self._limited is not None else value
 
     async def close(self) -> None:
         """Close the clients; sessions close themselves."""
@@ -242,7 +246,7 @@ class RecordedBackend:
             return CassetteMissing(self._missing(f"{request.method} {source.scrubbing.url(request.url)}"))
         return explain(
             source.scrubbing.request(request),
-            self._playable.http,
+            [replace(one, request=source.scrubbing.request(one.request)) for one in self._playable.http],
             used,
             source.matcher,
             cassette=source.cassette,

@@ -126,7 +126,7 @@ class HumanRecorder:
                 for reply in replies
                 if reply.node == effect.node
                 and reply.turn in (None, self.turn)
-                and (reply.asked == asked or revealed(reply.asked, asked) is not None)
+                and (self._comparable(reply.asked) == asked or revealed(reply.asked, asked) is not None)
             ),
             None,
         )

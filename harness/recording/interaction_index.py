@@ -58,7 +58,10 @@ class InteractionIndex:
     def _by_key(self) -> dict[str, list[int]]:
         by_key: dict[str, list[int]] = {}
         for index, interaction in enumerate(self._recorded):
-            by_key.setdefault(self._matcher.key(interaction.request), []).append(index)
+            # As it would be recorded now: what is secret here need not have been one there.
+            by_key.setdefault(self._matcher.key(self._scrubbing.request(interaction.request)), []).append(
+                index
+            )
         return by_key
 
     @cached_property

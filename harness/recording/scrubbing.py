@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,8 @@ from harness.interception.headers import kept_request_headers
 from harness.interception.messages import Request, Response
 from harness.recording.interactions import Exchange, HumanReply, Interaction, Recording
 from harness.secrets import Secrets
+from harness.secrets.bodies import unpacked
+from harness.secrets.placeholders import placeholders_in
 
 
 class Scrubbing:
@@ -36,13 +39,23 @@ class Scrubbing:
 
     def request(self, request: Request) -> Request:
         """A request as it is kept."""
-        headers = self._secrets.headers(kept_request_headers(request.headers).items())
+        kept = kept_request_headers(request.headers)
+        body = unpacked(request.body, kept.get("content-encoding", ""))
+        if body != request.body:
+            kept.pop("content-encoding", None)
         return Request(
             request.method,
             self._secrets.url(request.url),
-            dict(headers),
-            self._secrets.body(request.body, request.headers.get("content-type", "")),
+            dict(self._secrets.headers(kept.items())),
+            self._secrets.body(body, kept.get("content-type", "")),
         )
+
+    def limited(self, recording: Recording) -> Callable[[Any], Any]:
+        """Takes out of JSON what has a placeholder in a recording, and what is a secret on every machine."""
+        http = (part for one in recording.http for part in _texts(one))
+        mcp = (str((one.sent, one.received)) for of in recording.mcp.values() for one in of)
+        names = placeholders_in("\n".join([*http, *mcp, *map(str, recording.human)]))
+        return self._secrets.limited(names).data
 
     def recording(self, recording: Recording) -> Recording:
         """A recording as it is kept. What is found to be secret late in a run is taken out from its beginning on."""
@@ -84,3 +97,9 @@ class Scrubbing:
 
     def _human(self, reply: HumanReply) -> HumanReply:
         return replace(reply, asked=self.data(reply.asked), reply=self.data(reply.reply))
+
+
+def _texts(interaction: Interaction) -> list[str]:
+    request, response = interaction.request, interaction.response
+    texts = [request.url, request.body.decode("latin-1"), str(request.headers)]
+    return [*texts, str(response.headers), response.body.decode("latin-1")] if response else texts

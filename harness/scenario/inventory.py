@@ -12,6 +12,7 @@ from harness.errors import CassetteError
 from harness.recording.folder import CassetteFolder, cassette_names
 from harness.scenario.model import Scenario
 from harness.scenario.recording import cassette_name, fingerprints, recording_session
+from harness.scenario.redaction import redacted_output, secrets_of
 from harness.scenario.run import run_once
 from harness.scenario.verdict import could_not_be_judged
 from harness.settings import Projects, Settings
@@ -106,13 +107,14 @@ def _listed(name: str, users: Sequence[Scenario], settings: Settings) -> Listed:
 def _replayed(found: Listed, scenario: Scenario, settings: Settings) -> set[tuple[int, str, int]]:
     """What replaying a scenario leaves over: recording, file and line. What goes wrong is noted."""
     left: set[tuple[int, str, int]] = set()
-    with recording_session(scenario, settings) as cassette:
+    secrets = secrets_of(scenario, settings)
+    with redacted_output(secrets), recording_session(scenario, settings, secrets) as cassette:
         assert cassette is not None
         for repeat in range(scenario.repeat):
             backend, _ = cassette.open(repeat)
             result = run_once(scenario, settings, seed=scenario.seed + repeat, backend=backend)
             if could_not_be_judged(result.observed) and not found.problem:
-                found.problem = (result.observed.error or {}).get("message", "it cannot be run")
+                found.problem = secrets.text((result.observed.error or {}).get("message", "it cannot be run"))
             unused = backend.unused()
             left |= {(repeat, "http", interaction.line) for interaction in unused.http}
             left |= {(repeat, "human", at) for at in range(len(unused.human))}

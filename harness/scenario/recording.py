@@ -110,7 +110,7 @@ def _matcher(settings: Settings) -> Matcher:
 
 @contextmanager
 def recording_session(
-    scenario: Scenario, settings: Settings, ask: Ask | None = None
+    scenario: Scenario, settings: Settings, secrets: Secrets, ask: Ask | None = None
 ) -> Iterator[RecordingSession | None]:
     """The cassette of a scenario; None when it has none and nothing is live.
 
@@ -126,7 +126,7 @@ def recording_session(
     with ExitStack() as lock:
         if folder is not None and mode in WRITING:
             lock.enter_context(folder.reserved())
-        yield RecordingSession(scenario, settings, mode, folder, ask)
+        yield RecordingSession(scenario, settings, mode, folder, secrets, ask)
 
 
 def _folder(root: Path, name: str) -> CassetteFolder:
@@ -145,13 +145,14 @@ class RecordingSession:
         settings: Settings,
         mode: RecordMode,
         folder: CassetteFolder | None,
+        secrets: Secrets,
         ask: Ask | None = None,
     ) -> None:
         self._scenario, self._mode, self._folder, self._ask = scenario, mode, folder, ask
         self._matcher = _matcher(settings)
         environment = {**os.environ, **scenario.env}
         self._environment = environment
-        self._secrets = Secrets(environment, settings.secrets)
+        self._secrets = secrets
         self._known = folder.numbers() if folder is not None else []
         self._made: dict[int, Recording] = {}
         self._discarded = ""

@@ -30,10 +30,12 @@ from harness.scenario.outcome import Outcome
 from harness.scenario.process_state import kept
 from harness.scenario.progress import progress
 from harness.scenario.real_limit import RealTimeExceeded, real_limit
+from harness.scenario.redaction import redacted, redacted_output, secrets_of
 from harness.scenario.request import import_folders, load_request
 from harness.scenario.run_result import RunResult, failed, refused
 from harness.scenario.streams import streams_kept
 from harness.scenario.turns import run_turns
+from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
 from harness.source.imports import repeat_environment
 from harness.time.clock import VirtualTimeLoop
@@ -65,23 +67,26 @@ def outcomes(scenario: Scenario, settings: Settings, *, ask: Ask | None = None) 
     if scenario.skip is not None:
         yield skipped(scenario)
         return
+    secrets = secrets_of(scenario, settings)
     try:
-        with _recording(scenario, settings, ask) as cassette:
+        with _recording(scenario, settings, secrets, ask) as cassette:
             for repeat in range(scenario.repeat):
-                yield _repeat(scenario, settings, repeat, cassette)
+                with redacted_output(secrets):
+                    outcome = _repeat(scenario, settings, repeat, cassette)
+                yield redacted(outcome, secrets)
     except (CassetteError, FormatError) as error:  # before anything ran
-        yield outcome_of(scenario, 0, failed(error), 0.0)
+        yield redacted(outcome_of(scenario, 0, failed(error), 0.0), secrets)
 
 
 def _recording(
-    scenario: Scenario, settings: Settings, ask: Ask | None
+    scenario: Scenario, settings: Settings, secrets: Secrets, ask: Ask | None
 ) -> AbstractContextManager[RecordingSession | None]:
     """What answers beside the stubs. Most scenarios have stubs only, and are spared the import."""
     if scenario.cassette is None and not settings.record and settings.record_mode is not RecordMode.LIVE:
         return nullcontext()
     from harness.scenario.recording import recording_session
 
-    return recording_session(scenario, settings, ask)
+    return recording_session(scenario, settings, secrets, ask)
 
 
 def _repeat(

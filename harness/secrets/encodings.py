@@ -7,24 +7,32 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Final
 
 Edit = tuple[int, int, str]
 """A replacement: start, end, and the new text for text[start:end]."""
 
-_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
-_SHORT_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_SHORT_ESCAPES: Final = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 # JSON nested in JSON six times has this many backslashes; a bound keeps matching long runs fast.
-_ESCAPE = r"\\{1,63}"
-_BASE64 = r"[A-Za-z0-9+/_-]"
-_PADDING = r"(?:=|%(?:25)*3[dD]|\\+u003[dD]){0,2}"
+_ESCAPE: Final = r"\\{1,63}"
+_BASE64: Final = r"[A-Za-z0-9+/_-]"
+_PADDING: Final = r"(?:=|%(?:25)*3[dD]|\\+u003[dD]){0,2}"
+# A word in which plain characters may be escaped, as nobody but an encoder of everything does.
+_ESCAPED_WORD: Final = re.compile(r"(?<![\w.~\\%-])(?:[\w.~-]|%[0-9A-Fa-f]{2}|\\{1,63}u[0-9A-Fa-f]{4}){6,}+")
+_ESCAPED_PLAIN: Final = re.compile(r"(?:%(?:25)*|\\{1,63}u00)(2[dDeE]|3\d|[46][1-9A-Fa-f]|[57][\dAa]|5[fF])")
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """A pattern, and a plain text that every match contains, which is fast to search for."""
+    """A pattern, and a plain text that every match contains, which is fast to search for.
+
+    `is_run`: the probe is a run of letters and digits that no one wrote by hand (base64, hex).
+    """
 
     probe: str
     source: str
+    is_run: bool = True
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -41,15 +49,27 @@ def utf8(text: str) -> bytes:
 
 @lru_cache(maxsize=1024)
 def encodings(value: str) -> tuple[Encoding, ...]:
-    """All encodings of a value."""
+    """All encodings of a value but those that escape plain characters (`unescaped`)."""
     raw = utf8(value)
-    found = [Encoding(_probe(value), _escaped(value))]
+    found = [Encoding(_probe(value), _escaped(value), is_run=False)]
     for before in range(3):
         found += _base64(raw, before)
     if len(raw) >= 4:
-        digits = raw.hex()
-        found += [Encoding(probe, f"(?i:{digits})") for probe in sorted({digits, digits.upper()})]
+        for digits in (raw.hex(), raw.hex(":")):
+            found += [
+                Encoding(probe, f"(?i:{digits})", is_run=":" not in probe)
+                for probe in sorted({digits, digits.upper()})
+            ]
     return tuple(found)
+
+
+def unescaped(text: str) -> Iterator[Edit]:
+    """The words of a text in which letters, digits and the like are escaped, and what they say."""
+    if "%" in text or "\\u" in text:
+        for word in _ESCAPED_WORD.finditer(text):
+            plain = _ESCAPED_PLAIN.sub(lambda escape: chr(int(escape[1], 16)), word[0])
+            if plain != word[0]:
+                yield word.start(), word.end(), plain
 
 
 def _probe(text: str) -> str:
@@ -126,14 +146,3 @@ def cut(pieces: list[str], edits: Iterable[Edit]) -> list[str]:
         result.append("".join(parts) + piece[at - start :])
         start = end
     return result
-
-
-def trimmed(start: int, old: str, new: str) -> Edit:
-    """The edit that makes `new` of the `old` text at `start`, without what both begin and end with."""
-    head = 0
-    while head < min(len(old), len(new)) and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    return start + head, start + len(old) - tail, new[head : len(new) - tail]

@@ -1,42 +1,69 @@
-"""The secrets in environment variables: their whole values, and the parts of them that stand elsewhere alone."""
+"""The secrets in environment variables: their whole values, and the parts of them that stand elsewhere alone.
+
+All variables of this process are read, and all that are set while it runs (`load_dotenv`, a hook), however short.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
 
-from harness.secrets.json_text import literals
+from harness.secrets.json_fields import Location, parsed, rewritten
 from harness.secrets.known_values import KnownValues, credentials
-from harness.secrets.policy import common, is_named, looks_random, secret_field, secret_variable
-from harness.secrets.scrub_urls import URL, WHOLE_URL
+from harness.secrets.policy import Kind, common, kind_of_variable, looks_random, secret_field
+from harness.secrets.urls import URL, WHOLE_URL
 
 _LOGIN: Final = re.compile(r"[\w+.-]+://[^/?#@:]*:(?!\d+/)(.*)@[^@]*", re.DOTALL)
 _SETTING: Final = re.compile(r"(?<![\w.-])([\w.-]++)\s*=\s*([^;&\s]+)")
 
 
-def add_variables(known: KnownValues, environment: Mapping[str, str], named: Sequence[str]) -> None:
-    """Add the secrets of an environment to the known values. `named`: patterns of those always secret."""
-    patterns = tuple(named)
-    found = [(name, _secrets_in(name, environment[name], patterns)) for name in sorted(environment)]
-    for name, (whole, _) in found:
-        if whole:
-            known.add(whole, name)
-    for name, (_, parts) in found:
-        for part in parts:
-            known.add(part, name)
+class Variables:
+    """What is secret in variables.
+
+    known   values that are secret by the names of the variables, or as the settings say; and parts of values that are
+    likely  those of all other variables that are not known to be harmless
+    weak    names of variables for secrets whose values are too short or too common to be searched for
+    """
+
+    def __init__(self, named: Sequence[str] = (), public: Sequence[str] = ()) -> None:
+        self.known, self.weak = KnownValues(), dict[str, None]()
+        self.likely = KnownValues(self.known)
+        self._named, self._public = tuple(named), tuple(public)
+
+    def add(self, environment: Mapping[str, str]) -> None:
+        """Add the variables of an environment."""
+        found = {
+            name: _read(name, value, self._named, self._public) for name, value in sorted(environment.items())
+        }
+        for name, (kind, value, _) in found.items():
+            if kind == "secret":
+                self.known.add(value, name)
+            elif kind == "weak":
+                self.weak[name] = None
+        for name, (kind, value, parts) in found.items():
+            if kind == "likely" and value:
+                self.likely.add(value, name)
+            for part in parts:
+                self.known.add(part, name)
 
 
-# Each scenario does this again, for an environment that is nearly the same.
-@lru_cache(maxsize=2048)
-def _secrets_in(name: str, value: str, named: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The value of a variable if it is a secret, else "", and the secrets in it."""
+@lru_cache(maxsize=4096)
+def _read(
+    name: str, value: str, named: tuple[str, ...], public: tuple[str, ...]
+) -> tuple[Kind, str, tuple[str, ...]]:
+    """What a variable is, its value, and the secrets in that."""
     value = value.strip()
-    secret = (len(value) >= 3 and is_named(name, named)) or secret_variable(name, value)
-    parts = (part for part in _parts(value, secret=secret) if len(part) >= 6 and not common(part))
-    return value if secret else "", tuple(parts)
+    kind = kind_of_variable(name, value, named, public)
+    secret = kind == "secret"
+    parts = tuple(part for part in _parts(value, secret=secret) if len(part) >= 6 and not common(part))
+    if kind == "likely" and WHOLE_URL.fullmatch(value) and (parts or not looks_random(_path_of(value))):
+        value = ""  # the place of a server is shown
+    return kind, value, () if kind == "harmless" and not WHOLE_URL.fullmatch(value) else parts
 
 
 def _parts(value: str, *, secret: bool) -> Iterator[str]:
@@ -48,18 +75,61 @@ def _parts(value: str, *, secret: bool) -> Iterator[str]:
         user, _, _ = (split.group(2) or "").rpartition("@")
         if ":" not in user and looks_random(user):
             yield unquote(user)
-        path = value[value.index("://") + 3 :].partition("/")[2]
-        if secret and looks_random(path):
-            yield path
+        if secret and looks_random(_path_of(value)):
+            yield _path_of(value)
     if whole_url or secret:
         yield from (unquote(setting) for name, setting in _SETTING.findall(value) if secret_field(name))
     if secret:
         yield from credentials("", value)
-        yield from (
-            item.value for item in literals(value) if item.kind == "string" and secret_field(str(item.name))
-        )
-        listed = [part.strip() for part in re.split(r"[,;]", value)]
-        yield from listed if all(looks_random(part) for part in listed) else ()
-        user, _, password = value.partition(":")
-        if not whole_url and re.fullmatch(r"[\w.@-]+", user) and looks_random(password):
-            yield password
+        yield from (line for line in value.splitlines()[1:] if len(line) >= 16 and "--" not in line)
+    yield from _members(value)
+    listed = [part.strip() for part in re.split(r"[,;]", value)]
+    if len(listed) > 1 and all(looks_random(part) for part in listed):
+        yield from listed
+    user, _, password = value.partition(":")
+    if not whole_url and re.fullmatch(r"[\w.@-]+", user) and looks_random(password):
+        yield password
+
+
+def _members(value: str) -> list[str]:
+    """The strings under secret names in JSON."""
+    found: list[str] = []
+
+    def note(item: Any, location: Location) -> Any:
+        if isinstance(item, str) and location.secret_string(item):
+            found.append(item)
+        return item
+
+    rewritten(parsed(value), str, note)
+    return found
+
+
+def _path_of(url: str) -> str:
+    return url[url.index("://") + 3 :].partition("/")[2]
+
+
+# ---------------------------------------------------------------- this process
+
+_watched: Final[list[Variables]] = []
+
+
+def variables_of_process(named: tuple[str, ...] = (), public: tuple[str, ...] = ()) -> Variables:
+    """What is secret in the variables of this process, those included that are set from now on."""
+    return _variables_of_process(named, public)
+
+
+@lru_cache(maxsize=8)
+def _variables_of_process(named: tuple[str, ...], public: tuple[str, ...]) -> Variables:
+    variables = Variables(named, public)
+    variables.add(dict(os.environ))
+    if not _watched:
+        sys.addaudithook(_see)
+    _watched.append(variables)
+    return variables
+
+
+def _see(event: str, args: tuple[Any, ...]) -> None:
+    if event == "os.putenv":
+        name, value = map(os.fsdecode, args)
+        for variables in _watched:
+            variables.add({name: value})

@@ -3,57 +3,39 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Final
 
-_LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|\Z)")
-_DATA = re.compile(r"\ufeff?data(?::\x20?|\Z)")
+_LINE: Final = re.compile(r"([^\r\n]*)(\r\n|\n|\r|\Z)")
+_DATA: Final = re.compile(r"\ufeff?data(?::\x20?|\Z)")
 
 
-class EventStream:
-    """A body of `text/event-stream`, or a part of one.
+def rewritten(text: str, data: Callable[[list[str]], list[str]], rest: Callable[[str], str]) -> str:
+    """A body of `text/event-stream`, or a part of one, with the `data` of all events and the `rest` of lines changed.
 
-    `events` has for each event the numbers of its lines of data, `rest` the numbers of all other lines.
+    Lines of an event that are no longer needed go.
     """
-
-    def __init__(self, text: str) -> None:
-        found = [match.groups() for match in _LINE.finditer(text)]
-        self._lines = [line for line, _ in found]
-        self._endings = [ending for _, ending in found]
-        self.events: list[list[int]] = []
-        self.rest: list[int] = []
-        fresh = True
-        for number, line in enumerate(self._lines):
-            if not _DATA.match(line):
-                self.rest.append(number)
-                fresh = fresh or not line
-            elif fresh:
-                self.events.append([number])
-                fresh = False
-            else:
-                self.events[-1].append(number)
-
-    def line(self, number: int) -> str:
-        """What a line says; of a line of data, its data alone."""
-        return self._lines[number][self._prefix(number) :]
-
-    def write(self, number: int, text: str) -> None:
-        """Say something else in a line."""
-        self._lines[number] = self._lines[number][: self._prefix(number)] + text
-
-    def data(self, event: list[int]) -> str:
-        """The data of an event, its lines joined."""
-        return "\n".join(self.line(number) for number in event)
-
-    def write_data(self, event: list[int], data: str) -> None:
-        """Change the data of an event. Lines that are no longer needed go."""
-        lines = data.split("\n")
-        for number, line in zip(event, lines, strict=False):
-            self.write(number, line)
-        for number in event[len(lines) :]:
-            self._lines[number] = self._endings[number] = ""
-
-    def __str__(self) -> str:
-        return "".join(line + ending for line, ending in zip(self._lines, self._endings, strict=True))
-
-    def _prefix(self, number: int) -> int:
-        prefix = _DATA.match(self._lines[number])
-        return prefix.end() if prefix else 0
+    lines = [list(match.groups()) for match in _LINE.finditer(text)]
+    events: list[list[int]] = []
+    starts: dict[int, int] = {}
+    fresh = True
+    for number, (line, _) in enumerate(lines):
+        if (prefix := _DATA.match(line)) is None:
+            lines[number][0] = rest(line)
+            fresh = fresh or not line
+            continue
+        starts[number] = prefix.end()
+        if fresh:
+            events.append([])
+        events[-1].append(number)
+        fresh = False
+    said = ["\n".join(lines[number][0][starts[number] :] for number in event) for event in events]
+    for event, old, new in zip(events, said, data(said), strict=True):
+        if old == new:
+            continue
+        fresh_lines = new.split("\n")
+        for number, line in zip(event, fresh_lines, strict=False):
+            lines[number][0] = lines[number][0][: starts[number]] + line
+        for number in event[len(fresh_lines) :]:
+            lines[number] = ["", ""]
+    return "".join(line + ending for line, ending in lines)

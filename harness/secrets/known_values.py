@@ -4,37 +4,60 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
-from harness.secrets.encodings import Edit, Encoding, cut, encodings
+from harness.secrets.encodings import Edit, Encoding, cut, encodings, unescaped, utf8
 from harness.secrets.placeholders import PLACEHOLDER, has_placeholder, placeholder
 from harness.secrets.policy import secret_name, words, worth_learning
 
 _NUMBER: Final = re.compile(r"[-+.\deE]+")
 _SCHEME: Final = re.compile(r"\s*([A-Za-z][\w-]*)\s+(\S+)\s*")
 _SCHEMES: Final = frozenset({"basic", "bearer", "token", "apikey", "api-key"})
+_RUN: Final = re.compile(r"[A-Za-z0-9]{3,}+(?:[+/_%\\-]+[A-Za-z0-9]++)*")
+
+Write = Callable[[str], str]
 
 
 class KnownValues:
-    """Values that are replaced everywhere, each by a placeholder with the first name it was given."""
+    """Values that are replaced everywhere, each by a placeholder with the first name it was given.
 
-    def __init__(self) -> None:
+    What `parent` knows is known here too, what is added here is not known there.
+    """
+
+    def __init__(self, parent: KnownValues | None = None) -> None:
+        self._parent = parent
         self._names: dict[str, str] = {}
-        self._encodings: list[tuple[str, Encoding, str]] = []
+        self._probes: dict[str, list[tuple[Encoding, str]]] = {}
+        self._runs: dict[str, list[tuple[Encoding, str]]] = {}
         self._numbers: list[str] = []
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._names) + (len(self._parent) if self._parent else 0)
+
+    def _layers(self) -> list[KnownValues]:
+        return [self] if self._parent is None else [*self._parent._layers(), self]
+
+    def name_of(self, value: str) -> str | None:
+        """The name of a value that is known."""
+        return next((layer._names[value] for layer in self._layers() if value in layer._names), None)
 
     def add(self, value: str, name: str) -> None:
         """Search for the value everywhere from now on."""
-        if value in self._names:
+        if self.name_of(value) is not None:
             return
         self._names[value] = name
-        self._encodings += [(encoding.probe, encoding, name) for encoding in encodings(value)]
+        for encoding in encodings(value):
+            self._index(encoding, name)
         if _NUMBER.fullmatch(value):
             self._numbers.append(value)
+
+    def include(self, others: KnownValues, names: Collection[str] | None = None) -> None:
+        """Add the own values of `others`; with `names`, those whose placeholders have one of them."""
+        for value, name in others._names.items():
+            if names is None or placeholder(name) in names:
+                self.add(value, name)
 
     def learn(self, name: str, value: str, *, read_as: str | None = None) -> None:
         """Search for what a field, header or parameter held, unless other texts may have it too.
@@ -48,69 +71,118 @@ class KnownValues:
     def within(self, text: str) -> KnownValues:
         """The values that may stand in a text, for one search in it. What is learned there is not learned here."""
         known = KnownValues()
-        known._names, known._numbers = self._names, self._numbers
-        known._encodings = [entry for entry in self._encodings if entry[0] in text]
+        candidates = {id(entry): entry for entry in self._candidates(text)}
+        for _, _, plain in unescaped(text):
+            candidates |= {id(entry): entry for entry in self._candidates(plain)}
+        for layer in self._layers():
+            known._numbers += layer._numbers
+            if candidates:
+                known._names |= layer._names
+        for encoding, name in candidates.values():
+            known._index(encoding, name)
         return known
+
+    def _index(self, encoding: Encoding, name: str) -> None:
+        probes = self._runs if encoding.is_run else self._probes
+        probes.setdefault(encoding.probe, []).append((encoding, name))
+
+    def _candidates(self, text: str) -> list[tuple[Encoding, str]]:
+        """The encodings that may stand in a text as it is."""
+        runs: str | None = None
+        found = []
+        for layer in self._layers():
+            hits = [layer._probes[probe] for probe in layer._probes if probe in text]
+            if layer._runs:
+                if runs is None:
+                    runs = text if len(text) < 100_000 else " ".join(_RUN.findall(text))
+                hits += [layer._runs[probe] for probe in layer._runs if probe in runs]
+            for entries in hits:
+                found += entries
+        return found
 
     @property
     def finds_nothing(self) -> bool:
         """True if there is no value to search for."""
-        return not self._encodings
-
-    @property
-    def has_numbers(self) -> bool:
-        """True if some values are numbers."""
-        return bool(self._numbers)
+        return not any(layer._names for layer in self._layers())
 
     def number(self, number: object) -> str | None:
         """The placeholder of a number that is a known value, or has one of 8 digits or more in it."""
-        if not self._numbers:
+        numbers = [value for layer in self._layers() for value in layer._numbers]
+        if not numbers:
             return None
         try:
             text = str(number)
         except ValueError:  # an integer of more digits than Python writes
             return None
-        found = (value for value in self._numbers if text == value or (len(value) >= 8 and value in text))
-        value = next(found, None)
-        return None if value is None else placeholder(self._names[value])
+        found = next(
+            (value for value in numbers if text == value or (len(value) >= 8 and value in text)), None
+        )
+        return None if found is None else placeholder(self.name_of(found) or "")
 
-    def scrubbed(self, text: str, write: Callable[[str], str] = placeholder) -> str:
+    def scrubbed(self, text: str, write: Write = placeholder) -> str:
         """The text with a placeholder for each value, as `write` gives it for a name."""
-        return cut([text], self.edits(text, write))[0] if self._encodings else text
+        return cut([text], self.edits(text, write))[0]
 
-    def edits(self, text: str, write: Callable[[str], str] = placeholder) -> list[Edit]:
+    def edits(self, text: str, write: Write = placeholder) -> list[Edit]:
         """The replacements. Where values overlap, the placeholder of the longest replaces all of them."""
-        spans = [
-            (match.start(), match.end(), name)
-            for probe, encoding, name in self._encodings
-            if probe in text
-            for match in encoding.pattern.finditer(text)
-        ]
+        if not text:
+            return []
+        spans = self._plain_edits(text, write)
+        for start, end, plain in unescaped(text):
+            if inside := self._plain_edits(plain, write):
+                spans.append((start, end, cut([plain], _merged(inside))[0]))
         if not spans:
             return []
         kept = [mark.span() for mark in PLACEHOLDER.finditer(text) if self._gives(mark.group(1))]
-        spans = [span for span in spans if not any(span[0] < end and start < span[1] for start, end in kept)]
-        return list(_merged(sorted(spans), write))
+        return list(_merged(span for span in spans if not _overlaps(span, kept)))
+
+    def _plain_edits(self, text: str, write: Write) -> list[Edit]:
+        return [
+            (*match.span(), write(name))
+            for encoding, name in self._candidates(text)
+            for match in encoding.pattern.finditer(text)
+        ]
 
     def _gives(self, name: str) -> bool:
         """True if placeholders have this name; other text of that form may hide a value."""
-        return (
-            name == "userinfo"
-            or secret_name(name)
-            or any(placeholder(given) == placeholder(name) for given in self._names.values())
+        if name == "userinfo" or secret_name(name):
+            return True
+        return any(
+            placeholder(given) == placeholder(name)
+            for layer in self._layers()
+            for given in layer._names.values()
         )
 
+    def in_bytes(self, body: bytes, charset: str) -> bytes:
+        """Bytes with each value replaced that is written in another charset than the rest is."""
+        for layer in self._layers():
+            for value, name in layer._names.items():
+                try:
+                    written = value.encode(charset)
+                except UnicodeEncodeError:
+                    continue
+                if written != utf8(value):
+                    body = body.replace(written, placeholder(name).encode(charset))
+        return body
 
-def _merged(spans: list[tuple[int, int, str]], write: Callable[[str], str]) -> Iterator[Edit]:
+
+def _overlaps(span: Edit, kept: Sequence[tuple[int, int]]) -> bool:
+    """True if a span overlaps one of those kept, which are in order and apart."""
+    at = bisect_right(kept, (span[1] - 1, 1 << 62)) - 1
+    return at >= 0 and kept[at][1] > span[0]
+
+
+def _merged(edits: Iterator[Edit] | list[Edit]) -> Iterator[Edit]:
+    spans = sorted(edits)
     at = 0
     while at < len(spans):
-        start, end, name = spans[at]
+        start, end, text = spans[at]
         longest = end - start
         while (at := at + 1) < len(spans) and spans[at][0] < end:
             if spans[at][1] - spans[at][0] > longest:
-                longest, name = spans[at][1] - spans[at][0], spans[at][2]
+                longest, text = spans[at][1] - spans[at][0], spans[at][2]
             end = max(end, spans[at][1])
-        yield start, end, write(name)
+        yield start, end, text
 
 
 def credentials(name: str, value: str) -> list[str]:

@@ -20,6 +20,11 @@ def placeholder(name: str) -> str:
     return f"<secret:{re.sub(r'[^A-Za-z0-9_.-]', '_', name)[:100]}>"
 
 
+def placeholders_in(text: str) -> set[str]:
+    """The placeholders in a text, each as `placeholder` writes it."""
+    return {placeholder(name) for name in PLACEHOLDER.findall(text)}
+
+
 def has_placeholder(text: str) -> bool:
     """True if a secret was replaced in the text."""
     return PLACEHOLDER.search(text) is not None

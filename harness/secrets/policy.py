@@ -2,23 +2,23 @@
 
 Names are read as words: `apiKey`, `API_KEY` and `x-api-key` all end in the words `api key`. The sections below:
 
+    values        does a value look like a secret, or like a word that stands where one would?
     fields        is a field, header or parameter with this name for a secret?
     JSON          is this string or number under such a name a secret?
-    variables     does this environment variable hold a secret?
-    values        does a value look like a secret, or like a word that stands where one would?
+    variables     is an environment variable known to be harmless? All others are secrets.
 
-`harness.secrets.json_locations` applies the rules for JSON to names beside and around a value.
+`harness.secrets.fields` applies the rules for JSON to names beside and around a value.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -35,22 +35,91 @@ def words(name: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in _WORD.findall(name))
 
 
+# ---------------------------------------------------------------- values
+
+MIN_LENGTH: Final = 6
+"""Shorter values are replaced where they stand under a secret name, and not searched for elsewhere."""
+
+_DUMMIES: Final = word_set(
+    "true false none null yes no on off default disabled enabled dummy fake test testing example sample "
+    "placeholder changeme change-me password passwd secret secrets token api-key api_key apikey credentials "
+    "username user admin required optional string integer number boolean object function undefined unknown "
+    "anonymous unused empty not-needed not_needed notneeded no-key-required redacted [redacted] hidden masked "
+    "localhost ollama lm-studio production development staging preview release latest master basic bearer include "
+    "same-origin"
+)
+# Of what agents talk about: no run may become unreadable because somebody's password is one of these.
+_WORDS: Final = word_set(
+    "account address answer billing cancel cancelled completed content customer english failed message messages "
+    "orders passed please product question refund refunds request response result results return returns search "
+    "server service status success support system weather welcome"
+)
+_MASKED: Final = re.compile(r".*(?:\*\*\*|\.\.\.|…).*", re.DOTALL)
+# The name of a variable, or a place for its value.
+_NAMED: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|\$?\{.*\}|<.*>|%.*%|\$[A-Z_]+", re.DOTALL)
+
+
+def looks_random(value: str) -> bool:
+    """True for a value that a machine made: long, without spaces, with letters and digits or in mixed case."""
+    if len(value) < 8 or re.search(r"\s", value):
+        return False
+    letters = any(char.isalpha() for char in value)
+    mixed = value.lower() != value and value.upper() != value
+    return letters and (any(char.isdecimal() for char in value) or (mixed and len(value) >= 16))
+
+
+def common(value: str) -> bool:
+    """True for a common word, or one repeated character, such as people write in place of a secret."""
+    return value.lower() in _DUMMIES | _WORDS or len(set(value)) <= 1
+
+
+def stands_for_another(value: str) -> bool:
+    """True for the name of a variable, a place to be filled in, and a secret that was masked."""
+    return bool(_NAMED.fullmatch(value) or _MASKED.fullmatch(value))
+
+
+# The value of these may be any word.
+_UNCERTAIN: Final = word_set("auth hmac sig signature cookie cookies pass id sid")
+
+
+def worth_learning(name: str, value: str) -> bool:
+    """True if a value found under a secret name can be searched for everywhere, since no other text has it."""
+    if len(value) < MIN_LENGTH or common(value) or "://" in value or stands_for_another(value):
+        return False
+    if re.search(r"\s", value):
+        return len(value) >= 12 and words(name)[-1:] in _PHRASES
+    return looks_random(value) or (_certain(words(name)) and not secret_name(value))
+
+
+_PHRASES: Final = frozenset(
+    {(word,) for word in ("password", "passwd", "passphrase", "passcode", "pass", "pw", "pwd")}
+)
+
+
+def _certain(parts: tuple[str, ...]) -> bool:
+    if parts[-1:] == ("key",):
+        return len(parts) > 1 and parts[-2] in SECRET_KEYS
+    return parts not in (("token",), ("credentials",)) and not _UNCERTAIN & set(parts[-1:])
+
+
 # ---------------------------------------------------------------- fields, headers, parameters
 
 _SECRET: Final = word_set(
-    "password passwd passphrase passcode pwd secret apikey token authorization credential credentials cookie "
+    "password passwd passphrase passcode pass pwd pw secret apikey token authorization credential credentials cookie "
     "cookies signature sig bearer jwt authtoken accesstoken refreshtoken idtoken sessiontoken bearertoken apitoken "
-    "clientsecret apisecret privatekey secretkey accesskey passwords passphrases secrets apikeys"
+    "clientsecret apisecret privatekey secretkey accesskey passwords passphrases secrets apikeys sessionid sessid "
+    "sid csrf xsrf otp totp webhook dsn"
 )
+_ENDINGS: Final = ("password", "passwd", "passphrase", "apikey", "authtoken", "sessionid", "sessid")
 SECRET_KEYS: Final = word_set(
     "api access private secret auth signing encryption subscription account shared master service functions"
 )
 # Tokens of text, and positions in a list.
-HARMLESS_TOKENS: Final = word_set(
+_HARMLESS_TOKENS: Final = word_set(
     "page next prev previous continuation cursor sync progress resume skip cancellation eos bos pad unk mask "
     "cls sep special stop start end first last image text current each per by position"
 )
-HARMLESS_KEYS: Final = word_set("cache surrogate idempotency partition sort primary foreign public")
+_HARMLESS_KEYS: Final = word_set("cache surrogate idempotency partition sort primary foreign public")
 # Tokens that give access; several `tokens` of another kind are a count.
 _DOOR_TOKENS: Final = word_set(
     "access refresh id api auth bearer session security secret csrf xsrf login bot personal client device jwt"
@@ -70,23 +139,28 @@ def secret_field(name: str) -> bool:
     parts = words(name)
     if not parts:
         return False
-    before = parts[-2] if len(parts) > 1 else ""
-    if parts[-1] == "token":
-        return before not in HARMLESS_TOKENS
-    if parts[-1] == "signature":
+    last, before = parts[-1], parts[-2] if len(parts) > 1 else ""
+    if last == "token":
+        return before not in _HARMLESS_TOKENS
+    if last == "signature":
         return before not in {"thought", "function", "method", "type"}
+    if last in {"hash", "digest", "salt"}:
+        return before in _SECRET and before != "signature"
     return (
-        parts[-1] in _SECRET
-        or (parts[-1] in {"key", "keys"} and before in SECRET_KEYS)
-        or (parts[-1] == "tokens" and before in _DOOR_TOKENS)
+        last in _SECRET
+        or last.endswith(_ENDINGS)
+        or (last in {"key", "keys"} and before in SECRET_KEYS)
+        or (last == "tokens" and before in _DOOR_TOKENS)
+        or parts[-2:] in (("session", "id"), ("secret", "id"), ("connection", "string"))
         or parts[-3:] == ("access", "key", "id")
     )
 
 
+@lru_cache(maxsize=4096)
 def secret_header(name: str) -> bool:
-    """True if a header with this name holds a secret: `authorization`, `set-cookie`, all that end in `-key`."""
+    """True if a header with this name holds a secret: `authorization`, `x-auth`, all that end in `-key`."""
     parts = words(name)
-    return secret_field(name) or (len(parts) > 1 and parts[-1] == "key" and parts[-2] not in HARMLESS_KEYS)
+    return secret_key(name) or (len(parts) > 1 and parts[-1] == "key" and parts[-2] not in _HARMLESS_KEYS)
 
 
 def secret_parameter(name: str) -> bool:
@@ -97,20 +171,32 @@ def secret_parameter(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def secret_key(name: str) -> bool:
     """True if a key of a JSON object with this name may hold a secret: fields, `auth`, `pin`. See `holds_secret`."""
-    return secret_field(name) or words(name) == ("auth",) or words(name)[-1:] == ("pin",)
+    return secret_field(name) or words(name)[-1:] in (("auth",), ("pin",))
 
 
 def secret_name(name: str) -> bool:
     """True if this is the name of a secret in any of these places."""
-    return secret_key(name) or secret_parameter(name) or secret_header(name)
+    return secret_parameter(name) or secret_header(name)
+
+
+_STEMS: Final = word_set(
+    "pass pw secret token key auth cred cookie sig bearer jwt sid session csrf xsrf otp hook dsn pin connection"
+)
+
+
+def may_name_secrets(text: str) -> bool:
+    """False if no name of a secret can stand in a text, which is quick to tell."""
+    lower = text.lower()
+    return any(stem in lower for stem in _STEMS)
 
 
 # ---------------------------------------------------------------- strings and numbers of JSON
 
 # The value of these is a secret as a number too, and so are numbers below them.
 _NUMERIC: Final = word_set(
-    "password passwd passphrase passcode pwd pin secret apikey credential credentials cookie authtoken accesstoken "
-    "refreshtoken idtoken sessiontoken bearertoken apitoken clientsecret apisecret privatekey secretkey accesskey"
+    "password passwd passphrase passcode pwd pw pin secret apikey credential credentials cookie authtoken otp "
+    "accesstoken refreshtoken idtoken sessiontoken bearertoken apitoken clientsecret apisecret privatekey secretkey "
+    "accesskey"
 )
 _SEVERAL: Final = word_set("passwords passphrases secrets apikeys keys tokens cookies credentials")
 # Ways to log in, and results of it.
@@ -121,35 +207,35 @@ _METHODS: Final = word_set(
 _MODEL_TEXT: Final = word_set("logprob text")
 
 
-def holds_secret(name: str, value: str, siblings: Mapping[str, object]) -> bool:
+def holds_secret(name: str, value: str, siblings: Mapping[object, object]) -> bool:
     """True if a string under a secret name in JSON is a secret, by its value and by the values beside it.
 
     A `token` beside its `logprob` is text of a model, and the `signature` of its thoughts has to be sent back.
     """
     if not value:
         return False
-    parts = words(name)
-    if parts[-1] == "token":
+    last = words(name)[-1]
+    if last == "token":
         return "logprob" not in siblings
-    if parts[-1] in {"signature", "sig"}:
+    if last in {"signature", "sig"}:
         thought = "thinking" in siblings or siblings.get("type") in {"thinking", "signature_delta"}
         return not thought and not re.search(r"[\s(]", value)
-    if parts == ("auth",):
+    if last in {"auth", "pass"}:
         return not common(value) and value.lower() not in _METHODS
-    if parts[-1] == "pin":
+    if last == "pin":
         return re.fullmatch(r"\d{4,12}", value) is not None
     return True
 
 
-def holds_secrets(name: str, members: Mapping[str, object] | None, siblings: Mapping[str, object]) -> bool:
-    """True if everything in an object, or in a list (`members` is None), under a secret name is a secret.
+def holds_secrets(name: str, members: Mapping[object, object], siblings: Mapping[object, object]) -> bool:
+    """True if everything in an object, or in a list (without `members`), under a secret name is a secret.
 
     Not so for the parts of a function's signature or of a model's token, and for what is pinned to a board.
     """
     last = words(name)[-1]
     if last == "token":
-        return not _MODEL_TEXT.intersection(members or ()) and "logprob" not in siblings
-    return last not in {"signature", "sig", "pin"}
+        return not _MODEL_TEXT.intersection(map(str, members)) and "logprob" not in siblings
+    return last not in {"signature", "sig", "pin", "pass"}
 
 
 def secret_number(name: str, digits: str) -> bool:
@@ -173,124 +259,112 @@ def numbers_below(name: str) -> bool:
 
 # ---------------------------------------------------------------- environment variables
 
-_SURE: Final = word_set(
-    "token secret secrets password passwords passwd passphrase credential credentials apikey apikeys "
-    "authorization webhook bearer jwt pat"
+Kind = Literal["secret", "likely", "weak", "harmless"]
+"""Of the value of a variable: `secret` by its name or by the settings, `weak` if it then is too short or too common
+to be searched for in texts; `likely` if neither name nor value is known to be harmless."""
+
+# Whatever their value, unless their name is one for secrets.
+_HARMLESS_VARIABLES: Final = word_set(
+    "LANG LANGUAGE LC_* TZ TERM TERM_* COLORTERM COLUMNS LINES SHELL SHLVL _ HOME PWD OLDPWD USER LOGNAME USERNAME "
+    "HOSTNAME HOSTTYPE OSTYPE DISPLAY EDITOR VISUAL PAGER LESS* LS_COLORS LS_OPTIONS PS1 PROMPT* XDG_* DBUS_* "
+    "DESKTOP_* DEBIAN_FRONTEND PATH *PATH *_PATHS PYTEST_* PYTHON* VIRTUAL_ENV* CONDA_* NO_PROXY no_proxy HARNESS_*"
 )
-_MAYBE: Final = word_set("key keys auth pass pwd dsn cookie cookies signature sas tokens")
-_COUNTS: Final = word_set("max min num number total budget window per rate average")
-_FLAGS: Final = word_set("true false yes no on off 0 1 none null")
+# Of a machine that builds: whatever their value, unless it looks random.
+_LIKELY_HARMLESS: Final = word_set(
+    "CI CI_* GITHUB_* GITLAB_* RUNNER_* BUILD_* BUILDKITE_* JENKINS_* CIRCLE_* TRAVIS_*"
+)
+_HARMLESS_LAST: Final = ABOUT - word_set(
+    "url uri endpoint id ids command cmd header prefix suffix"
+) | word_set(
+    "home arch os platform environment stage branch ref model models level format color lang locale zone timezone "
+    "editor shell bundle workers jobs threads cache"
+)
+_HARMLESS_VALUE: Final = re.compile(
+    r"""[-+\d.,:/TZ\s_%]+                                  # numbers, dates, times, addresses, sizes
+    | [A-Za-z]?[a-z]{0,7} | [A-Z]{0,8}                     # a short word
+    | (?:[a-z]{2,3}(?:[_-][A-Za-z]{2,4})?|C|POSIX)(?:\.[A-Za-z0-9-]+)?(?:@\w+)?       # a locale
+    | [a-z]{2}(?:-[a-z]+){1,2}-?\d[a-z]?                   # a region
+    | [A-Z][a-z]+/[A-Z][A-Za-z_]+                          # a time zone
+    | (?:[a-z][a-z-]*\.)+[a-z]{2,}(?::\d+)? | [a-z]+:\d+   # a host
+    | [a-z][\w.]*@[a-z.-]+                                 # a user of a host
+    """,
+    re.VERBOSE,
+)
 _PATH: Final = re.compile(r"(?:~|\.{0,2})/\S*|[A-Za-z]:\\.*")
 _FILE: Final = re.compile(r".*\.(?:json|pem|key|crt|cer|sock|txt|toml|ya?ml|ini|env|cfg|conf)", re.IGNORECASE)
+_COUNTS: Final = word_set("max min num number total budget window per rate average")
+_FLAGS: Final = word_set("true false yes no on off 0 1 none null")
 
 
-def is_named(name: str, named: Sequence[str]) -> bool:
-    """True if the settings name this variable, or a pattern that it matches."""
-    return any(fnmatchcase(name, pattern) for pattern in named)
+def kind_of_variable(name: str, value: str, named: Sequence[str] = (), public: Sequence[str] = ()) -> Kind:
+    """What the value of an environment variable is.
 
-
-def secret_variable(name: str, value: str) -> bool:
-    """True if the value of an environment variable is a secret, by its name and by the value."""
-    if len(value) < 6 or common(value) or _is_path(value) or (value.isdecimal() and len(value) < 8):
-        return False
-    parts = words(name)
-    return _surely(parts) or (
-        _maybe(parts) and (looks_random(value) or (parts[-1] in {"pass", "pwd"} and len(parts) > 1))
-    )
-
-
-def secret_by_name(name: str, value: str) -> bool:
-    """True if a variable is for a secret by its name, unless its value is a count or a switch.
-
-    For writing the variable itself, where a short or common value reveals as much as a long one.
+    `named` are patterns of those that are secret, from three characters on, `public` of those that are not.
     """
+    if _matches(name, named):
+        return "secret" if len(value) >= 3 else "weak"
+    if _matches(name, public):
+        return "harmless"
+    if is_secret_variable(name, value):
+        if _is_place(value):
+            return "harmless"
+        if value.lower() in _DUMMIES or len(set(value)) <= 1:
+            return "harmless"
+        too_short = len(value) < MIN_LENGTH or (value.isdecimal() and len(value) < 8)
+        return "weak" if too_short or common(value) else "secret"
+    return "harmless" if len(value) < MIN_LENGTH or common(value) or _is_harmless(name, value) else "likely"
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _is_harmless(name: str, value: str) -> bool:
+    if _matches(name, _HARMLESS_VARIABLES) or _HARMLESS_VALUE.fullmatch(value):
+        return True
     parts = words(name)
-    if parts[-1:] in (("pin",), ("passcode",)):
+    if parts and parts[-1] in _HARMLESS_LAST and not any(map(secret_field, parts)):
         return True
-    if value.strip().isdecimal() and (_COUNTS & set(parts) or parts[-1:] == ("tokens",)):
+    if all(map(_is_place, value.split(":"))):
+        return True
+    return _matches(name, _LIKELY_HARMLESS) and not looks_random(value)
+
+
+def is_secret_variable(name: str, value: str, named: Sequence[str] = (), public: Sequence[str] = ()) -> bool:
+    """True if a variable is for a secret by its name, unless its value is a count or a switch."""
+    if _matches(name, (*named, *public)):
+        return _matches(name, named)
+    parts, plain = words(name), value.strip()
+    if not parts or not plain or parts == ("pwd",):
         return False
-    if _surely(parts):
-        return _SURE & set(parts) != {"token"} or not any(
-            pair[1] == "token" and pair[0] in HARMLESS_TOKENS for pair in pairwise(parts)
-        )
-    if not _maybe(parts) or parts == ("pwd",) or value.strip().lower() in _FLAGS:
+    if parts[-1] in {"pin", "passcode"}:
+        return True
+    if plain.lower() in _FLAGS:
+        return secret_field(name) and parts[-1] not in {"auth", "pass", "pwd"}
+    if plain.isdecimal() and (_COUNTS & set(parts) or parts[-1] == "tokens"):
         return False
-    return not any(pair[1] in {"key", "keys"} and pair[0] in HARMLESS_KEYS for pair in pairwise(parts))
-
-
-def _surely(parts: tuple[str, ...]) -> bool:
-    pair = set(pairwise(parts))
-    if pair & {("access", "key"), ("secret", "id")} and parts[-1] in {"key", "id"}:
+    pairs = list(pairwise(parts))
+    if ("access", "key") in pairs or parts[-2:] in (("secret", "id"), ("webhook", "url"), ("webhook", "uri")):
         return True
-    if "webhook" in parts and parts[-1] in {"url", "uri"}:
-        return True
-    if not parts or parts[-1] in ABOUT:
+    if parts[-1] in ABOUT and parts[-2:] != ("session", "id"):
         return False
-    if pair & {(kind, "key") for kind in SECRET_KEYS} or pair & {("api", "keys"), ("connection", "string")}:
-        return True
-    return bool(_SURE & set(parts))
+    if any(pair[1] == "token" and pair[0] in _HARMLESS_TOKENS for pair in pairs):
+        return False
+    if any(pair[1] in {"key", "keys"} and pair[0] in _HARMLESS_KEYS for pair in pairs):
+        return False
+    return bool(_VARIABLE & set(parts)) or any(map(secret_field, (*parts, name)))
 
 
-def _maybe(parts: tuple[str, ...]) -> bool:
-    return bool(parts) and parts[-1] not in ABOUT and bool(_MAYBE & set(parts))
+_VARIABLE: Final = word_set("key keys auth pin pat sas webhook tokens")
 
 
-def _is_path(value: str) -> bool:
+def _is_place(value: str) -> bool:
+    """True for the path of a file or folder, and not for a secret that begins like one."""
     if not _PATH.fullmatch(value):
         return False
+    if _FILE.fullmatch(value) or not any(map(looks_random, value.split("/"))):
+        return True
     try:
-        return _FILE.fullmatch(value) is not None or Path(value).expanduser().exists()
+        return Path(value).expanduser().exists()
     except (OSError, ValueError, RuntimeError):
         return False
-
-
-# ---------------------------------------------------------------- values
-
-_COMMON: Final = word_set(
-    "true false none null yes no on off default disabled enabled dummy fake test testing example sample "
-    "placeholder changeme change-me password passwd secret token api-key api_key apikey credentials username "
-    "required optional string integer number boolean object function undefined unknown anonymous unused empty "
-    "not-needed not_needed notneeded no-key-required redacted [redacted] hidden masked localhost ollama "
-    "lm-studio production development staging basic bearer include same-origin"
-)
-_MASKED: Final = re.compile(r".*(?:\*\*\*|\.\.\.|…).*", re.DOTALL)
-# The name of a variable, or a place for its value.
-_NAMED: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|\$?\{.*\}|<.*>|%.*%|\$[A-Z_]+", re.DOTALL)
-
-
-def looks_random(value: str) -> bool:
-    """True for a value that a machine made: long, without spaces, with letters and digits or in mixed case."""
-    if len(value) < 8 or re.search(r"\s", value):
-        return False
-    letters = any(char.isalpha() for char in value)
-    mixed = value.lower() != value and value.upper() != value
-    return letters and (any(char.isdecimal() for char in value) or (mixed and len(value) >= 16))
-
-
-def common(value: str) -> bool:
-    """True for a common word, or one repeated character, such as people write in place of a secret."""
-    return value.lower() in _COMMON or len(set(value)) <= 1
-
-
-def stands_for_another(value: str) -> bool:
-    """True for the name of a variable, a place to be filled in, and a secret that was masked."""
-    return bool(_NAMED.fullmatch(value) or _MASKED.fullmatch(value))
-
-
-# The value of these may be any word.
-_UNCERTAIN: Final = word_set("auth hmac sig signature cookie cookies")
-
-
-def worth_learning(name: str, value: str) -> bool:
-    """True if a value found under a secret name can be searched for everywhere, since no other text has it."""
-    if len(value) < 8 or re.search(r"\s", value) or common(value) or "://" in value:
-        return False
-    if stands_for_another(value):
-        return False
-    return looks_random(value) or (_certain(words(name)) and not secret_name(value))
-
-
-def _certain(parts: tuple[str, ...]) -> bool:
-    if parts[-1:] == ("key",):
-        return len(parts) > 1 and parts[-2] in SECRET_KEYS
-    return parts not in (("token",), ("credentials",)) and not _UNCERTAIN & set(parts[-1:])

@@ -7,6 +7,7 @@ import signal
 import sys
 from contextlib import redirect_stdout, suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from harness.scenario.model import Scenario
@@ -37,7 +38,9 @@ def work(
     from harness.report.encoding import encode
     from harness.report.results import line
     from harness.scenario.progress import progress
+    from harness.scenario.redaction import secrets_of_process
     from harness.scenario.run import outcomes
+    from harness.secrets.output import redacted_process
 
     def take_note(text: str) -> None:
         note.value = text.encode("utf-8", "replace")[: NOTE_SIZE - 1]
@@ -48,6 +51,7 @@ def work(
     progress.listener = take_note
     with (
         suppress(EOFError, OSError, KeyboardInterrupt),  # the parent wants no more, or is gone
+        redacted_process(secrets_of_process(projects.around(Path.cwd())).text),
         redirect_stdout(sys.stderr if stdout_to_stderr else sys.stdout),
     ):
         connection.send((-1, None, ""))

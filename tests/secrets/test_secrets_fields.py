@@ -84,7 +84,7 @@ def test_all_strings_and_numbers_below_a_secret_name_are_secrets() -> None:
     assert scrubbed(
         {
             "api_keys": ["a", "b"],
-            "cookies": {"sid": "abc", "n": 7, "secure": True},
+            "cookies": {"theme": "abc", "n": 7, "secure": True},
             "credentials": {"user": "me", "deep": [[{"x": "y"}]], "api_key": "k"},
             "passwords": [1234, None],
             "access_tokens": ["abc"],
@@ -92,7 +92,7 @@ def test_all_strings_and_numbers_below_a_secret_name_are_secrets() -> None:
         }
     ) == {
         "api_keys": ["<secret:api_keys>", "<secret:api_keys>"],
-        "cookies": {"sid": "<secret:cookies>", "n": "<secret:cookies>", "secure": True},
+        "cookies": {"theme": "<secret:cookies>", "n": "<secret:cookies>", "secure": True},
         "credentials": {
             "user": "<secret:credentials>",
             "deep": [[{"x": "<secret:credentials>"}]],
@@ -162,16 +162,16 @@ def test_what_only_begins_like_a_schema_is_a_secret() -> None:
 
 def test_what_stands_below_is_looked_for_elsewhere_when_it_looks_random() -> None:
     secrets = Secrets({})
-    secrets.data({"cookies": {"sid": "tok-q7Rt0Lm2xP", "theme": "chocolate"}, "api_keys": ["zq81-kdjEwp"]})
+    secrets.data({"cookies": {"id": "tok-q7Rt0Lm2xP", "theme": "chocolate"}, "api_keys": ["zq81-kdjEwp"]})
     assert secrets.text("tok-q7Rt0Lm2xP, chocolate, zq81-kdjEwp") == (
         "<secret:cookies>, chocolate, <secret:api_keys>"
     )
 
 
 def test_json_that_is_cut_off_has_them_too() -> None:
-    body = b'{"credentials": {"user": "me", "keys": ["half of i'
+    body = b'{"login": {"user": "me", "passcode": 4711, "password": "half of i'
     assert Secrets({}).body(body, "application/json") == (
-        b'{"credentials": {"user": "<secret:credentials>", "keys": ["<secret:credentials>'
+        b'{"login": {"user": "me", "passcode": <secret:passcode>, "password": "<secret:password>'
     )
 
 

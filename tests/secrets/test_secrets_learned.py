@@ -70,8 +70,9 @@ def test_what_is_learned_of_a_header_is_the_secret_alone(name: Any, value: Any, 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("password", "short1"),
-        ("password", "correct horse battery"),
+        ("password", "abc12"),
+        ("password", "two words"),
+        ("note", "correct horse battery"),
         ("password", "required"),
         ("password", "********"),
         ("api_key", "sk-abcd...wxyz"),

@@ -91,8 +91,9 @@ def test_the_rest_of_a_stream_stays_byte_for_byte() -> None:
     head, tail = KEY[:6], json.dumps(KEY[6:])[1:-1]
     stream = (
         "\ufeff: hello\r\n\r\nevent: x\r\nid: 1\r\nretry:5\r\n"
-        'data:  {"a" :\r\ndata: "%s" , "b":1.0}\r\n\r\n'
+        'data: {"a":"%s","b":1.0}\r\n\r\n'
         'data:{"a":"%s\\u00e9"}\n\n\n'
+        'data:  {"c" :\r\ndata: 1e5 }\r\n\r\n'
         "data: {bad json}\r\rdata\rdata: [DONE]\n\n"
         'nonsense\ndata: {"half": "of an ev'
     )

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from harness.secrets import Secrets, bare_url, bare_urls
+from harness.secrets.environment import Variables
 from tests.recording.safety import parrots
 
 
@@ -108,11 +109,12 @@ def test_urls_in_text_are_made_bare() -> None:
 def test_the_same_environment_is_read_once() -> None:
     environment = {f"PLACE_{number}": f"/opt/place-{number}/bin" for number in range(52)}
     environment |= {f"SERVICE_{number}_API_KEY": f"sk-{number}-Zx81kqLw9yT" for number in range(8)}
-    Secrets(environment)
+    variables = Variables()
+    variables.add(environment)
     began = time.process_time()
-    for number in range(1000):
-        secrets = Secrets({**environment, "CASE": str(number)})
-    assert time.process_time() - began < 0.6
+    for _ in range(1000):
+        secrets = Secrets(variables)
+    assert time.process_time() - began < 0.2
     assert secrets.text("sk-7-Zx81kqLw9yT") == "<secret:SERVICE_7_API_KEY>"
 
 

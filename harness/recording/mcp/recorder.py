@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Any
 
 from harness.errors import CassetteError
@@ -49,6 +50,8 @@ class MCPRecorder:
         self.turn = 1
         self._comparable = comparable
         self._learn = learn
+        # As they would be recorded now: what is secret here need not have been one there.
+        exchanges = [replace(each, sent=comparable(each.sent)) for each in exchanges]
         self._recorded = Recorded(
             exchanges, server=server, again=again, file=file, matcher=matcher or Matcher()
         )

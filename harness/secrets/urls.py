@@ -71,19 +71,14 @@ class URLScrubber:
             return self._known.scrubbed(name, quoted) + equals + quoted(plain)
         scrubbed = self._known.scrubbed(pair, quoted)
         decoded = unquote_plus(value, errors="surrogateescape")
-        inside = self._scrubbed_inside(decoded)
-        if scrubbed != pair or inside == decoded:
+        if scrubbed != pair or self._depth == _DEPTH:
             return scrubbed
-        return name + equals + quote_plus(utf8(inside))
-
-    def _scrubbed_inside(self, value: str) -> str:
-        if self._depth == _DEPTH:
-            return value
         self._depth += 1
         try:
-            return self._inside(value)
+            inside = self._inside(decoded)
         finally:
             self._depth -= 1
+        return scrubbed if inside == decoded else name + equals + quote_plus(utf8(inside))
 
 
 def bare_url(url: str) -> str:

@@ -1,0 +1,68 @@
+"""Secrets of a scenario's runs, taken out of what is printed meanwhile and of the outcome, before anybody reads it.
+
+Checks see values as they are. Names that the manifest and the scenario give (nodes, tools, checks) stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from harness.scenario.model import Scenario
+from harness.scenario.outcome import Outcome
+from harness.secrets import Secrets
+from harness.secrets.environment import variables_of_process
+from harness.secrets.output import redacted_logs, redacted_streams
+from harness.settings import Settings
+
+_NAMES: Final = frozenset({"kind", "name", "node", "type", "code", "where"})
+"""Keys of a call and of an error whose values are names."""
+
+
+def secrets_of_process(settings: Settings) -> Secrets:
+    """The secrets in the variables of this process."""
+    variables = variables_of_process(settings.secrets, settings.public_env)
+    return Secrets(variables, settings.secrets, settings.public_env)
+
+
+def secrets_of(scenario: Scenario, settings: Settings) -> Secrets:
+    """The secrets that a run of a scenario begins with: those of this process, and of the scenario's `env`."""
+    secrets = secrets_of_process(settings)
+    if scenario.env:
+        secrets.add(scenario.env)
+    return secrets
+
+
+@contextmanager
+def redacted_output(secrets: Secrets) -> Iterator[None]:
+    """What is printed and logged inside has no secrets."""
+    with redacted_logs(secrets.text), redacted_streams(secrets.text):
+        yield
+
+
+def redacted(outcome: Outcome, secrets: Secrets) -> Outcome:
+    """The outcome without secrets; it is changed in place."""
+    observed = outcome.observed
+    free: list[Any] = [
+        observed.state, observed.output, observed.interrupts, observed.warnings, observed.unused,
+        [_free(call) for call in observed.calls],
+        None if observed.error is None else _free(observed.error),
+        [[check.expected, check.actual, check.message] for check in outcome.checks],
+        outcome.reason,
+    ]  # fmt: skip
+    scrubbed = secrets.data(free)
+    if scrubbed is free:
+        return outcome
+    observed.state, observed.output, observed.interrupts, observed.warnings, observed.unused = scrubbed[:5]
+    calls, error, checks, outcome.reason = scrubbed[5:]
+    observed.calls = [{**call, **rest} for call, rest in zip(observed.calls, calls, strict=True)]
+    if observed.error is not None:
+        observed.error = {**observed.error, **error}
+    for check, texts in zip(outcome.checks, checks, strict=True):
+        check.expected, check.actual, check.message = texts
+    return outcome
+
+
+def _free(mapping: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in mapping.items() if key not in _NAMES}

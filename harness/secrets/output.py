@@ -1,0 +1,170 @@
+"""Everything that leaves this process as text, without secrets: what is printed, logged and said by child processes.
+
+print, warnings, tracebacks ──▶ sys.stdout, sys.stderr ──▶ RedactedStream ──┐
+child processes, MCP servers, C code ──▶ descriptors 1, 2 ──▶ a pipe ──▶ a thread ──┴──▶ terminal or file
+loggers ──▶ log records, whoever handles them
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from threading import Thread
+from typing import Any, Final, TextIO
+
+Scrub = Callable[[str], str]
+
+# Their debug records show headers as they come, before anybody can know what of them is secret.
+CLIENTS: Final = frozenset(
+    {"aiohttp", "anthropic", "h2", "hpack", "httpcore", "httpcore2", "httpx", "httpx2", "mcp", "openai"}
+    | {"requests", "urllib3", "vcr", "websockets"}
+)
+LEFT_OUT: Final = "(left out: it may show what is secret)"
+_LONGEST_LINE: Final = 1 << 16
+_PATIENCE_S: Final = 1.0
+"""Real seconds that a child process which outlives us may go on printing."""
+
+
+class RedactedStream(io.TextIOBase):
+    """A text stream that writes whole lines, each put through `scrub`; what is flushed need not be a line."""
+
+    def __init__(self, stream: TextIO, scrub: Scrub) -> None:
+        self._stream, self._scrub = stream, scrub
+        self._held = ""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._stream.encoding
+
+    @property
+    def errors(self) -> str | None:  # type: ignore[override]
+        return self._stream.errors
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        """Write what is a whole line with this, and hold the rest."""
+        held = self._held + text
+        end = held.rfind("\n") + 1 if len(held) < _LONGEST_LINE else len(held)
+        self._held = held[end:]
+        if end:
+            self._stream.write(self._scrub(held[:end]))
+        return len(text)
+
+    def flush(self) -> None:
+        """Write everything now."""
+        held, self._held = self._held, ""
+        if held:
+            self._stream.write(self._scrub(held))
+        self._stream.flush()
+
+
+@contextmanager
+def redacted_streams(scrub: Scrub) -> Iterator[None]:
+    """What is printed inside has its secrets taken out."""
+    out, err = sys.stdout, sys.stderr
+    wrapped = RedactedStream(out, scrub), RedactedStream(err, scrub)
+    sys.stdout, sys.stderr = wrapped
+    try:
+        yield
+    finally:
+        for stream in wrapped:
+            with suppress(OSError, ValueError):
+                stream.flush()
+        if (sys.stdout, sys.stderr) == wrapped:
+            sys.stdout, sys.stderr = out, err
+
+
+@contextmanager
+def redacted_process(scrub: Scrub) -> Iterator[None]:
+    """`redacted_streams`, and what child processes and C code write to the same places, from here on."""
+    with ExitStack() as stack:
+        for name, descriptor in (("stdout", 1), ("stderr", 2)):
+            stream = getattr(sys, name)
+            with suppress(OSError, ValueError, AttributeError):
+                if stream.fileno() == descriptor:
+                    stack.enter_context(_redacted_descriptor(name, descriptor, scrub))
+        stack.enter_context(redacted_streams(scrub))
+        yield
+
+
+@contextmanager
+def _redacted_descriptor(name: str, descriptor: int, scrub: Scrub) -> Iterator[None]:
+    """Put a pipe in the place of a descriptor; the stream of that name goes on as it was."""
+    stream: TextIO = getattr(sys, name)
+    stream.flush()
+    kept = os.dup(descriptor)
+    reading, writing = os.pipe()
+    os.dup2(writing, descriptor)
+    os.close(writing)
+    pump = Thread(target=_pump, args=(reading, kept, scrub), name=f"redacts {name}", daemon=True)
+    pump.start()
+    direct = open(kept, "w", encoding=stream.encoding, errors=stream.errors, closefd=False, buffering=1)  # noqa: SIM115
+    setattr(sys, name, direct)
+    try:
+        yield
+    finally:
+        with suppress(OSError, ValueError):
+            direct.flush()
+        os.dup2(kept, descriptor)
+        pump.join(_PATIENCE_S)
+        setattr(sys, name, stream)
+
+
+def _pump(reading: int, kept: int, scrub: Scrub) -> None:
+    with open(reading, "rb") as pipe, suppress(OSError):
+        for line in iter(lambda: pipe.readline(_LONGEST_LINE), b""):
+            text = scrub(line.decode("utf-8", "surrogateescape"))
+            data = text.encode("utf-8", "surrogateescape")
+            while data:
+                data = data[os.write(kept, data) :]
+
+
+@contextmanager
+def redacted_logs(scrub: Scrub) -> Iterator[None]:
+    """Put the text of every log record through `scrub`, inside; debug records of HTTP and MCP clients have none."""
+    make = logging.getLogRecordFactory()
+
+    def made(*args: Any, **kwargs: Any) -> logging.LogRecord:
+        record = make(*args, **kwargs)
+        if record.levelno < logging.INFO and record.name.partition(".")[0] in CLIENTS:
+            record.msg, record.args, record.exc_info = LEFT_OUT, None, None
+            return record
+        text = _text(record)
+        if (scrubbed := scrub(text)) != text:
+            record.msg, record.args = scrubbed, None
+        if record.exc_info and record.exc_info[1] is not None:
+            # What handlers print in place of a traceback of their own.
+            record.exc_text = scrub("".join(traceback.format_exception(record.exc_info[1])).rstrip())
+        if record.stack_info:
+            record.stack_info = scrub(record.stack_info)
+        return record
+
+    logging.setLogRecordFactory(made)
+    try:
+        yield
+    finally:
+        logging.setLogRecordFactory(make)
+
+
+def _text(record: logging.LogRecord) -> str:
+    """The message, or what there is of it: who logs it wrongly is told so by `logging` itself."""
+    try:
+        return record.getMessage()
+    except Exception:
+        return f"{record.msg} {record.args}"

@@ -1,0 +1,88 @@
+"""Each secret of `tests.secrets.attack` is given away, and stands in nothing that is written or shown."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.recording.safety import Done, Project, answering
+from tests.secrets import attack
+from tests.world.loopback import Asked, Said
+
+LOUD = ("-p", "no:cacheprovider", "--log-level=DEBUG", "-o", "log_cli=true", "--log-file=log.txt",
+        "--log-file-level=DEBUG", "--junitxml=junit.xml", "-o", "junit_logging=all", "-vv")  # fmt: skip
+COMMANDS = {
+    "run": ("harness", "run", "scripted.scenario.yaml", "-j", "2", "--report", "reports/run"),
+    "record": ("harness", "record", "recorded.scenario.yaml", "--report", "reports/record"),
+    "replay": ("harness", "run", "recorded.scenario.yaml", "--report", "reports/replay"),
+    "pytest": ("pytest", "scripted.scenario.yaml", "--harness-report=reports/pytest", *LOUD),
+    "pytest -s": ("pytest", "scripted.scenario.yaml", "-s", "-p", "no:cacheprovider"),
+}
+
+
+@dataclass
+class Attacked:
+    """What became of the commands, and the files they left."""
+
+    done: dict[str, Done]
+    written: dict[str, bytes]
+    heard: bytes
+
+    def places(self, how: str) -> list[str]:
+        shown = {name: done.all.encode() for name, done in self.done.items()}
+        return [name for name, data in {**shown, **self.written}.items() if how in attack.leaks(data)]
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Attacked:
+    project = Project(tmp_path_factory.mktemp("attack"), attack.ENVIRONMENT)
+    own = attack.files(project.folder)
+    for name, text in own.items():
+        project.write(name, text)
+    heard: list[bytes] = []
+
+    def echo(asked: Asked) -> Said:
+        heard.append(asked.body)
+        return Said(text="thank you")
+
+    with answering(echo) as url:
+        done = {name: project.run(*command, API_URL=url) for name, command in COMMANDS.items()}
+    files = {path.relative_to(project.folder).as_posix(): path for path in project.folder.rglob("*.*")}
+    written = {
+        name: path.read_bytes()
+        for name, path in files.items()
+        if path.is_file() and name not in own and path.suffix != ".pyc"
+    }
+    return Attacked(done, written, b"\n".join(heard))
+
+
+def test_the_attacks_are_made(attacked: Attacked) -> None:
+    done = attacked.done
+    assert {name: each.code for name, each in done.items()} == {
+        "run": 1, "record": 0, "replay": 0, "pytest": 1, "pytest -s": 1,
+    }, done["replay"].all  # fmt: skip
+    said = {"warned of", "debug", "mapping", "stdout", "starting with", "Exception in thread"}
+    assert {text for text in said if text not in done["pytest"].all} == set()
+    assert {text for text in said - {"debug"} if text not in done["run"].all} == set()
+    assert {"junit.xml", "log.txt", "cassettes/send/http.yaml"} <= set(attacked.written)
+    assert len(attacked.heard.splitlines()) >= 12
+
+
+@pytest.mark.parametrize("how", attack.SECRETS)
+def test_no_secret_gets_out(attacked: Attacked, how: str) -> None:
+    assert attacked.places(how) == []
+
+
+def test_what_is_harmless_is_still_there(attacked: Attacked) -> None:
+    first = json.loads(attacked.written["reports/run/results.jsonl"].splitlines()[0])
+    assert (first["scenario"], first["path"], first["state"]["told"][0]) == (
+        "leak", ["leak"], "<secret:ACME_THING>",
+    )  # fmt: skip
+    assert first["state"]["told"][4] == "postgres://%3Csecret%3Auserinfo%3E@db.example/app"
+
+
+def test_the_search_finds_what_is_there(tmp_path: Path) -> None:
+    assert attack.leaks(attack.SECRETS["gzip"]) == {"gzip"}
