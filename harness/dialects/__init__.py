@@ -7,7 +7,7 @@ from typing import Final
 
 DIALECTS: Final[Mapping[str, str | None]] = {
     "sherma": "harness.dialects.sherma.dialect",
-    "loki": None,
+    "loki": "harness.dialects.loki.dialect",
     "leafmesh": None,
     "yagra": "harness.dialects.yagra.dialect",
     "agentspec": "harness.dialects.agentspec.dialect",

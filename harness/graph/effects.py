@@ -269,9 +269,12 @@ class HTTPReply:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentCall(Effect):
-    """Another agent, by its id; `args` is `{input}`. The answer is text."""
+    """Another agent, by its id; `args` is `{input}`, which a request also has as `prompt`. The answer is text."""
 
     kind: ClassVar[str] = "agent"
+
+    def request(self) -> dict[str, Any]:
+        return {**super().request(), "prompt": self.args.get("input")}
 
 
 @dataclass(frozen=True, kw_only=True)

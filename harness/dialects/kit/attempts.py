@@ -34,6 +34,7 @@ async def retried(
     *,
     attempts: int,
     delay_s: Callable[[int], float],
+    only: Callable[[Exception], bool] | None = None,
     restarts_visit: bool = False,
 ) -> T:
     """What the first successful attempt returns. There is no wait after the last one.
@@ -43,6 +44,7 @@ async def retried(
         ctx: the visit.
         attempts: how many there may be, the first included.
         delay_s: see `backoff`; in virtual seconds.
+        only: after which errors there is another attempt; after any, without it.
         restarts_visit: an attempt is all that the visit does. One that pauses is then resumed as the same attempt,
             and a new one asks again what an earlier one asked.
 
@@ -54,7 +56,7 @@ async def retried(
         try:
             return await attempt()
         except Exception as error:
-            if ctx.is_fatal(error):
+            if ctx.is_fatal(error) or (only is not None and not only(error)):
                 raise
         if restarts_visit:
             ctx.attempt_failed()

@@ -1,0 +1,14 @@
+"""Loki: graph agents, a folder each with a `graph.yaml`.
+
+Section of the documentation                    what it does
+Directory Structure, Top-Level Fields           `document`, `compile`
+Node Types: script, approval, input, end        `script_node`, `human_nodes`, `nodes`
+Node Types: agent                               `agent_node`, `ordinary_agent`
+Node Types: llm                                 `llm_node`, `tool_loop`, `tool_files`, `tool_universe`
+Node Types: rag                                 `rag_node`
+State and Template Syntax, state_updates        `templates`, `state`
+Routing & Tolerant-Fail                         `routing`
+Structured Output                               `structured`
+Validation                                      `rules`
+max_loop_iterations, timeout                    `lifecycle`
+"""

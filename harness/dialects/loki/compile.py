@@ -1,0 +1,103 @@
+"""A graph agent compiled to a Graph: document, structure, validator, then nodes and edges."""
+
+from __future__ import annotations
+
+from harness.dialects.kit.manifest import Problems, nesting_refused, only_document
+from harness.dialects.loki.agent_node import CONFIG, GRAPH
+from harness.dialects.loki.document import AgentNode, ApprovalNode, GraphFile, InputNode, RagNode, ScriptNode
+from harness.dialects.loki.lifecycle import lifecycle
+from harness.dialects.loki.nodes import Parts, node_function
+from harness.dialects.loki.routing import edges_and_routers
+from harness.dialects.loki.rules import Rules
+from harness.dialects.loki.tool_universe import ToolUniverse
+from harness.dialects.request import LoadRequest
+from harness.errors import ManifestError, Problem
+from harness.graph.model import Graph, Node
+from harness.source.document import Document
+from harness.source.models import validate
+from harness.source.suggest import did_you_mean
+
+
+def load(request: LoadRequest) -> Graph:
+    """The graph of an agent.
+
+    Raises:
+        ManifestError: all mistakes in the structure of the document; else, unless `validate_before_run` is off, all
+            errors of the validator.
+    """
+    with nesting_refused(request.path, "its values are nested too deep"):
+        return _load(request)
+
+
+def _load(request: LoadRequest) -> Graph:
+    _check_folder(request)
+    document = only_document(request, what="a Loki graph agent", yaml="1.2")
+    graph = validate(GraphFile, document)
+    name = graph.name or request.path.resolve().parent.name
+    if request.agent not in (None, name):
+        text = f"this graph agent is '{name}', and '{request.agent}' is asked for"
+        raise ManifestError(
+            Problem("unknown-agent", text, document.span(("name",)), did_you_mean(str(request.agent), [name]))
+        )
+    tools = ToolUniverse.of(graph.global_tools, graph.mcp_servers, request)
+    rules = Rules(graph, document, request, tools)
+    problems = Problems()
+    found = list(rules.errors())
+    if graph.settings.validate_before_run:
+        problems.add(found)
+    problems.add(_unbuilt(graph, document, request))
+    problems.raise_errors()
+    problems.add(rules.warnings())
+    parts = Parts(graph, request, tools, rules.scripts, load)
+    edges, routers = edges_and_routers(graph, document)
+    nodes = tuple(
+        Node(id_, node.type, node_function(id_, node, parts), document.key_span(("nodes", id_)))
+        for id_, node in graph.nodes.items()
+    )
+    return Graph(
+        name=name,
+        dialect="loki",
+        nodes=nodes,
+        edges=tuple(edges),
+        channels=(),
+        routers=routers,
+        lifecycle=lifecycle(parts, document),
+        recursion_limit=len(nodes) * graph.settings.max_loop_iterations + 1,
+        may_pause=any(isinstance(n, ApprovalNode | InputNode | AgentNode) for n in graph.nodes.values()),
+        warnings=tuple(problems.warnings),
+        open_state=True,
+        goto_anywhere=frozenset(id_ for id_, node in graph.nodes.items() if isinstance(node, ScriptNode)),
+    )
+
+
+def _check_folder(request: LoadRequest) -> None:
+    """spec: "Both files present is an error".
+
+    Raises:
+        ManifestError: they are.
+    """
+    if request.text is not None or request.path.name != GRAPH:
+        return
+    config = request.path.with_name(CONFIG)
+    request.record(config)
+    if config.exists():
+        text = f"the folder of an agent holds either {CONFIG} or {GRAPH}, and {request.path.parent.name} has both"
+        raise ManifestError(Problem("both-files", text, request.named_at, "remove one of them"))
+
+
+def _unbuilt(graph: GraphFile, document: Document, request: LoadRequest) -> list[Problem]:
+    """The rag nodes without a knowledge base that cannot build one without asking.
+
+    spec: "Knowledge base lifecycle".
+    """
+    problems = []
+    for id_, node in graph.nodes.items():
+        if not isinstance(node, RagNode):
+            continue
+        built = request.path.resolve().with_name(f"{id_}.yaml")
+        request.record(built)
+        if not node.is_fully_specified and not built.is_file():
+            text = f"the knowledge base of the rag node '{id_}' is not built, and it cannot be built without asking"
+            hint = "set embedding_model, chunk_size and chunk_overlap, or run the agent once interactively"
+            problems.append(Problem("not-built", text, document.key_span(("nodes", id_)), hint))
+    return problems

@@ -1,0 +1,56 @@
+"""The dialect Loki: the members of `harness.dialects.dialect.Dialect`. The rest is imported when it is used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from harness.dialects.dialect import YamlVersion
+from harness.dialects.prompt import Prompt
+from harness.dialects.request import LoadRequest
+from harness.graph.model import Graph
+from harness.source.document import Document
+
+name = "loki"
+title = "Loki graph agents (a folder with graph.yaml)"
+yaml: YamlVersion = "1.2"
+
+MANIFEST: Final = "graph.yaml"
+
+
+def locate(path: Path) -> Sequence[Path]:
+    """The `graph.yaml` of an agent's folder; a file stands for itself. spec: "Directory Structure"."""
+    if not os.path.isdir(path):
+        return (path,)
+    return (path / MANIFEST,) if os.path.exists(path / MANIFEST) else ()
+
+
+def detect(document: Document) -> bool:
+    """True if a document is a graph agent: its `nodes` is a mapping, of nodes that have a `type`."""
+    value = document.value
+    nodes = value.get("nodes") if isinstance(value, dict) else None
+    return isinstance(nodes, dict) and any(
+        isinstance(node, dict) and isinstance(node.get("type"), str) for node in nodes.values()
+    )
+
+
+def agents(document: Document) -> list[str]:
+    """A graph agent is one agent, which may have a name."""
+    found = document.value.get("name") if isinstance(document.value, dict) else None
+    return [found] if isinstance(found, str) else []
+
+
+def prompts(request: LoadRequest) -> Sequence[Prompt]:
+    """The prompts, as `prompt_list` finds them."""
+    from harness.dialects.loki.prompt_list import prompts
+
+    return prompts(request)
+
+
+def load(request: LoadRequest) -> Graph:
+    """The graph, as `compile` makes it."""
+    from harness.dialects.loki.compile import load
+
+    return load(request)

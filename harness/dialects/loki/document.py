@@ -1,0 +1,207 @@
+"""The fields of a `graph.yaml`, in the order of its documentation.
+
+Unknown keys are ignored, with a warning (`rules`). Rules between nodes are in `rules` too.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from harness.source.models import Mistake, mistaken
+from harness.source.suggest import did_you_mean
+
+
+def _or(empty: Any) -> BeforeValidator:
+    """Nothing (null) is the empty value of the field."""
+    return BeforeValidator(lambda value: empty() if value is None else value)
+
+
+Texts = Annotated[list[str], _or(list)]
+Templates = Annotated[dict[str, str], _or(dict)]
+Seconds = Annotated[float, Field(ge=0)]
+
+
+class Section(BaseModel, extra="ignore", strict=True):
+    """Base class of the parts of a graph."""
+
+
+class Settings(Section, title="the settings"):
+    """spec: "graph.yaml Top-Level Fields", `settings`. `timeout` is for the whole run, in virtual seconds."""
+
+    max_loop_iterations: int = Field(default=100, ge=1)
+    log_state_snapshots: bool = True
+    validate_before_run: bool = True
+    timeout: Seconds | None = None
+
+
+# ------------------------------------------------------------------ nodes
+
+
+class NodeSpec(Section):
+    """The fields that every node has. spec: "Node Types". `targets` are the fields that name one node."""
+
+    model_config = ConfigDict(title="a node")
+    targets: ClassVar[tuple[str, ...]] = ("next",)
+    ignored: ClassVar[tuple[str, ...]] = ()
+    scoped: ClassVar[str | None] = None
+
+    id: str = ""
+    type: str
+    description: str | None = None
+    next: str | None = None
+    state_updates: Templates | None = None
+
+
+class AgentNode(NodeSpec, title="an agent node"):
+    """spec: "agent"."""
+
+    ignored = ("tools",)  # spec: "Tool whitelist is `llm`-only"
+    scoped = "output"
+
+    type: Literal["agent"]
+    agent: str = Field(min_length=1)
+    prompt: str
+    timeout: Seconds = 300
+    output_schema: dict[str, Any] | bool | None = None
+
+
+class ScriptNode(NodeSpec, title="a script node"):
+    """spec: "script". `timeout` is in real seconds for a real script, in virtual ones for a stub."""
+
+    targets = ("next", "fallback")
+
+    type: Literal["script"]
+    script: str = Field(min_length=1)
+    timeout: Seconds = 30
+    fallback: str | None = None
+
+
+class ApprovalNode(NodeSpec, title="an approval node"):
+    """spec: "approval"."""
+
+    targets = ("next", "on_other")
+    scoped = "choice"
+
+    type: Literal["approval"]
+    question: str
+    options: list[str]
+    routes: dict[str, str]
+    on_other: str
+
+
+class InputNode(NodeSpec, title="an input node"):
+    """spec: "input"."""
+
+    scoped = "input"
+
+    type: Literal["input"]
+    question: str
+    default: str | None = None
+    validation: str | None = None
+
+
+class LLMNode(NodeSpec, title="an llm node"):
+    """spec: "llm". No `timeout` is no limit."""
+
+    targets = ("next", "fallback")
+    scoped = "output"
+
+    type: Literal["llm"]
+    instructions: str | None = None
+    prompt: str
+    tools: Texts = Field(default_factory=list)
+    model: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_attempts: int = Field(default=1, ge=1)
+    max_iterations: int = Field(default=10, ge=1)
+    fallback: str | None = None
+    output_schema: dict[str, Any] | bool | None = None
+    timeout: Seconds | None = None
+
+
+class RagNode(NodeSpec, title="a rag node"):
+    """spec: "rag". The fields from `embedding_model` on say how its knowledge base is built."""
+
+    scoped = "output"
+
+    type: Literal["rag"]
+    documents: list[str]
+    query: str = "{{initial_prompt}}"
+    top_k: int | None = Field(default=None, ge=1)
+    timeout: Seconds = 120
+    embedding_model: str | None = None
+    chunk_size: int | None = Field(default=None, ge=1)
+    chunk_overlap: int | None = Field(default=None, ge=0)
+    reranker_model: str | None = None
+    batch_size: int | None = Field(default=None, ge=1)
+
+    @property
+    def is_fully_specified(self) -> bool:
+        """True if the knowledge base can be built without asking. spec: "Knowledge base lifecycle"."""
+        return None not in (self.embedding_model, self.chunk_size, self.chunk_overlap)
+
+
+class EndNode(NodeSpec, title="an end node"):
+    """spec: "end"."""
+
+    type: Literal["end"]
+    output: str = ""
+
+
+AnyNode = Annotated[
+    AgentNode | ScriptNode | ApprovalNode | InputNode | LLMNode | RagNode | EndNode,
+    Field(discriminator="type"),
+]
+
+
+class GraphFile(Section, title="a graph agent"):
+    """A whole `graph.yaml`. spec: "graph.yaml Top-Level Fields"."""
+
+    name: str | None = None
+    description: str | None = None
+    version: Literal["1.0"] = "1.0"
+    model: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    global_tools: Texts = Field(default_factory=list)
+    mcp_servers: Texts = Field(default_factory=list)
+    conversation_starters: Texts = Field(default_factory=list)
+    settings: Annotated[Settings, _or(Settings)] = Field(default_factory=Settings)
+    initial_state: Annotated[dict[str, Any], _or(dict)] = Field(default_factory=dict)
+    start: str
+    nodes: dict[str, AnyNode]
+
+    @model_validator(mode="after")
+    def _structure(self) -> GraphFile:
+        """What is refused with `validate_before_run: false` as well."""
+        mistakes = []
+        for key, node in self.nodes.items():
+            if node.id not in ("", key):
+                text = f"the id '{node.id}' is not the key of its node, '{key}'"
+                mistakes.append(Mistake(text, ("nodes", key, "id"), code="id-mismatch"))
+        if self.start not in self.nodes:
+            text = f"start must be the id of a node, and there is no node '{self.start}'"
+            hint = did_you_mean(self.start, self.nodes)
+            mistakes.append(Mistake(text, ("start",), code="unknown-node", hint=hint))
+        if mistakes:
+            raise mistaken(*mistakes)
+        return self
+
+
+class AgentConfig(Section, title="an agent"):
+    """The `config.yaml` of an ordinary agent, as far as a graph that spawns it needs it. spec: "Agents"."""
+
+    name: str | None = None
+    model: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    instructions: str = ""
+    global_tools: Texts = Field(default_factory=list)
+    mcp_servers: Texts = Field(default_factory=list)
+
+
+INITIAL_PROMPT: Final = "initial_prompt"
+"""The key of the state that the dispatcher sets to the user's text. spec: "`{{initial_prompt}}`"."""

@@ -1,0 +1,79 @@
+"""The start and the end of a run, and its limits. spec: "`{{initial_prompt}}`", `max_loop_iterations`, `timeout`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from harness.dialects.kit.inputs import input_values
+from harness.dialects.loki.document import INITIAL_PROMPT, GraphFile, LLMNode
+from harness.dialects.loki.nodes import OUTPUT, Parts
+from harness.dialects.loki.tool_universe import UnknownTool
+from harness.engine.context import RunContext
+from harness.errors import HarnessError, ManifestError, Problem
+from harness.graph.model import Lifecycle, NodeEntry, State
+from harness.source.document import Document
+
+
+class VisitLimit(HarnessError):
+    """A node that is entered more often than `max_loop_iterations`."""
+
+    code = "visit-limit"
+
+
+def lifecycle(parts: Parts, document: Document) -> Lifecycle:
+    """The lifecycle of an agent. Each input starts the graph from its seeds."""
+    graph = parts.graph
+
+    async def prepare(run: RunContext) -> None:
+        if graph.settings.validate_before_run:
+            await _check_functions(parts, document, run)
+
+    async def accept(value: Any, _run: RunContext) -> Mapping[str, Any]:
+        values = input_values(
+            value, INITIAL_PROMPT, "an input is text (initial_prompt) or a mapping of state keys"
+        )
+        return {**deepcopy(graph.initial_state), **values}
+
+    async def finish(_state: State, run: RunContext) -> Any:
+        return run.resources.get(OUTPUT)
+
+    return Lifecycle(prepare=prepare, accept=accept, guard=_guard(graph), finish=finish)
+
+
+def _guard(graph: GraphFile) -> Any:
+    settings = graph.settings
+
+    def guard(entry: NodeEntry) -> Exception | None:
+        most = settings.max_loop_iterations
+        if entry.nth > most:
+            return VisitLimit(f"Node '{entry.node}' visited {entry.nth} times (max_loop_iterations={most})")
+        if settings.timeout is not None and entry.elapsed_s > settings.timeout:
+            return TimeoutError(
+                f"the graph timed out before node '{entry.node}': {entry.elapsed_s:g} s have passed, and its timeout "
+                f"is {settings.timeout:g} s"
+            )
+        return None
+
+    return guard
+
+
+async def _check_functions(parts: Parts, document: Document, run: RunContext) -> None:
+    """Find the functions of MCP servers that whitelists name. spec: "Each entry is validated at startup".
+
+    Raises:
+        ManifestError: a whitelist has an entry that is no tool of the agent, and no function of its servers.
+    """
+    problems = []
+    for id_, node in parts.graph.nodes.items():
+        for at, entry in enumerate(node.tools if isinstance(node, LLMNode) else ()):
+            if entry in parts.tools.names():
+                continue
+            try:
+                await parts.tools.chosen([entry], run)
+            except UnknownTool as error:
+                where = document.span(("nodes", id_, "tools", at))
+                problems.append(Problem("unknown-tool", f"node '{id_}': {error}", where))
+    if problems:
+        raise ManifestError(problems)

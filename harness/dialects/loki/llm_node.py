@@ -1,0 +1,100 @@
+"""The llm node: one attempt is a call of the model with its loop of tools. spec: "llm"."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+
+from harness.dialects.kit.attempts import in_time, retried
+from harness.dialects.loki.document import LLMNode
+from harness.dialects.loki.models import ModelSettings
+from harness.dialects.loki.routing import exit_after_failure, leaving
+from harness.dialects.loki.state import updated
+from harness.dialects.loki.structured import merged, schema_hint, structured
+from harness.dialects.loki.templates import render
+from harness.dialects.loki.tool_loop import tool_loop
+from harness.dialects.loki.tool_universe import ToolUniverse
+from harness.engine.context import NodeContext
+from harness.graph.model import State, Update
+from harness.graph.to_json import error_text
+
+TRANSIENT: Final = (
+    "timed out",
+    "rate limit",
+    "429",
+    "Connection reset",
+    "Connection refused",
+    "produced no output",
+)
+"""Errors whose messages contain one of these are tried again. spec: "Retries"."""
+
+
+async def call_llm(
+    node: LLMNode,
+    own: ModelSettings,
+    agents: ModelSettings,
+    tools: ToolUniverse,
+    state: State,
+    ctx: NodeContext,
+) -> Update:
+    """Call the model, and go on with its output; after a failure, with a text that says so.
+
+    Args:
+        node: the node.
+        own: the model of the node.
+        agents: the model of the agent, which extracts structured output.
+        tools: what the whitelist of the node selects from.
+        state: the state.
+        ctx: the visit.
+    """
+
+    async def body() -> tuple[dict[str, Any], Any]:
+        messages = _messages(node, state)
+        chosen = await tools.chosen(node.tools, ctx.run)
+        text = await retried(
+            lambda: tool_loop(own, messages, chosen, node.max_iterations, ctx),
+            ctx,
+            attempts=node.max_attempts,
+            delay_s=lambda _failures: 0.0,
+            only=is_transient,
+        )
+        if node.output_schema is None:
+            return dict(state), text
+        value = await structured(text, node.output_schema, agents, ctx)
+        return merged(state, value), value
+
+    try:
+        after, output = await in_time(body, ctx, node.timeout, f"node '{ctx.name}'")
+    except Exception as error:
+        if ctx.is_fatal(error):
+            raise
+        failure = f"LLM node failed: {error_text(error)}"
+        if node.fallback is None:
+            ctx.warn(f"node '{ctx.name}' failed, and the run goes on to its next: {error_text(error)}")
+        return leaving(updated(state, node, failure), exit_after_failure(node))
+    return leaving(updated(after, node, output))
+
+
+def is_transient(error: Exception) -> bool:
+    """True if an error is worth another attempt."""
+    message = error_text(error)
+    return any(text in message for text in TRANSIENT)
+
+
+def _messages(node: LLMNode, state: State) -> list[BaseMessage]:
+    """A system message, if there are instructions, and a user message.
+
+    Raises:
+        MissingPath: the state does not have what they name.
+    """
+    system = None if node.instructions is None else render(node.instructions, state)
+    prompt = render(node.prompt, state)
+    if node.output_schema is not None:
+        hint = schema_hint(node.output_schema)
+        if system is None:
+            prompt = f"{prompt}\n\n{hint}"
+        else:
+            system = f"{system}\n\n{hint}"
+    front: list[BaseMessage] = [] if system is None else [SystemMessage(content=system)]
+    return [*front, HumanMessage(content=prompt)]

@@ -1,0 +1,47 @@
+"""Models: which one a node calls, and with which parameters. spec: "llm", `model`, `temperature`, `top_p`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from langchain_core.messages import BaseMessage
+
+from harness.graph.effects import LLMCall, ToolSpec
+
+ACTIVE: Final = "active"
+"""The name of the model where neither the node nor the agent names one: Loki asks the one that is active then."""
+
+
+class HasModel(Protocol):
+    """The three fields of agents, graphs and llm nodes that choose a model."""
+
+    model: str | None
+    temperature: float | None
+    top_p: float | None
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """A model, `client:name` or only a name, and its parameters."""
+
+    model: str | None = None
+    params: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, *owners: HasModel) -> ModelSettings:
+        """The settings of the first owner that has each."""
+
+        def first(name: str) -> float | None:
+            return next((value for owner in owners if (value := getattr(owner, name)) is not None), None)
+
+        given = {name: value for name in ("temperature", "top_p") if (value := first(name)) is not None}
+        return cls(next((owner.model for owner in owners if owner.model is not None), None), given)
+
+    def call(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec] = ()) -> LLMCall:
+        """The effect of one turn of the model."""
+        provider, _, name = (self.model or ACTIVE).rpartition(":")
+        return LLMCall(
+            name=name, provider=provider, params=self.params, messages=tuple(messages), tools=tuple(tools)
+        )

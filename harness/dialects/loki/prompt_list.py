@@ -1,0 +1,57 @@
+"""The prompts of a graph agent, and of the agents it spawns, as data.
+
+Ids: `<node>.instructions` and `<node>.prompt`; of an agent that is spawned, the same after `<agent>/`, and
+`<agent>/instructions` of an ordinary one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.dialects.kit.manifest import only_document
+from harness.dialects.loki.agent_node import CONFIG, GRAPH
+from harness.dialects.loki.document import AgentNode, GraphFile, LLMNode
+from harness.dialects.prompt import Prompt
+from harness.dialects.request import LoadRequest
+from harness.source.document import read
+from harness.source.models import validate
+
+
+def prompts(request: LoadRequest) -> list[Prompt]:
+    """The prompts in the order of the nodes, then those of the agents they spawn, each agent once.
+
+    Raises:
+        ManifestError: one of the manifests is not as it should be.
+    """
+    return list(_of_graph(request, "", {request.path.resolve().parent}))
+
+
+def _of_graph(request: LoadRequest, prefix: str, seen: set[Path]) -> Iterator[Prompt]:
+    document = only_document(request, what="a Loki graph agent", yaml="1.2")
+    graph = validate(GraphFile, document)
+    for id_, node in graph.nodes.items():
+        for field in ("instructions", "prompt"):
+            text = (
+                getattr(node, field)
+                if isinstance(node, AgentNode | LLMNode) and hasattr(node, field)
+                else None
+            )
+            if text is not None:
+                yield Prompt(f"{prefix}{id_}.{field}", field, text, document.span(("nodes", id_, field)))
+    for node in graph.nodes.values():
+        if isinstance(node, AgentNode):
+            folder = request.path.resolve().parent.parent / node.agent
+            if folder not in seen:
+                seen.add(folder)
+                yield from _of_child(request, folder, node.agent, seen)
+
+
+def _of_child(request: LoadRequest, folder: Path, agent: str, seen: set[Path]) -> Iterator[Prompt]:
+    if (folder / GRAPH).is_file():
+        yield from _of_graph(request.beside(folder / GRAPH, None), f"{agent}/", seen)
+    elif (folder / CONFIG).is_file():
+        document = read(folder / CONFIG, yaml="1.2")
+        if isinstance(document.value, dict) and isinstance(document.value.get("instructions"), str):
+            span = document.span(("instructions",))
+            yield Prompt(f"{agent}/instructions", "instructions", document.value["instructions"], span)

@@ -1,0 +1,201 @@
+"""The validator: errors that refuse a graph, and warnings. spec: "Validation".
+
+It follows declared edges only (`next`, `routes`, `on_other`, `fallback`): what scripts name in `_next` is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+from harness.dialects.kit.reachable import reachable
+from harness.dialects.loki import document as doc
+from harness.dialects.loki.agent_node import CONFIG, GRAPH
+from harness.dialects.loki.routing import NEXT, Answered, Declared, declared_edges
+from harness.dialects.loki.tool_universe import ToolUniverse
+from harness.dialects.request import LoadRequest
+from harness.errors import ManifestError, Problem
+from harness.source.document import Document
+from harness.source.models import keys_of
+from harness.source.suggest import did_you_mean
+
+
+class Rules:
+    """The rules for one graph agent."""
+
+    def __init__(
+        self, graph: doc.GraphFile, document: Document, request: LoadRequest, tools: ToolUniverse
+    ) -> None:
+        self.graph, self.document, self.request, self.tools = graph, document, request, tools
+        self.edges = list(declared_edges(graph))
+        self.scripts: dict[str, Path] = {}
+        """The files of script nodes, as far as they exist; filled by `errors`."""
+
+    # -------------------------------------------------------------- errors
+
+    def errors(self) -> Iterator[Problem]:
+        """Everything that aborts the start, in the order of the document."""
+        yield from self._targets()
+        yield from self._cycles()
+        yield from self._ends()
+        for id_, node in self.graph.nodes.items():
+            match node:
+                case doc.ApprovalNode():
+                    yield from self._options(id_, node)
+                case doc.ScriptNode():
+                    yield from self._script(id_, node)
+                case doc.AgentNode():
+                    yield from self._agent(id_, node)
+                case doc.RagNode(documents=[]):
+                    text = f"the rag node '{id_}' has no documents: at least one source is needed"
+                    yield self._problem("no-documents", text, "nodes", id_, "documents")
+                case doc.LLMNode():
+                    yield from self._tools(id_, node)
+
+    def _targets(self) -> Iterator[Problem]:
+        for way in self.edges:
+            if way.target not in self.graph.nodes:
+                text = f"{_named(way)} must be the id of a node, and there is no node '{way.target}'"
+                hint = did_you_mean(way.target, self.graph.nodes)
+                yield self._problem("unknown-node", text, *way.path, hint=hint)
+
+    def _cycles(self) -> Iterator[Problem]:
+        """Each cycle of declared edges, until none is left."""
+        targets: dict[str, set[str]] = {id_: set() for id_ in self.graph.nodes}
+        for way in self.edges:
+            if way.target in targets:
+                targets[way.source].add(way.target)
+        while (cycle := _cycle(targets)) is not None:
+            source, target = cycle[-2], cycle[-1]
+            targets[source].discard(target)
+            way = next(edge for edge in self.edges if (edge.source, edge.target) == (source, target))
+            text = f"declared edges form a cycle: {' → '.join(cycle)}"
+            hint = "a script can lead back by `_next`, up to max_loop_iterations"
+            yield self._problem("cycle", text, *way.path, hint=hint)
+
+    def _ends(self) -> Iterator[Problem]:
+        if not any(isinstance(node, doc.EndNode) for node in self.graph.nodes.values()):
+            text = "the graph has no end node: a run would never end"
+            yield Problem("no-end", text, self.document.key_span(("nodes",)))
+
+    def _options(self, id_: str, node: doc.ApprovalNode) -> Iterator[Problem]:
+        for at, option in enumerate(node.options):
+            if option not in node.routes:
+                text = f"node '{id_}': the option '{option}' has no route"
+                hint = did_you_mean(option, node.routes)
+                yield self._problem("no-route", text, "nodes", id_, "options", at, hint=hint)
+
+    def _script(self, id_: str, node: doc.ScriptNode) -> Iterator[Problem]:
+        try:
+            where = self.document.span(("nodes", id_, "script"))
+            self.scripts[id_] = self.request.resolve(node.script, where)
+        except ManifestError as error:
+            yield from error.problems
+
+    def _agent(self, id_: str, node: doc.AgentNode) -> Iterator[Problem]:
+        agents = self.request.path.resolve().parent.parent
+        folder = agents / node.agent
+        where = ("nodes", id_, "agent")
+        if folder.resolve().parent != agents or not folder.is_dir():
+            text = f"node '{id_}': there is no agent '{node.agent}'"
+            siblings = [path.name for path in agents.iterdir() if path.is_dir()]
+            yield self._problem(
+                "unknown-agent", text, *where, hint=did_you_mean(node.agent, sorted(siblings))
+            )
+        elif not any((folder / name).is_file() for name in (GRAPH, CONFIG)):
+            text = f"node '{id_}': the agent '{node.agent}' has neither a {CONFIG} nor a {GRAPH}"
+            yield self._problem("empty-agent", text, *where)
+        for name in (GRAPH, CONFIG):
+            self.request.record(folder / name)
+
+    def _tools(self, id_: str, node: doc.LLMNode) -> Iterator[Problem]:
+        unknown = set(self.tools.unknown(node.tools))
+        for at, entry in enumerate(node.tools):
+            if entry in unknown:
+                text = f"node '{id_}': the agent has no tool '{entry}'"
+                hint = did_you_mean(entry, self.tools.names())
+                yield self._problem("unknown-tool", text, "nodes", id_, "tools", at, hint=hint)
+
+    # -------------------------------------------------------------- warnings
+
+    def warnings(self) -> Iterator[Problem]:
+        """What is told of a graph that can run."""
+        yield from self._unreachable()
+        for id_, node in self.graph.nodes.items():
+            if isinstance(node, doc.ApprovalNode):
+                yield from self._spare_routes(id_, node)
+            if isinstance(node, doc.RagNode) and not node.state_updates:
+                text = f"the rag node '{id_}' has no state_updates: what it finds goes nowhere"
+                yield self._warning("unused-retrieval", text, "nodes", id_)
+            if node.scoped is not None and node.scoped in (node.state_updates or ()):
+                text = f"node '{id_}': '{node.scoped}' is put back after state_updates, so this is lost"
+                yield self._warning("scoped-key", text, "nodes", id_, "state_updates", node.scoped)
+        if doc.INITIAL_PROMPT in self.graph.initial_state:
+            text = f"the seed of '{doc.INITIAL_PROMPT}' is replaced by the user's text"
+            yield self._warning("seeded-prompt", text, "initial_state", doc.INITIAL_PROMPT)
+        yield from self._unknown_keys()
+
+    def _unreachable(self) -> Iterator[Problem]:
+        found = reachable(self.graph.start, ((way.source, way.target) for way in self.edges))
+        for id_ in self.graph.nodes:
+            if id_ not in found:
+                text = f"no declared edge leads from the start to node '{id_}'"
+                yield self._warning("unreachable", text, "nodes", id_)
+        if not any(isinstance(self.graph.nodes.get(id_), doc.EndNode) for id_ in found):
+            text = "no declared edges lead from the start to an end node"
+            yield self._warning("unreachable-end", text, "start")
+
+    def _spare_routes(self, id_: str, node: doc.ApprovalNode) -> Iterator[Problem]:
+        for answer in node.routes:
+            if answer not in node.options:
+                text = f"node '{id_}': the route '{answer}' has no option, so only a typed answer takes it"
+                yield self._warning("spare-route", text, "nodes", id_, "routes", answer)
+
+    def _unknown_keys(self) -> Iterator[Problem]:
+        yield from self._unknown_in((), doc.GraphFile)
+        if isinstance(self.document.value.get("settings"), dict):
+            yield from self._unknown_in(("settings",), doc.Settings)
+        for id_, node in self.graph.nodes.items():
+            yield from self._unknown_in(("nodes", id_), type(node), node.ignored)
+
+    def _unknown_in(
+        self, path: tuple[str, ...], model: type[doc.Section], ignored: tuple[str, ...] = ()
+    ) -> Iterator[Problem]:
+        value: Mapping[str, Any] = self.document.at(path).value
+        known = keys_of(model)
+        for key in value:
+            if key not in known and key not in ignored:
+                text = f"unknown key '{key}' in {model.model_config.get('title')}: it is ignored"
+                where = self.document.key_span((*path, key))
+                hint = did_you_mean(str(key), known, listing=False)
+                yield Problem("unknown-key", text, where, hint, "warning")
+
+    def _problem(self, code: str, text: str, *path: str | int, hint: str = "") -> Problem:
+        return Problem(code, text, self.document.span(path), hint)
+
+    def _warning(self, code: str, text: str, *path: str | int) -> Problem:
+        return Problem(code, text, self.document.key_span(path), severity="warning")
+
+
+def _named(way: Declared) -> str:
+    """An edge in a message."""
+    if isinstance(way.exit, Answered):
+        return f"the route '{way.exit.answer}' of node '{way.source}'"
+    return f"{'the next' if way.exit == NEXT else way.exit} of node '{way.source}'"
+
+
+def _cycle(targets: Mapping[str, set[str]]) -> list[str] | None:
+    """The nodes of a cycle in the direction of its edges, the first again at the end; None if there is none."""
+    # Sorted, and as predecessors: so the cycle found is the same on every run, and in the direction of the edges.
+    predecessors: dict[str, list[str]] = {id_: [] for id_ in targets}
+    for source in targets:
+        for target in sorted(targets[source]):
+            predecessors[target].append(source)
+    try:
+        TopologicalSorter(predecessors).prepare()
+    except CycleError as error:
+        found: list[str] = error.args[1]
+        return found
+    return None

@@ -1,0 +1,115 @@
+"""The script node: a Bash, Python or TypeScript program that prints a JSON object. spec: "script"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from harness.dialects.kit.attempts import in_time
+from harness.dialects.loki.document import ScriptNode
+from harness.dialects.loki.routing import FALLBACK, NEXT, Named, exit_after_failure, leaving
+from harness.dialects.loki.state import updated
+from harness.dialects.loki.strict_json import parse_json
+from harness.dialects.loki.templates import compact_json
+from harness.engine.context import NodeContext
+from harness.errors import HarnessError
+from harness.graph.effects import ScriptCall
+from harness.graph.model import State, Update
+from harness.graph.to_json import error_text
+from harness.source.models import describe
+
+RUNTIMES: Final[Mapping[str, tuple[str, ...]]] = {
+    ".sh": ("bash",),
+    ".py": ("python3",),
+    ".ts": ("npx", "--no-install", "tsx"),  # npx downloads nothing, which a closed network would not let it
+}
+"""spec: "Supported extensions and runtimes"."""
+
+INLINE_LIMIT: Final = 32 * 1024
+"""The size, in bytes of UTF-8, up to which the state is in a variable and not in a file."""
+
+_NEXT: Final = "_next"
+
+
+class ScriptError(HarnessError):
+    """A script that cannot be run, or whose output is not a JSON object."""
+
+    code = "script"
+
+
+async def run_script(
+    node: ScriptNode, path: Path | None, cwd: Path, state: State, ctx: NodeContext
+) -> Update:
+    """Run the script, merge its output into the state, and go on as it says.
+
+    A failure merges nothing; it goes to `fallback`, else, with a warning, to `next`.
+
+    Raises:
+        Exception: it failed, and there is neither.
+    """
+    try:
+        effect = _effect(node, path, cwd, state, ctx)
+        what = f"the script {node.script}"
+        output = as_object(await in_time(lambda: ctx.perform(effect), ctx, node.timeout, what))
+    except Exception as error:
+        if ctx.is_fatal(error) or (node.fallback is None and node.next is None):
+            raise
+        exit_ = exit_after_failure(node)
+        if exit_ != FALLBACK:
+            ctx.warn(f"node '{ctx.name}' failed, and the run goes on to '{node.next}': {error_text(error)}")
+        return leaving(dict(state), exit_)
+    target = output.pop(_NEXT, None)
+    after = updated({**state, **output}, node)
+    return leaving(after, Named(target) if isinstance(target, str) else NEXT)
+
+
+def _effect(node: ScriptNode, path: Path | None, cwd: Path, state: State, ctx: NodeContext) -> ScriptCall:
+    """The effect that runs the script.
+
+    Raises:
+        ScriptError: it has no runtime.
+    """
+    name = ctx.name
+    runtime = RUNTIMES.get(Path(node.script).suffix)
+    text = compact_json(state)
+    inline = len(text.encode("utf-8", "surrogatepass")) <= INLINE_LIMIT
+    if runtime is None:
+        raise ScriptError(
+            f"the script {node.script} has no runtime: its extension must be one of {', '.join(RUNTIMES)}"
+        )
+    return ScriptCall(
+        name=name,
+        args=state,
+        argv=(*runtime, str(path or cwd / node.script)),
+        env={"GRAPH_STATE": text} if inline else {},
+        files={} if inline else {"GRAPH_STATE_FILE": text},
+        cwd=cwd,
+        timeout_s=node.timeout,
+        read=read_output,
+    )
+
+
+def read_output(text: str) -> Any:
+    """The JSON that a script printed.
+
+    Raises:
+        ScriptError: it is not JSON.
+    """
+    if not text.strip():
+        raise ScriptError("the script printed nothing: expected one JSON object on its standard output")
+    try:
+        return parse_json(text.strip())
+    except ValueError as error:
+        raise ScriptError(f"the output of the script is not one JSON object: {error}") from None
+
+
+def as_object(output: Any) -> dict[str, Any]:
+    """The output of a script, which must be an object. spec: "Script-output JSON must be an object".
+
+    Raises:
+        ScriptError: it is not.
+    """
+    if not isinstance(output, Mapping):
+        raise ScriptError(f"the output of the script is not a JSON object: found {describe(output)}")
+    return {str(key): value for key, value in output.items()}

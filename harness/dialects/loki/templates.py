@@ -1,0 +1,77 @@
+"""Templates: `{{path}}` in texts, rendered from the state. spec: "State and Template Syntax".
+
+A path is letters, digits, `_ . [ ]`; braces around anything else are text. What is filled in is not expanded again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from harness.dialects.kit.templates import fill, placeholders
+from harness.errors import HarnessError
+
+_TEMPLATE: Final = re.compile(r"\{\{([\w.\[\]]+)\}\}", re.ASCII)
+_PATH: Final = re.compile(r"(\w+)((?:\[\d+\])*)(?:\.(?=\w)|$)", re.ASCII)
+_INDEX: Final = re.compile(r"\d+", re.ASCII)
+_MISSING: Final = object()
+
+
+class MissingPath(HarnessError):
+    """A template, in a field where that is an error, with paths that the state does not have."""
+
+    code = "missing-path"
+
+
+def render(template: str, state: Mapping[str, Any]) -> str:
+    """The filled template.
+
+    Raises:
+        MissingPath: the state does not have some of its paths; all are named.
+    """
+    missing = dict.fromkeys(path for path in paths(template) if look_up(path, state) is _MISSING)
+    if missing:
+        named = ", ".join(f"{{{{{path}}}}}" for path in missing)
+        raise MissingPath(f"the state has no {named}")
+    return render_leniently(template, state)
+
+
+def render_leniently(template: str, state: Mapping[str, Any]) -> str:
+    """The filled template; a path that the state does not have is empty text."""
+    return str(fill(template, _TEMPLATE, lambda found: _text(look_up(found[1], state))))
+
+
+def paths(template: str) -> Iterator[str]:
+    """The paths in a template, in order."""
+    return (found[1] for found in placeholders(template, _TEMPLATE))
+
+
+def look_up(path: str, state: Mapping[str, Any]) -> Any:
+    """The value at a path such as `users[0].name`; `_MISSING` if there is none."""
+    value: Any = state
+    at = 0
+    while at < len(path):
+        step = _PATH.match(path, at)
+        if step is None or not isinstance(value, Mapping) or step[1] not in value:
+            return _MISSING
+        value = value[step[1]]
+        for index in map(int, _INDEX.findall(step[2])):
+            if not isinstance(value, list) or index >= len(value):
+                return _MISSING
+            value = value[index]
+        at = step.end()
+    return value
+
+
+def _text(value: Any) -> str:
+    """spec: "Rendering rules per value type"."""
+    if value is _MISSING:
+        return ""
+    return value if isinstance(value, str) else compact_json(value)
+
+
+def compact_json(value: Any) -> str:
+    """The value as JSON without blanks, its keys in their order."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
