@@ -128,10 +128,11 @@ class RunContext:
             return node
         return caller.node if caller.attribute_to_caller else f"{caller.node}/{node}"
 
-    async def perform(self, effect: Effect, state: State, node: str) -> Any:
+    async def perform(self, effect: Effect, state: State, node: str, replay: Replay | None = None) -> Any:
         """Have the world answer an effect, and record both.
 
-        Returns the answer's value.
+        Returns the answer's value. An effect that runs a graph inside the visit may pause with it: the re-run, which
+        passes its `replay`, performs it again as the same call.
 
         Raises:
             WorldError: nothing answers. The run ends, whatever catches this.
@@ -140,8 +141,11 @@ class RunContext:
         simulation = self.simulation
         simulation.raise_if_aborted()
         effect = dataclasses.replace(effect, node=self.effect_node(node))
-        started = simulation.now
-        call = simulation.trace.call(effect, started)
+        key = (effect.kind, effect.name)
+        call, started = replay.open_calls.pop(key, (0, 0.0)) if replay else (0, 0.0)
+        if not call:
+            started = simulation.now
+            call = simulation.trace.call(effect, started)
         value: Any = None
         error: BaseException | None = None
         try:
@@ -151,6 +155,10 @@ class RunContext:
             if answer.error is not None:
                 raise answer.error
             value = answer.value
+        except Paused as paused:
+            paused.replay.open_calls[key] = call, started
+            call = 0
+            raise
         except BaseException as raised:
             error = raised
             if isinstance(raised, WorldError):
@@ -158,7 +166,8 @@ class RunContext:
             raise
         finally:
             now = simulation.now
-            simulation.trace.answered(call, now, round(now - started, PRECISION), value, error)
+            if call:
+                simulation.trace.answered(call, now, round(now - started, PRECISION), value, error)
         return value
 
     def refuse(self, effect: Effect, why: Exception, node: str) -> None:
@@ -211,7 +220,7 @@ class NodeContext:
 
     async def perform(self, effect: Effect) -> Any:
         """Have the world answer an effect; see `RunContext.perform`."""
-        return await self.run.perform(effect, self.state, self.name)
+        return await self.run.perform(effect, self.state, self.name, self._replay)
 
     def refuse(self, effect: Effect, why: Exception) -> None:
         """Record an effect that a model asked for and that cannot be made."""

@@ -42,14 +42,16 @@ class Pause:
 class Replay:
     """State of a paused node visit, restored when the node is re-run.
 
-    `pause` is where the visit stopped. `answers`, `nested` (the runs inside the visit, `harness.engine.nested`) and
-    `kept` (results of `NodeContext.once`, by key) belong to the attempt that paused.
+    `pause` is where the visit stopped. `answers`, `nested` (the runs inside the visit, `harness.engine.nested`),
+    `kept` (results of `NodeContext.once`, by key) and `open_calls` (effects in which a nested run paused, with their
+    numbers in the trace and when they began) belong to the attempt that paused.
     """
 
     node: str
     answers: dict[tuple[PausePoint, str], Any] = field(default_factory=dict)
     nested: dict[PausePoint, Any] = field(default_factory=dict)
     kept: dict[str, Any] = field(default_factory=dict)
+    open_calls: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict)
     pause: Pause | None = None
     failed_attempts: int = 0
 
@@ -165,6 +167,7 @@ class Pauses:
         self.replay.answers.clear()
         self.replay.nested.clear()
         self.replay.kept.clear()
+        self.replay.open_calls.clear()
         self._times.clear()
         self._waiting.clear()
 

@@ -25,6 +25,7 @@ from harness.dialects.loki.tool_universe import ToolUniverse
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext
 from harness.engine.nested import run_inside
+from harness.errors import HarnessError
 from harness.graph.effects import AgentCall
 from harness.graph.model import Graph, State, Update
 from harness.source.document import read
@@ -38,12 +39,25 @@ MOST_TURNS = 1000
 Load = Callable[[LoadRequest], Graph]
 
 
+class NoAgent(HarnessError):
+    """A node that spawns an agent that does not exist, which is found at load unless validation is off."""
+
+    code = "unknown-agent"
+
+
+def sibling(request: LoadRequest, agent: str) -> Path | None:
+    """The folder of another agent, beside that of the manifest; None if there is none that may be read."""
+    folder = request.path.resolve().parent.parent / agent
+    is_name = Path(agent).name == agent and agent != ".."
+    return folder if is_name and request.may_read(folder.resolve()) and folder.is_dir() else None
+
+
 @dataclass
 class Child:
-    """The agent that a node spawns. What it is made of is read when it is first spawned."""
+    """An agent that a node spawns. What it is made of is read when it is first spawned."""
 
-    folder: Path
-    request: LoadRequest
+    name: str
+    parent: LoadRequest
     load: Load
     _graph: Graph | None = None
 
@@ -53,18 +67,21 @@ class Child:
         Raises:
             Exception: it failed, or its manifest is refused.
         """
-        if (self.folder / GRAPH).exists():
-            if self._graph is None:
-                self._graph = self.load(self.request.beside(self.folder / GRAPH, None))
-            ending = await run_inside(ctx, self._graph, {INITIAL_PROMPT: prompt})
-            return as_text(ending.output)
-        return await self._ordinary(prompt, ctx)
+        folder = sibling(self.parent, self.name)
+        if folder is None:
+            raise NoAgent(f"there is no agent '{self.name}'")
+        if not (folder / GRAPH).exists():
+            return await self._ordinary(folder / CONFIG, prompt, ctx)
+        if self._graph is None:
+            self._graph = self.load(self.parent.beside(folder / GRAPH, None))
+        ending = await run_inside(ctx, self._graph, {INITIAL_PROMPT: prompt})
+        return as_text(ending.output)
 
-    async def _ordinary(self, prompt: str, ctx: NodeContext) -> str:
+    async def _ordinary(self, path: Path, prompt: str, ctx: NodeContext) -> str:
         """An ordinary agent: a loop of its model with all its tools."""
-        request = self.request.beside(self.folder / CONFIG, None)
-        request.record(request.path)
-        config = validate(AgentConfig, read(request.path, yaml="1.2"))
+        request = self.parent.beside(path, None)
+        request.record(path)
+        config = validate(AgentConfig, read(path, yaml="1.2"))
         universe = ToolUniverse.of(config.global_tools, config.mcp_servers, request)
         front: list[BaseMessage] = [SystemMessage(content=config.instructions)] if config.instructions else []
         messages = [*front, HumanMessage(content=prompt)]

@@ -42,12 +42,12 @@ def _load(request: LoadRequest) -> Graph:
     tools = ToolUniverse.of(graph.global_tools, graph.mcp_servers, request)
     rules = Rules(graph, document, request, tools)
     problems = Problems()
-    found = list(rules.errors())
-    if graph.settings.validate_before_run:
-        problems.add(found)
+    validated = graph.settings.validate_before_run
+    problems.add(fault for fault in rules.errors() if validated or fault.code == "path-outside")
     problems.add(_unbuilt(graph, document, request))
     problems.raise_errors()
     problems.add(rules.warnings())
+    problems.add(tools.warnings(document))
     parts = Parts(graph, request, tools, rules.scripts, load)
     edges, routers = edges_and_routers(graph, document)
     nodes = tuple(

@@ -46,8 +46,7 @@ def node_function(id_: str, node: doc.NodeSpec, parts: Parts) -> NodeFunction:
     agents = ModelSettings.of(parts.graph)
     match node:
         case doc.AgentNode():
-            child = Child(parts.folder.parent / node.agent, parts.request, parts.load)
-            return partial(spawn, node, child, agents)
+            return partial(spawn, node, Child(node.agent, parts.request, parts.load), agents)
         case doc.ScriptNode():
             return partial(run_script, node, parts.scripts.get(id_), parts.folder)
         case doc.ApprovalNode():

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.dialects.kit.manifest import only_document
-from harness.dialects.loki.agent_node import CONFIG, GRAPH
+from harness.dialects.loki.agent_node import CONFIG, GRAPH, sibling
 from harness.dialects.loki.document import AgentNode, GraphFile, LLMNode
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
@@ -41,8 +41,8 @@ def _of_graph(request: LoadRequest, prefix: str, seen: set[Path]) -> Iterator[Pr
                 yield Prompt(f"{prefix}{id_}.{field}", field, text, document.span(("nodes", id_, field)))
     for node in graph.nodes.values():
         if isinstance(node, AgentNode):
-            folder = request.path.resolve().parent.parent / node.agent
-            if folder not in seen:
+            folder = sibling(request, node.agent)
+            if folder is not None and folder not in seen:
                 seen.add(folder)
                 yield from _of_child(request, folder, node.agent, seen)
 

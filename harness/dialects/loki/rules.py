@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.dialects.kit.reachable import reachable
 from harness.dialects.loki import document as doc
-from harness.dialects.loki.agent_node import CONFIG, GRAPH
+from harness.dialects.loki.agent_node import CONFIG, GRAPH, sibling
 from harness.dialects.loki.routing import NEXT, Answered, Declared, declared_edges
 from harness.dialects.loki.tool_universe import ToolUniverse
 from harness.dialects.request import LoadRequest
@@ -95,16 +95,14 @@ class Rules:
             yield from error.problems
 
     def _agent(self, id_: str, node: doc.AgentNode) -> Iterator[Problem]:
-        agents = self.request.path.resolve().parent.parent
-        folder = agents / node.agent
-        where = ("nodes", id_, "agent")
-        if folder.resolve().parent != agents or not folder.is_dir():
+        folder, where = sibling(self.request, node.agent), ("nodes", id_, "agent")
+        if folder is None:
             text = f"node '{id_}': there is no agent '{node.agent}'"
-            siblings = [path.name for path in agents.iterdir() if path.is_dir()]
-            yield self._problem(
-                "unknown-agent", text, *where, hint=did_you_mean(node.agent, sorted(siblings))
-            )
-        elif not any((folder / name).is_file() for name in (GRAPH, CONFIG)):
+            agents = self.request.path.resolve().parent.parent
+            known = sorted(path.name for path in agents.iterdir() if path.is_dir())
+            yield self._problem("unknown-agent", text, *where, hint=did_you_mean(node.agent, known))
+            return
+        if not any((folder / name).is_file() for name in (GRAPH, CONFIG)):
             text = f"node '{id_}': the agent '{node.agent}' has neither a {CONFIG} nor a {GRAPH}"
             yield self._problem("empty-agent", text, *where)
         for name in (GRAPH, CONFIG):

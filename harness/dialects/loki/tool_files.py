@@ -1,7 +1,7 @@
 """Tools in files: their names and parameters, read without running anything. spec: "global_tools", custom tools.
 
-A `.sh` file has a tool for each `# @cmd` function (`main` of a global tool without one), a `.py` file one for each
-public function (`run` of a global tool), a `.ts` file one for each exported function.
+A global tool is the `main` function of its `.sh` file, or `run` of its `.py` or `.ts` file. An agent's own tools are
+the `# @cmd` functions of its `tools.sh`, the public functions of its `tools.py`, the exported ones of its `tools.ts`.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ def global_tool(name: str, path: Path) -> ToolSpec:
     Raises:
         ManifestError: the file cannot be read.
     """
-    functions = {tool.name: tool for tool in tools_in(path)}
-    found = functions.get(_ENTRY[path.suffix]) or next(iter(functions.values()), None)
+    entry = _ENTRY[path.suffix]
+    found = next((tool for tool in tools_in(path, entry) if tool.name == entry), None)
     return ToolSpec(name, found.description, found.schema) if found else ToolSpec(name, "", _schema({}))
 
 
-def tools_in(path: Path) -> list[ToolSpec]:
-    """The tools in a file, by the names of their functions.
+def tools_in(path: Path, entry: str = "") -> list[ToolSpec]:
+    """The tools in a file, by the names of their functions. The function `entry` is one without being marked as such.
 
     Raises:
         ManifestError: the file cannot be read.
     """
     try:
         text = path.read_text(encoding="utf-8")
-        return list(_READERS[path.suffix](text))
+        return list(_of_bash(text, entry) if path.suffix == ".sh" else _READERS[path.suffix](text))
     except (OSError, ValueError, SyntaxError, RecursionError) as error:
         line = error.lineno or 1 if isinstance(error, SyntaxError) else 1
         why = getattr(error, "msg", None) or getattr(error, "strerror", None) or str(error)
@@ -62,7 +62,7 @@ _PARAMETER: Final = re.compile(
 )
 
 
-def _of_bash(text: str) -> Iterator[ToolSpec]:
+def _of_bash(text: str, entry: str) -> Iterator[ToolSpec]:
     """Comments in the style of argc: `@describe`, `@cmd`, `@option --name! About`, `@flag --name About`."""
     about_file, about, is_command = "", "", False
     properties: dict[str, Any] = {}
@@ -78,7 +78,7 @@ def _of_bash(text: str) -> Iterator[ToolSpec]:
                 properties[found["name"]] = _bash_parameter(word, found)
                 if found["mark"] in ("!", "+"):
                     required.append(found["name"])
-        elif (function := _FUNCTION.match(line)) and (is_command or function[1] == "main"):
+        elif (function := _FUNCTION.match(line)) and (is_command or function[1] == entry):
             yield ToolSpec(function[1], about or about_file, _schema(properties, required))
             about, is_command, properties, required = "", False, {}, []
 
@@ -186,4 +186,4 @@ def _described(about: str | None) -> dict[str, str]:
     return {"description": about.strip()} if about else {}
 
 
-_READERS: Final = {".sh": _of_bash, ".py": _of_python, ".ts": _of_typescript}
+_READERS: Final = {".py": _of_python, ".ts": _of_typescript}

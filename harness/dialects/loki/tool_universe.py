@@ -7,7 +7,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,11 +17,13 @@ from harness.dialects.loki.templates import compact_json
 from harness.dialects.loki.tool_files import SUFFIXES, global_tool, tools_in
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext, RunContext
-from harness.errors import HarnessError
+from harness.errors import HarnessError, Problem
 from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
 from harness.graph.to_json import to_json
+from harness.source.document import Document
 
 _SERVER: Final = "mcp:"
+_SHARED: Final = "functions/tools"
 
 
 class UnknownTool(HarnessError):
@@ -41,12 +43,15 @@ class Tool:
 class ToolUniverse:
     """The tools of one agent.
 
-    local    those in files, by name
-    servers  the ids of its MCP servers
+    local       those in files, by name
+    servers     the ids of its MCP servers
+    unread      the entries of `global_tools` whose files are not there, or may not be read
     """
 
-    def __init__(self, local: Mapping[str, ToolSpec], servers: Sequence[str]) -> None:
-        self.local, self.servers = local, tuple(servers)
+    def __init__(
+        self, local: Mapping[str, ToolSpec], servers: Sequence[str], unread: Sequence[str] = ()
+    ) -> None:
+        self.local, self.servers, self.unread = local, tuple(servers), tuple(unread)
 
     @classmethod
     def of(cls, global_tools: Sequence[str], servers: Sequence[str], request: LoadRequest) -> ToolUniverse:
@@ -55,21 +60,32 @@ class ToolUniverse:
         Raises:
             ManifestError: a file of tools cannot be read.
         """
-        folder = request.path.parent
-        shared = folder.parent.parent / "functions" / "tools"
-        local: dict[str, ToolSpec] = {}
-        for entry in global_tools:
-            path = shared / entry
-            name = Path(entry).stem
-            readable = path.suffix in SUFFIXES and path.is_file() and request.may_read(path.resolve())
+
+        def is_readable(path: Path) -> bool:
             request.record(path)
-            local[name] = global_tool(name, path) if readable else ToolSpec(name, "", {"type": "object"})
+            return path.suffix in SUFFIXES and path.is_file() and request.may_read(path.resolve())
+
+        folder = request.path.resolve().parent
+        local: dict[str, ToolSpec] = {}
+        unread = []
+        for entry in global_tools:
+            path, name = folder.parent.parent / _SHARED / entry, Path(entry).stem
+            if is_readable(path):
+                local[name] = global_tool(name, path)
+            else:
+                local[name] = ToolSpec(name, "", {"type": "object"})
+                unread.append(entry)
         for suffix in SUFFIXES:
-            own = folder / f"tools{suffix}"
-            request.record(own)
-            if own.is_file() and request.may_read(own.resolve()):
+            if is_readable(own := folder / f"tools{suffix}"):
                 local.update((tool.name, tool) for tool in tools_in(own))
-        return cls(local, servers)
+        return cls(local, servers, unread)
+
+    def warnings(self, document: Document) -> Iterator[Problem]:
+        """The tools of the agent in `document` whose parameters are not known."""
+        for at, entry in enumerate(document.value.get("global_tools") or ()):
+            if entry in self.unread:
+                text = f"{_SHARED}/{entry} beside the agents cannot be read: models get the tool without parameters"
+                yield Problem("unread-tool", text, document.span(("global_tools", at)), severity="warning")
 
     def unknown(self, whitelist: Iterable[str]) -> list[str]:
         """The entries that the agent cannot have; with MCP servers, a plain name may be a function of theirs."""
