@@ -11,9 +11,9 @@ from harness.dialects.loki.routing import edges_and_routers
 from harness.dialects.loki.rules import Rules
 from harness.dialects.loki.tool_universe import ToolUniverse
 from harness.dialects.request import LoadRequest
-from harness.errors import ManifestError, Problem
+from harness.errors import ManifestError, Problem, Span
 from harness.graph.model import Graph, Node
-from harness.source.document import Document
+from harness.source.document import Document, shown_path
 from harness.source.models import validate
 from harness.source.suggest import did_you_mean
 
@@ -82,7 +82,8 @@ def _check_folder(request: LoadRequest) -> None:
     request.record(config)
     if config.exists():
         text = f"the folder of an agent holds either {CONFIG} or {GRAPH}, and {request.path.parent.name} has both"
-        raise ManifestError(Problem("both-files", text, request.named_at, "remove one of them"))
+        where = request.named_at or Span(shown_path(request.path), 1, 1)
+        raise ManifestError(Problem("both-files", text, where, "remove one of them"))
 
 
 def _unbuilt(graph: GraphFile, document: Document, request: LoadRequest) -> list[Problem]:

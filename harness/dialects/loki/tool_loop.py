@@ -45,6 +45,15 @@ async def tool_loop(
         TooManyIterations: the last of these calls asks for tools as well.
         Exception: what a call of the model raised.
     """
+
+    async def use(tool: Tool, args: Mapping[str, Any]) -> str:
+        try:
+            return await tool.call(args, ctx)
+        except Exception as error:
+            if ctx.is_fatal(error) or isinstance(error, ToolReportedError):
+                raise
+            raise ToolReportedError(error_text(error)) from error
+
     conversation = list(messages)
     specs, by_name = [tool.spec for tool in tools], {tool.spec.name: tool for tool in tools}
     texts: list[str] = []
@@ -56,15 +65,5 @@ async def tool_loop(
         message = to_ai_message(reply, ctx.new_id)
         conversation.append(message)
         for call in message.tool_calls:
-            conversation.append(await answer_call(call, by_name, lambda t, args: _use(t, args, ctx)))
+            conversation.append(await answer_call(call, by_name, use, ctx))
     raise TooManyIterations(f"the model still asks for tools after max_iterations={most} calls")
-
-
-async def _use(tool: Tool, args: Mapping[str, Any], ctx: NodeContext) -> str:
-    """The result of a tool as text for the model."""
-    try:
-        return await tool.call(args, ctx)
-    except Exception as error:
-        if ctx.is_fatal(error) or isinstance(error, ToolReportedError):
-            raise
-        raise ToolReportedError(error_text(error)) from error

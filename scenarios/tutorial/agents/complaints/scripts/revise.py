@@ -1,0 +1,5 @@
+"""Have the letter written again."""
+
+import json
+
+print(json.dumps({"_next": "write"}))
