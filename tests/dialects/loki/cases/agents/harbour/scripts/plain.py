@@ -1,0 +1,6 @@
+import json
+import os
+
+names = sorted(name for name in os.environ if "KEY" in name or "GRAPH" in name)
+here = sorted(os.listdir())
+print(json.dumps({"size": len(os.environ["GRAPH_STATE"]), "names": names, "here": here}))

@@ -1,0 +1,365 @@
+"""The rules for graph agents: a sound one, and changes that break one rule each.
+
+spec: "graph.yaml Top-Level Fields", "Node Types", "Validation".
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.dialects.loki.loader import Loader
+
+GRAPH = """\
+name: desk
+version: "1.0"
+model: openai:gpt-4o
+global_tools: [gauge.sh]
+mcp_servers: [tides]
+settings: {max_loop_iterations: 5, timeout: 60}
+initial_state: {place: Holm}
+start: read
+nodes:
+  read: {type: llm, prompt: "{{initial_prompt}}", tools: [gauge, flood], fallback: sorry, next: weigh}
+  weigh: {type: script, script: scripts/weigh.py, fallback: sorry, next: ask}
+  ask:
+    id: ask
+    type: approval
+    question: "{{place}}?"
+    options: ["yes", later]
+    routes: {"yes": send, later: note}
+    on_other: note
+  note: {type: input, question: Why?, validation: len(input) > 0, next: send}
+  send: {type: agent, agent: courier, prompt: go, tools: [ignored], next: recall}
+  recall:
+    type: rag
+    documents: [./papers/]
+    state_updates: {found: "{{output.context}}"}
+    next: done
+  done: {type: end, output: ok}
+  sorry: {type: end}
+"""
+FILES = {
+    "agents/desk/scripts/weigh.py": "print('{}')\n",
+    "agents/desk/recall.yaml": "files: {}\n",
+    "agents/desk/tools.py": "def flood(gauge: str): ...\n",
+    "agents/courier/config.yaml": "instructions: Carry.\n",
+    "agents/hollow/README.md": "",
+    "functions/tools/gauge.sh": "# @option --gauge!\nmain() { :; }\n",
+}
+
+
+def changed(*changes: tuple[str, str]) -> str:
+    """The sound graph with texts in it replaced."""
+    text = GRAPH
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+def test_the_sound_graph_is_sound(loader: Loader) -> None:
+    graph = loader.graph(GRAPH, FILES)
+    assert [node.name for node in graph.nodes] == [
+        *("read", "weigh", "ask", "note", "send", "recall", "done", "sorry")
+    ]
+    assert graph.warnings == ()
+
+
+# the rule: the change that breaks it; the code, a part of the message, the place it points to, the hint
+STRUCTURE = {
+    "the version": (
+        ('version: "1.0"', 'version: "1.1"'),
+        "bad-value",
+        "version: expected 1.0, found text '1.1'",
+        '"1.1"',
+        "did you mean '1.0'?",
+    ),
+    "the version is text": (
+        ('version: "1.0"', "version: 1.0"),
+        "bad-value",
+        "version: expected 1.0",
+        "1.0",
+        "",
+    ),
+    "a start": (
+        ("start: read\n", ""),
+        "missing-key",
+        "missing key 'start' in a graph agent",
+        "name: desk",
+        "",
+    ),
+    "the start is a node": (
+        ("start: read", "start: raed"),
+        "unknown-node",
+        "there is no node 'raed'",
+        "raed",
+        "did you mean 'read'?",
+    ),
+    "types of nodes": (("type: input", "type: form"), "bad-value", "type: expected one of", "form", ""),
+    "a type": (("type: input, ", ""), "missing-key", "missing key 'type'", "{question", ""),
+    "the id of a node is its key": (("id: ask", "id: aks"), "id-mismatch", "the id 'aks'", "aks", ""),
+    "on_other": (
+        ("    on_other: note\n", ""),
+        "missing-key",
+        "missing key 'on_other' in an approval",
+        "id: ask",
+        "",
+    ),
+    "a question": (
+        ("question: Why?, ", ""),
+        "missing-key",
+        "missing key 'question' in an input",
+        "{type: inp",
+        "",
+    ),
+    "a prompt": (
+        ('prompt: "{{initial_prompt}}", ', ""),
+        "missing-key",
+        "missing key 'prompt' in an llm",
+        "{ty",
+        "",
+    ),
+    "texts in state_updates": (
+        ('{found: "{{output.context}}"}', "{found: 1}"),
+        "wrong-type",
+        "found: expected text, found the number 1",
+        "1",
+        "quote it to make it text",
+    ),
+    "the seconds of a time-out": (
+        ("timeout: 60", "timeout: soon"),
+        "wrong-type",
+        "timeout: expected a number",
+        "soon",
+        "",
+    ),
+    "at least one visit": (
+        ("_iterations: 5", "_iterations: 0"),
+        "bad-value",
+        "greater than or equal to 1",
+        "0",
+        "",
+    ),
+}
+VALIDATOR = {
+    "next is a node": (
+        ("next: recall", "next: recal"),
+        "unknown-node",
+        "there is no node 'recal'",
+        "recal",
+        "did you mean 'recall'?",
+    ),
+    "a route leads to a node": (
+        ("later: note}", "later: nota}"),
+        "unknown-node",
+        "the route 'later' of node 'ask'",
+        "nota",
+        "did you mean 'note'?",
+    ),
+    "on_other is a node": (
+        ("on_other: note", "on_other: nota"),
+        "unknown-node",
+        "on_other of node 'ask'",
+        "nota",
+        "did you mean 'note'?",
+    ),
+    "a fallback is a node": (
+        ("weigh.py, fallback: sorry", "weigh.py, fallback: sory"),
+        "unknown-node",
+        "fallback of node 'weigh'",
+        "sory",
+        "did you mean 'sorry'?",
+    ),
+    "no cycle": (("> 0, next: send", "> 0, next: ask"), "cycle", "ask → note → ask", "ask", "`_next`"),
+    "no edge to itself": (("> 0, next: send", "> 0, next: note"), "cycle", "note → note", "note", "`_next`"),
+    "the next of an approval counts, though it is never taken": (
+        ("    on_other: note\n", "    on_other: note\n    next: weigh\n"),
+        "cycle",
+        "weigh → ask → weigh",
+        "weigh",
+        "",
+    ),
+    "an option has a route": (
+        ("later]", "latter]"),
+        "no-route",
+        "the option 'latter' has no route",
+        "latter",
+        "did you mean 'later'?",
+    ),
+    "a script exists": (
+        ("weigh.py,", "wiegh.py,"),
+        "missing-file",
+        "scripts/wiegh.py",
+        "scripts/wiegh.py",
+        "weigh.py'?",
+    ),
+    "a script stands in the project": (
+        ("scripts/weigh.py", "../../../weigh.py"),
+        "path-outside",
+        "outside",
+        "../../../weigh.py",
+        "allow",
+    ),
+    "an agent exists": (
+        ("agent: courier", "agent: courrier"),
+        "unknown-agent",
+        "no agent 'courrier'",
+        "courrier",
+        "did you mean 'courier'?",
+    ),
+    "an agent is a name": (
+        ("agent: courier", "agent: ../agents/courier"),
+        "unknown-agent",
+        "no agent '../agents/courier'",
+        "../agents/courier",
+        "",
+    ),
+    "an agent has a manifest": (
+        ("agent: courier", "agent: hollow"),
+        "empty-agent",
+        "neither a config.yaml nor a graph.yaml",
+        "hollow",
+        "",
+    ),
+    "documents": (("[./papers/]", "[]"), "no-documents", "'recall' has no documents", "[]", ""),
+    "a server": (
+        ("tools: [gauge, flood]", 'tools: ["mcp:tide"]'),
+        "unknown-tool",
+        "no tool 'mcp:tide'",
+        '"mcp:tide"',
+        "did you mean 'mcp:tides'?",
+    ),
+}
+
+
+FAULTS = {**STRUCTURE, **VALIDATOR}
+
+
+@pytest.mark.parametrize("rule", FAULTS)
+def test_a_broken_rule_is_located(rule: str, loader: Loader) -> None:
+    change, code, message, place, hint = FAULTS[rule]
+    problem, *others = loader.problems(changed(change), FILES)
+    assert not others
+    assert (problem.code, message in problem.message, hint in problem.hint) == (code, True, True), problem
+    assert loader.place(problem).startswith(place)
+
+
+def test_all_errors_of_the_validator_are_told_at_once(loader: Loader) -> None:
+    found = loader.problems(changed(("later]", "latter]"), ("next: recall", "next: recal")), FILES)
+    assert [problem.code for problem in found] == ["no-route", "unknown-node"]
+
+
+def test_each_cycle_is_told(loader: Loader) -> None:
+    cycles = changed(("> 0, next: send", "> 0, next: ask"), ("next: recall", "next: send"))
+    assert [problem.code for problem in loader.problems(cycles, FILES)] == ["cycle", "cycle"]
+
+
+def test_a_tool_is_unknown_where_no_server_can_have_it(loader: Loader) -> None:
+    text = changed(("mcp_servers: [tides]\n", ""), ("[gauge, flood]", "[gauge, flod]"))
+    (problem,) = loader.problems(text, FILES)
+    assert (problem.code, problem.hint, loader.place(problem)) == (
+        "unknown-tool",
+        "did you mean 'flood'?",
+        "flod",
+    )
+
+
+def test_a_graph_ends(loader: Loader) -> None:
+    text = "start: a\nnodes:\n  a: {type: script, script: scripts/weigh.py}\n"
+    (problem,) = loader.problems(text, FILES)
+    assert (problem.code, loader.place(problem)) == ("no-end", "nodes")
+
+
+def test_both_manifests_in_one_folder_are_refused(loader: Loader) -> None:
+    (problem,) = loader.problems(GRAPH, {**FILES, "agents/desk/config.yaml": ""})
+    assert problem.code == "both-files"
+    assert "either config.yaml or graph.yaml" in problem.message
+
+
+@pytest.mark.parametrize("left_out", ["embedding_model: e", "chunk_size: 9", "chunk_overlap: 1"])
+def test_a_knowledge_base_is_built_or_fully_specified(left_out: str, loader: Loader) -> None:
+    settings = ["embedding_model: e", "chunk_size: 9", "chunk_overlap: 1"]
+    files = {name: text for name, text in FILES.items() if not name.endswith("recall.yaml")}
+
+    def text(given: list[str]) -> str:
+        return changed(("    documents:", "".join(f"    {line}\n" for line in given) + "    documents:"))
+
+    loader.graph(text(settings), files)
+    (problem,) = loader.problems(text([line for line in settings if line != left_out]), files)
+    assert (problem.code, loader.place(problem)) == ("not-built", "recall")
+
+
+@pytest.mark.parametrize("rule", sorted(VALIDATOR.keys() - {"a script stands in the project"}))
+def test_without_validation_what_the_validator_finds_is_no_error(rule: str, loader: Loader) -> None:
+    loader.graph(changed(VALIDATOR[rule][0], ("timeout: 60", "validate_before_run: false")), FILES)
+
+
+def test_without_validation_files_outside_are_refused_all_the_same(loader: Loader) -> None:
+    text = changed(("scripts/weigh.py", "../../../weigh.py"), ("timeout: 60", "validate_before_run: false"))
+    assert [problem.code for problem in loader.problems(text, FILES)] == ["path-outside"]
+
+
+# the change, the code of the warning, a part of its message, the place
+WARNINGS = {
+    "a node no declared edge leads to": (
+        ("  sorry: {", "  lost: {type: end}\n  sorry: {"),
+        "unreachable",
+        "to node 'lost'",
+        "lost",
+    ),
+    "a route without an option": (('["yes", later]', '["yes"]'), "spare-route", "the route 'later'", "later"),
+    "a search that goes nowhere": (
+        ('    state_updates: {found: "{{output.context}}"}\n', ""),
+        "unused-retrieval",
+        "'recall'",
+        "recall",
+    ),
+    "a key that is put back": (("{found:", "{output:"), "scoped-key", "'output' is put back", "output"),
+    "a seed of the prompt": (
+        ("{place: Holm}", "{place: a, initial_prompt: b}"),
+        "seeded-prompt",
+        "is replaced",
+        "init",
+    ),
+    "an unknown key": (("initial_state:", "initial_sate:"), "unknown-key", "'initial_sate'", "initial_sate"),
+    "an unknown key of settings": (
+        ("timeout: 60", "time_out: 60"),
+        "unknown-key",
+        "'time_out' in the settings",
+        "time",
+    ),
+    "an unknown key of a node": (
+        ("> 0, next", "> 0, max: 1, next"),
+        "unknown-key",
+        "'max' in an input node",
+        "max",
+    ),
+    "a tool without a file": (
+        ("[gauge.sh]", "[gauge.sh, wind.sh]"),
+        "unread-tool",
+        "tools/wind.sh",
+        "wind.sh",
+    ),
+}
+
+
+@pytest.mark.parametrize("which", WARNINGS)
+def test_a_warning_is_located(which: str, loader: Loader) -> None:
+    change, code, message, place = WARNINGS[which]
+    (problem,) = loader.graph(changed(change), FILES).warnings
+    assert (problem.code, message in problem.message, problem.severity) == (code, True, "warning"), problem
+    assert loader.place(problem).startswith(place)
+
+
+def test_an_end_that_only_a_script_can_reach_is_a_warning(loader: Loader) -> None:
+    text = "start: a\nnodes:\n  a: {type: script, script: scripts/weigh.py}\n  b: {type: end}\n"
+    assert [warning.code for warning in loader.graph(text, FILES).warnings] == [
+        "unreachable",
+        "unreachable-end",
+    ]
+
+
+def test_the_agent_is_named_by_its_manifest_or_its_folder(loader: Loader) -> None:
+    assert loader.graph(GRAPH, FILES).name == "desk"
+    assert loader.graph(changed(("name: desk\n", "")), FILES).name == "desk"
+    assert loader.graph(GRAPH, FILES, agent="desk").name == "desk"
