@@ -19,6 +19,7 @@ BENCHMARKS = {
     "f": "fan_out",
     "g": "replay",
     "h": "parallel",
+    "l": "graph_agent",
 }
 
 
@@ -27,9 +28,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     what = (
         "a: five nodes, b: long conversations, c: 2,000 scenarios, d: start-up, e: Agent Spec, "
-        "f: a fan-out, g: replayed calls, h: two processes (default: all)"
+        "f: a fan-out, g: replayed calls, h: two processes, l: Loki (default: all)"
     )
-    parser.add_argument("benchmarks", nargs="*", metavar="a|b|c|d|e|f|g|h", help=what)
+    parser.add_argument("benchmarks", nargs="*", metavar="a|b|c|d|e|f|g|h|l", help=what)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     given = parser.parse_args()
     unknown = [name for name in given.benchmarks if name not in BENCHMARKS]

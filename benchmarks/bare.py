@@ -11,11 +11,13 @@ import json
 import operator
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
+from itertools import count
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.types import Send
+from langgraph.types import Command, Send, interrupt
 
 from benchmarks import scenarios
 
@@ -172,6 +174,69 @@ def run_charges(graph: Any, inputs: dict[str, str], replies: Sequence[str]) -> d
     return _state_after(graph, inputs)
 
 
+class Permits(TypedDict, total=False):
+    """The state of the graph that asks."""
+
+    place: str
+    permit: str
+    choice: str
+    remark: str
+
+
+def permits() -> Any:
+    """manifests/permits by hand: LangGraph asks by interrupts, which need a checkpointer."""
+
+    async def draft(state: Permits) -> dict[str, Any]:
+        return {"permit": (await model([HumanMessage(f"A permit for {state['place']}")])).content}
+
+    async def sign(state: Permits) -> dict[str, Any]:
+        question = {"question": f"Sign '{state['permit']}'?", "options": ["sign", "change"]}
+        return {"choice": interrupt(question)}
+
+    async def ask(_state: Permits) -> dict[str, Any]:
+        return {"remark": interrupt({"question": "What should change?"})}
+
+    async def write(state: Permits) -> dict[str, Any]:
+        return {"permit": (await model([HumanMessage(f"{state['permit']} with {state['remark']}")])).content}
+
+    async def done(_state: Permits) -> dict[str, Any]:
+        return {}
+
+    async def after_sign(state: Permits) -> str:
+        return {"sign": "done", "change": "ask"}.get(state["choice"], "ask")
+
+    builder = StateGraph(Permits)
+    nodes: dict[str, Any] = {n.__name__: n for n in (draft, sign, ask, write, done)}
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+    builder.add_edge(START, "draft")
+    builder.add_edge("draft", "sign")
+    builder.add_conditional_edges("sign", after_sign, ["done", "ask"])
+    builder.add_edge("ask", "write")
+    builder.add_edge("write", "done")
+    builder.add_edge("done", END)
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+def run_permits(graph: Any, place: str, replies: Sequence[str], answers: Sequence[str]) -> dict[str, Any]:
+    """One run, on a thread and in a loop of its own; the final state."""
+    REPLIES.set(iter(replies))
+    ended: dict[str, Any] = {}
+    thread = {"configurable": {"thread_id": str(next(_THREADS))}}
+
+    async def main() -> None:
+        state = await graph.ainvoke({"place": place}, thread)
+        for answer in answers:
+            state = await graph.ainvoke(Command(resume=answer), thread)
+        ended.update(state)
+
+    asyncio.run(main())
+    return ended
+
+
+_THREADS = count()
+
+
 def chat() -> Any:
     """manifests/chat.yaml by hand."""
 
@@ -249,9 +314,9 @@ def _state_after(graph: Any, first: dict[str, Any]) -> dict[str, Any]:
     return ended
 
 
-def run_triage_often(count: int) -> None:
+def run_triage_often(times: int) -> None:
     """Runs of the five-node graph with the inputs of as many scenarios, one after the other."""
     graph = triage()
-    for number in range(count):
+    for number in range(times):
         ended = run_triage(graph, f"{scenarios.TEXT} in order {number}", scenarios.REPLIES)
         assert ended["status"] == "closed"

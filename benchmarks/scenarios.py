@@ -67,6 +67,25 @@ def parcels(handlers: str) -> dict[str, Any]:
     }
 
 
+PLACE, PERMIT, REMARK, CHANGED = "a bonfire", "May burn.", "until ten", "May burn until ten."
+
+
+def permits() -> dict[str, Any]:
+    """One scenario of the Loki graph agent: its five nodes run, two of them ask."""
+    return {
+        "name": "a permit is changed",
+        "input": PLACE,
+        "llm": {"draft": [PERMIT], "write": [CHANGED]},
+        "human": {"sign": ["change"], "ask": [REMARK]},
+        "expect": {"path": ["draft", "sign", "ask", "write", "done"], "output": CHANGED},
+    }
+
+
+def echo() -> dict[str, Any]:
+    """One scenario of the Loki graph agent with a script."""
+    return {"name": "a script says hello", "input": "go", "expect": {"output": "hello"}}
+
+
 def history(length: int) -> list[dict[str, str]]:
     """A conversation of so many messages, as an input gives it."""
     return [

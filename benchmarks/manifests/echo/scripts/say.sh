@@ -1,0 +1,1 @@
+echo '{"said": "hello"}'
