@@ -13,6 +13,7 @@ from harness.dialects import DIALECTS
 from harness.dialects.agentspec import dialect as agentspec
 from harness.dialects.dialect import Dialect
 from harness.dialects.load import load_graph
+from harness.dialects.loki import dialect as loki
 from harness.dialects.registry import dialect_named, dialect_of, names, registered
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import dialect as sherma
@@ -202,18 +203,20 @@ def test_a_broken_dialect_is_told_before_anything_is_detected_without_it(
 
 
 def test_the_dialects_of_the_table_are_verified() -> None:
-    ours: list[Dialect] = [sherma, yagra, agentspec]
+    ours: list[Dialect] = [sherma, loki, yagra, agentspec]
     assert [dialect_named(name) for name in names()] == ours
     assert [dialect.name for dialect in ours] == [name for name, module in DIALECTS.items() if module]
 
 
 def test_a_dialect_of_the_format_without_a_front_end_is_refused() -> None:
-    assert refusal("loki") == "no dialect 'loki' can be run\n    known: sherma, yagra, agentspec"
+    assert (
+        refusal("leafmesh") == "no dialect 'leafmesh' can be run\n    known: sherma, loki, yagra, agentspec"
+    )
 
 
 def test_a_package_may_bring_a_dialect_of_the_format_but_not_replace_one(install: Install) -> None:
-    install("lokis", RELAY.replace('"relay"', '"loki"'), name="loki")
-    assert dialect_named("loki").title == "relays (YAML 1.2)"
+    install("meshes", RELAY.replace('"relay"', '"leafmesh"'), name="leafmesh")
+    assert dialect_named("leafmesh").title == "relays (YAML 1.2)"
     install("shermas", RELAY, name="sherma")
     assert dialect_named("sherma").title.startswith("sherma agents")
 

@@ -11,7 +11,7 @@ import harness
 ROOT = Path(harness.__file__).parent
 DOCUMENT = (ROOT.parent / "docs/troubleshooting.md").read_text(encoding="utf-8")
 CODE = re.compile(r"[a-z]+(-[a-z]+)*")
-TAKE_A_CODE = {"Problem", "Flaw", "_problem", "refuse", "_refuse"}
+TAKE_A_CODE = {"Problem", "Flaw", "_problem", "_warning", "refuse", "_refuse"}
 """What is called with a code as its first argument."""
 GIVES_A_CODE = "_judged"
 """`harness.source.models._judged` returns one, with a message and a hint."""

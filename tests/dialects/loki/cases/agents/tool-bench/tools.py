@@ -1,13 +1,11 @@
-from typing import Optional
-
-
-def saw(board: str, cuts: int = 1, at: Optional[list[float]] = None):
+def saw(board: str, cuts: int = 1, at: list[float] | None = None) -> str:
     """Cut a board.
 
     Args:
         board: Which one
     """
+    return f"{board}, {cuts}, {at}"
 
 
-def _own():
+def _own() -> None:
     """Not a tool."""
