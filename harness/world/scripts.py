@@ -5,8 +5,9 @@ has a process group of its own, which ends with it. Where the system allows, it 
 network namespace without any connection, and a process namespace, so that a child that left the group ends as well.
 Where the system does not, `Scripts.warnings` says so.
 
-Time-outs are in real seconds. The duration of a script is spent in virtual time in whole seconds, rounded down: so a
-run has the same times on every rerun, and computing takes no virtual time.
+Time-outs are in real seconds. What a script took is spent in virtual time, rounded down to a multiple of `STEP_S`; of
+one that timed out, its time-out. So a run has the same times on every rerun, on a busy machine too, where a short
+script takes a second.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from harness.time.real_work import RealWork
 # What programs need to find others, to write temporary files, and to print text.
 INHERITED: Final = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT")
 LOCALE: Final = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
+
+STEP_S: Final = 2
 
 _NAMESPACES: Final = ("unshare", "--net", "--pid", "--fork", "--kill-child", "--map-current-user")
 # The first process of a process namespace has no default signal handlers, so the script is its child.
@@ -85,7 +88,7 @@ class Scripts:
             thread.shutdown(wait=False)
             finish.add_done_callback(_seen)
             await asyncio.wait([finish])
-            await asyncio.sleep(int(process.seconds))
+            await asyncio.sleep(process.virtual_seconds)
             return call.read(finish.result())
         finally:
             process.end()
@@ -128,12 +131,12 @@ def can_confine() -> bool:
 
 
 class _Process:
-    """One script that runs. `seconds` is how long it took, in real seconds."""
+    """One script that runs. `virtual_seconds` is what it took, once it has ended."""
 
     def __init__(self, confinement: Sequence[str], call: ScriptCall, environment: Mapping[str, str]) -> None:
         self._call = call
         self._began = time.monotonic()
-        self.seconds = 0.0
+        self.virtual_seconds = 0.0
         with ExitStack() as files:
             stdin: IO[bytes] | int = subprocess.DEVNULL
             if call.stdin:
@@ -164,7 +167,8 @@ class _Process:
         finally:
             self.end()
             code = self._process.wait()
-            self.seconds = time.monotonic() - self._began
+            if not self.virtual_seconds:
+                self.virtual_seconds = (time.monotonic() - self._began) // STEP_S * STEP_S
         if code:
             how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
             raise ScriptFailed(f"the script {how}{_said(stderr)}")
@@ -191,6 +195,7 @@ class _Process:
                 if time.monotonic() >= deadline:
                     if self._has_exited():  # a child that left its group holds the output
                         break
+                    self.virtual_seconds = call.timeout_s or 0.0
                     raise ScriptFailed(f"the script timed out after {call.timeout_s:g} s")
                 for key, _ in selector.select(min(_LOOK_UP_S, deadline - time.monotonic())):
                     part = os.read(key.fd, _CHUNK)

@@ -18,7 +18,7 @@ import pytest
 from harness.graph.effects import Answer, ScriptCall
 from harness.time.clock import VirtualTimeLoop
 from harness.world.scripted import ScriptedWorld
-from harness.world.scripts import NOT_CONFINED, ScriptFailed, Scripts, can_confine
+from harness.world.scripts import NOT_CONFINED, STEP_S, ScriptFailed, Scripts, can_confine
 from harness.world.spec import Entry, Stub, WorldSpec
 
 confined = pytest.mark.skipif(
@@ -161,9 +161,20 @@ def test_a_system_without_namespaces_is_told_of_once(monkeypatch: pytest.MonkeyP
     assert list(scripts.warnings) == [NOT_CONFINED]
 
 
-def test_whole_seconds_are_spent_in_virtual_time() -> None:
-    assert run(bash("true"))[1] == 0.0
-    assert run(bash("sleep 1"))[1] == 1.0
+def test_what_a_script_took_is_spent_in_virtual_time_in_steps_that_a_busy_machine_does_not_reach() -> None:
+    assert run(bash("true"))[1] == 0
+    assert run(bash("sleep 1.2"))[1] == 0
+    assert run(bash("sleep 2.1"))[1] == STEP_S == 2
+
+
+def test_a_script_that_times_out_takes_just_its_time_out() -> None:
+    async def timed() -> float:
+        with pytest.raises(ScriptFailed, match="timed out"):
+            await Scripts().run(bash("sleep 60", timeout_s=0.5))
+        return asyncio.get_running_loop().time()
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        assert runner.run(timed()) == 0.5
 
 
 def test_a_script_does_not_wait_for_the_threads_of_the_loop() -> None:
