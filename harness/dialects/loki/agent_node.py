@@ -8,41 +8,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from typing import Any, Final
 
 from harness.dialects.kit.attempts import in_time
-from harness.dialects.loki.document import INITIAL_PROMPT, AgentConfig, AgentNode
+from harness.dialects.loki.document import INITIAL_PROMPT, AgentNode
 from harness.dialects.loki.human_nodes import as_text
 from harness.dialects.loki.models import ModelSettings
+from harness.dialects.loki.ordinary_agent import ordinary_graph
 from harness.dialects.loki.routing import leaving
 from harness.dialects.loki.state import updated
 from harness.dialects.loki.structured import merged, structured
 from harness.dialects.loki.templates import render
-from harness.dialects.loki.tool_loop import tool_loop
-from harness.dialects.loki.tool_universe import ToolUniverse
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext
 from harness.engine.nested import run_inside
-from harness.errors import HarnessError
+from harness.errors import ManifestError, Problem
 from harness.graph.effects import AgentCall
 from harness.graph.model import Graph, State, Update
-from harness.source.document import read
-from harness.source.models import validate
+from harness.graph.vocabulary import Inside
 
-GRAPH, CONFIG = "graph.yaml", "config.yaml"
-
-MOST_TURNS = 1000
-"""The model calls of an ordinary agent, whose loop Loki does not limit."""
+GRAPH: Final = "graph.yaml"
+CONFIG: Final = "config.yaml"
 
 Load = Callable[[LoadRequest], Graph]
-
-
-class NoAgent(HarnessError):
-    """A node that spawns an agent that does not exist, which is found at load unless validation is off."""
-
-    code = "unknown-agent"
 
 
 def sibling(request: LoadRequest, agent: str) -> Path | None:
@@ -54,12 +42,38 @@ def sibling(request: LoadRequest, agent: str) -> Path | None:
 
 @dataclass
 class Child:
-    """An agent that a node spawns. What it is made of is read when it is first spawned."""
+    """An agent that a node spawns. What it is made of is read when it is first needed."""
 
     name: str
     parent: LoadRequest
     load: Load
     _graph: Graph | None = None
+
+    @property
+    def is_ordinary(self) -> bool:
+        """True if it has no graph of its own: its effects are then those of the node that spawns it."""
+        folder = sibling(self.parent, self.name)
+        return folder is None or not (folder / GRAPH).exists()
+
+    def graph(self) -> Graph:
+        """Its graph; of an ordinary agent, one of a single node.
+
+        Raises:
+            ManifestError: there is no such agent, or its manifest is refused.
+        """
+        if self._graph is None:
+            folder = sibling(self.parent, self.name)
+            if folder is None:  # which is found at load, unless validation is off
+                raise ManifestError(Problem("unknown-agent", f"there is no agent '{self.name}'"))
+            if self.is_ordinary:
+                self._graph = ordinary_graph(self.name, self.parent.beside(folder / CONFIG, None))
+            else:
+                self._graph = self.load(self.parent.beside(folder / GRAPH, None))
+        return self._graph
+
+    def inside(self) -> Inside:
+        """Its graph, for the names in it."""
+        return Inside((str(self.parent.path.parent), self.name), self.graph, attributed=self.is_ordinary)
 
     async def answer(self, prompt: str, ctx: NodeContext) -> str:
         """Its final text.
@@ -67,26 +81,9 @@ class Child:
         Raises:
             Exception: it failed, or its manifest is refused.
         """
-        folder = sibling(self.parent, self.name)
-        if folder is None:
-            raise NoAgent(f"there is no agent '{self.name}'")
-        if not (folder / GRAPH).exists():
-            return await self._ordinary(folder / CONFIG, prompt, ctx)
-        if self._graph is None:
-            self._graph = self.load(self.parent.beside(folder / GRAPH, None))
-        ending = await run_inside(ctx, self._graph, {INITIAL_PROMPT: prompt})
+        inputs = {INITIAL_PROMPT: prompt}
+        ending = await run_inside(ctx, self.graph(), inputs, attribute_to_caller=self.is_ordinary)
         return as_text(ending.output)
-
-    async def _ordinary(self, path: Path, prompt: str, ctx: NodeContext) -> str:
-        """An ordinary agent: a loop of its model with all its tools."""
-        request = self.parent.beside(path, None)
-        request.record(path)
-        config = validate(AgentConfig, read(path, yaml="1.2"))
-        universe = ToolUniverse.of(config.global_tools, config.mcp_servers, request)
-        front: list[BaseMessage] = [SystemMessage(content=config.instructions)] if config.instructions else []
-        messages = [*front, HumanMessage(content=prompt)]
-        tools = await universe.all(ctx.run)
-        return await tool_loop(ModelSettings.of(config), messages, tools, MOST_TURNS, ctx)
 
 
 async def spawn(

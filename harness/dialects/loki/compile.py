@@ -10,6 +10,7 @@ from harness.dialects.loki.nodes import Parts, node_function
 from harness.dialects.loki.routing import edges_and_routers
 from harness.dialects.loki.rules import Rules
 from harness.dialects.loki.tool_universe import ToolUniverse
+from harness.dialects.loki.vocabulary import vocabulary
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span
 from harness.graph.model import Graph, Node
@@ -66,6 +67,7 @@ def _load(request: LoadRequest) -> Graph:
         may_pause=any(isinstance(n, ApprovalNode | InputNode | AgentNode) for n in graph.nodes.values()),
         warnings=tuple(problems.warnings),
         open_state=True,
+        vocabulary=lambda: vocabulary(parts),
         goto_anywhere=frozenset(id_ for id_, node in graph.nodes.items() if isinstance(node, ScriptNode)),
     )
 

@@ -39,9 +39,18 @@ class ModelSettings:
         given = {name: value for name in ("temperature", "top_p") if (value := first(name)) is not None}
         return cls(next((owner.model for owner in owners if owner.model is not None), None), given)
 
+    @property
+    def name(self) -> str:
+        """The name of the model, without its client."""
+        return (self.model or ACTIVE).rpartition(":")[2]
+
     def call(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec] = ()) -> LLMCall:
         """The effect of one turn of the model."""
-        provider, _, name = (self.model or ACTIVE).rpartition(":")
+        provider, _, _ = (self.model or ACTIVE).rpartition(":")
         return LLMCall(
-            name=name, provider=provider, params=self.params, messages=tuple(messages), tools=tuple(tools)
+            name=self.name,
+            provider=provider,
+            params=self.params,
+            messages=tuple(messages),
+            tools=tuple(tools),
         )

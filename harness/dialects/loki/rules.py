@@ -137,12 +137,13 @@ class Rules:
 
     def _unreachable(self) -> Iterator[Problem]:
         found = reachable(self.graph.start, ((way.source, way.target) for way in self.edges))
-        for id_ in self.graph.nodes:
-            if id_ not in found:
-                text = f"no declared edge leads from the start to node '{id_}'"
-                yield self._warning("unreachable", text, "nodes", id_)
+        lost = [id_ for id_ in self.graph.nodes if id_ not in found]
+        if lost:
+            nodes = "node" if len(lost) == 1 else "the nodes"
+            text = f"no declared edge leads from the start to {nodes} {', '.join(lost)}"
+            yield self._warning("unreachable", text, "nodes", lost[0])
         if not any(isinstance(self.graph.nodes.get(id_), doc.EndNode) for id_ in found):
-            text = "no declared edges lead from the start to an end node"
+            text = "no declared edge leads from the start to an end node"
             yield self._warning("unreachable-end", text, "start")
 
     def _spare_routes(self, id_: str, node: doc.ApprovalNode) -> Iterator[Problem]:

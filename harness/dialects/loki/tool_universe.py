@@ -100,6 +100,10 @@ class ToolUniverse:
         """What a whitelist may have, as far as it is known without asking servers."""
         return [*self.local, *(_SERVER + server for server in self.servers)]
 
+    def called(self) -> dict[str, list[str]]:
+        """The names of its tools and servers, by kind of effect."""
+        return {"tool": list(self.local), "server": list(self.servers)}
+
     async def all(self, run: RunContext) -> list[Tool]:
         """Every tool of the agent."""
         return await self.chosen(self.names(), run)

@@ -304,7 +304,7 @@ WARNINGS = {
     "a node no declared edge leads to": (
         ("  sorry: {", "  lost: {type: end}\n  sorry: {"),
         "unreachable",
-        "to node 'lost'",
+        "to node lost",
         "lost",
     ),
     "a route without an option": (('["yes", later]', '["yes"]'), "spare-route", "the route 'later'", "later"),
