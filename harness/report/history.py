@@ -45,9 +45,11 @@ def put_aside(folder: Path, files: Sequence[str]) -> None:
 
 def forget(folder: Path, files: Sequence[str]) -> None:
     """Remove what was put aside: the run that has ended was whole."""
-    for name in files:
-        (folder / LAST_WHOLE / name).unlink(missing_ok=True)
-    with suppress(OSError):  # there was none, or something else is in it
+    with suppress(
+        OSError
+    ):  # there was none, or something else is in it; `last_whole_run` does not need it gone
+        for name in files:
+            (folder / LAST_WHOLE / name).unlink(missing_ok=True)
         (folder / LAST_WHOLE).rmdir()
 
 
