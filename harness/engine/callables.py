@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import traceback
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
 from harness.graph.to_json import error_text
@@ -42,6 +44,21 @@ def _is_asynchronous(tool: Any) -> bool:
     return getattr(tool, "coroutine", None) is not None or type(tool)._arun not in inherited
 
 
+_raised: ContextVar[list[Exception] | None] = ContextVar("_raised", default=None)
+_MOST_NOTED: Final = 20
+
+
+@contextmanager
+def noting_exceptions() -> Iterator[list[Exception]]:
+    """The exceptions that people's Python raises inside, those that a node or a dialect then makes good too."""
+    noted: list[Exception] = []
+    token = _raised.set(noted)
+    try:
+        yield noted
+    finally:
+        _raised.reset(token)
+
+
 async def contained(work: Awaitable[T]) -> T:
     """The result of people's Python.
 
@@ -52,7 +69,12 @@ async def contained(work: Awaitable[T]) -> T:
     task = asyncio.current_task()
     try:
         return await work
-    except (Exception, asyncio.CancelledError):
+    except asyncio.CancelledError:
+        raise
+    except Exception as error:
+        noted = _raised.get()
+        if noted is not None and len(noted) < _MOST_NOTED and error not in noted:
+            noted.append(error)
         raise
     except BaseException as error:
         if _is_from_outside(error, task):

@@ -163,6 +163,7 @@ def _facts(outcome: Outcome, detail: Detail, why: Reasons, same: Sequence[str]) 
         if observed.error and not why.is_error:
             lines = list(_error(outcome, "short"))
             facts += [("" if i else "error", line.removeprefix("  ")) for i, line in enumerate(lines)]
+        facts += _last("raised", observed.raised, _raised)
         facts += _last("warned", list(dict.fromkeys(observed.warnings)), _warning)
         facts.append(("path", path_text(observed.path)))
         facts += _last("calls", observed.calls, _call)
@@ -186,6 +187,14 @@ def _last(label: str, items: Sequence[Any], shown: Callable[[Any], str]) -> Iter
     texts = [f"… {before} earlier"] if before else []
     texts += [shown(item) + (f"  × {times}" if times > 1 else "") for item, times in last]
     yield from ((label if i == 0 else "", text) for i, text in enumerate(texts))
+
+
+def _raised(error: dict[str, Any]) -> str:
+    """An exception that did not end the run: what, and the line of the user's code that raised it."""
+    last = error["traceback"][-1]
+    message = " ".join(f"{error['type']}: {error['message']}".split())
+    place = f"{last['file']}:{last['line']} in {short_name(last['function'])}: {clip(last['source'], 100)}"
+    return printable(f"{clip(message, _WARNING_LENGTH)}  {place}")
 
 
 def _warning(text: str) -> str:

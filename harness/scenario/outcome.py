@@ -25,6 +25,7 @@ class Observed:
     error       {type, code, message, node, where, traceback} or None; where is "file:line:column", "node" or None,
                 traceback the frames in the user's own code, see `harness.source.frames`
     frames      all frames of the error
+    raised      other exceptions that tools, handlers and hooks raised, as in error: {type, message, traceback}
     latency     {total, nodes: {name: seconds}}, summed over visits
     usage       {llm_calls, input_tokens, output_tokens, cost, by_model}
     calls       [{kind, name, node, args, ok, latency}] in order; `reason`, `refused` where it failed
@@ -41,6 +42,7 @@ class Observed:
     output: JSON = None
     error: dict[str, Any] | None = None
     frames: list[dict[str, Any]] = field(default_factory=list)
+    raised: list[dict[str, Any]] = field(default_factory=list)
     interrupts: list[JSON] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     latency: dict[str, Any] = field(default_factory=lambda: {"total": 0.0, "nodes": {}})
@@ -59,7 +61,7 @@ class Observed:
 
     def rewrite(self, rewritten: Callable[[JSON], JSON]) -> None:
         """Put everything that a run may have brought in through `rewritten`."""
-        for name in ("state", "output", "error", "frames", "interrupts", "warnings", "calls"):
+        for name in ("state", "output", "error", "frames", "raised", "interrupts", "warnings", "calls"):
             setattr(self, name, rewritten(getattr(self, name)))
         self.grades = {index: (grade, rewritten(reason)) for index, (grade, reason) in self.grades.items()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +46,13 @@ def error_json(error: BaseException, node: str | None = None, graph: Graph | Non
         "where": str(span) if span is not None else None,
         "traceback": own_frames(error),
     }
+
+
+def made_good(raised: Iterable[BaseException], ended_by: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """The exceptions of the user's code that a fallback, a retry or a message to the model made good."""
+    at_the_end = ended_by["traceback"] if ended_by is not None else []
+    found = [error_json(error) for error in raised if not isinstance(error, HarnessError)]
+    return [error for error in found if error["traceback"] and error["traceback"][-1] not in at_the_end]
 
 
 def observed_failure(error: BaseException, status: Status) -> Observed:

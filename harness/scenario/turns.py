@@ -11,6 +11,7 @@ import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from harness.engine.callables import noting_exceptions
 from harness.engine.conversation import Conversation, Ending
 from harness.engine.simulation import Simulation
 from harness.errors import ManifestError
@@ -23,7 +24,7 @@ from harness.scenario.judge import grade
 from harness.scenario.model import MISSING, Expectations, Scenario, Turn
 from harness.scenario.outcome import Observed
 from harness.scenario.progress import progress
-from harness.scenario.run_result import RunResult, error_json, refused
+from harness.scenario.run_result import RunResult, error_json, made_good, refused
 from harness.scenario.verdict import could_not_be_judged
 from harness.source.frames import frames
 from harness.world.scripted import ScriptedWorld
@@ -66,6 +67,10 @@ class _Run:
         self.turns: list[tuple[Observed, Expectations]] = []
 
     async def result(self) -> RunResult:
+        with noting_exceptions() as raised:
+            return await self._result(raised)
+
+    async def _result(self, raised: list[Exception]) -> RunResult:
         try:
             ending = await self._in_time()
             whole = self._observed(self.simulation.trace.events, 0.0, ending)
@@ -77,6 +82,7 @@ class _Run:
             await self.world.close()
         turns = [observed for observed, _ in self.turns]
         whole.unused = self.world.unused()
+        whole.raised = made_good(raised, whole.error)
         whole.warnings = [*map(str, self.graph.warnings), *whole.warnings, *self.world.warnings()]
         result = RunResult(whole, turns, self.graph, self.simulation.trace)
         if self.backend is not None:

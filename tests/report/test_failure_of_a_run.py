@@ -41,6 +41,16 @@ $referenced_components:
 """
 
 
+RETRYING = """\
+version: "1.0"
+start_at: look
+end_at: [look]
+nodes:
+  - {id: look, handler: look, retry: {max_attempts: 2, backoff: fixed, base_delay_seconds: 1}}
+edges: []
+"""
+
+
 @pytest.fixture
 def told(tmp_path: Path) -> Any:
     """What is told of the last run of a scenario."""
@@ -101,3 +111,13 @@ def test_an_exception_of_a_tool_is_told_with_the_frames_of_its_code(told: Any, t
     shown = told(TOOL, "tools: {lookup: mine.look}")
     assert "  KeyError in call\n    'x'\n" in shown
     assert "mine.py:2 in look\n      return table()['x']\n" in shown
+
+
+def test_an_exception_that_a_retry_made_good_is_told_too(told: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "tries = []\n\ndef look(state):\n    tries.append(1)\n"
+        "    if len(tries) < 2:\n        raise OSError('busy')\n    return {}\n"
+    )
+    shown = told(RETRYING, "handlers: {look: mine.look}, expect: {never: [look]}")
+    assert "  raised OSError: busy  " in shown
+    assert "mine.py:6 in look: raise OSError('busy')\n" in shown
