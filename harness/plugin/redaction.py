@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ class Redaction:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._scrub: Callable[[str], str] | None = None
+        self._unprotected: Collection[str] = ()
         self._output = ExitStack()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -32,7 +33,8 @@ class Redaction:
         from harness.scenario.redaction import secrets_of_process
         from harness.secrets.output import redacted_process
 
-        self._scrub = secrets_of_process(projects_of(self._config).common(files)).text
+        secrets = secrets_of_process(projects_of(self._config).common(files))
+        self._scrub, self._unprotected = secrets.text, secrets.unprotected
         if self._config.getoption("capture") == "no":
             self._output.enter_context(redacted_process(self._scrub))
 
@@ -52,6 +54,13 @@ class Redaction:
         text = str(warning_message.message)
         if self._scrub is not None and (scrubbed := self._scrub(text)) != text:
             warning_message.message = scrubbed
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say what cannot be kept secret."""
+        for name in self._unprotected:
+            terminalreporter.write_line(
+                f"warning: the value of {name} is too short, or too common a word, to be kept secret"
+            )
 
     def pytest_unconfigure(self) -> None:
         """Leave the output as it was."""

@@ -1,0 +1,83 @@
+"""What is known to be harmless stays, so that results can be read whatever variables a machine has."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from harness.secrets import Secrets
+from harness.secrets.environment import Variables
+from tests.secrets.sample import known
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("VALUE", "test"),
+        ("COUNT", "1"),
+        ("BIG", "1234567890"),
+        ("LANG", "en_US.UTF-8"),
+        ("SETTING", "en_US.UTF-8"),
+        ("HOME", "/home/mary-anne"),
+        ("ANYTHING", "/usr/share/zoneinfo"),
+        ("PATH", "/usr/bin:/opt/tools3/bin"),
+        ("USER", "mary-anne-1"),
+        ("SERVICE", "db.example.com:5432"),
+        ("BRANCH", "main"),
+        ("GITHUB_REF_NAME", "feature/refunds"),
+        ("CI_JOB_STAGE", "integration-tests"),
+        ("STAGE", "production"),
+        ("ANIMAL", "umbrella"),
+        ("WHEN", "2026-11-22T10:00:00Z"),
+        ("OPENAI_MODEL", "gpt-4o-mini"),
+        ("OPENAI_BASE_URL", "https://api.example.com/v1"),
+        ("AWS_DEFAULT", "eu-central-1"),
+        ("DEBUG", "true"),
+        ("DB_PASSWORD", "cancel"),
+        ("API_KEY", "abc12"),
+    ],
+)
+def test_it_is_not_replaced(name: str, value: str) -> None:
+    assert not known({name: value}, value)
+
+
+@pytest.mark.parametrize(
+    "value", ["Tr0ub4dor&3", "zx81 kdj wpq", "correct-horse-battery", "a1b2c3", "swordfish"]
+)
+def test_all_else_is_whatever_its_name(value: str) -> None:
+    assert known({"NOTE": value}, value)
+    assert Secrets({"NOTE": value}, public=["NO*"]).text(value) == value
+
+
+def test_values_of_secrets_that_cannot_be_searched_for_are_told() -> None:
+    variables = Variables()
+    variables.add(
+        {"DB_PASSWORD": "cancel", "API_KEY": "abc12", "OTHER_KEY": "none", "A_TOKEN": "q7Rt0-Lm2xP"}
+    )
+    assert list(variables.weak) == ["API_KEY", "DB_PASSWORD"]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "lorem ipsum: dolor=sit, ",
+        "a",
+        'a="',
+        "%41",
+        "\\u0041",
+        "password=",
+        'password="x',
+        "://a:",
+        "\\",
+        "QUJD",
+        "token: ",
+    ],
+)
+def test_no_text_takes_long(part: str) -> None:
+    secrets = Secrets({"A_TOKEN": "q7Rt0-Lm2xP", "B": "zx81/kdj wpq"})
+    text = part * (300_000 // len(part))
+    began = time.process_time()
+    secrets.text(text)
+    secrets.data([text])
+    assert time.process_time() - began < 4
