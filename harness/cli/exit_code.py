@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import click
@@ -36,6 +37,12 @@ def guarded(command: Callable[[], int | None], *, debug: bool = False) -> int:
     except (BrokenPipeError, SystemExit):  # rich leaves by SystemExit when the reader of its output has gone
         _drop_output()
         return NOT_JUDGED
+    except OSError as error:
+        if isinstance(error, HarnessError) or debug:
+            _report_defect(error, debug)
+            return NOT_JUDGED
+        _report_system(error)
+        return BAD_INPUT
     except Exception as error:
         if _is_interrupt(error):
             return _interrupted()
@@ -58,6 +65,18 @@ def _drop_output() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         os.dup2(nowhere, stream.fileno())
+
+
+def _report_system(error: OSError) -> None:
+    """Print what the system refuses: a full disk, a name that is too long. Without a file it is the output."""
+    from harness.cli.problems import print_problems
+    from harness.errors import Problem
+
+    where = error.filename if error.filename is not None else "standard output"
+    with suppress(OSError):
+        print_problems([Problem("system", f"{where}: {error.strerror or error}")])
+    if error.filename is None:
+        _drop_output()
 
 
 def _report_defect(error: Exception, debug: bool) -> None:

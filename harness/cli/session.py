@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from harness.cli import exit_code
 from harness.cli.interruption import Interruption, between_scenarios
+from harness.cli.output import unwritable
 from harness.cli.selection import Selection
 from harness.errors import FormatError
 from harness.report.console import RunReporter
@@ -128,8 +129,16 @@ class Session:
     def _write(self, writer: ResultsWriter, text: str, place: int) -> None:
         writer.add_line(text, place)
         if self.lines is not None:
-            self.lines.write(text.encode() + b"\n")
-            self.lines.flush()
+            try:
+                self.lines.write(text.encode() + b"\n")
+                self.lines.flush()
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    self.lines.close()  # what is left in its buffer cannot be written either
+                file = self.lines.name if isinstance(self.lines.name, str) else "standard output"
+                raise unwritable(Path(file), error) from None
 
     def _exit_code(self, selection: Selection) -> int:
         if selection.refused or self.refused:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -79,19 +80,16 @@ class Reporter:
         if str(report.when) == CRASHED:
             lines = _died(self._config.rootpath, report)
         for line in lines:
-            self._opened().add_line(line, self._places.get(report.nodeid, 0))
+            with _told_if_unwritable():
+                self._opened().add_line(line, self._places.get(report.nodeid, 0))
             self._ran.add(report.nodeid)
 
     def _opened(self) -> ResultsWriter:
         if self._writer is None:
-            from harness.errors import HarnessError
             from harness.report.results import ResultsWriter
 
-            try:
-                settings = projects_of(self._config).common(self._files)
-                self._writer = ResultsWriter(settings.report).__enter__()
-            except HarnessError as error:
-                pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+            settings = projects_of(self._config).common(self._files)
+            self._writer = ResultsWriter(settings.report).__enter__()
         return self._writer
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
@@ -113,7 +111,8 @@ class Reporter:
         from harness.report.summary_text import counts, figures, notes
         from harness.source.document import shown_path
 
-        summary = self._finish(self._writer)
+        with _told_if_unwritable():
+            summary = self._finish(self._writer)
         width = terminalreporter._tw.fullwidth if terminalreporter.isatty else None
         found, of = counts(summary["total"])
         verbose = self._config.option.verbose > 0
@@ -133,6 +132,17 @@ class Reporter:
         """Close the report of a session that ended without a terminal summary."""
         if self._writer is not None:
             self._finish(self._writer)
+
+
+@contextmanager
+def _told_if_unwritable() -> Iterator[None]:
+    """End the session with the reason why results cannot be written, instead of a traceback."""
+    from harness.errors import HarnessError
+
+    try:
+        yield
+    except HarnessError as error:
+        pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
 
 
 def _died(rootpath: Path, report: Any) -> list[str]:

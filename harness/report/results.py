@@ -7,6 +7,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final, Self
@@ -133,11 +134,18 @@ class ResultsWriter:
         """Append a line, without its line break, that `encode` made (in another process, perhaps).
 
         `finish` sorts lines by `place`; those of one place stay in the order they came.
+
+        Raises:
+            FormatError: it cannot be written, as on a full disk (code `report-folder`).
         """
         if self._file is None:
             raise ValueError("results are added between `with ResultsWriter(…)` and `finish()`")
-        self._file.write(text.encode() + b"\n")
-        self._file.flush()
+        try:
+            self._file.write(text.encode() + b"\n")
+            self._file.flush()
+        except OSError as error:
+            self._give_up()
+            raise _unwritable(self.path, error) from error
         self._places.append(place)
         self._sums.add(json.loads(text))
 
@@ -158,6 +166,14 @@ class ResultsWriter:
         if not incomplete:
             forget(self.path.parent, _FILES)
         return self._summary
+
+    def _give_up(self) -> None:
+        """Close the file, whose last line cannot be written, and leave the summaries out."""
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.close()
+            self._file = None
+        self._summary = self._sums.as_json("the results could not be written")
 
     def _sort(self) -> None:
         order = sorted(range(len(self._places)), key=self._places.__getitem__)

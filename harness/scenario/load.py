@@ -62,7 +62,7 @@ def discover(paths: Iterable[Path]) -> list[Path]:
     for path in paths:
         if path.is_dir():
             found.update(dict.fromkeys(_below(path)))
-        elif path.exists():
+        elif _exists(path):
             found[path] = None
         else:
             text = f"{shown_path(path)}: no such file or folder"
@@ -70,6 +70,13 @@ def discover(paths: Iterable[Path]) -> list[Path]:
     if problems:
         raise FormatError(problems)
     return list(found)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that is too long
+        return False
 
 
 def _below(folder: Path) -> list[Path]:

@@ -87,6 +87,7 @@ class MCPServers(Responder):
         """
         failure = self._stubs.failure(endpoint)
         if failure is not None and failure.error is not None:
+            await asyncio.sleep(failure.latency_s)
             raise failure.error
         session = await self._session(endpoint)
         if session is None:

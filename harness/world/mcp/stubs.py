@@ -57,7 +57,8 @@ class MCPStubs(Responder):
         server = self.servers.get(self.name_of(endpoint))
         if server is None or server.error is None:
             return None
-        return ScriptedAnswer(error=to_exception(server.error), source=server, title=server.error.kind)
+        error, latency_s = to_exception(server.error), server.latency_s
+        return ScriptedAnswer(error=error, latency_s=latency_s, source=server, title=server.error.kind)
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
         """The answer of the tool's first stub that fits, an `MCPResult`; None when there is none.
