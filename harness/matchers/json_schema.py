@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import FormatError, Problem
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
 
 LONGEST_MESSAGE = 200
+MOST_ERRORS = 50
 
 
 def schema_errors(schema: Any, value: Any) -> list[str]:
     """Why `value` is not valid, one text (`path: reason`) an error, by path; empty when it is.
+
+    Of very many errors, only the first that are found.
 
     Raises:
         FormatError: `schema` is not a JSON Schema, or refers to one that is not in it.
@@ -31,7 +35,8 @@ def schema_errors(schema: Any, value: Any) -> list[str]:
 
     validator = schema_validator(schema)
     try:
-        errors = sorted(validator.iter_errors(value), key=lambda error: [str(part) for part in error.path])
+        found = islice(validator.iter_errors(value), MOST_ERRORS)
+        errors = sorted(found, key=lambda error: [str(part) for part in error.path])
     except (Unresolvable, re.error) as error:
         raise _bad_schema(str(error)) from error
     return [_text(error) for error in errors]

@@ -14,7 +14,9 @@ from typing import Any, Final
 from harness.errors import CannotEvaluate, ExpressionError, FormatError, Problem
 from harness.matchers.json_schema import schema_errors, schema_validator
 from harness.matchers.regex import searcher
-from harness.source.display import clip
+from harness.source.display import beginning, clip
+
+_SHOWN: Final = 80
 
 Test = Callable[[Any], str | None]
 """What a matcher is once its argument is known: None when the value holds, otherwise the reason."""
@@ -200,4 +202,4 @@ def _is_number(value: Any) -> bool:
 
 def shown(value: Any) -> str:
     """A value as one short line of JSON."""
-    return clip(json.dumps(value, ensure_ascii=False, default=str), 80)
+    return clip(json.dumps(beginning(value, _SHOWN), ensure_ascii=False, default=str), _SHOWN)

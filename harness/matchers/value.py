@@ -20,12 +20,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 from harness.errors import CannotEvaluate, FormatError, Problem
 from harness.matchers import plain
 from harness.matchers.plain import ABSENT, Test, bad_argument, kind_of, shown
 from harness.source.suggest import did_you_mean
+
+MISMATCHES_KEPT: Final = 100
+"""So many places that differ are kept: nobody reads more, and there may be millions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +52,40 @@ def matches(expected: Any, actual: Any) -> bool:
         FormatError: a matcher in `expected` is malformed.
         CannotEvaluate: a `$cel` in it has no value for `actual`.
     """
-    return all(leaf.mismatch is None for leaf in _leaves(expected, actual, "", subset=True))
+    return all(leaf.mismatch is None for leaf in _leaves(expected, actual, None, subset=True))
 
 
-def leaf_score(expected: Any, actual: Any) -> tuple[float, list[Mismatch]]:
-    """The share of leaves (0 to 1) that match, and where they do not; 1 exactly when `matches` holds.
+class Comparison(NamedTuple):
+    """`score` is the share of leaves (0 to 1) that match; `mismatches` are the first of the places that do not."""
+
+    score: float
+    mismatches: list[Mismatch]
+    mismatch_count: int
+
+
+def compare(expected: Any, actual: Any) -> Comparison:
+    """Which leaves match; the score is 1 exactly when `matches` holds.
 
     Raises:
         FormatError: a matcher in `expected` is malformed.
+        CannotEvaluate: a `$cel` in it has no value for `actual`.
     """
-    leaves = list(_leaves(expected, actual, "", subset=True))
-    found = [leaf.mismatch for leaf in leaves if leaf.mismatch is not None]
-    missed = sum(leaf.count for leaf in leaves if leaf.mismatch is not None)
-    total = sum(leaf.count for leaf in leaves)
-    return (total - missed) / total, found
+    total = missed = count = 0
+    found: list[Mismatch] = []
+    for leaf in _leaves(expected, actual, None, subset=True):
+        total += leaf.leaves
+        if leaf.mismatch is not None:
+            missed += leaf.leaves
+            count += 1
+            if len(found) < MISMATCHES_KEPT:
+                found.append(leaf.mismatch())
+    return Comparison((total - missed) / total, found, count)
+
+
+def leaf_score(expected: Any, actual: Any) -> tuple[float, list[Mismatch]]:
+    """The share of leaves (0 to 1) that match, and the first that do not; see `compare`."""
+    score, found, _ = compare(expected, actual)
+    return score, found
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,61 +146,80 @@ def is_matcher(expected: Any) -> bool:
 # --- comparing ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Leaf:
-    """`count` leaves that hold or fail together."""
+class _Leaf(NamedTuple):
+    """So many `leaves` that hold or fail together; `mismatch` says where and why they fail."""
 
-    count: int
-    mismatch: Mismatch | None
+    leaves: int
+    mismatch: Callable[[], Mismatch] | None = None
 
 
-def _leaves(expected: Any, actual: Any, path: str, *, subset: bool) -> Iterator[_Leaf]:
+_HELD: Final = _Leaf(1)
+
+_At = tuple[Any, Any] | None
+"""A place in a value: the place above it, and the key or index; None is the whole value."""
+
+
+def _leaves(expected: Any, actual: Any, at: _At, *, subset: bool) -> Iterator[_Leaf]:
     """Compare; with `subset` False (inside `$exact`) a mapping must not contain more than expected."""
     if is_matcher(expected):
         try:
             reason = _absent_reason(expected) if actual is ABSENT else _test_of(expected)(actual)
         except CannotEvaluate as error:
-            raise CannotEvaluate(f"{path}: {error}" if path else str(error)) from None
-        yield _leaf(1, reason, path, expected, actual)
+            raise CannotEvaluate(f"{_path(at)}: {error}" if at else str(error)) from None
+        yield _leaf(1, reason, at, expected, actual)
     elif isinstance(expected, Mapping):
-        yield from _mapping_leaves(expected, actual, path, subset)
+        yield from _mapping_leaves(expected, actual, at, subset)
     elif isinstance(expected, list | tuple):
-        yield from _list_leaves(expected, actual, path, subset)
+        yield from _list_leaves(expected, actual, at, subset)
+    elif _equal(expected, actual):
+        yield _HELD
     else:
-        yield _leaf(1, None if _equal(expected, actual) else "differs", path, expected, actual)
+        yield _leaf(1, "differs", at, expected, actual)
 
 
-def _mapping_leaves(expected: Mapping[Any, Any], actual: Any, path: str, subset: bool) -> Iterator[_Leaf]:
+def _mapping_leaves(expected: Mapping[Any, Any], actual: Any, at: _At, subset: bool) -> Iterator[_Leaf]:
     if not isinstance(actual, Mapping):
         reason = f"expected a mapping, was {kind_of(actual)}"
-        yield _leaf(_count(expected), reason, path, expected, actual)
+        yield _leaf(_count(expected), reason, at, expected, actual)
         return
     if not expected:
-        yield _leaf(1, None, path, expected, actual)
+        yield _HELD
     for key, value in expected.items():
-        yield from _leaves(value, actual.get(key, ABSENT), _below(path, key), subset=subset)
+        yield from _leaves(value, actual.get(key, ABSENT), (at, key), subset=subset)
     for key in () if subset else actual:
         if key not in expected:
-            yield _leaf(1, "not expected", _below(path, key), ABSENT, actual[key])
+            yield _leaf(1, "not expected", (at, key), ABSENT, actual[key])
 
 
-def _list_leaves(expected: Sequence[Any], actual: Any, path: str, subset: bool) -> Iterator[_Leaf]:
+def _list_leaves(expected: Sequence[Any], actual: Any, at: _At, subset: bool) -> Iterator[_Leaf]:
     reason = None
     if not isinstance(actual, list | tuple):
         reason = f"expected a list, was {kind_of(actual)}"
     elif len(actual) != len(expected):
         reason = f"expected {_items(len(expected))}, was {_items(len(actual))}"
     if reason is not None or not expected:
-        yield _leaf(_count(expected), reason, path, expected, actual)
+        yield _leaf(_count(expected), reason, at, expected, actual)
         return
     for index, (wanted, item) in enumerate(zip(expected, actual, strict=True)):
-        yield from _leaves(wanted, item, f"{path}[{index}]", subset=subset)
+        yield from _leaves(wanted, item, (at, _Index(index)), subset=subset)
 
 
-def _leaf(count: int, reason: str | None, path: str, expected: Any, actual: Any) -> _Leaf:
+def _leaf(count: int, reason: str | None, at: _At, expected: Any, actual: Any) -> _Leaf:
     if reason is None:
-        return _Leaf(count, None)
-    return _Leaf(count, Mismatch(path, expected, actual, "missing" if actual is ABSENT else reason))
+        return _Leaf(count)
+    told = "missing" if actual is ABSENT else reason
+    return _Leaf(count, lambda: Mismatch(_path(at), expected, actual, told))
+
+
+class _Index(int):
+    """An index of a list; a mapping may have integers as keys."""
+
+
+def _path(at: _At) -> str:
+    if at is None:
+        return ""
+    above, step = at
+    return f"{_path(above)}[{step:d}]" if isinstance(step, _Index) else _below(_path(above), step)
 
 
 def _count(expected: Any) -> int:
@@ -226,10 +269,11 @@ def _test_of(expected: Mapping[str, Any]) -> Test:
 
 def _reason(expected: Any, actual: Any) -> str | None:
     """Why `expected` does not hold: its first mismatch."""
-    leaves = _leaves(expected, actual, "", subset=True)
-    first = next((leaf.mismatch for leaf in leaves if leaf.mismatch is not None), None)
-    if first is None:
+    leaves = _leaves(expected, actual, None, subset=True)
+    failed = next((leaf.mismatch for leaf in leaves if leaf.mismatch is not None), None)
+    if failed is None:
         return None
+    first = failed()
     return str(first) if first.path or is_matcher(expected) else f"is not {shown(expected)}"
 
 
@@ -306,8 +350,9 @@ def _exact(argument: Any) -> Test:
         raise bad_argument("$exact", "a mapping or a list", argument)
 
     def test(actual: Any) -> str | None:
-        leaves = _leaves(argument, actual, "", subset=False)
-        return "; ".join(str(leaf.mismatch) for leaf in leaves if leaf.mismatch is not None) or None
+        leaves = _leaves(argument, actual, None, subset=False)
+        failed = (str(leaf.mismatch()) for leaf in leaves if leaf.mismatch is not None)
+        return "; ".join(islice(failed, MISMATCHES_KEPT)) or None
 
     return test
 

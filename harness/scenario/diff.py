@@ -18,8 +18,8 @@ from typing import Any
 import yaml
 
 from harness.matchers.plain import ABSENT
-from harness.matchers.value import Mismatch, is_matcher, leaf_score
-from harness.source.display import clip
+from harness.matchers.value import Comparison, Mismatch, compare, is_matcher
+from harness.source.display import beginning, clip
 
 WIDTH = 100
 MOST_MISMATCHES = 10
@@ -32,10 +32,14 @@ def readable_diff(expected: Any, actual: Any) -> str:
     Raises:
         FormatError: a matcher in `expected` is malformed.
     """
-    _, found = leaf_score(expected, actual)
-    blocks = [_block(mismatch) for mismatch in found[:MOST_MISMATCHES]]
-    if len(found) > MOST_MISMATCHES:
-        blocks.append(f"… and {len(found) - MOST_MISMATCHES} more")
+    return difference_text(compare(expected, actual))
+
+
+def difference_text(compared: Comparison) -> str:
+    """The first places of a comparison that differ, and how many there are besides; empty when there is none."""
+    blocks = [_block(mismatch) for mismatch in compared.mismatches[:MOST_MISMATCHES]]
+    if compared.mismatch_count > MOST_MISMATCHES:
+        blocks.append(f"… and {compared.mismatch_count - MOST_MISMATCHES} more")
     return "\n".join(blocks)
 
 
@@ -64,15 +68,22 @@ def _pair(expected: Any, actual: Any) -> tuple[str, str]:
         start = max(0, _common(expected, actual) - CONTEXT)
         lead = "…" if start else ""
         one, other = (
-            lead + json.dumps(text[start:], ensure_ascii=False)[1:-1] for text in (expected, actual)
+            lead + json.dumps(text[start : start + 2 * WIDTH], ensure_ascii=False)[1:-1]
+            for text in (expected, actual)
         )
     return clip(one, WIDTH), clip(other, WIDTH)
 
 
 def _common(one: str, other: str) -> int:
     """How many characters both texts start with."""
-    differing = (index for index, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
-    return next(differing, min(len(one), len(other)))
+    start, end = 0, min(len(one), len(other))
+    while start < end:  # the texts are equal up to `start`, and not beyond `end`
+        middle = (start + end + 1) // 2
+        if one[start:middle] == other[start:middle]:
+            start = middle
+        else:
+            end = middle - 1
+    return start
 
 
 def _text(value: Any) -> str:
@@ -80,7 +91,8 @@ def _text(value: Any) -> str:
 
 
 def _yaml(value: Any) -> str:
-    """YAML flow style; JSON where YAML would need several lines."""
+    """The beginning of YAML flow style; of JSON where YAML would need several lines."""
+    value = beginning(value, 10 * WIDTH)
     try:
         text = yaml.safe_dump(
             value, default_flow_style=True, allow_unicode=True, width=10**9, sort_keys=False

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
+from typing import Any
 
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _UNSAFE_CATEGORIES = frozenset({"Cc", "Cs", "Cn", "Zl", "Zp"})
@@ -39,6 +41,39 @@ def clip(text: str, limit: int) -> str:
     'classifi…'
     """
     return text if len(text) <= limit else text[: max(limit - 1, 0)].rstrip() + "…"
+
+
+def beginning(value: Any, limit: int) -> Any:
+    """The beginning of JSON data, enough for a text of `limit` characters: to write all of it may take minutes.
+
+    >>> beginning([[1, 2], "abc", 3], 5)
+    [[1, 2], 'abc']
+    """
+    left = limit
+
+    def kept(value: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if isinstance(value, str):
+            left -= len(value)
+            return value if len(value) <= limit else value[: limit + 1]
+        if isinstance(value, Mapping):
+            pairs = {}
+            for key, item in value.items():
+                if left <= 0:
+                    break
+                pairs[key if not isinstance(key, str) else kept(key)] = kept(item)
+            return pairs
+        if isinstance(value, list | tuple):
+            items = []
+            for item in value:
+                if left <= 0:
+                    break
+                items.append(kept(item))
+            return items
+        return value
+
+    return kept(value)
 
 
 def columns(text: str) -> int:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.matchers.json_schema import schema_errors
-from harness.matchers.value import is_matcher, leaf_score
+from harness.matchers.value import compare, is_matcher
 from harness.scenario.checks.finding import Finding, pass_or_fail
-from harness.scenario.diff import readable_diff
+from harness.scenario.diff import difference_text
 from harness.scenario.outcome import JSON, Observed
 
 
@@ -33,8 +33,8 @@ def output_schema(expected: Any, observed: Observed) -> Finding:
 
 
 def _value(expected: Any, actual: JSON) -> Finding:
-    score, _ = leaf_score(expected, actual)
-    return Finding(score, _mentioned(expected, actual), readable_diff(expected, actual))
+    compared = compare(expected, actual)
+    return Finding(compared.score, _mentioned(expected, actual), difference_text(compared))
 
 
 def _valid(schema: Any, actual: JSON) -> Finding:
