@@ -19,6 +19,7 @@ BENCHMARKS = {
     "f": "fan_out",
     "g": "replay",
     "h": "parallel",
+    "i": "long_list",
     "l": "graph_agent",
 }
 
@@ -28,9 +29,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     what = (
         "a: five nodes, b: long conversations, c: 2,000 scenarios, d: start-up, e: Agent Spec, "
-        "f: a fan-out, g: replayed calls, h: two processes, l: Loki (default: all)"
+        "f: a fan-out, g: replayed calls, h: two processes, i: long lists, l: Loki (default: all)"
     )
-    parser.add_argument("benchmarks", nargs="*", metavar="a|b|c|d|e|f|g|h|l", help=what)
+    parser.add_argument("benchmarks", nargs="*", metavar="a|b|c|d|e|f|g|h|i|l", help=what)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     given = parser.parse_args()
     unknown = [name for name in given.benchmarks if name not in BENCHMARKS]
