@@ -47,6 +47,7 @@ class Settings:
     isolation        `process`: each scenario runs in a process of its own
     project          the root of the project (`harness.source.project`); not to be set
     record_mode      how this run treats cassettes; said on the command line only
+    narrate          whether runs are told step by step; said on the command line only
     record_in_ci     whether that holds on CI machines, where what is missing is an error otherwise; `harness record`
     """
 
@@ -63,6 +64,7 @@ class Settings:
     project: Path = Path()
     record_mode: RecordMode = RecordMode.NONE
     record_in_ci: bool = False
+    narrate: bool = False
 
 
 def _paths(value: Any, base: Path) -> tuple[Path, ...]:
@@ -168,8 +170,9 @@ class Projects:
         chosen: Mapping[str, Any] | None = None,
         record_mode: RecordMode = RecordMode.NONE,
         record_in_ci: bool = False,
+        narrate: bool = False,
     ) -> None:
-        self.record_mode, self._record_in_ci = record_mode, record_in_ci
+        self.record_mode, self._record_in_ci, self._narrate = record_mode, record_in_ci, narrate
         self._given: dict[str, Any] = {"ini": ini, "ini_folder": ini_folder, "chosen": chosen}
         self._known: dict[Path, Settings] = {}
 
@@ -186,7 +189,10 @@ class Projects:
         if folder not in self._known:
             loaded = load_settings(folder, **self._given)
             self._known[folder] = replace(
-                loaded, record_mode=self.record_mode, record_in_ci=self._record_in_ci
+                loaded,
+                record_mode=self.record_mode,
+                record_in_ci=self._record_in_ci,
+                narrate=self._narrate,
             )
         return self._known[folder]
 

@@ -72,6 +72,11 @@ class Jobs(click.ParamType[int]):
 )
 @click.option("-q", "--quiet", is_flag=True, help="Tell only of what did not pass, and the summary.")
 @click.option("-v", "--verbose", is_flag=True, help="Also every node, edge and branch that no scenario took.")
+@click.option(
+    "--narrate",
+    is_flag=True,
+    help="Tell each run step by step on stderr, and how long its nodes took, the slowest first.",
+)
 @click.option("--debug", is_flag=True, help="Of a failure every check and every frame of an exception.")
 @click.pass_context
 def command(
@@ -88,6 +93,7 @@ def command(
     live: bool,
     quiet: bool,
     verbose: bool,
+    narrate: bool,
     debug: bool,
 ) -> int:
     """Run scenarios and say which of them hold.
@@ -104,7 +110,7 @@ def command(
     if live and record_mode != "none":
         raise click.UsageError("--live and --record-mode exclude each other")
     mode = RecordMode.LIVE if live else RecordMode(record_mode)
-    projects = Projects(chosen={"report": str(report)} if report else None, record_mode=mode)
+    projects = Projects(chosen={"report": str(report)} if report else None, record_mode=mode, narrate=narrate)
     workers = None
     if jobs > 1 and mode is RecordMode.NONE:
         workers = _pool(jobs, projects, lines)

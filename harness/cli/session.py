@@ -122,6 +122,7 @@ class Session:
         if outcome.recorded is not None:
             self.recorded[outcome.recorded.folder] = outcome.recorded
         self._write(writer, text, number)
+        self.reporter.narrate(outcome)
         if outcome.verdict in NOT_PASSED or not self.quiet:
             self.reporter.done(outcome)
         interruption.raise_if_requested()

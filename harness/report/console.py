@@ -6,6 +6,7 @@ they are, and nothing is padded. Texts of scenarios and manifests are never read
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -98,6 +99,14 @@ class RunReporter:
         if self._progress is not None:
             counts = ", ".join(f"{count} {verdict}" for verdict, count in self._verdicts.items() if count)
             self._progress.update(self._progress.task_ids[0], advance=1, description=counts, refresh=True)
+
+    def narrate(self, outcome: Outcome) -> None:
+        """Show a run in words on standard error, if it was told; there is no progress bar then."""
+        if outcome.narration:
+            self.stop()
+            console = open_console(sys.stderr)
+            for text in (f"{outcome.suite}::{title(outcome)}", *outcome.narration):
+                console.print(printable(text), style="dim", soft_wrap=True)
 
     def _keep(self, outcome: Outcome) -> None:
         """Keep a failure for the end; of those with the same reason the first, and the names of the others."""

@@ -76,6 +76,7 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
         checks=checks,
         wall=wall_s,
         varies=result.varies,
+        narration=result.narration,
     )
     if result.graph is not None:
         outcome.shape = observe.shape(result.graph)

@@ -132,6 +132,7 @@ class Outcome:
     digest: str = ""
     span: Span | None = None
     reason: str = ""
+    narration: list[str] = field(default_factory=list)
     recording: int | None = None
     varies: bool = False
     recorded: Recorded | None = None

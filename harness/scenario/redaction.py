@@ -49,13 +49,13 @@ def redacted(outcome: Outcome, secrets: Secrets) -> Outcome:
         [_free(call) for call in observed.calls],
         None if observed.error is None else _free(observed.error),
         [[check.expected, check.actual, check.message] for check in outcome.checks],
-        outcome.reason,
+        outcome.reason, outcome.narration,
     ]  # fmt: skip
     scrubbed = secrets.data(free)
     if scrubbed is free:
         return outcome
     observed.state, observed.output, observed.interrupts, observed.warnings, observed.unused = scrubbed[:5]
-    calls, error, checks, outcome.reason = scrubbed[5:]
+    calls, error, checks, outcome.reason, outcome.narration = scrubbed[5:]
     observed.calls = [{**call, **rest} for call, rest in zip(observed.calls, calls, strict=True)]
     if observed.error is not None:
         observed.error = {**observed.error, **error}

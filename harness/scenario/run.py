@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from harness.dialects.load import load_graph
 from harness.errors import CassetteError, FormatError, HarnessError, Problem, SourceError
 from harness.graph.model import Graph
+from harness.graph.narration import narration
 from harness.interception.intercept import intercepted_from_first_effect
 from harness.scenario.evaluation import outcome_of, skipped, unjudged
 from harness.scenario.model import Scenario
@@ -170,6 +171,8 @@ def run_once(
         # Code that catches what the closed network raises passes unnoticed otherwise.
         result.observed.warnings += [*map(str, (*scenario.warnings, *names)), *connections]
         result.varies = is_real or scenario.draws
+        if settings.narrate and result.trace is not None:
+            result.narration = [*narration(result.trace.events, graph)]
         return result
 
 

@@ -19,6 +19,7 @@ class RunResult:
     """What a run did: as a whole, and turn by turn.
 
     graph            None: it could not be loaded
+    narration        the run in words, where they are asked for
     varies           the real thing was asked, or faults were drawn: a repeat may do something else
     without_secrets  takes secrets out of JSON data; None: the run had no backend, and so no secrets
     """
@@ -29,6 +30,7 @@ class RunResult:
     trace: Trace | None = None
     without_secrets: Callable[[Any], Any] | None = None
     varies: bool = False
+    narration: list[str] = field(default_factory=list)
 
 
 def error_json(error: BaseException, node: str | None = None, graph: Graph | None = None) -> dict[str, Any]:

@@ -1,0 +1,80 @@
+"""A run in words, from its trace: what ran, whom it called, where it went, how long that took.
+
+The lines are those that Loki writes (spec: Loki, "Streaming and Observability"), for any dialect. Nodes of nested
+graphs have the path that leads to them. Times are virtual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from harness.graph.model import END, START, Graph
+from harness.graph.observe import ENDS_OF_VISITS
+from harness.graph.trace import Event
+
+_MARK = "▸"
+
+
+def narration(events: Sequence[Event], graph: Graph) -> Iterator[str]:
+    """A line for each step of a run, then its performance summary."""
+    kinds = {node.name: node.kind for node in graph.nodes}
+    starts = ", ".join(edge.target for edge in graph.edges_from(START))
+    began = 0.0
+    for event in events:
+        match event["event"]:
+            case "input" if event["graph"] == "":
+                began = event["at"]
+                yield f"{_MARK} graph: {graph.name} (start: {starts})"
+            case "resume" if event["graph"] == "":
+                began = event["at"]
+                yield f"{_MARK} graph: {graph.name} (resumed)"
+            case "node_start":
+                name = event["graph"] + event["node"]
+                yield f"{_MARK} {name} ({kinds[name]})" if name in kinds else f"{_MARK} {name}"
+            case "call":
+                yield f"{_MARK} {_call(event)}"
+            case "node_error":
+                yield f"{_MARK} {event['graph']}{event['node']} failed: {event['message']}"
+            case "warning":
+                yield f"{_MARK} warning: {event['text']}"
+            case "route" if event["source"] != START and event["target"] != END:
+                yield f"{_MARK} {event['graph']}{event['source']} -> {event['graph']}{event['target']}"
+            case "end" if event["graph"] == "":
+                yield f"{_MARK} graph {_ended(event)} in {event['at'] - began:.2f}s"
+    yield from _performance(events, graph)
+
+
+def _call(event: Event) -> str:
+    if event["kind"] != "llm":
+        return f"{event['kind']} call: {event['name']}"
+    tools = ", ".join(event["request"].get("tools", ())) or "<none>"
+    return f"llm call: model={event['name']} tools={tools}"
+
+
+def _ended(event: Event) -> str:
+    return "done" if event["status"] == "completed" else str(event["status"])
+
+
+def _performance(events: Sequence[Event], graph: Graph) -> Iterator[str]:
+    """The visits of each node and what they took, the slowest node first."""
+    took: dict[str, list[float]] = {}
+    visits: dict[str, int] = {}
+    for event in events:
+        if event["event"] == "node_start":
+            name = event["graph"] + event["node"]
+            visits[name] = visits.get(name, 0) + 1
+        elif event["event"] in ENDS_OF_VISITS:
+            took.setdefault(event["graph"] + event["node"], []).append(event["latency"])
+    if visits:
+        yield f"[graph:{graph.name}] performance summary (slowest first):"
+    for name in sorted(visits, key=lambda name: -sum(took.get(name, ()))):
+        yield f"[graph:{graph.name}] {name}: {_figures(visits[name], took.get(name, []))}"
+
+
+def _figures(visits: int, seconds: Sequence[float]) -> str:
+    total, slowest = sum(seconds), max(seconds, default=0.0)
+    figures: Mapping[str, Any] = {"total": total, "avg": total / visits, "max": slowest}
+    return ", ".join(
+        [f"{visits} visit(s)", *(f"{key} {value * 1000:.0f}ms" for key, value in figures.items())]
+    )
