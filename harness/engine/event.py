@@ -28,8 +28,8 @@ many starts.
 
 *People.* When a visit pauses and somebody has the answer, they are asked at once and the others go on meanwhile; with
 the answer, the node is re-run. A pause that nobody answers interrupts the run when everything else is worked off,
-except the timers of joins: while a run waits for somebody outside, its clock stands still. A paused visit keeps its
-place under the limits and in the order of starts.
+except the timers of joins: while a run waits for somebody outside, its clock stands still, also where it runs inside
+another that goes on. A paused visit keeps its place under the limits and in the order of starts.
 
 *Order.* Nothing depends on which of two tasks the event loop happens to run first: what ends at an instant is
 collected until nothing is ready any more (`harness.time.clock.end_of_instant`), and then taken in order of starts.
@@ -148,6 +148,7 @@ class EventScheduler:
             Exception: the run has failed.
         """
         self._people = people
+        self._joins.start_clock()
         try:
             with inside():
                 while await self._wave():
@@ -155,7 +156,9 @@ class EventScheduler:
         except BaseException:
             await self._stop()
             raise
-        if not self.pending:
+        if self.pending:
+            self._joins.stop_clock()
+        else:
             await self._conclude()
 
     async def _wave(self) -> bool:

@@ -58,6 +58,7 @@ class Joins:
         self._on_timeout = on_timeout
         self._open: dict[str, OpenJoin] = {}
         self._closed: dict[str, int] = {}
+        self._stopped_at: float | None = None
 
     def waits_for(self, node: str, source: str) -> bool:
         """True if `source` is a member of the join of `node`."""
@@ -71,9 +72,27 @@ class Joins:
         if opened is None:
             opened = self._open[node] = OpenJoin(node, self._joins[node])
             if opened.join.timeout_s is not None:
-                loop = asyncio.get_running_loop()
-                opened.timer = loop.call_later(opened.join.timeout_s, self._time_is_up, opened)
+                self._set_timer(opened, asyncio.get_running_loop().time() + opened.join.timeout_s)
         return opened if opened.add(arrival) else None
+
+    def stop_clock(self) -> None:
+        """The run waits for somebody outside. Time that goes by for others meanwhile does not count."""
+        self._stopped_at = asyncio.get_running_loop().time()
+        for opened in self._open.values():
+            if opened.timer is not None:
+                opened.timer.cancel()
+
+    def start_clock(self) -> None:
+        """The run goes on, and so do the timers."""
+        if self._stopped_at is None:
+            return
+        waited, self._stopped_at = asyncio.get_running_loop().time() - self._stopped_at, None
+        for opened in self._open.values():
+            if opened.timer is not None:
+                self._set_timer(opened, opened.timer.when() + waited)
+
+    def _set_timer(self, opened: OpenJoin, due: float) -> None:
+        opened.timer = asyncio.get_running_loop().call_at(due, self._time_is_up, opened)
 
     def _time_is_up(self, opened: OpenJoin) -> None:
         opened.is_due = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from threading import Lock
 from typing import Final
 
 from harness.graph.effects import Answer, Effect, HTTPReply, LLMReply
@@ -24,6 +25,7 @@ class Faults:
         self._faults: list[FaultSpec] = []
         self._seen: list[int] = []
         self._random: list[random.Random] = []
+        self._lock = Lock()  # real tools ask from threads, beside the loop
 
     def add(self, faults: Sequence[FaultSpec]) -> None:
         """Add a turn's faults; they count from here."""
@@ -36,7 +38,10 @@ class Faults:
         """The faults that hit this effect. Every matching effect is counted, hit or not."""
         if not self._faults:
             return _NO_STRIKE
-        return Strike([fault for index, fault in enumerate(self._faults) if self._hits(index, fault, effect)])
+        with self._lock:
+            return Strike(
+                [fault for index, fault in enumerate(self._faults) if self._hits(index, fault, effect)]
+            )
 
     def _hits(self, index: int, fault: FaultSpec, effect: Effect) -> bool:
         if fault.effect != effect.kind:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from harness.engine.context import NodeContext
 from harness.engine.conversation import Conversation
 from harness.engine.nested import run_inside, run_nested
@@ -121,6 +123,28 @@ def test_two_questions_of_nested_events_are_asked_one_after_the_other_by_a_resum
     assert [ending.status for ending in endings] == ["interrupted", "interrupted", "completed"]
     assert endings[-1].state["log"] == ["p", "one", "q", "two"]
     assert observe.interrupts(events) == ["p?", "q?"]
+
+
+@pytest.mark.parametrize(("takes", "status", "timeouts"), [(3, "completed", []), (4, "failed", [23.0])])
+def test_the_time_of_a_join_stands_still_while_the_nested_run_waits_for_an_answer(
+    takes: float, status: str, timeouts: list[float]
+) -> None:
+    inner: Agent = {
+        "start": ["a", "two"],
+        "nodes": {
+            "a": {"to": "join"},
+            "two": {"takes": 2, "to": "p"},
+            "p": {"asks": "p?", "to": "q"},
+            "q": {"takes": takes, "to": "join"},
+            "join": {"wait_for": "a AND q", "timeout": 5},
+        },
+    }
+    graph_ = compiled(
+        {"start": ["sub", "long"], "nodes": {"sub": {"body": running(inner)}, "long": {"takes": 20}}}
+    )
+    endings, events = talk(graph_, "yes")
+    assert [ending.status for ending in endings] == ["interrupted", status]
+    assert [event["at"] for event in events if event["event"] == "join_timeout"] == timeouts
 
 
 def test_people_inside_nested_graphs_are_asked_side_by_side() -> None:

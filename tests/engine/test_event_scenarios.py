@@ -48,7 +48,6 @@ scenarios:
     expect:
       path: [draft, spell, facts, shorten, publish, boss, print]
       visits: {publish: 1}
-      never: [nobody]
       routes: [{from: facts, to: publish}, {from: boss, to: print}]
       latency: {total: 10, nodes: {facts: 4, boss: 0}}
       calls: [{tool: look_up, node: facts}, {human: boss}]

@@ -24,6 +24,7 @@ from harness.graph.effects import (
     ToolSpec,
 )
 from harness.world.failures import KINDS, to_exception
+from harness.world.faults import Faults
 from harness.world.network import NetworkClosed, closed_network
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import Entry, ErrorAnswer, FaultSpec, MCPServerSpec, Stub, WorldSpec
@@ -83,6 +84,31 @@ def test_a_stub_that_two_threads_ask_for_at_once_answers_one_of_them() -> None:
     assert ask(world, ToolCall(name="f", args=Slow(a=1))).value == 1
     beside.join()
     assert len(refused) == 1
+
+
+def test_of_two_threads_that_ask_at_once_one_is_hit_by_the_fault_of_the_second_call() -> None:
+    hit: list[bool] = []
+
+    class Slow(FaultSpec):
+        """A fault during whose look at the count another thread asks."""
+
+        def __getattribute__(self, name: str) -> Any:
+            if name == "nth" and not beside.ident:
+                beside.start()
+                beside.join(0.2)
+            return super().__getattribute__(name)
+
+    faults = Faults(seed=0)
+    faults.add([Slow(effect="tool", nth=2, error=ErrorAnswer("timeout"))])
+
+    def ask_and_note() -> None:
+        strike = faults.strike(ToolCall(name="f", args={}))
+        hit.append(asyncio.run(strike.answer(ToolCall(name="f", args={}), {})) is not None)
+
+    beside = threading.Thread(target=ask_and_note)
+    ask_and_note()
+    beside.join()
+    assert sorted(hit) == [False, True]
 
 
 @pytest.mark.parametrize(
