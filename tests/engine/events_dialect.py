@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, Literal
 
+import pytest
+
+from harness.dialects import DIALECTS, registry
 from harness.dialects.dialect import single_file
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
@@ -32,3 +36,16 @@ def prompts(request: LoadRequest) -> Sequence[Prompt]:
 
 def load(request: LoadRequest) -> Graph:
     return compiled(read(request.path, yaml=yaml).value)
+
+
+@contextmanager
+def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This dialect is one of those that are installed."""
+    caches = (registry.registered, registry.dialect_named)
+    with monkeypatch.context() as patch:
+        patch.setitem(DIALECTS, name, __name__)
+        for cache in caches:
+            cache.cache_clear()
+        yield
+    for cache in caches:
+        cache.cache_clear()

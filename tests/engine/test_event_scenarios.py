@@ -6,22 +6,17 @@ from typing import Any
 
 import pytest
 
-from harness.dialects import DIALECTS, registry
 from harness.scenario.checks.path import path
 from harness.scenario.load import load_file
 from harness.scenario.outcome import Observed, Outcome
 from harness.scenario.run import run_scenario
+from tests.engine.events_dialect import known
 
 
 @pytest.fixture(autouse=True)
 def events_dialect(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setitem(DIALECTS, "events", "tests.engine.events_dialect")
-    caches = (registry.registered, registry.dialect_named)
-    for cache in caches:
-        cache.cache_clear()
-    yield
-    for cache in caches:
-        cache.cache_clear()
+    with known(monkeypatch):
+        yield
 
 
 MANIFEST = """\
