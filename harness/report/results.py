@@ -18,7 +18,9 @@ from harness.report.encoding import encode
 from harness.report.history import forget, put_aside
 from harness.report.markdown import markdown
 from harness.report.summary import Summary
-from harness.scenario.outcome import Outcome
+from harness.scenario.checks.finding import LONGEST_TEXT, trimmed
+from harness.scenario.outcome import JSON, CheckResult, Outcome
+from harness.source.display import beginning, clip
 
 FORMAT: Final = "harness-results/1"
 RESULTS: Final = "results.jsonl"
@@ -30,7 +32,7 @@ def line(outcome: Outcome) -> dict[str, Any]:
 
     Beside those it has `reason` (why it was skipped or could not be judged, else ""), `fault` (the same text for runs
     that failed for the same reason, else "") and `shape` (all nodes, edges and branches of the graph). Only `wall`
-    differs between reruns. Values are shared with the outcome.
+    differs between reruns. Values are shared with the outcome; long arguments and expected values are cut.
     """
     observed = outcome.observed
     return {
@@ -51,7 +53,7 @@ def line(outcome: Outcome) -> dict[str, Any]:
         "score": outcome.score,
         "weight": outcome.weight,
         "latency_penalty": outcome.latency_penalty,
-        "checks": [{name: getattr(check, name) for name in _CHECK} for check in outcome.checks],
+        "checks": [_check(check) for check in outcome.checks],
         "path": observed.path,
         "state": observed.state,
         "output": observed.output,
@@ -61,7 +63,7 @@ def line(outcome: Outcome) -> dict[str, Any]:
         "latency": observed.latency,
         "wall": outcome.wall,
         "usage": observed.usage,
-        "calls": [_CALL | call for call in observed.calls],
+        "calls": [_call(call) for call in observed.calls],
         "coverage": _graph_parts(outcome.coverage),
         "digest": outcome.digest,
         "reason": outcome.reason,
@@ -76,6 +78,30 @@ def line(outcome: Outcome) -> dict[str, Any]:
 _CHECK: Final = ("name", "passed", "score", "weight", "expected", "actual", "message")
 _ERROR: Final = dict.fromkeys(("type", "code", "message", "node", "where")) | {"traceback": []}
 _CALL: Final = dict.fromkeys(("kind", "name", "node", "args", "ok", "latency"))
+
+
+_LONGEST: Final = 5_000
+"""Characters of the arguments of a call, or of what a check expects, that are written as data."""
+
+
+def _check(check: CheckResult) -> dict[str, Any]:
+    written = {name: getattr(check, name) for name in _CHECK}
+    return {**written, "expected": _bounded(check.expected)}
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    written = _CALL | call
+    return {**written, "args": _bounded(written["args"])}
+
+
+def _bounded(value: JSON) -> JSON:
+    """The value with long texts and lists cut, or where that is not enough the beginning of its JSON text."""
+    short = trimmed(value)
+    text = encode(beginning(short, _LONGEST))
+    if len(text) <= _LONGEST:
+        return short
+    cut = clip(text, LONGEST_TEXT)
+    return {"…": cut} if isinstance(value, Mapping) else cut
 
 
 def _graph_parts(parts: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:

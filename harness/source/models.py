@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import log10
 from typing import Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -26,6 +27,9 @@ from harness.source.keys import models_at
 from harness.source.suggest import did_you_mean
 
 Model = TypeVar("Model", bound=BaseModel)
+
+_LONGEST_NUMBER: Final = 200
+"""Bits of an integer that is quoted. Python refuses to write very large ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,8 @@ def describe(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         return f"text '{clip(value, 41)}'"
+    if isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER:
+        return f"a number of about {round(value.bit_length() * log10(2)):,} digits"
     if isinstance(value, (int, float)):
         return f"the number {value}"
     if isinstance(value, Mapping):

@@ -20,6 +20,9 @@ latency_penalty checks path state output error interrupts warnings latency wall 
 """
 FIELDS = list(TABLE.split())
 
+ROWS = '{"rows":[[' + '"ab",' * 49 + '"ab"],[' + '"ab",' * 50
+KEYS = "{" + "".join(f'"key {n}":1,' for n in range(100))
+
 
 def test_a_line_has_the_documented_fields_in_their_order(outcome: MakeOutcome) -> None:
     assert list(line(outcome()))[: len(FIELDS)] == FIELDS
@@ -62,6 +65,25 @@ def test_error_and_calls_always_have_all_their_keys(outcome: MakeOutcome) -> Non
     assert list(made["error"]) == ["type", "code", "message", "node", "where", "traceback"]
     assert list(made["calls"][0]) == ["kind", "name", "node", "args", "ok", "latency"]
     assert made["error"]["node"] is None
+
+
+@pytest.mark.parametrize(
+    ("args", "written"),
+    [
+        ({"city": "Bergen", "days": [1, 2]}, {"city": "Bergen", "days": [1, 2]}),
+        ({"items": [0] * 100_000}, {"items": [*[0] * 50, "… 99950 more"]}),
+        ({"text": "a" * 100_000}, {"text": f"{'a' * 500}… (100000 characters)"}),
+        ({"rows": [["ab"] * 50] * 50}, {"…": f"{ROWS[:499]}…"}),
+        ({f"key {n}": 1 for n in range(10_000)}, {"…": f"{KEYS[:499]}…"}),
+    ],
+)
+def test_arguments_of_calls_and_what_checks_expected_fit_a_line(
+    outcome: MakeOutcome, args: Any, written: Any
+) -> None:
+    check = CheckResult("state", True, 1.0, 1.0, args, None)
+    made = line(outcome(checks=[check], calls=[{"kind": "tool", "name": "f", "args": args}]))
+    assert made["calls"][0]["args"] == written
+    assert made["checks"][0]["expected"] == written
 
 
 def test_coverage_is_sorted_whatever_order_it_came_in(outcome: MakeOutcome) -> None:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_val
 
 from harness.errors import FormatError, ManifestError
 from harness.source.document import parse
-from harness.source.models import Mistake, mistaken, validate
+from harness.source.models import Mistake, describe, mistaken, validate
 
 
 class Strict(BaseModel):
@@ -165,3 +165,7 @@ def test_models_that_ignore_unknown_keys_do() -> None:
         a: int
 
     assert validate(Loose, parse("a: 1\nb: 2", file="f")).a == 1
+
+
+def test_an_integer_that_python_does_not_write_is_told_by_its_length() -> None:
+    assert describe(10**5000) == "a number of about 5,000 digits"
