@@ -231,6 +231,11 @@ class NodeContext:
         effect = dataclasses.replace(effect, node=self.run.effect_node(self.name))
         return self.run.world.uses_backend(effect, self.state)
 
+    def asks_live(self, effect: Effect) -> bool:
+        """True if the real thing would answer an effect, and nothing of it is recorded."""
+        effect = dataclasses.replace(effect, node=self.run.effect_node(self.name))
+        return self.run.world.asks_live(effect, self.state)
+
     async def sleep(self, seconds: float) -> None:
         """Wait, in virtual seconds."""
         await asyncio.sleep(seconds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from typing import Any
 
 from harness.errors import HarnessError
 from harness.graph.effects import World
@@ -16,6 +17,7 @@ class Simulation:
 
     `now` is in virtual seconds since the simulation began. `visits` counts those of all graphs. `fatal` is the error
     that ends the run whatever catches it, and `fatal_in` the node of the top graph in which it arose.
+    `resources` holds what dialects keep for the whole run.
     """
 
     def __init__(self, world: World, seed: int = 0) -> None:
@@ -23,6 +25,7 @@ class Simulation:
         self.trace = Trace()
         self.random = random.Random(seed)
         self.visits = 0
+        self.resources: dict[Any, Any] = {}
         self.fatal: HarnessError | None = None
         self.fatal_in = ""
         self._time = asyncio.get_running_loop().time

@@ -391,6 +391,10 @@ class World(Protocol):
         """True if no stub would answer this effect, but the real thing, or its recording, could; consumes nothing."""
         ...
 
+    def asks_live(self, effect: Effect, state: State) -> bool:
+        """True if the real thing would answer this effect, and nothing of it is recorded; consumes nothing."""
+        ...
+
     async def mcp_tools(self, endpoint: MCPEndpoint) -> Sequence[ToolSpec]:
         """The tools of an MCP server, connecting to it on first use.
 

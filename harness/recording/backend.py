@@ -92,6 +92,11 @@ class RecordedBackend:
         return self._source.sends
 
     @property
+    def is_live(self) -> bool:
+        """Whether real things answer everything, and nothing of it is recorded."""
+        return self.is_real and not self._source.cassette
+
+    @property
     def number(self) -> int | None:
         """Which recording of the cassette alone answers; None where the real thing may, or nothing is recorded."""
         return self._source.number if self._playable and not self.is_real else None

@@ -29,6 +29,11 @@ class Backend(Responder, Protocol):
         ...
 
     @property
+    def is_live(self) -> bool:
+        """True if the real thing answers everything, and nothing of it is recorded."""
+        ...
+
+    @property
     def has_anything(self) -> bool:
         """True if it can answer anything at all."""
         ...
@@ -57,7 +62,7 @@ class LiveBackend(Responder):
     has_anything = True
 
     def __init__(self, environment: Mapping[str, str], *, replayed: bool = False) -> None:
-        self.is_real = not replayed
+        self.is_real = self.is_live = not replayed
         self._providers = Providers(Access(environment, replayed=replayed))
         self._client = HTTPClient()
 

@@ -89,6 +89,10 @@ class ScriptedWorld:
             return False
         return not self.stubs.can_answer([effect], state)
 
+    def asks_live(self, effect: Effect, state: State) -> bool:
+        """True if the real thing would answer this effect, and nothing of it is recorded."""
+        return self._backend is not None and self._backend.is_live and self.uses_backend(effect, state)
+
     async def mcp_tools(self, endpoint: MCPEndpoint) -> Sequence[ToolSpec]:
         """The tools of an MCP server; connects on first use.
 

@@ -64,8 +64,16 @@ async def retried(
     return await attempt()
 
 
-async def in_time(attempt: Attempt[T], ctx: NodeContext, timeout_s: float | None, what: str) -> T:
+async def in_time(
+    attempt: Attempt[T],
+    ctx: NodeContext,
+    timeout_s: float | None,
+    what: str,
+    watch: asyncio.Timeout | None = None,
+) -> T:
     """What the attempt returns, if that takes it at most `timeout_s` virtual seconds (None: any number).
+
+    `watch` keeps that time, for an attempt that moves its end.
 
     Raises:
         TimeoutError: it takes longer, whatever it makes of being cancelled. `what` names it in the message.
@@ -73,9 +81,10 @@ async def in_time(attempt: Attempt[T], ctx: NodeContext, timeout_s: float | None
     """
     if timeout_s is None:
         return await attempt()
+    watch = watch or asyncio.timeout(timeout_s)
     late = TimeoutError(f"{what} timed out after {timeout_s} s")
     try:
-        async with asyncio.timeout(timeout_s) as watch:
+        async with watch:
             result = await attempt()
     except Exception as error:
         if ctx.is_fatal(error) or not watch.expired():

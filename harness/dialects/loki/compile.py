@@ -49,7 +49,7 @@ def _load(request: LoadRequest) -> Graph:
     problems.raise_errors()
     problems.add(rules.warnings())
     problems.add(tools.warnings(document))
-    parts = Parts(graph, request, tools, rules.scripts, load)
+    parts = Parts(graph, document, request, tools, rules.scripts, load)
     edges, routers = edges_and_routers(graph, document)
     nodes = tuple(
         Node(id_, node.type, node_function(id_, node, parts), document.key_span(("nodes", id_)))

@@ -10,6 +10,7 @@ from typing import Final
 from harness.dialects.loki import document as doc
 from harness.dialects.loki.agent_node import Child, Load, spawn
 from harness.dialects.loki.human_nodes import approval, ask_input
+from harness.dialects.loki.knowledge.provision import Knowledge
 from harness.dialects.loki.llm_node import call_llm
 from harness.dialects.loki.models import ModelSettings
 from harness.dialects.loki.rag_node import retrieve
@@ -20,6 +21,7 @@ from harness.dialects.loki.tool_universe import ToolUniverse
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext
 from harness.graph.model import NodeFunction, State, Update
+from harness.source.document import Document
 
 OUTPUT: Final = "output"
 """The resource of a run that has the text of the end node it reached."""
@@ -30,6 +32,7 @@ class Parts:
     """What the nodes of one agent share: its document, its folder, its tools, and how children are loaded."""
 
     graph: doc.GraphFile
+    document: Document
     request: LoadRequest
     tools: ToolUniverse
     scripts: dict[str, Path]
@@ -56,7 +59,10 @@ def node_function(id_: str, node: doc.NodeSpec, parts: Parts) -> NodeFunction:
         case doc.LLMNode():
             return partial(call_llm, node, ModelSettings.of(node, parts.graph), agents, parts.tools)
         case doc.RagNode():
-            return partial(retrieve, node)
+            file = parts.folder / f"{id_}.yaml"  # spec: "Directory Structure"
+            return partial(
+                retrieve, node, Knowledge(node, file, parts.request, parts.document, ("nodes", id_))
+            )
         case doc.EndNode():
             return partial(end, node)
     raise TypeError(f"no function for {node!r}")

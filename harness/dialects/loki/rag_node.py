@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from harness.dialects.kit.attempts import in_time
 from harness.dialects.loki.document import RagNode
+from harness.dialects.loki.knowledge.provision import Knowledge
 from harness.dialects.loki.routing import leaving
 from harness.dialects.loki.state import updated
 from harness.dialects.loki.templates import render
@@ -12,16 +15,29 @@ from harness.graph.effects import RetrievalCall, RetrievalReply
 from harness.graph.model import State, Update
 
 
-async def retrieve(node: RagNode, state: State, ctx: NodeContext) -> Update:
+async def retrieve(node: RagNode, knowledge: Knowledge, state: State, ctx: NodeContext) -> Update:
     """Search, and go on with `{context, sources}` as the output.
 
     Raises:
         Exception: the search failed, or took too long.
     """
-    args = {"query": render(node.query, state), **({} if node.top_k is None else {"top_k": node.top_k})}
-    effect = RetrievalCall(name=ctx.name, args=args)
-    found: RetrievalReply = await in_time(
-        lambda: ctx.perform(effect), ctx, node.timeout, f"the retrieval of node '{ctx.name}'"
+    query = render(node.query, state)
+    watch = asyncio.timeout(node.timeout)
+
+    async def real() -> RetrievalReply:
+        # spec: "Knowledge base lifecycle": built before the graph runs, so the retrieval's time begins after that.
+        watch.reschedule(None)
+        base = await knowledge.base(ctx)
+        watch.reschedule(asyncio.get_running_loop().time() + node.timeout)
+        return await knowledge.search(base, query, node.top_k, ctx)
+
+    effect = RetrievalCall(
+        name=ctx.name,
+        args={"query": query, **({} if node.top_k is None else {"top_k": node.top_k})},
+        real=real,
+        hint=f"or `{ctx.name}: real`, which searches its knowledge base",
     )
+    what = f"the retrieval of node '{ctx.name}'"
+    found: RetrievalReply = await in_time(lambda: ctx.perform(effect), ctx, node.timeout, what, watch)
     output = {"context": found.context, "sources": list(found.sources)}
     return leaving(updated(state, node, output))

@@ -1,0 +1,99 @@
+"""The documents that a rag node names: files, folders and addresses. spec: "rag", `documents`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+from urllib.parse import urlsplit
+
+from harness.dialects.loki.knowledge.outside import Outside
+from harness.dialects.loki.knowledge.texts import UnreadableDocument, html_text, text_of
+from harness.dialects.request import LoadRequest
+from harness.errors import ManifestError, Problem, Span
+from harness.graph.effects import http_call
+
+MAX_BYTES: Final = 100 * 1024 * 1024
+
+_PROTOCOL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_HINT: Final = "documents are files, folders, and addresses with http or https"
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of one document. `path` is how it is cited: as it was written, and the path below a folder."""
+
+    path: str
+    text: str
+
+
+async def read_documents(
+    written: list[str], spans: list[Span], request: LoadRequest, outside: Outside
+) -> list[Source]:
+    """The documents in the order in which they are named, those of a folder by their paths; each once.
+
+    Raises:
+        ManifestError: one of them cannot be read, at the place where it is named.
+    """
+    found: dict[str, Source] = {}
+    for name, where in zip(written, spans, strict=True):
+        try:
+            async for source in _sources(name, where, request, outside):
+                found.setdefault(source.path, source)
+        except UnreadableDocument as error:
+            raise _refusal(str(error), where) from None
+    return list(found.values())
+
+
+async def _sources(
+    written: str, where: Span, request: LoadRequest, outside: Outside
+) -> AsyncIterator[Source]:
+    protocol = _PROTOCOL.match(written)
+    if protocol is not None and protocol[1].lower() in ("http", "https"):
+        yield Source(written, await _fetched(written, outside))
+    elif protocol is not None:
+        raise _refusal(f"'{written}': loader-protocol paths are not supported", where, _HINT)
+    elif ((request.base_path or Path()) / written).is_dir():
+        folder = request.resolve_folder(written, where)
+        for path in folder.files:
+            cited = f"{written.rstrip('/') or '/'}/{path.relative_to(folder.path).as_posix()}"
+            yield Source(cited, _file_text(path, cited))
+    else:
+        yield Source(written, _file_text(request.resolve(written, where), written))
+
+
+def _file_text(path: Path, cited: str) -> str:
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UnreadableDocument(f"'{cited}' cannot be read: {error.strerror or error}") from None
+    if len(data) > MAX_BYTES:
+        raise UnreadableDocument(f"'{cited}' is larger than {MAX_BYTES // 1024**2} MiB")
+    try:
+        return text_of(data, path.suffix)
+    except UnreadableDocument as error:
+        raise UnreadableDocument(f"'{cited}' {error}") from None
+
+
+async def _fetched(url: str, outside: Outside) -> str:
+    """The text at an address: HTML if its answer says so, or else its name."""
+    hint = f"or name a file instead of {url}"
+    reply = await outside.send(http_call("GET", url, hint=hint))
+    if not 200 <= reply.status < 300:
+        leads = f", and leads to {reply.headers['location']}" if "location" in reply.headers else ""
+        raise UnreadableDocument(f"'{url}' answers with status {reply.status}{leads}")
+    kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+    suffix = PurePosixPath(urlsplit(url).path).suffix.lower()
+    if kind == "application/pdf" or suffix == ".pdf":
+        raise UnreadableDocument(f"'{url}' is a PDF: it is read from a file only")
+    is_html = kind in ("text/html", "application/xhtml+xml") or (not kind and suffix in (".html", ".htm"))
+    if kind and not is_html and not kind.startswith("text/") and not kind.endswith(("json", "xml", "yaml")):
+        raise UnreadableDocument(f"'{url}' is {kind}: documents at addresses are text, Markdown and HTML")
+    return html_text(reply.text) if is_html else reply.text
+
+
+def _refusal(text: str, where: Span, hint: str = "") -> ManifestError:
+    return ManifestError(Problem("document", text, where, hint))

@@ -1,0 +1,112 @@
+"""Vectors from an embedding model: `POST /embeddings` as OpenAI and servers that imitate it take it."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, Field, ValidationError
+
+from harness.dialects.loki.knowledge.base import Vector
+from harness.dialects.loki.knowledge.outside import Outside
+from harness.errors import HarnessError
+from harness.graph.effects import HTTPReply, http_call
+from harness.source.display import clip
+
+CLIENT: Final = "openai"
+DEFAULT_URL: Final = "https://api.openai.com/v1"
+DEFAULT_BATCH: Final = 100
+
+_PLACES: Final = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
+_KEY: Final = "OPENAI_API_KEY"
+
+
+class EmbeddingError(HarnessError):
+    """An embedding model that cannot be asked, or whose answer holds no vectors."""
+
+    code = "embedding"
+
+
+class _Embedding(BaseModel):
+    index: int
+    embedding: Annotated[
+        list[Annotated[float, Field(allow_inf_nan=False, ge=-3e38, le=3e38)]], Field(min_length=1)
+    ]
+
+
+class _Answer(BaseModel):
+    data: list[_Embedding]
+
+
+@dataclass(frozen=True)
+class EmbeddingModel:
+    """A model, `openai:name`, and the variables that say where it is and with which key it is asked."""
+
+    written: str
+    environment: Mapping[str, str]
+
+    async def vectors(
+        self, texts: Sequence[str], batch_size: int | None, outside: Outside
+    ) -> list[Vector[float]]:
+        """The vector of each text, asked for in batches.
+
+        Raises:
+            EmbeddingError: the model is of another client, refuses, or does not answer with a vector for each.
+            Exception: no answer came.
+        """
+        client, _, name = self.written.partition(":")
+        if client != CLIENT or not name:
+            raise EmbeddingError(
+                f"the embedding model '{self.written}' cannot be asked: supported is '{CLIENT}:NAME', for OpenAI and "
+                f"servers that imitate it ({_PLACES[0]})"
+            )
+        found: list[Vector[float]] = []
+        size = batch_size or DEFAULT_BATCH
+        for at in range(0, len(texts), size):
+            found += await self._batch(name, list(texts[at : at + size]), outside)
+        if len({len(vector) for vector in found}) > 1:
+            raise EmbeddingError(f"the vectors of the embedding model '{self.written}' differ in length")
+        return found
+
+    async def _batch(self, name: str, texts: list[str], outside: Outside) -> list[Vector[float]]:
+        base = next((url for place in _PLACES if (url := self.environment.get(place))), DEFAULT_URL)
+        key = self.environment.get(_KEY)
+        call = http_call(
+            "POST",
+            f"{base.rstrip('/')}/embeddings",
+            json={"model": name, "input": texts},
+            headers={"authorization": f"Bearer {key}"} if key else {},
+        )
+        reply = await outside.send(call)
+        if reply.status != 200:
+            raise EmbeddingError(self._refusal(reply, bool(key)))
+        try:
+            rows = sorted(_Answer.model_validate(reply.json).data, key=lambda row: row.index)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"])) or "the answer"
+            raise EmbeddingError(
+                f"the embedding model '{self.written}' answered without embeddings: {where}: {first['msg']}"
+            ) from None
+        if [row.index for row in rows] != list(range(len(texts))):
+            raise EmbeddingError(
+                f"the embedding model '{self.written}' was given {len(texts)} texts, and answered with "
+                f"{len(rows)} embeddings"
+            )
+        return [array("f", row.embedding) for row in rows]
+
+    def _refusal(self, reply: HTTPReply, has_key: bool) -> str:
+        text = f"the embedding model '{self.written}' answered with status {reply.status}"
+        said = _message(reply.json) or clip(reply.text, 200)
+        if reply.status in (401, 403) and not has_key:
+            said += f" (no key was sent: the scenario's env_passthrough does not hand on {_KEY})"
+        return f"{text}: {said}" if said else text
+
+
+def _message(answer: Any) -> str:
+    """The text of an error as OpenAI writes it; "" if this is none."""
+    error = answer.get("error") if isinstance(answer, Mapping) else None
+    message = error.get("message") if isinstance(error, Mapping) else error
+    return message if isinstance(message, str) else ""

@@ -1,0 +1,104 @@
+"""The knowledge base of a rag node: loaded, or built when it is first needed. spec: "Knowledge base lifecycle"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.dialects.loki.document import RagNode
+from harness.dialects.loki.knowledge import store
+from harness.dialects.loki.knowledge.base import KnowledgeBase
+from harness.dialects.loki.knowledge.chunks import cut
+from harness.dialects.loki.knowledge.documents import read_documents
+from harness.dialects.loki.knowledge.embeddings import EmbeddingError, EmbeddingModel
+from harness.dialects.loki.knowledge.outside import Outside
+from harness.dialects.request import LoadRequest
+from harness.engine.context import NodeContext
+from harness.errors import ManifestError, Problem
+from harness.graph.effects import RetrievalReply
+from harness.source.document import Document
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """The knowledge base of a node, which a run loads or builds when it first searches there.
+
+    file      where it is kept; it need not be there if the node is fully specified
+    document  the manifest, in which the node is at `at`
+    """
+
+    node: RagNode
+    file: Path
+    request: LoadRequest
+    document: Document
+    at: tuple[str, ...]
+
+    async def base(self, ctx: NodeContext) -> KnowledgeBase:
+        """The knowledge base, the same for the rest of the run.
+
+        Raises:
+            ManifestError: its file or a document cannot be read.
+            EmbeddingError: the embedding model cannot be asked.
+            ExtraMissing: the libraries for it are not installed.
+        """
+        resources = ctx.run.simulation.resources
+        key = ("knowledge", self.file)
+        if key not in resources:
+            resources[key] = store.load(self.file) if self.file.is_file() else await self._built(ctx)
+            if self.node.reranker_model is not None:
+                ctx.warn(f"node '{ctx.name}': the reranker {self.node.reranker_model} is not applied")
+            if not resources[key].chunks:
+                ctx.warn(f"node '{ctx.name}': its knowledge base holds no text")
+        base: KnowledgeBase = resources[key]
+        return base
+
+    async def _built(self, ctx: NodeContext) -> KnowledgeBase:
+        """A new base. It is kept only if nothing but the real world answered for it."""
+        node, outside = self.node, Outside(ctx)
+        model, size, overlap = node.embedding_model, node.chunk_size, node.chunk_overlap
+        assert model is not None  # what is not fully specified is refused at load
+        assert size is not None
+        assert overlap is not None
+        if overlap > size:
+            text = f"chunk_overlap, {overlap}, is larger than chunk_size, {size}"
+            where = self.document.span((*self.at, "chunk_overlap"))
+            raise ManifestError(Problem("knowledge-base", text, where))
+        spans = [self.document.span((*self.at, "documents", at)) for at in range(len(node.documents))]
+        sources = await read_documents(node.documents, spans, self.request, outside)
+        chunks = cut(sources, size, overlap)
+        asked = EmbeddingModel(model, self.request.env)
+        vectors = await asked.vectors([chunk.text for chunk in chunks], node.batch_size, outside)
+        base = KnowledgeBase(model, chunks, vectors)
+        if chunks and outside.all_live:
+            try:
+                store.save(self.file, node, base)
+            except OSError as error:
+                ctx.warn(f"node '{ctx.name}': its knowledge base cannot be kept: {error.strerror or error}")
+        return base
+
+    async def search(
+        self, base: KnowledgeBase, query: str, top_k: int | None, ctx: NodeContext
+    ) -> RetrievalReply:
+        """What the base has on a question, the best first.
+
+        Raises:
+            EmbeddingError: the embedding model cannot be asked, or is not the one that the base was built with.
+        """
+        if not base.chunks:
+            return RetrievalReply("")
+        model = EmbeddingModel(base.model, self.request.env)
+        (vector,) = await model.vectors([query], None, Outside(ctx))
+        if len(vector) != base.dimensions:
+            raise EmbeddingError(
+                f"the embedding model '{base.model}' answered with {len(vector)} numbers for the query, and the "
+                f"vectors of the knowledge base have {base.dimensions}"
+            )
+        hits = base.search.hits(query, vector, top_k or base.top_k)
+        found = [(base.chunks[hit.at], hit.score) for hit in hits]
+        return RetrievalReply(
+            context="\n\n".join(f"[Source: {chunk.source}]\n{chunk.text}" for chunk, _ in found),
+            sources=tuple(dict.fromkeys(chunk.source for chunk, _ in found)),
+            passages=tuple(
+                {"text": chunk.text, "source": chunk.source, "score": score} for chunk, score in found
+            ),
+        )
