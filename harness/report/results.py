@@ -90,7 +90,7 @@ def _check(check: CheckResult) -> dict[str, Any]:
 
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:
-    written = _CALL | call
+    written = {**_CALL, **call}
     return {**written, "args": _bounded(written["args"])}
 
 
