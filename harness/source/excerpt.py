@@ -63,6 +63,8 @@ def cut_around(source: str, start: int, end: int, width: int = _WIDTH) -> tuple[
 def _line_of(span: Span) -> str | None:
     try:
         path = Path(span.file)
+        if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
+            return None  # a link in a stranger's files may lead to what is nobody's business
         found = path.stat()
         lines = _lines(path.absolute(), found.st_mtime_ns, found.st_size)
     except (OSError, ValueError):
