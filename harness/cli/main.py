@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import click
@@ -49,7 +51,29 @@ class LazyGroup(click.Group):
         return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        ctx.exit(guarded(lambda: super(LazyGroup, self).invoke(ctx), debug=ctx.params["debug"]))
+        from harness.secrets.output import redacted_streams
+
+        with redacted_streams(_without_secrets):
+            ctx.exit(guarded(lambda: super(LazyGroup, self).invoke(ctx), debug=ctx.params["debug"]))
+
+
+def _without_secrets(text: str) -> str:
+    return _scrub()(text)
+
+
+@cache
+def _scrub() -> Callable[[str], str]:
+    """What takes the secrets of this process out of a text: found when something is printed, not before."""
+    from harness.errors import FormatError
+    from harness.secrets import Secrets
+    from harness.secrets.environment import variables_of_process
+    from harness.settings import load_settings
+
+    try:
+        settings = load_settings()
+    except FormatError:  # said by the command itself
+        return Secrets(variables_of_process()).text
+    return Secrets(variables_of_process(settings.secrets, settings.public_env)).text
 
 
 @click.group(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import indent
@@ -17,7 +16,6 @@ from harness.dialects.load import load_prompts
 from harness.dialects.prompt import Prompt
 from harness.errors import Problem
 from harness.report.formatting import plural
-from harness.secrets import Secrets
 from harness.source.display import printable
 
 
@@ -42,8 +40,7 @@ def command(manifest: Path, options: LoadOptions, json_: bool) -> None:
         ]
         click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
     else:
-        secrets = Secrets({**os.environ, **options.env}, options.projects.of(manifest).secrets)
-        click.echo("\n\n".join(_shown(prompt, secrets) for prompt in found) or "no prompts")
+        click.echo("\n\n".join(map(_shown, found)) or "no prompts")
 
 
 def _ambiguous(prompts: Sequence[Prompt]) -> Iterator[Problem]:
@@ -58,8 +55,8 @@ def _ambiguous(prompts: Sequence[Prompt]) -> Iterator[Problem]:
             yield Problem("ambiguous-prompt", text, same[1].where, severity="warning")
 
 
-def _shown(prompt: Prompt, secrets: Secrets) -> str:
-    """A prompt as text for a terminal, its control characters escaped and its secrets replaced."""
+def _shown(prompt: Prompt) -> str:
+    """A prompt as text for a terminal, its control characters escaped."""
     head = printable(f"{prompt.id}  {prompt.kind}  {prompt.where}")
-    body = printable(secrets.text(prompt.text).rstrip("\n"), keep_newlines=True)
+    body = printable(prompt.text.rstrip("\n"), keep_newlines=True)
     return f"{head}\n{indent(body, '    ')}"

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome
-from harness.secrets import Secrets
+from harness.secrets import Secrets, placeholder
 from harness.secrets.environment import variables_of_process
 from harness.secrets.output import redacted_logs, redacted_streams
 from harness.settings import Settings
@@ -52,16 +52,26 @@ def redacted(outcome: Outcome, secrets: Secrets) -> Outcome:
         outcome.reason, outcome.narration,
     ]  # fmt: skip
     scrubbed = secrets.data(free)
-    if scrubbed is free:
-        return outcome
-    observed.state, observed.output, observed.interrupts, observed.warnings, observed.unused = scrubbed[:5]
-    calls, error, checks, outcome.reason, outcome.narration = scrubbed[5:]
-    observed.calls = [{**call, **rest} for call, rest in zip(observed.calls, calls, strict=True)]
-    if observed.error is not None:
-        observed.error = {**observed.error, **error}
-    for check, texts in zip(outcome.checks, checks, strict=True):
-        check.expected, check.actual, check.message = texts
+    if scrubbed is not free:
+        observed.state, observed.output, observed.interrupts, observed.warnings, observed.unused = scrubbed[
+            :5
+        ]
+        calls, error, checks, outcome.reason, outcome.narration = scrubbed[5:]
+        observed.calls = [{**call, **rest} for call, rest in zip(observed.calls, calls, strict=True)]
+        if observed.error is not None:
+            observed.error = {**observed.error, **error}
+        for check, texts in zip(outcome.checks, checks, strict=True):
+            check.expected, check.actual, check.message = texts
+    if scrubbed is not free or outcome.recording is not None or outcome.recorded is not None:
+        observed.warnings += map(_guessed, secrets.guessed_in(scrubbed))
     return outcome
+
+
+def _guessed(name: str) -> str:
+    return (
+        f"the value of {name} is shown as {placeholder(name)}, since any variable may hold a secret; "
+        f'if it is none: public_env = ["{name}"] in [tool.harness]'
+    )
 
 
 def _free(mapping: dict[str, Any]) -> dict[str, Any]:

@@ -25,14 +25,10 @@ _ESCAPED_PLAIN: Final = re.compile(r"(?:%(?:25)*|\\{1,63}u00)(2[dDeE]|3\d|[46][1
 
 @dataclass(frozen=True)
 class Encoding:
-    """A pattern, and a plain text that every match contains, which is fast to search for.
-
-    `is_run`: the probe is a run of letters and digits that no one wrote by hand (base64, hex).
-    """
+    """A pattern, and a plain text that every match contains, which is fast to search for."""
 
     probe: str
     source: str
-    is_run: bool = True
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -51,15 +47,12 @@ def utf8(text: str) -> bytes:
 def encodings(value: str) -> tuple[Encoding, ...]:
     """All encodings of a value but those that escape plain characters (`unescaped`)."""
     raw = utf8(value)
-    found = [Encoding(_probe(value), _escaped(value), is_run=False)]
+    found = [Encoding(_probe(value), _escaped(value))]
     for before in range(3):
         found += _base64(raw, before)
     if len(raw) >= 4:
         for digits in (raw.hex(), raw.hex(":")):
-            found += [
-                Encoding(probe, f"(?i:{digits})", is_run=":" not in probe)
-                for probe in sorted({digits, digits.upper()})
-            ]
+            found += [Encoding(probe, f"(?i:{digits})") for probe in sorted({digits, digits.upper()})]
     return tuple(found)
 
 

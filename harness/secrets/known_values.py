@@ -11,11 +11,11 @@ from typing import Final
 from harness.secrets.encodings import Edit, Encoding, cut, encodings, unescaped, utf8
 from harness.secrets.placeholders import PLACEHOLDER, has_placeholder, placeholder
 from harness.secrets.policy import secret_name, words, worth_learning
+from harness.secrets.probes import Probes
 
 _NUMBER: Final = re.compile(r"[-+.\deE]+")
 _SCHEME: Final = re.compile(r"\s*([A-Za-z][\w-]*)\s+(\S+)\s*")
 _SCHEMES: Final = frozenset({"basic", "bearer", "token", "apikey", "api-key"})
-_RUN: Final = re.compile(r"[A-Za-z0-9]{3,}+(?:[+/_%\\-]+[A-Za-z0-9]++)*")
 
 Write = Callable[[str], str]
 
@@ -29,8 +29,8 @@ class KnownValues:
     def __init__(self, parent: KnownValues | None = None) -> None:
         self._parent = parent
         self._names: dict[str, str] = {}
-        self._probes: dict[str, list[tuple[Encoding, str]]] = {}
-        self._runs: dict[str, list[tuple[Encoding, str]]] = {}
+        self._encodings: dict[str, list[tuple[Encoding, str]]] = {}
+        self._probes = Probes()
         self._numbers: list[str] = []
 
     def __len__(self) -> int:
@@ -38,6 +38,11 @@ class KnownValues:
 
     def _layers(self) -> list[KnownValues]:
         return [self] if self._parent is None else [*self._parent._layers(), self]
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of what was added here."""
+        return dict.fromkeys(self._names.values())
 
     def name_of(self, value: str) -> str | None:
         """The name of a value that is known."""
@@ -83,22 +88,19 @@ class KnownValues:
         return known
 
     def _index(self, encoding: Encoding, name: str) -> None:
-        probes = self._runs if encoding.is_run else self._probes
-        probes.setdefault(encoding.probe, []).append((encoding, name))
+        if encoding.probe not in self._encodings:
+            self._encodings[encoding.probe] = []
+            self._probes.add(encoding.probe)
+        self._encodings[encoding.probe].append((encoding, name))
 
     def _candidates(self, text: str) -> list[tuple[Encoding, str]]:
         """The encodings that may stand in a text as it is."""
-        runs: str | None = None
-        found = []
-        for layer in self._layers():
-            hits = [layer._probes[probe] for probe in layer._probes if probe in text]
-            if layer._runs:
-                if runs is None:
-                    runs = text if len(text) < 100_000 else " ".join(_RUN.findall(text))
-                hits += [layer._runs[probe] for probe in layer._runs if probe in runs]
-            for entries in hits:
-                found += entries
-        return found
+        return [
+            entry
+            for layer in self._layers()
+            for probe in layer._probes.found_in(text)
+            for entry in layer._encodings[probe]
+        ]
 
     @property
     def finds_nothing(self) -> bool:

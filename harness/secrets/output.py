@@ -7,6 +7,7 @@ loggers ──▶ log records, whoever handles them
 
 from __future__ import annotations
 
+import codecs
 import io
 import logging
 import os
@@ -36,9 +37,15 @@ class RedactedStream(io.TextIOBase):
     def __init__(self, stream: TextIO, scrub: Scrub) -> None:
         self._stream, self._scrub = stream, scrub
         self._held = ""
+        self._bytes = _Bytes(self)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+    @property
+    def buffer(self) -> io.BufferedIOBase:
+        """What takes bytes, and writes them as this stream does."""
+        return self._bytes
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
@@ -71,6 +78,28 @@ class RedactedStream(io.TextIOBase):
         held, self._held = self._held, ""
         if held:
             self._stream.write(self._scrub(held))
+        self._stream.flush()
+
+
+class _Bytes(io.BufferedIOBase):
+    """The bytes of a text, to be written to a stream of text."""
+
+    def __init__(self, stream: RedactedStream) -> None:
+        self._stream = stream
+        self._decode = codecs.getincrementaldecoder(stream.encoding or "utf-8")("replace").decode
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def write(self, data: Any) -> int:
+        text = bytes(data)
+        self._stream.write(self._decode(text))
+        return len(text)
+
+    def flush(self) -> None:
         self._stream.flush()
 
 

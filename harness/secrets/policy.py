@@ -15,10 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
+
+from harness.secrets.encodings import utf8
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -179,15 +181,24 @@ def secret_name(name: str) -> bool:
     return secret_parameter(name) or secret_header(name)
 
 
-_STEMS: Final = word_set(
-    "pass pw secret token key auth cred cookie sig bearer jwt sid session csrf xsrf otp hook dsn pin connection"
+_LAST_WORDS: Final = _SECRET | word_set(
+    "key keys tokens auth hmac pin session.?id secret.?id key.?id connection.?string hash digest salt"
 )
 
 
 def may_name_secrets(text: str) -> bool:
-    """False if no name of a secret can stand in a text, which is quick to tell."""
-    lower = text.lower()
-    return any(stem in lower for stem in _STEMS)
+    """False if no name of a secret stands before a sign in a text, which is quick to tell of any text."""
+    return _sign_after_name().search(utf8(text)) is not None
+
+
+@cache
+def _sign_after_name() -> Any:
+    import re2  # type: ignore[import-untyped]
+
+    options = re2.Options()
+    options.case_sensitive, options.encoding = False, re2.Options.Encoding.LATIN1
+    source = rf"""(?:{"|".join(sorted(_LAST_WORDS))})[\d_.-]*\\*["']?[\s\x0b\x1c-\x1f\x80-\xff]*[=:,]"""
+    return re2.compile(source.encode("latin-1"), options)
 
 
 # ---------------------------------------------------------------- strings and numbers of JSON
@@ -267,17 +278,20 @@ to be searched for in texts; `likely` if neither name nor value is known to be h
 _HARMLESS_VARIABLES: Final = word_set(
     "LANG LANGUAGE LC_* TZ TERM TERM_* COLORTERM COLUMNS LINES SHELL SHLVL _ HOME PWD OLDPWD USER LOGNAME USERNAME "
     "HOSTNAME HOSTTYPE OSTYPE DISPLAY EDITOR VISUAL PAGER LESS* LS_COLORS LS_OPTIONS PS1 PROMPT* XDG_* DBUS_* "
-    "DESKTOP_* DEBIAN_FRONTEND PATH *PATH *_PATHS PYTEST_* PYTHON* VIRTUAL_ENV* CONDA_* NO_PROXY no_proxy HARNESS_*"
+    "DESKTOP_* DEBIAN_FRONTEND PATH *PATH *_PATHS PATHEXT PYTEST_* PYTHON* VIRTUAL_ENV* CONDA_* NO_PROXY no_proxy "
+    "HIST* GTK_* QT_* XMODIFIERS WSL* COMPUTERNAME PROCESSOR_* GPG_AGENT_INFO HARNESS_*"
 )
-# Of a machine that builds: whatever their value, unless it looks random.
+# Of a machine that builds, of packages, and names of what there is: whatever their value, unless it looks random.
 _LIKELY_HARMLESS: Final = word_set(
-    "CI CI_* GITHUB_* GITLAB_* RUNNER_* BUILD_* BUILDKITE_* JENKINS_* CIRCLE_* TRAVIS_*"
+    "CI CI_* GITHUB_* GITLAB_* RUNNER_* BUILD_* BUILDKITE_* JENKINS_* CIRCLE_* TRAVIS_* npm_* "
+    "*PROJECT *SERVICE *TEAM *COMPANY *CITY *COUNTRY *DEPARTMENT *CUSTOMER *ORGANIZATION *DATABASE PG* *_DB "
+    "*DOMAIN *ROLE *PROTOCOL *DISTRO *chroot"
 )
 _HARMLESS_LAST: Final = ABOUT - word_set(
     "url uri endpoint id ids command cmd header prefix suffix"
 ) | word_set(
     "home arch os platform environment stage branch ref model models level format color lang locale zone timezone "
-    "editor shell bundle workers jobs threads cache"
+    "editor shell bundle workers jobs threads cache sha commit tag ref deployment"
 )
 _HARMLESS_VALUE: Final = re.compile(
     r"""[-+\d.,:/TZ\s_%]+                                  # numbers, dates, times, addresses, sizes
@@ -286,7 +300,7 @@ _HARMLESS_VALUE: Final = re.compile(
     | [a-z]{2}(?:-[a-z]+){1,2}-?\d[a-z]?                   # a region
     | [A-Z][a-z]+/[A-Z][A-Za-z_]+                          # a time zone
     | (?:[a-z][a-z-]*\.)+[a-z]{2,}(?::\d+)? | [a-z]+:\d+   # a host
-    | [a-z][\w.]*@[a-z.-]+                                 # a user of a host
+    | [A-Za-z][A-Za-z.]*@[A-Za-z.-]+                       # an e-mail, a user of a host
     """,
     re.VERBOSE,
 )
@@ -325,7 +339,7 @@ def _is_harmless(name: str, value: str) -> bool:
     parts = words(name)
     if parts and parts[-1] in _HARMLESS_LAST and not any(map(secret_field, parts)):
         return True
-    if all(map(_is_place, value.split(":"))):
+    if _is_place(value) or all(map(_is_place, value.split(":"))):
         return True
     return _matches(name, _LIKELY_HARMLESS) and not looks_random(value)
 
@@ -362,7 +376,7 @@ def _is_place(value: str) -> bool:
     """True for the path of a file or folder, and not for a secret that begins like one."""
     if not _PATH.fullmatch(value):
         return False
-    if _FILE.fullmatch(value) or not any(map(looks_random, value.split("/"))):
+    if _FILE.fullmatch(value) or not any(map(looks_random, re.split(r"[/\\]", value))):
         return True
     try:
         return Path(value).expanduser().exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from harness.secrets import event_stream
@@ -15,7 +15,7 @@ from harness.secrets.environment import Variables
 from harness.secrets.json_fields import Location, parsed, rewritten, strings, written
 from harness.secrets.known_values import KnownValues
 from harness.secrets.multipart import Part, parts
-from harness.secrets.placeholders import placeholder
+from harness.secrets.placeholders import placeholder, placeholders_in
 from harness.secrets.policy import (
     is_secret_variable,
     looks_random,
@@ -88,6 +88,12 @@ class Secrets:
     def unprotected(self) -> Collection[str]:
         """The variables for secrets whose values are too short, or too common words, to be searched for."""
         return self._variables.weak
+
+    def guessed_in(self, scrubbed: object) -> Iterator[str]:
+        """The variables that have a placeholder in what was scrubbed, but no name that is one for secrets."""
+        guesses = self._variables.likely.names
+        marks = placeholders_in(str(scrubbed)) if guesses else ()
+        yield from (name for name in guesses if placeholder(name) in marks)
 
     def learn(self, name: str, value: str) -> None:
         """Search everywhere for what a field, header or parameter held, unless other texts may have it too.

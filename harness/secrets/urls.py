@@ -70,9 +70,10 @@ class URLScrubber:
             self._known.learn(plain, unquote_plus(value))
             return self._known.scrubbed(name, quoted) + equals + quoted(plain)
         scrubbed = self._known.scrubbed(pair, quoted)
-        decoded = unquote_plus(value, errors="surrogateescape")
-        if scrubbed != pair or self._depth == _DEPTH:
+        if self._depth == _DEPTH:
             return scrubbed
+        name, equals, value = scrubbed.partition("=")
+        decoded = unquote_plus(value, errors="surrogateescape")
         self._depth += 1
         try:
             inside = self._inside(decoded)
