@@ -198,7 +198,10 @@ def _of_mistake(mistake: Mistake, path: DocumentPath, document: Document) -> Pro
 
 def _judged(finding: ValidationIssue, path: DocumentPath) -> tuple[str, str, str]:
     """Code, message and hint for a value of the wrong type, or one that is not allowed."""
-    name, found = _name(path), describe(finding.context.get("tag", finding.found))
+    value = finding.found
+    if finding.type == "union_tag_invalid" and isinstance(value, Mapping):
+        value = value.get(path[-1], finding.context["tag"])
+    name, found = _name(path), describe(value)
     expected = [_EXPECTED[kind] for kind in finding.kinds if kind in _EXPECTED]
     if expected:
         *others, last = dict.fromkeys(expected)
@@ -213,10 +216,9 @@ def _judged(finding: ValidationIssue, path: DocumentPath) -> tuple[str, str, str
         options = _QUOTED.findall(
             str(finding.context.get("expected") or finding.context.get("expected_tags"))
         )
-        word = str(finding.context.get("tag", finding.found))
         listed = ", ".join(options)
         message = f"{name}expected {'one of ' if len(options) > 1 else ''}{listed}, found {found}"
-        return "bad-value", message, did_you_mean(word, options, listing=False)
+        return "bad-value", message, did_you_mean(str(value), options, listing=False)
     if finding.type in ("value_error", "assertion_error"):
         return "bad-value", str(finding.context.get("error", finding.message)), ""
     return "bad-value", f"{name}{_reworded(finding.message)}, found {found}", ""

@@ -16,6 +16,7 @@ import asyncio
 import math
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -77,7 +78,8 @@ class Scripts:
             ScriptFailed: it failed; the text says how, with the end of its standard error.
             Exception: `call.read` refuses the output.
         """
-        process = _Process(self._confinement(), call, self._environment(call))
+        argv = [_program(call), *call.argv[1:]]
+        process = _Process([*self._confinement(), *argv], call, self._environment(call))
         self._running.add(process)
         work = RealWork()
         try:
@@ -121,6 +123,21 @@ class Scripts:
         return str(path)
 
 
+def _program(call: ScriptCall) -> str:
+    """The program of a call: on the PATH, or, as npx looks for it, in a `node_modules` of the folder or above.
+
+    Raises:
+        ScriptFailed: it is not there.
+    """
+    name = call.argv[0]
+    folder = Path(call.cwd or ".").absolute()
+    local = os.pathsep.join(str(above / "node_modules/.bin") for above in (folder, *folder.parents))
+    found = shutil.which(name) or shutil.which(name, path=local)
+    if found is None:
+        raise ScriptFailed(f"the script needs the program '{name}', which is not on the PATH")
+    return found
+
+
 @cache
 def can_confine() -> bool:
     """True if the system lets a process have network and process namespaces of its own."""
@@ -133,7 +150,7 @@ def can_confine() -> bool:
 class _Process:
     """One script that runs. `virtual_seconds` is what it took, once it has ended."""
 
-    def __init__(self, confinement: Sequence[str], call: ScriptCall, environment: Mapping[str, str]) -> None:
+    def __init__(self, argv: Sequence[str], call: ScriptCall, environment: Mapping[str, str]) -> None:
         self._call = call
         self._began = time.monotonic()
         self.virtual_seconds = 0.0
@@ -145,7 +162,7 @@ class _Process:
                 stdin.seek(0)
             try:
                 self._process = subprocess.Popen(
-                    [*confinement, *call.argv],
+                    argv,
                     stdin=stdin,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,

@@ -6,6 +6,7 @@ A child with a `graph.yaml` runs its graph, in a state of its own; one with a `c
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -36,8 +37,16 @@ Load = Callable[[LoadRequest], Graph]
 def sibling(request: LoadRequest, agent: str) -> Path | None:
     """The folder of another agent, beside that of the manifest; None if there is none that may be read."""
     folder = request.path.resolve().parent.parent / agent
-    is_name = Path(agent).name == agent and agent != ".."
-    return folder if is_name and request.may_read(folder.resolve()) and folder.is_dir() else None
+    if not is_file_name(agent):
+        return None
+    with suppress(OSError):  # a name that is too long
+        return folder if request.may_read(folder.resolve()) and folder.is_dir() else None
+    return None
+
+
+def is_file_name(name: str) -> bool:
+    """True if a file in a given folder can have this name."""
+    return Path(name).name == name and name != ".." and "\0" not in name
 
 
 @dataclass

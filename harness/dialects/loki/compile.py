@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.dialects.kit.manifest import Problems, nesting_refused, only_document
-from harness.dialects.loki.agent_node import CONFIG, GRAPH
+from harness.dialects.loki.agent_node import CONFIG, GRAPH, is_file_name
 from harness.dialects.loki.document import AgentNode, ApprovalNode, GraphFile, InputNode, RagNode, ScriptNode
 from harness.dialects.loki.lifecycle import lifecycle
 from harness.dialects.loki.nodes import Parts, node_function
@@ -97,10 +97,17 @@ def _unbuilt(graph: GraphFile, document: Document, request: LoadRequest) -> list
     for id_, node in graph.nodes.items():
         if not isinstance(node, RagNode):
             continue
-        built = request.path.resolve().with_name(f"{id_}.yaml")
+        where = document.key_span(("nodes", id_))
+        if not is_file_name(id_):
+            text = (
+                f"the knowledge base of the rag node '{id_}' has the name of the node, which no file can have"
+            )
+            problems.append(Problem("bad-value", text, where, "rename the node"))
+            continue
+        built = request.path.resolve().parent / f"{id_}.yaml"
         request.record(built)
         if not node.is_fully_specified and not built.is_file():
             text = f"the knowledge base of the rag node '{id_}' is not built, and it cannot be built without asking"
             hint = "set embedding_model, chunk_size and chunk_overlap, or run the agent once interactively"
-            problems.append(Problem("not-built", text, document.key_span(("nodes", id_)), hint))
+            problems.append(Problem("not-built", text, where, hint))
     return problems

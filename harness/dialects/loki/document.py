@@ -5,10 +5,14 @@ Unknown keys are ignored, with a warning (`rules`). Rules between nodes are in `
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from harness.graph.model import END, START
+from harness.source.document import DocumentPath
 from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
 
@@ -20,7 +24,7 @@ def _or(empty: Any) -> BeforeValidator:
 
 Texts = Annotated[list[str], _or(list)]
 Templates = Annotated[dict[str, str], _or(dict)]
-Seconds = Annotated[float, Field(ge=0)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Section(BaseModel, extra="ignore", strict=True):
@@ -182,6 +186,11 @@ class GraphFile(Section, title="a graph agent"):
             if node.id not in ("", key):
                 text = f"the id '{node.id}' is not the key of its node, '{key}'"
                 mistakes.append(Mistake(text, ("nodes", key, "id"), code="id-mismatch"))
+            if key in (START, END):
+                text = f"'{key}' is not a name for a node"
+                mistakes.append(Mistake(text, ("nodes", key), on_key=True, code="reserved-name"))
+        for path in _not_finite(self.initial_state, ("initial_state",)):
+            mistakes.append(Mistake(f"{path[-1]}: a number that JSON does not have", path))
         if self.start not in self.nodes:
             text = f"start must be the id of a node, and there is no node '{self.start}'"
             hint = did_you_mean(self.start, self.nodes)
@@ -189,6 +198,15 @@ class GraphFile(Section, title="a graph agent"):
         if mistakes:
             raise mistaken(*mistakes)
         return self
+
+
+def _not_finite(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
+    """The places of `.nan` and `.inf` in a value."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield path
+    elif isinstance(value, dict | list):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _not_finite(part, (*path, key))
 
 
 class AgentConfig(Section, title="an agent"):

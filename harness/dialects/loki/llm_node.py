@@ -47,6 +47,9 @@ async def call_llm(
         tools: what the whitelist of the node selects from.
         state: the state.
         ctx: the visit.
+
+    Raises:
+        Exception: it failed, and there is neither `fallback` nor `next`.
     """
 
     async def body() -> tuple[dict[str, Any], Any]:
@@ -67,11 +70,11 @@ async def call_llm(
     try:
         after, output = await in_time(body, ctx, node.timeout, f"node '{ctx.name}'")
     except Exception as error:
-        if ctx.is_fatal(error):
+        if ctx.is_fatal(error) or (node.fallback is None and node.next is None):
             raise
         failure = f"LLM node failed: {error_text(error)}"
         if node.fallback is None:
-            ctx.warn(f"node '{ctx.name}' failed, and the run goes on to its next: {error_text(error)}")
+            ctx.warn(f"node '{ctx.name}' failed, and the run goes on to '{node.next}': {error_text(error)}")
         return leaving(updated(state, node, failure), exit_after_failure(node))
     return leaving(updated(after, node, output))
 

@@ -22,7 +22,7 @@ from harness.source.models import describe
 RUNTIMES: Final[Mapping[str, tuple[str, ...]]] = {
     ".sh": ("bash",),
     ".py": ("python3",),
-    ".ts": ("npx", "--no-install", "tsx"),  # npx downloads nothing, which a closed network would not let it
+    ".ts": ("tsx",),  # what `npx tsx` runs; npx itself would ask the registry, which a script cannot reach
 }
 """spec: "Supported extensions and runtimes"."""
 

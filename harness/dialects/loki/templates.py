@@ -17,6 +17,7 @@ _TEMPLATE: Final = re.compile(r"\{\{([\w.\[\]]+)\}\}", re.ASCII)
 _PATH: Final = re.compile(r"(\w+)((?:\[\d+\])*)(?:\.(?=\w)|$)", re.ASCII)
 _INDEX: Final = re.compile(r"\d+", re.ASCII)
 _MISSING: Final = object()
+_MOST_DIGITS: Final = 1000  # of an index; Python refuses to read numbers of many thousand digits
 
 
 class MissingPath(HarnessError):
@@ -57,10 +58,10 @@ def look_up(path: str, state: Mapping[str, Any]) -> Any:
         if step is None or not isinstance(value, Mapping) or step[1] not in value:
             return _MISSING
         value = value[step[1]]
-        for index in map(int, _INDEX.findall(step[2])):
-            if not isinstance(value, list) or index >= len(value):
+        for index in _INDEX.findall(step[2]):
+            if not isinstance(value, list) or len(index) > _MOST_DIGITS or int(index) >= len(value):
                 return _MISSING
-            value = value[index]
+            value = value[int(index)]
         at = step.end()
     return value
 

@@ -34,8 +34,13 @@ class Loader:
 
     def problems(self, text: str, files: dict[str, str] | None = None) -> Sequence[Problem]:
         """What is said against an agent, which must be refused."""
+        self.write({"agents/desk/graph.yaml": text, **(files or {})})
+        return self.reloaded()
+
+    def reloaded(self) -> Sequence[Problem]:
+        """What is said against the agent as it stands in its folder."""
         with pytest.raises(ManifestError) as refusal:
-            self.graph(text, files)
+            load_graph(LoadRequest((self.folder / "agents/desk",)), "loki")
         return refusal.value.problems
 
     place = staticmethod(text_at)

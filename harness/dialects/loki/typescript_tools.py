@@ -1,0 +1,85 @@
+"""Tools in TypeScript files: exported functions.
+
+Annotations give the types of parameters, `@param` in the comment before a function what they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from harness.dialects.loki.parameters import Parameter, one_of, schema
+from harness.graph.effects import ToolSpec
+
+_FUNCTION: Final = re.compile(
+    r"(?:/\*\*(?P<about>(?:(?!\*/).)*)\*/\s*)?export\s+(?:default\s+)?(?:async\s+)?function\s+(?P<name>\w+)\s*(?:<[^>]*>)?\s*\(",
+    re.DOTALL,
+)
+_PARAMETER: Final = re.compile(r"(\w+)\s*(\?)?\s*(?::(.*))?$", re.DOTALL)
+_ARGUMENT: Final = re.compile(r"@param\s+(?:\{[^}]*\}\s*)?\[?(\w+)(?:=[^\]]*)?\]?\??\s*-?\s*(.*)")
+_TOKEN: Final = re.compile(
+    r"""=>|[()\[\]{}<>,|=]|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|/\*.*?\*/|//[^\n]*""", re.DOTALL
+)
+_COMMENT: Final = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_LITERAL: Final = re.compile(r"""["']([^"']*)["']""")
+_TYPES: Final = {"number": "number", "boolean": "boolean", "object": "object"}
+_NOTHING: Final = ("null", "undefined")
+
+
+def tools_in_typescript(text: str) -> Iterator[ToolSpec]:
+    """The exported functions of a module, in their order."""
+    for function in _FUNCTION.finditer(text):
+        lines = (line.strip().lstrip("*").strip() for line in (function["about"] or "").splitlines())
+        comment = "\n".join(lines)
+        about = dict(_ARGUMENT.findall(comment))
+        written = _parts(text, ",", function.end())
+        summary = re.split(r"^@", comment, maxsplit=1, flags=re.MULTILINE)[0].strip()
+        yield ToolSpec(function["name"], summary, schema(_parameters(written, about)))
+
+
+def _parameters(written: list[str], about: dict[str, str]) -> Iterator[Parameter]:
+    for each in written:
+        declared, *default = _parts(_COMMENT.sub("", each), "=")
+        found = _PARAMETER.match(declared.strip())
+        if found is not None:
+            type_, optional = _type(found[3] or "")
+            required = not (found[2] or default or optional)
+            yield Parameter(found[1], type_, about.get(found[1], "").strip(), required)
+
+
+def _type(written: str) -> tuple[dict[str, Any], bool]:
+    """The JSON Schema of a type, and True if it may be null. What is not known is text."""
+    members = [member.strip() for member in _parts(written, "|")]
+    given = [member for member in members if member not in ("", *_NOTHING)]
+    optional = any(member in _NOTHING for member in members)
+    literals = [_LITERAL.fullmatch(member) for member in given]
+    if given and all(literals):
+        return one_of(found[1] for found in literals if found), optional
+    name = given[0] if given else ""
+    if name.startswith("(") and name.endswith(")"):
+        return _type(name[1:-1])[0], optional
+    if name.endswith("[]"):
+        return {"type": "array", "items": _type(name[:-2])[0]}, optional
+    if found := re.fullmatch(r"(?:Readonly)?Array\s*<(.*)>", name, re.DOTALL):
+        return {"type": "array", "items": _type(found[1])[0]}, optional
+    if name.startswith(("{", "Record<")):
+        return {"type": "object"}, optional
+    return {"type": _TYPES.get(name, "string")}, optional
+
+
+def _parts(text: str, separator: str, start: int = 0) -> list[str]:
+    """What stands between separators from `start` on, up to the bracket that closes; brackets inside are skipped."""
+    parts: list[str] = []
+    depth, begin = 0, start
+    for token in _TOKEN.finditer(text, start):
+        if token[0] in ("(", "[", "{", "<"):
+            depth += 1
+        elif token[0] in (")", "]", "}", ">"):
+            if not depth:
+                return [*parts, text[begin : token.start()]]
+            depth -= 1
+        elif token[0] == separator and not depth:
+            parts.append(text[begin : token.start()])
+            begin = token.end()
+    return [*parts, text[begin:]]

@@ -1,0 +1,183 @@
+"""Names and parameters of tools are read from their files, and nothing in them is run. spec: "Custom Tools"."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.dialects.loki.tool_files import global_tool, tools_in
+from harness.errors import ManifestError
+
+BASH = {
+    "--name": ("name", {"type": "string"}, False),
+    "--name About it": ("name", {"type": "string", "description": "About it"}, False),
+    "--name! About it": ("name", {"type": "string", "description": "About it"}, True),
+    "-n --name! About": ("name", {"type": "string", "description": "About"}, True),
+    "-n About": ("n", {"type": "string", "description": "About"}, False),
+    "--two-words": ("two_words", {"type": "string"}, False),
+    "--name[a|b] About": ("name", {"type": "string", "enum": ["a", "b"], "description": "About"}, False),
+    "--name[=a|b]": ("name", {"type": "string", "enum": ["a", "b"]}, False),
+    "--name![a|b]": ("name", {"type": "string", "enum": ["a", "b"]}, True),
+    "--name[`list_them`] About": ("name", {"type": "string", "description": "About"}, False),
+    "--name=5 About": ("name", {"type": "string", "description": "About"}, False),
+    '--name="a b" About': ("name", {"type": "string", "description": "About"}, False),
+    "--name=`now` About": ("name", {"type": "string", "description": "About"}, False),
+    "--name <INT> About": ("name", {"type": "integer", "description": "About"}, False),
+    "--name! <NUM>": ("name", {"type": "number"}, True),
+    "--name <FILE> About": ("name", {"type": "string", "description": "About"}, False),
+    "--name $$ About": ("name", {"type": "string", "description": "About"}, False),
+    "--name* About": (
+        "name",
+        {"type": "array", "items": {"type": "string"}, "description": "About"},
+        False,
+    ),
+    "--name+": ("name", {"type": "array", "items": {"type": "string"}}, True),
+    "--name*,[a|b]": ("name", {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}, False),
+}
+
+
+def schema_of(text: str, folder: Path, name: str = "tools.sh") -> Any:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    (tool,) = tools_in(path)
+    return tool.schema
+
+
+@pytest.mark.parametrize("written", BASH)
+def test_an_option_of_a_bash_tool(written: str, tmp_path: Path) -> None:
+    name, value, required = BASH[written]
+    expected = {"type": "object", "properties": {name: value}, "required": [name] if required else []}
+    assert schema_of(f"# @cmd Do\n# @option {written}\ndo_it() {{ :; }}\n", tmp_path) == expected
+
+
+def test_a_flag_is_true_or_false(tmp_path: Path) -> None:
+    schema = schema_of("# @cmd Do\n# @flag -v --verbose* Talk\ndo_it() { :; }\n", tmp_path)
+    assert schema["properties"] == {"verbose": {"type": "boolean", "description": "Talk"}}
+    assert schema["required"] == []
+
+
+def test_other_tags_are_no_parameters(tmp_path: Path) -> None:
+    tags = "# @arg target! What\n# @env HOME Home\n# @meta require-tools jq\n# @alias d\n"
+    assert schema_of(f"# @cmd Do\n{tags}do_it() {{ :; }}\n", tmp_path)["properties"] == {}
+
+
+def test_the_commands_of_a_bash_file_are_its_tools(tmp_path: Path) -> None:
+    path = tmp_path / "tools.sh"
+    text = """\
+        #!/usr/bin/env bash
+        # @describe Tools of the desk
+        # @option --outer Of the file, not of a tool
+        helper() { :; }
+        # @cmd Cut
+        # @option --board
+        cut-it() {
+            inner
+        }
+        # @cmd
+        function paint {
+            :
+        }
+        # @cmd Hidden
+        _hidden() { :; }
+        """
+    path.write_bytes(text.replace("\n", "\r\n").encode("utf-8-sig"))
+    found = [(tool.name, tool.description, list(tool.schema["properties"])) for tool in tools_in(path)]
+    assert found == [("cut_it", "Cut", ["board"]), ("paint", "Tools of the desk", [])]
+
+
+def test_a_global_tool_is_the_main_function_of_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "gauge.sh"
+    path.write_text("# @describe Level\n# @option --at!\nhelper() { :; }\nmain() {\n:\n}\n")
+    tool = global_tool("gauge", path)
+    assert (tool.name, tool.description, tool.schema["required"]) == ("gauge", "Level", ["at"])
+
+
+def test_a_global_tool_without_its_function_has_no_parameters(tmp_path: Path) -> None:
+    path = tmp_path / "gauge.py"
+    path.write_text("def walk(at: str): ...\n")
+    assert global_tool("gauge", path).schema["properties"] == {}
+
+
+PYTHON = {
+    "a: str": ({"type": "string"}, True),
+    "a: int": ({"type": "integer"}, True),
+    "a: float": ({"type": "number"}, True),
+    "a: bool": ({"type": "boolean"}, True),
+    "a": ({"type": "string"}, True),
+    "a: int = 3": ({"type": "integer"}, False),
+    "*, a: int": ({"type": "integer"}, True),
+    "a: int, /": ({"type": "integer"}, True),
+    "a: 'int'": ({"type": "integer"}, True),
+    "a: list": ({"type": "array"}, True),
+    "a: list[int]": ({"type": "array", "items": {"type": "integer"}}, True),
+    "a: List[str]": ({"type": "array", "items": {"type": "string"}}, True),
+    "a: dict[str, int]": ({"type": "object"}, True),
+    "a: Optional[int]": ({"type": "integer"}, False),
+    "a: typing.Optional[list[int]]": ({"type": "array", "items": {"type": "integer"}}, False),
+    "a: int | None": ({"type": "integer"}, False),
+    "a: None | int": ({"type": "integer"}, False),
+    "a: Union[int, None]": ({"type": "integer"}, False),
+    "a: Literal['x', 'y']": ({"type": "string", "enum": ["x", "y"]}, True),
+    "a: Literal[1, 2] = 1": ({"enum": [1, 2]}, False),
+    "a: Literal['x'] | None": ({"type": "string", "enum": ["x"]}, False),
+    "a: Boat, *rest, **more": ({"type": "string"}, True),
+}
+
+
+@pytest.mark.parametrize("written", PYTHON)
+def test_a_parameter_of_a_python_tool(written: str, tmp_path: Path) -> None:
+    value, required = PYTHON[written]
+    expected = {"type": "object", "properties": {"a": value}, "required": ["a"] if required else []}
+    assert schema_of(f"def run({written}): ...\n", tmp_path, "tools.py") == expected
+
+
+TYPESCRIPT = {
+    "a: string": ({"type": "string"}, True),
+    "a: number": ({"type": "number"}, True),
+    "a: boolean": ({"type": "boolean"}, True),
+    "a": ({"type": "string"}, True),
+    "a?: number": ({"type": "number"}, False),
+    "a: number = f(1, 2)": ({"type": "number"}, False),
+    "a: number[]": ({"type": "array", "items": {"type": "number"}}, True),
+    "a: Array<number>": ({"type": "array", "items": {"type": "number"}}, True),
+    "a: (number | null)[]": ({"type": "array", "items": {"type": "number"}}, True),
+    "a: number | null": ({"type": "number"}, False),
+    "a: 'x' | \"y\"": ({"type": "string", "enum": ["x", "y"]}, True),
+    "a: Record<string, number>": ({"type": "object"}, True),
+    "a: {b: string, c: number}": ({"type": "object"}, True),
+    "a: number /* how many, at most */": ({"type": "number"}, True),
+    "a: (b: string) => void": ({"type": "string"}, True),
+}
+
+
+@pytest.mark.parametrize("written", TYPESCRIPT)
+def test_a_parameter_of_a_typescript_tool(written: str, tmp_path: Path) -> None:
+    value, required = TYPESCRIPT[written]
+    expected = {"type": "object", "properties": {"a": value}, "required": ["a"] if required else []}
+    text = f"export async function run({written}): Promise<string> {{ return ''; }}\nfunction own(b: string) {{}}\n"
+    assert schema_of(text, tmp_path, "tools.ts") == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message", "line"),
+    [
+        ("tools.py", b"x = 1\ndef run(:\n", "cannot be read", 2),
+        ("tools.sh", b"\xff\xfe\x00", "it is not UTF-8 text", 1),
+        ("tools.py", b"a = '\x00'", "cannot be read", 1),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_located(
+    name: str, text: bytes, message: str, line: int, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(text)
+    with pytest.raises(ManifestError) as refusal:
+        tools_in(path)
+    (problem,) = refusal.value.problems
+    assert (problem.code, message in problem.message, problem.span and problem.span.line) == (
+        "bad-tool-file",
+        True,
+        line,
+    )
