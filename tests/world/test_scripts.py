@@ -142,6 +142,45 @@ def test_a_script_that_prints_too_much_is_ended() -> None:
         run(bash("yes", output_limit=1000, timeout_s=20))
 
 
+def test_a_flood_of_standard_error_is_ended() -> None:
+    with pytest.raises(ScriptFailed, match="printed more than 10,000,000 bytes"):
+        run(bash("yes a line of a log that has no end >&2", timeout_s=60))
+
+
+def test_standard_input_is_empty() -> None:
+    assert run(bash("cat; echo done", timeout_s=20))[0] == "done\n"
+
+
+def test_what_was_printed_before_standard_output_was_closed_counts() -> None:
+    assert run(bash("echo done; exec 1>&-; sleep 0.1", timeout_s=20))[0] == "done\n"
+
+
+def test_a_script_that_closes_its_output_and_goes_on_is_killed() -> None:
+    with pytest.raises(ScriptFailed, match="timed out"):
+        run(bash("echo done; exec 1>&- 2>&-; sleep 60", timeout_s=0.3))
+
+
+def test_a_script_that_ignores_signals_is_killed() -> None:
+    with pytest.raises(ScriptFailed, match="timed out"):
+        run(bash("trap '' TERM INT HUP; sleep 60", timeout_s=0.3))
+
+
+def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ScriptFailed) as failure:
+        run(ScriptCall(name="script", argv=["no-such-program", "x"], cwd=tmp_path))
+    assert str(failure.value) == "the script needs the program 'no-such-program', which is not on the PATH"
+
+
+def test_a_program_may_be_in_a_node_modules_above(tmp_path: Path) -> None:
+    program = tmp_path / "node_modules/.bin/only-here"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho $1\n")
+    program.chmod(0o755)
+    folder = tmp_path / "a/b"
+    folder.mkdir(parents=True)
+    assert run(ScriptCall(name="script", argv=["only-here", "x"], cwd=folder, read=str))[0] == "x\n"
+
+
 @confined
 def test_a_script_cannot_reach_the_network() -> None:
     text = "import socket; socket.create_connection(('127.0.0.1', 9), timeout=5)"

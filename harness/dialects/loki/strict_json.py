@@ -11,7 +11,7 @@ from harness.source.display import clip
 
 _SHOWN: Final = 20  # characters of a text in messages
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_FENCE: Final = re.compile(r"```[^\n`]*\n(.*?)\n?```", re.DOTALL)
+_FENCE: Final = re.compile(r"(`{3,})(?:[\w+-]+(?=[\s\[{\"]))?\s*(.*?)\s*\1", re.DOTALL)
 
 
 def parse_json(text: str) -> Any:
@@ -62,4 +62,4 @@ def without_fence(text: str) -> str:
     """The text, trimmed; if all of it is a Markdown code fence, what stands inside."""
     text = text.strip()
     found = _FENCE.fullmatch(text)
-    return found[1].strip() if found else text
+    return found[2] if found else text

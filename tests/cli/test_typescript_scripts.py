@@ -1,0 +1,56 @@
+"""A script in TypeScript runs for real where tsx is installed. spec: "Supported extensions and runtimes"."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.fixtures import RunCommand, WriteFile
+
+GRAPH = """\
+start: add
+nodes:
+  add: {type: script, script: scripts/add.ts, next: done}
+  done: {type: end, output: "{{sum}}"}
+"""
+SCRIPT = """\
+import { readFileSync } from "node:fs";
+const file = process.env.GRAPH_STATE_FILE;
+const state: { terms: number[] } = JSON.parse(file ? readFileSync(file, "utf8") : process.env.GRAPH_STATE ?? "{}");
+console.log(JSON.stringify({ sum: state.terms.reduce((a: number, b: number): number => a + b) }));
+"""
+SCENARIO = """\
+harness: 1
+dialect: loki
+manifest: agents/sums
+scenarios:
+  - {name: adds, input: {terms: [1, 2, 4]}, expect: {output: "7"}}
+"""
+
+
+@pytest.fixture
+def project(write: WriteFile) -> None:
+    write("pyproject.toml", "")
+    write("agents/sums/graph.yaml", GRAPH)
+    write("agents/sums/scripts/add.ts", SCRIPT)
+    write("sums.scenario.yaml", SCENARIO)
+
+
+@pytest.mark.skipif(shutil.which("tsx") is None, reason="tsx is not installed (npm install --global tsx)")
+@pytest.mark.usefixtures("project")
+def test_a_typescript_script_runs(harness: RunCommand) -> None:
+    done = harness("run", "sums.scenario.yaml")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.usefixtures("project")
+def test_without_tsx_it_is_told_what_is_missing(harness: RunCommand, tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "sh", "env", "unshare", "true"):
+        if found := shutil.which(name):
+            (programs / name).symlink_to(found)
+    shown = harness("run", "sums.scenario.yaml", PATH=str(programs)).stdout
+    assert "the script needs the program 'tsx', which is not on the PATH" in shown

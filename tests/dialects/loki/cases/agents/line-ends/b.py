@@ -1,0 +1,4 @@
+#!/usr/bin/python
+import json
+
+print(json.dumps({"j": 2}))

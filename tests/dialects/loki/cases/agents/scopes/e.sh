@@ -1,0 +1,1 @@
+echo '{"_next": 5, "output": "scr"}'
