@@ -1,4 +1,4 @@
-"""`harness init`: an agent, its tool and two scenarios, to start from."""
+"""`harness init`: an agent and two scenarios, to start from."""
 
 from __future__ import annotations
 
@@ -15,10 +15,18 @@ from harness.source.document import shown_path
 from harness.source.project import PYPROJECT, marked_root
 
 _TEMPLATES: Final = {
-    "agents/shop.yaml": "shop.yaml.txt",
-    "agents/shop_tools.py": "shop_tools.py.txt",
-    "scenarios/shop.scenario.yaml": "shop.scenario.yaml.txt",
+    "sherma": {
+        "agents/shop.yaml": "shop.yaml.txt",
+        "agents/shop_tools.py": "shop_tools.py.txt",
+        "scenarios/shop.scenario.yaml": "shop.scenario.yaml.txt",
+    },
+    "loki": {
+        "agents/shop/graph.yaml": "loki/graph.yaml.txt",
+        "agents/shop/scripts/route.py": "loki/route.py.txt",
+        "scenarios/shop.scenario.yaml": "loki/shop.scenario.yaml.txt",
+    },
 }
+"""The files of the example in each dialect, the manifest first: where they go, and where they are."""
 _SCHEMA: Final = "scenarios/scenario.schema.json"
 _SETTINGS: Final = """\
 [tool.harness]
@@ -29,14 +37,21 @@ _IGNORED: Final = ("reports/", "__pycache__/", ".pytest_cache/")
 
 @click.command("init")
 @click.argument("folder", default=".", metavar="[DIR]", type=click.Path(path_type=Path))
-def command(folder: Path) -> None:
+@click.option(
+    "--dialect",
+    type=click.Choice(list(_TEMPLATES)),
+    default="sherma",
+    show_default=True,
+    help="What the agent is written in: sherma with a tool, or a Loki graph agent with a script.",
+)
+def command(folder: Path, dialect: str) -> None:
     """Write a small example that works, to start from.
 
-    An agent with a tool, two scenarios, and the schema with which editors check scenario files. Files that are
+    An agent, two scenarios, and the schema with which editors check scenario files. Files that are
     there already are never overwritten: then nothing is written. Where no project is around DIR (no pyproject.toml,
     no repository), DIR becomes one; the project's .gitignore gets lines for what runs leave behind.
     """
-    texts = {folder / name: text for name, text in example().items()}
+    texts = {folder / name: text for name, text in example(dialect).items()}
     project = marked_root(folder)
     if project is None:
         texts[folder / PYPROJECT] = _SETTINGS
@@ -48,14 +63,14 @@ def command(folder: Path) -> None:
         _write(path, text)
         click.echo(f"wrote {shown_path(path)}")
     _ignore((project or folder) / ".gitignore")
-    scenarios, agent = shown_path(folder / "scenarios"), shown_path(folder / "agents/shop.yaml")
+    scenarios, agent = shown_path(folder / "scenarios"), shown_path(folder / next(iter(_TEMPLATES[dialect])))
     click.echo(f"\nNext:\n  harness run {scenarios}\n  harness show {agent}\n  pytest {scenarios}")
 
 
-def example() -> dict[str, str]:
-    """The files of the example: path to text."""
+def example(dialect: str = "sherma") -> dict[str, str]:
+    """The files of the example in a dialect: path to text."""
     folder = files("harness.cli") / "templates"
-    texts = {name: (folder / file).read_text(encoding="utf-8") for name, file in _TEMPLATES.items()}
+    texts = {name: (folder / file).read_text(encoding="utf-8") for name, file in _TEMPLATES[dialect].items()}
     return {**texts, _SCHEMA: schema_text()}
 
 

@@ -28,6 +28,25 @@ def test_the_example_passes_as_it_is_written(harness: RunCommand, invoke: Invoke
     assert [line.split()[0] for line in prompts.splitlines() if line[:1].strip()] == ["classify", "order"]
 
 
+def test_the_example_of_a_loki_agent_passes_as_it_is_written(harness: RunCommand, invoke: Invoke) -> None:
+    written = invoke("init", "demo", "--dialect", "loki")
+    assert written.exit_code == 0
+    assert "harness show demo/agents/shop/graph.yaml" in written.stdout
+    done = harness("run", "demo/scenarios")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout
+    assert invoke("validate", "demo").stdout == "1 manifest, 1 scenario file: no problems\n"
+    schema = json.loads(Path("demo/scenarios/scenario.schema.json").read_text(encoding="utf-8"))
+    scenarios = yaml.safe_load(Path("demo/scenarios/shop.scenario.yaml").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(scenarios)
+
+
+def test_a_dialect_without_an_example_is_refused(invoke: Invoke) -> None:
+    refused = invoke("init", "--dialect", "lokki")
+    assert refused.exit_code == 2
+    assert "'sherma', 'loki'" in refused.stderr
+
+
 def test_the_example_goes_into_the_current_folder_by_default(invoke: Invoke) -> None:
     assert invoke("init").exit_code == 0
     assert sorted(path.as_posix() for path in Path().rglob("*.*")) == sorted(
