@@ -100,7 +100,7 @@ def test_killed_at_a_step_of_writing_each_cassette_is_the_old_one_or_the_new_one
         project.parrot(*names, manner=manners[1])
         project.write("dies/sitecustomize.py", DIES)
         args = {"PYTHONPATH": str(tmp_path / "dies"), "DIES_AFTER": str(steps)}
-        assert project.run("harness", "record", ".", **args).code == -signal.SIGKILL
+        assert project.run("harness", "record", ".", "--rewrite", **args).code == -signal.SIGKILL
     passed = []
     for manner in manners:
         project.parrot(*names, manner=manner)
@@ -122,7 +122,7 @@ def test_interrupted_it_tells_what_it_did_and_leaves_the_rest_as_it_was(
         assert project.record().code == 0
     before = project.cassettes()
     with held(tmp_path, NAMES[3]) as (project, reached):
-        process = project.start("harness", "record", ".")
+        process = project.start("harness", "record", ".", "--rewrite")
         assert reached.wait(60)
         process.send_signal(name)
         done = ended(process)
@@ -155,7 +155,7 @@ def test_a_recording_that_fails_leaves_the_old_cassette(tmp_path: Path, how: str
     before, digests = project.cassettes(), project.digests()
     with answering(broken(how)) as url:
         project.env["OPENAI_BASE_URL"] = "http://127.0.0.1:9/v1" if how == "down" else f"{url}/v1"
-        done = project.record()
+        done = project.record(".", "--rewrite")
         assert done.code in (1, 3)
         assert "'one' stays as it was" in done.out
     assert project.cassettes() == before

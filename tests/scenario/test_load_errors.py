@@ -75,7 +75,7 @@ def test_codes_are_stable(file: Path) -> None:
     ("text", "expected"),
     [
         ("", "1:1 the file is empty|"),
-        ("a: [", "1:4 not valid YAML: this '[' is never closed|"),
+        ("a: [", "1:4 not valid YAML: this '[' is never closed|close it with ']'"),
         ("- 1", "1:1 expected a mapping, found a list|"),
         ("manifest: m\nscenarios: [{name: x}]", "1:1 missing key 'harness' in a scenario file|"),
         ("harness: 1\nmanifest: m", "1:1 missing key 'scenarios' in a scenario file|"),
