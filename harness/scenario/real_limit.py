@@ -83,6 +83,8 @@ def real_limit(seconds: float | None, running: Callable[[], tuple[str, str | Non
                 loop.call_soon_threadsafe(leave)
                 alarm.postpone(STEP_S)
                 return
+        elif exceeded.span is None:  # the first time it was between the lines of the user's code
+            exceeded.span = _users_line(frame)
         leave()
 
     def leave() -> None:
