@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import click
@@ -26,6 +27,7 @@ def deliver(text: str, file: Path | None) -> None:
 
 def unwritable(file: Path, error: OSError | UnicodeDecodeError) -> FormatError:
     """The error for a file that cannot be written."""
-    return FormatError(
-        Problem("cannot-write", f"{file} cannot be written: {getattr(error, 'strerror', None) or error}")
-    )
+    reason = getattr(error, "strerror", None) or str(error)
+    if getattr(error, "errno", None) == errno.ENXIO:
+        reason = "nobody reads from this pipe"
+    return FormatError(Problem("cannot-write", f"{file} cannot be written: {reason}"))

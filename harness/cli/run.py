@@ -211,6 +211,10 @@ def _opened(file: str, open_files: ExitStack) -> IO[bytes]:
             return open_files.enter_context(os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
         return sys.stdout.buffer
     try:
+        if Path(file).is_fifo():  # to open a pipe waits for a reader, unless told not to
+            descriptor = os.open(file, os.O_WRONLY | os.O_NONBLOCK)
+            os.set_blocking(descriptor, True)
+            return open_files.enter_context(os.fdopen(descriptor, "wb"))
         return open_files.enter_context(open(file, "wb"))
     except OSError as error:
         raise unwritable(Path(file), error) from None

@@ -1,5 +1,6 @@
 """What the system refuses is an error that names the file, and no defect of the harness."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -45,3 +46,35 @@ def test_a_name_that_is_too_long(harness: RunCommand) -> None:
     name = "x" * 300 + ".scenario.yaml"
     done = harness("run", name)
     assert (done.returncode, done.stderr) == (2, f"error: {name}: File name too long [system]\n")
+
+
+def test_a_pipe_that_nobody_reads_is_not_waited_for(harness: RunCommand, tmp_path: Path) -> None:
+    pipe = tmp_path / "lines"
+    os.mkfifo(pipe)
+    done = harness("run", ".", "--json", str(pipe))
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"error: {pipe} cannot be written: nobody reads from this pipe [cannot-write]\n",
+    )
+
+
+def test_a_pipe_that_is_read_gets_the_lines(harness: RunCommand, tmp_path: Path) -> None:
+    pipe = tmp_path / "lines"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert harness("run", ".", "--json", str(pipe)).returncode == 0
+        assert os.read(reading, 1 << 20).count(b"\n") == 1
+    finally:
+        os.close(reading)
+
+
+def test_a_standard_output_that_is_closed(installed: str) -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$0" run . >&-', installed],
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
