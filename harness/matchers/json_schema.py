@@ -80,7 +80,28 @@ def _class() -> type[Draft202012Validator]:
         if isinstance(value, str) and not searcher(pattern)(value):
             yield ValidationError(f"{value!r} does not match {pattern!r}")
 
-    validator: type[Draft202012Validator] = extend(Draft202012Validator, {"pattern": pattern})  # type: ignore[no-untyped-call]
+    def pattern_properties(
+        validator: Any, schemas: Any, value: Any, _schema: Any
+    ) -> Iterator[ValidationError]:
+        for pattern, schema in schemas.items() if isinstance(value, dict) else ():
+            for name in filter(searcher(pattern), value):
+                yield from validator.descend(value[name], schema, path=name, schema_path=pattern)
+
+    def additional_properties(
+        validator: Any, allowed: Any, value: Any, schema: Any
+    ) -> Iterator[ValidationError]:
+        known = [searcher(pattern) for pattern in schema.get("patternProperties", ())]
+        if known and isinstance(value, dict):
+            value = {name: item for name, item in value.items() if not any(fits(name) for fits in known)}
+            schema = {key: item for key, item in schema.items() if key != "patternProperties"}
+        yield from Draft202012Validator.VALIDATORS["additionalProperties"](validator, allowed, value, schema)
+
+    keywords = {
+        "pattern": pattern,
+        "patternProperties": pattern_properties,
+        "additionalProperties": additional_properties,
+    }
+    validator: type[Draft202012Validator] = extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]
     return validator
 
 

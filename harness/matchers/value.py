@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -40,6 +40,7 @@ class Mismatch:
     expected: Any
     actual: Any
     reason: str
+    hint: str = ""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}" if self.path else self.reason
@@ -154,6 +155,8 @@ class _Leaf(NamedTuple):
 
 
 _HELD: Final = _Leaf(1)
+_MOST_KEYS: Final = 100
+"""Of a larger mapping no nearest key is looked for."""
 
 _At = tuple[Any, Any] | None
 """A place in a value: the place above it, and the key or index; None is the whole value."""
@@ -185,10 +188,22 @@ def _mapping_leaves(expected: Mapping[Any, Any], actual: Any, at: _At, subset: b
     if not expected:
         yield _HELD
     for key, value in expected.items():
-        yield from _leaves(value, actual.get(key, ABSENT), (at, key), subset=subset)
+        leaves = _leaves(value, actual.get(key, ABSENT), (at, key), subset=subset)
+        yield from leaves if key in actual else (_suggesting(leaf, key, actual) for leaf in leaves)
     for key in () if subset else actual:
         if key not in expected:
             yield _leaf(1, "not expected", (at, key), ABSENT, actual[key])
+
+
+def _suggesting(leaf: _Leaf, key: Any, actual: Mapping[Any, Any]) -> _Leaf:
+    """The leaf of a key that is not there, with the key that is nearest to it."""
+    missing = leaf.mismatch
+    if missing is None or len(actual) > _MOST_KEYS:
+        return leaf
+    return _Leaf(
+        leaf.leaves,
+        lambda: replace(missing(), hint=did_you_mean(str(key), [*map(str, actual)], listing=False)),
+    )
 
 
 def _list_leaves(expected: Sequence[Any], actual: Any, at: _At, subset: bool) -> Iterator[_Leaf]:

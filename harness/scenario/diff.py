@@ -53,7 +53,8 @@ def _block(mismatch: Mismatch) -> str:
     needs_reason = is_matcher(mismatch.expected) or isinstance(mismatch.expected, list | tuple)
     reason = f" ({mismatch.reason})" if needs_reason and mismatch.actual is not ABSENT else ""
     label = f"{mismatch.path}: " if mismatch.path else ""
-    line = f"{label}expected {expected}, was {actual}{reason}"
+    hint = f" ({mismatch.hint})" if mismatch.hint else ""
+    line = f"{label}expected {expected}, was {actual}{reason}{hint}"
     if len(line) <= WIDTH:
         return line
     head = [f"{mismatch.path}:"] if mismatch.path else []

@@ -61,3 +61,17 @@ def test_what_is_no_pattern_of_re_is_refused() -> None:
         searcher("a**")
     with pytest.raises(re.error):
         searcher(r"\p{L}")
+
+
+def test_patterns_of_property_names_are_searched_in_linear_time_too() -> None:
+    schema = {
+        "patternProperties": {r"^(a+)+!$": {"type": "string"}},
+        "additionalProperties": {"type": "integer"},
+    }
+    name = "a" * 50
+    assert schema_errors(schema, {name: 1, f"{name}!": "x"}) == []
+    assert schema_errors(schema, {name: "x"}) == [f"{name}: 'x' is not of type 'integer'"]
+    assert schema_errors({**schema, "additionalProperties": False}, {name: 1, "aa!": 1}) == [
+        f"Additional properties are not allowed ('{name}' was unexpected)",
+        "['aa!']: 1 is not of type 'string'",
+    ]

@@ -54,3 +54,9 @@ def test_many_differences_are_cut() -> None:
 
     assert len(lines) == 11
     assert lines[-1] == "… and 3 more"
+
+
+def test_a_key_that_is_not_there_comes_with_the_nearest_one() -> None:
+    actual = {"refund": 5, "note": "x"}
+    assert readable_diff({"refnd": 5}, actual) == "refnd: expected 5, was nothing (did you mean 'refund'?)"
+    assert readable_diff({"zebra": {"a": 1}}, actual) == "zebra: expected {a: 1}, was nothing"
