@@ -57,6 +57,12 @@ class Problem:
         hint = f"\n    {self.hint}" if self.hint else ""
         return f"{place}{self.message}{hint}"
 
+    @property
+    def one_line(self) -> str:
+        """The same on one line, as warnings of a run are written."""
+        place = f"{self.span}: " if self.span else ""
+        return f"{place}{self.message}" + (f" ({self.hint})" if self.hint else "")
+
 
 class HarnessError(Exception):
     """Base of every error raised on purpose. `code` is stable; `str()` is for people."""

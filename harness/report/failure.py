@@ -26,6 +26,9 @@ _MOST_SCENARIOS: Final = 30
 _ARGS_LENGTH: Final = 60
 _WARNING_LENGTH: Final = 300
 
+_CUT_OFF: Final = ("real-timeout", "worker-died")
+"""Errors of runs that nobody could ask any more where they had been."""
+
 _PLACE: Final = re.compile(r"(.+):(\d+):(\d+)")
 
 
@@ -124,13 +127,16 @@ def _error(outcome: Outcome, detail: Detail) -> Iterator[str]:
     error = outcome.observed.error or {}
     code = f" ({error['code']})" if error.get("code") else ""
     node = f" in {short_name(error['node'])}" if error.get("node") else ""
+    where = error.get("where")
+    # The message of a located problem begins with its place, which is shown below with its line.
+    message = short_words(str(error.get("message") or "")).removeprefix(f"{where}: ")
     yield printable(f"  {error.get('type')}{code}{node}")
-    yield from (line for line in _indented(short_words(str(error.get("message") or "")), 4) if line)
+    yield from (line for line in _indented(message, 4) if line)
     yield from _frames(outcome, detail)
-    if error.get("where") and error["where"] != error.get("node"):
+    if where and where != error.get("node"):
         # The line of a node says nothing that its name does not.
         blamed = detail != "short" and (error.get("node") is None or error.get("code") == "world")
-        yield from _indented(f"at {_place(str(error['where'])) if blamed else error['where']}", 4)
+        yield from _indented(f"at {_place(str(where)) if blamed else where}", 4)
 
 
 def _frames(outcome: Outcome, detail: Detail) -> Iterator[str]:
@@ -165,7 +171,8 @@ def _facts(outcome: Outcome, detail: Detail, why: Reasons, same: Sequence[str]) 
             facts += [("" if i else "error", line.removeprefix("  ")) for i, line in enumerate(lines)]
         facts += _last("raised", observed.raised, _raised)
         facts += _last("warned", list(dict.fromkeys(observed.warnings)), _warning)
-        facts.append(("path", path_text(observed.path)))
+        cut_off = (observed.error or {}).get("code") in _CUT_OFF
+        facts.append(("path", "(not known)" if cut_off and not observed.path else path_text(observed.path)))
         facts += _last("calls", observed.calls, _call)
     facts += _same(same)
     facts.append(("rerun", rerun_command(outcome)))

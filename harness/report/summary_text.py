@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from harness.report.encoding import encode
 from harness.report.formatting import cost, distinct, percent, plural, seconds
 from harness.report.shorten import short_name, short_words
 from harness.report.wrap import hanging, wrapped
@@ -12,6 +13,7 @@ from harness.source.display import clip, printable
 
 _MOST_NAMES: Final = 3
 _MOST_LISTED: Final = 20
+_MOST_WARNINGS: Final = 10
 _MOST_LINES: Final = 6
 _MESSAGE_LENGTH: Final = 300
 _PARTS: Final = {"nodes": "node", "edges": "edge", "branches": "branch"}
@@ -55,16 +57,21 @@ def _losses(losses: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if not losses:
         return
     yield f"{plural(len(losses), 'run')} passed below the full score:"
-    for loss in losses[:_MOST_LISTED]:
-        yield f"  {_name(loss)}  score {loss['score']:.2f}"
+    alike: dict[str, list[Mapping[str, Any]]] = {}
+    for loss in losses:
+        alike.setdefault(encode({**loss, "repeat": 0}), []).append(loss)
+    groups = list(alike.values())
+    for same in groups[:_MOST_LISTED]:
+        loss, times = same[0], f"  × {len(same)}" if len(same) > 1 else ""
+        yield f"  {_name({**loss, 'repeat': 0} if times else loss)}  score {loss['score']:.2f}{times}"
         for check in loss["checks"]:
             first, *others = printable(short_words(check["message"]), keep_newlines=True).splitlines() or [""]
             yield f"    {short_name(check['name'])}: {first or 'does not hold'}"
             yield from (f"    {line}" for line in others[:_MOST_LINES])
         if loss["latency_penalty"]:
             yield f"    latency: over the bound of `latency.total`, penalty {loss['latency_penalty']:.2f}"
-    if len(losses) > _MOST_LISTED:
-        yield f"  … and {len(losses) - _MOST_LISTED} more"
+    if len(groups) > _MOST_LISTED:
+        yield f"  … and {len(groups) - _MOST_LISTED} more"
     yield ""
 
 
@@ -73,14 +80,12 @@ def _warnings(warnings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         return
     times = sum(warning["times"] for warning in warnings)
     yield plural(times, "warning") + (f", {len(warnings)} different:" if times > len(warnings) else ":")
-    for warning in warnings[:_MOST_LISTED]:
+    for warning in warnings[:_MOST_WARNINGS]:
         yield f"  {_one_line(warning['text'])}"
-        names = ", ".join(printable(name) for name in warning["names"][:_MOST_NAMES])
-        more = warning["scenarios"] - min(len(warning["names"]), _MOST_NAMES)
-        count = "" if warning["scenarios"] == 1 else f"{plural(warning['scenarios'], 'scenario')}: "
-        yield f"    {count}{names}" + (f", and {more} more" if more else "")
-    if len(warnings) > _MOST_LISTED:
-        yield f"  … and {len(warnings) - _MOST_LISTED} more"
+        count = "" if warning["scenarios"] == 1 else f"{plural(warning['scenarios'], 'scenario')}, such as "
+        yield f"    {count}{printable(warning['names'][0])}"
+    if len(warnings) > _MOST_WARNINGS:
+        yield f"  … and {len(warnings) - _MOST_WARNINGS} more, in summary.json"
     yield ""
 
 

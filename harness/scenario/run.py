@@ -169,7 +169,8 @@ def run_once(
         except BaseException as error:  # a tool may have raised anything
             result = result or _crashed(error, graph, backend)
         # Code that catches what the closed network raises passes unnoticed otherwise.
-        result.observed.warnings += [*map(str, (*scenario.warnings, *names)), *connections]
+        result.observed.warnings += [problem.one_line for problem in (*scenario.warnings, *names)]
+        result.observed.warnings += connections
         result.varies = is_real or scenario.draws
         if settings.narrate and result.trace is not None:
             result.narration = [*narration(result.trace.events, graph)]

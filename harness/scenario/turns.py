@@ -83,7 +83,11 @@ class _Run:
         turns = [observed for observed, _ in self.turns]
         whole.unused = self.world.unused()
         whole.raised = made_good(raised, whole.error)
-        whole.warnings = [*map(str, self.graph.warnings), *whole.warnings, *self.world.warnings()]
+        whole.warnings = [
+            *(problem.one_line for problem in self.graph.warnings),
+            *whole.warnings,
+            *self.world.warnings(),
+        ]
         result = RunResult(whole, turns, self.graph, self.simulation.trace)
         if self.backend is not None:
             if not could_not_be_judged(whole):

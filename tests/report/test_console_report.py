@@ -104,13 +104,13 @@ def test_a_run_that_was_too_slow_says_so(outcome: MakeOutcome) -> None:
     assert "    latency: over the bound of `latency.total`, penalty 0.20" in shown
 
 
-def test_a_warning_of_many_scenarios_is_told_once_with_some_of_their_names(outcome: MakeOutcome) -> None:
+def test_a_warning_of_many_scenarios_is_told_once_with_one_of_their_names(outcome: MakeOutcome) -> None:
     runs = [outcome(scenario=f"s{n}", warnings=["no such\n  field"]) for n in range(5)]
     shown = _report(_console(), runs)
     at = shown.index("5 warnings, 1 different:")
     assert shown[at + 1 : at + 3] == [
         "  no such field",
-        "    5 scenarios: triage.scenario.yaml::s0, triage.scenario.yaml::s1, triage.scenario.yaml::s2, and 2 more",
+        "    5 scenarios, such as triage.scenario.yaml::s0",
     ]
 
 
@@ -240,3 +240,24 @@ def test_what_a_stream_cannot_encode_is_escaped(outcome: MakeOutcome) -> None:
     print_summary(_summary([outcome()]), open_console(stream))
     stream.flush()
     assert b"1 passed   (1 run of 1 scenario)" in stream.buffer.getvalue()
+
+
+def test_repeats_that_lost_the_same_are_one_line(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
+    checks = [failed_check("path", "step 2: expected b, was c")]
+    shown = _report(_console(), [outcome(score=0.75, checks=checks, repeat=n) for n in range(3)])
+    at = shown.index("3 runs passed below the full score:")
+    assert shown[at + 1 : at + 4] == [
+        "  triage.scenario.yaml::a double charge  score 0.75  × 3",
+        "    path: step 2: expected b, was c",
+        "",
+    ]
+
+
+def test_of_many_different_warnings_ten_are_listed(outcome: MakeOutcome) -> None:
+    shown = _report(_console(), [outcome(warnings=[f"w{n:02}" for n in range(14)])])
+    at = shown.index("14 warnings:")
+    assert shown[at + 19 : at + 22] == [
+        "  w09",
+        "    triage.scenario.yaml::a double charge",
+        "  … and 4 more, in summary.json",
+    ]

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from harness.errors import Span
 from harness.report.failure import failed_checks, failure_text
 from tests.report.fixtures import MakeCheck, MakeOutcome
@@ -137,3 +139,22 @@ def test_no_control_character_reaches_the_terminal(outcome: MakeOutcome, failed_
     assert "\x1b" not in shown
     assert "\x07" not in shown
     assert "\\x1b]0;owned" in shown
+
+
+def test_the_place_of_a_file_that_is_wrong_is_told_once(outcome: MakeOutcome) -> None:
+    place = "a.scenario.yaml:9:15"
+    error = {
+        "type": "FormatError",
+        "code": "unknown-name",
+        "message": f"{place}: never names 'payy', which is no node of 'x'",
+        "where": place,
+    }
+    shown = failure_text(outcome("error", error=error, path=[]))
+    assert "    never names 'payy', which is no node of 'x'\n    at a.scenario.yaml:9:15\n" in shown
+    assert shown.count(place) == 1
+
+
+@pytest.mark.parametrize("code", ["real-timeout", "worker-died"])
+def test_where_a_run_had_been_is_not_known_once_it_was_cut_off(outcome: MakeOutcome, code: str) -> None:
+    error = {"type": "RealTimeExceeded", "code": code, "message": "…", "node": "n"}
+    assert "  path   (not known)\n" in failure_text(outcome("error", error=error, path=[]))

@@ -14,6 +14,7 @@ from harness.dialects.sherma.section import INTERNAL
 from harness.errors import ExpressionError, Problem, Span
 from harness.expressions.cel import compile as compile_cel
 from harness.expressions.cel import written_keys
+from harness.graph.model import Graph
 from harness.source.document import Document, DocumentPath
 from harness.source.suggest import did_you_mean
 
@@ -51,10 +52,12 @@ def dropped(node: str, field: str) -> str:
     return f"node '{node}' writes '{field}', which the state does not declare: it is dropped"
 
 
-def dropped_while_running(node: str, field: str, agent: doc.Agent) -> str:
-    """The same with the nearest field."""
-    hint = _hint(field, agent)
-    return dropped(node, field) + (f" ({hint})" if hint else "")
+def dropped_while_running(node: str, field: str, agent: doc.Agent, graph: Graph) -> str:
+    """The warning when it happens: that of the load where there was one, else with the place of the node."""
+    text = dropped(node, field)
+    place = next((known.span for known in graph.nodes if known.name == node), None)
+    found = Problem("undeclared-state", text, place, _hint(field, agent), "warning")
+    return next((known for known in graph.warnings if known.message == text), found).one_line
 
 
 def _hint(field: str, agent: doc.Agent) -> str:
