@@ -63,7 +63,7 @@ def unknown_names(
     found = _unknown(scenario, graph, settings)
     if not found:
         return []
-    shared = _fitting_others(scenario, {mention.span for mention in found}, settings, load or loaded)
+    shared = _fitting_others(scenario, found, settings, load or loaded)
     return [problem for mention, problem in found.items() if mention.span not in shared]
 
 
@@ -87,15 +87,23 @@ def _expects_refusal(scenario: Scenario) -> bool:
     return any(expect.values.get("status") == "invalid" for expect in expected)
 
 
-def _fitting_others(scenario: Scenario, spans: Collection[Span], settings: Settings, load: Load) -> set[Span]:
-    """Those of these places that other scenarios of the file share, and that fit one of them."""
+def _fitting_others(
+    scenario: Scenario, found: Collection[Mention], settings: Settings, load: Load
+) -> set[Span]:
+    """The places of those mentions that other scenarios of the file share, and that fit one of them.
+
+    Where the manifest of the other is refused, what it stubs is not known, and any stub may be meant for it.
+    """
+    spans = {mention.span for mention in found}
+    stubs = {mention.span for mention in found if mention.in_world}
     fitting: set[Span] = set()
     for other in _others(scenario):
-        sharing = {mention.span for mention in other.mentions} & set(spans) - fitting
+        sharing = {mention.span for mention in other.mentions} & spans - fitting
         if sharing:
             try:
                 graph = load(other)
             except ManifestError:
+                fitting |= sharing & stubs
                 continue
             unknown = _unknown(other, graph, settings)
             fitting |= sharing - {mention.span for mention in unknown}

@@ -281,6 +281,21 @@ def test_what_scenarios_share_need_only_fit_one_of_them(told: Told, tmp_path: Pa
     assert problems() == ["tools names 'pakcing', which is no tool of 'desk'"]
 
 
+@pytest.mark.parametrize("other", ["absent.yaml", "other.yaml, expect: {status: invalid}"])
+def test_a_stub_may_be_meant_for_a_scenario_whose_manifest_is_refused(
+    told: Told, tmp_path: Path, other: str
+) -> None:
+    told("sherma", "seed: 1")
+    (tmp_path / "other.yaml").write_text("agents: {}")
+    file = tmp_path / "shared.scenario.yaml"
+    shared = SHARED.replace("other.yaml", other).replace("defaults: {", "defaults: {expect: {never: [aks]}, ")
+    file.write_text(shared)
+    scenario = load_file(file).scenarios[0]
+    graph = load_graph(load_request(scenario, Settings()), scenario.dialect)
+    (problem,) = unknown_names(scenario, graph, Settings())
+    assert problem.message == "never names 'aks', which is no node of 'desk'"
+
+
 def test_a_run_with_such_a_name_is_an_error_before_anything_runs(told: Told, tmp_path: Path) -> None:
     told("sherma", "mcp: {shop: {tools: []}}, llm: [hi], pass_score: 0, expect: {never: [aks]}")
     (outcome,) = run_scenario(load_file(tmp_path / "a.scenario.yaml").scenarios[0])
