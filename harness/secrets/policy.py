@@ -7,7 +7,7 @@ Names are read as words: `apiKey`, `API_KEY` and `x-api-key` all end in the word
     JSON          is this string or number under such a name a secret?
     variables     is an environment variable known to be harmless? All others are secrets.
 
-`harness.secrets.fields` applies the rules for JSON to names beside and around a value.
+`harness.secrets.json_fields` applies the rules for JSON to names beside and around a value.
 """
 
 from __future__ import annotations
@@ -278,7 +278,7 @@ to be searched for in texts; `likely` if neither name nor value is known to be h
 _HARMLESS_VARIABLES: Final = word_set(
     "LANG LANGUAGE LC_* TZ TERM TERM_* COLORTERM COLUMNS LINES SHELL SHLVL _ HOME PWD OLDPWD USER LOGNAME USERNAME "
     "HOSTNAME HOSTTYPE OSTYPE DISPLAY EDITOR VISUAL PAGER LESS* LS_COLORS LS_OPTIONS PS1 PROMPT* XDG_* DBUS_* "
-    "DESKTOP_* DEBIAN_FRONTEND PATH *PATH *_PATHS PATHEXT PYTEST_* PYTHON* VIRTUAL_ENV* CONDA_* NO_PROXY no_proxy "
+    "DESKTOP_* DEBIAN_FRONTEND PATH PATHEXT PYTEST_* PYTHON* VIRTUAL_ENV* CONDA_* NO_PROXY no_proxy "
     "HIST* GTK_* QT_* XMODIFIERS WSL* COMPUTERNAME PROCESSOR_* GPG_AGENT_INFO HARNESS_*"
 )
 # Of a machine that builds, of packages, and names of what there is: whatever their value, unless it looks random.
@@ -293,6 +293,8 @@ _HARMLESS_LAST: Final = ABOUT - word_set(
     "home arch os platform environment stage branch ref model models level format color lang locale zone timezone "
     "editor shell bundle workers jobs threads cache sha commit tag ref deployment"
 )
+# Variables that end in these hold a place, or what somebody took for a good hiding place.
+_OF_PLACES: Final = word_set("path paths dir directory file sock socket home")
 _HARMLESS_VALUE: Final = re.compile(
     r"""[-+\d.,:/TZ\s_%]+                                  # numbers, dates, times, addresses, sizes
     | [A-Za-z]?[a-z]{0,7} | [A-Z]{0,8}                     # a short word
@@ -337,10 +339,10 @@ def _is_harmless(name: str, value: str) -> bool:
     if _matches(name, _HARMLESS_VARIABLES) or _HARMLESS_VALUE.fullmatch(value):
         return True
     parts = words(name)
-    if parts and parts[-1] in _HARMLESS_LAST and not any(map(secret_field, parts)):
-        return True
     if _is_place(value) or all(map(_is_place, value.split(":"))):
         return True
+    if parts and parts[-1] in _HARMLESS_LAST and not any(map(secret_field, parts)):
+        return parts[-1] not in _OF_PLACES or not looks_random(value)
     return _matches(name, _LIKELY_HARMLESS) and not looks_random(value)
 
 

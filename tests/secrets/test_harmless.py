@@ -64,6 +64,12 @@ def test_all_else_is_whatever_its_name(value: str) -> None:
     assert Secrets({"NOTE": value}, public=["NO*"]).text(value) == value
 
 
+@pytest.mark.parametrize("name", ["S_PATH", "XPATH", "KEYS_DIR", "TOOL_HOME"])
+def test_a_variable_for_places_that_holds_something_else_is_no_exception(name: str) -> None:
+    assert known({name: "pth-7162-Plmok"}, "pth-7162-Plmok")
+    assert not known({name: "/srv/tools/v2"}, "/srv/tools/v2")
+
+
 def test_values_of_secrets_that_cannot_be_searched_for_are_told() -> None:
     variables = Variables()
     variables.add(
