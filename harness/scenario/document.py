@@ -22,7 +22,7 @@ from harness.scenario.document_world import WorldKeys
 from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, Positive, Share, Strict, by_shape
 from harness.scenario.mentions import Mention, in_expectations, in_world
 from harness.scenario.vacuous import without_effect
-from harness.source.document import Document, DocumentPath
+from harness.source.document import Document
 from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
 
@@ -178,14 +178,6 @@ class ScenarioKeys(WorldKeys):
     allow_unused: bool = Field(False, description="Left-over stub replies are fine.")
     expect: Expect = Field(LEFT_OUT, description="What must hold.")
 
-    def latency_totals(self) -> Iterator[tuple[DocumentPath, float]]:
-        """The bounds of `latency.total`, of the scenario and of its turns, each with its path."""
-        parts: list[tuple[DocumentPath, Expect | None]] = [(("expect",), self.expect)]
-        parts += [(("turns", at, "expect"), turn.expect) for at, turn in enumerate(self.turns or ())]
-        for path, expect in parts:
-            if expect and expect.latency and expect.latency.total is not None:
-                yield (*path, "latency", "total"), expect.latency.total
-
     def spec(self, at: Document, file: Path, env_passthrough: tuple[str, ...] = ()) -> model.Scenario:
         """The scenario written at `at`, which has a manifest: its own, or that of `file`."""
         manifests = [self.manifest] if isinstance(self.manifest, str) else self.manifest
@@ -216,7 +208,7 @@ class ScenarioKeys(WorldKeys):
             allow_unused=self.allow_unused,
             expect=self.expect.spec(at.at(("expect",))) if self.expect else model.Expectations(),
             mentions=tuple(self._mentions(at)),
-            warnings=tuple(without_effect(at)),
+            warnings=tuple(without_effect(at, self.timeout)),
         )
 
     def _mentions(self, at: Document) -> Iterator[Mention]:

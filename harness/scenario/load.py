@@ -39,17 +39,11 @@ def load_file(path: Path) -> ScenarioFile:
     passthrough = tuple(head.env_passthrough or ()) if head is not None else ()
     merged = _merged(document)
     scenarios = []
-    bounds: list[tuple[Span, float, float]] = []
     for part in merged:  # built at once: the models of thousands of scenarios are much to keep
         scenario = _validated(ScenarioKeys, part, problems)
-        if scenario is not None:
-            bounds += (
-                (part.span(path), total, scenario.timeout) for path, total in scenario.latency_totals()
-            )
         if scenario is not None and scenario.manifest:
             scenarios.append(scenario.spec(part, path, passthrough))
     problems += _excluded(document) + _repeated_names(merged) + _without_manifest(merged)
-    problems += _never_binding(bounds)
     if problems:
         raise FormatError(in_file_order(problems))
     return ScenarioFile(path, tuple(scenarios))
@@ -173,15 +167,4 @@ def _without_manifest(scenarios: list[Document]) -> list[Problem]:
         Problem("missing-key", message, scenario.span(("name",)))
         for scenario in scenarios
         if "manifest" not in scenario.value
-    ]
-
-
-def _never_binding(bounds: list[tuple[Span, float, float]]) -> list[Problem]:
-    """Bounds of latency, each with its timeout, that no run exceeds. One that is shared need only bind somewhere."""
-    binding = {span for span, total, timeout in bounds if total < timeout}
-    text = "this bound can never be exceeded: a run ends at its timeout of {:g} s"
-    unbound = {span: timeout for span, _, timeout in bounds if span not in binding}
-    return [
-        Problem("never-binds", text.format(timeout), span, "write a lower bound")
-        for span, timeout in unbound.items()
     ]

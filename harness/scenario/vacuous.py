@@ -22,8 +22,8 @@ _GATES: Final = ("status", "unused")
 _OPTIONS: Final = ("calls_order", "weights")
 
 
-def without_effect(at: Document) -> Iterator[Problem]:
-    """A warning for each expectation of the scenario at `at` that cannot fail."""
+def without_effect(at: Document, timeout_s: float) -> Iterator[Problem]:
+    """A warning for each expectation of the scenario at `at` that cannot fail; a run of it ends at `timeout_s`."""
     if at.value.get("pass_score") == 0:
         yield _warning(
             "pass_score: 0 cannot fail: this scenario passes whatever its run does",
@@ -32,11 +32,15 @@ def without_effect(at: Document) -> Iterator[Problem]:
     turns = at.value.get("turns") or ()
     for part in (at, *(at.at(("turns", number)) for number in range(len(turns)))):
         if isinstance(part.value.get("expect"), dict):
-            yield from _in_expectations(part.at(("expect",)))
+            yield from _in_expectations(part.at(("expect",)), timeout_s)
 
 
-def _in_expectations(at: Document) -> Iterator[Problem]:
+def _in_expectations(at: Document, timeout_s: float) -> Iterator[Problem]:
     values = at.value
+    total = (values.get("latency") or {}).get("total")
+    if total is not None and total >= timeout_s:
+        text = f"this bound cannot be exceeded: a run ends at its timeout of {timeout_s:g} s"
+        yield _warning(text, at.span(("latency", "total")))
     for key, value in values.items():
         is_bound = key == "calls" and values.get("calls_order") == "exact"
         if key in EMPTY_HOLDS and not value and not is_bound:

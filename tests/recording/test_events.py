@@ -57,7 +57,7 @@ def test_a_run_of_events_is_replayed_in_the_order_in_which_its_answers_came(proj
     replayed = project.replay(scenario)
     assert asked == ["boss"]
     assert recorded.observed.error is None
-    assert sorted(recorded.observed.path) == ["aside", "both", "boss", "first", "second"]
+    assert sorted(recorded.observed.path) == ["aside", "boss", "both", "first", "second"]
     assert {"one", "two", "yes"} < {*recorded.observed.state["log"]}
     assert recorded.observed.latency["total"] >= 0.2
     assert told(replayed) == told(recorded)

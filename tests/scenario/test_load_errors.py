@@ -300,10 +300,6 @@ def test_mistakes_in_a_world(file: Path, keys: str, expected: str) -> None:
             "5:24 a bound of the cost can never be exceeded: no model has a price, so that every run costs 0|"
             "bound input_tokens, output_tokens or llm_calls",
         ),
-        (
-            "{latency: {total: 30}}",
-            "5:27 this bound can never be exceeded: a run ends at its timeout of 30 s|write a lower bound",
-        ),
         ("{judge: [{rubric: a}]}", "5:18 missing key 'model' in a judge|"),
         ("{unused: false}", "5:18 'unused' is always checked|write 'allow_unused: true' in the scenario"),
         ("{weights: {paht: 1}}", "5:20 'paht' is not a check|did you mean 'path'?"),

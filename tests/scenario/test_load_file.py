@@ -160,19 +160,6 @@ def test_turns_have_input_or_resume_a_world_and_expectations(one: Callable[[str]
     assert first.span.line == 4
 
 
-def test_a_bound_that_scenarios_share_need_only_bind_one_of_them(load: Load) -> None:
-    text = """\
-manifest: a.yaml
-defaults: {expect: {latency: {total: 10}}}
-scenarios: [{name: slow}, {name: quick, timeout: 5}]
-"""
-    assert [scenario.timeout_s for scenario in load(text)] == [30, 5]
-    with pytest.raises(
-        FormatError, match="this bound can never be exceeded: a run ends at its timeout of 5 s"
-    ):
-        load(text.replace("name: slow", "name: slow, timeout: 5"))
-
-
 def test_null_is_an_input_of_its_own(one: Callable[[str], Scenario]) -> None:
     assert one("input: null").turns[0].input is None
 

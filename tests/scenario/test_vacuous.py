@@ -42,6 +42,14 @@ def read(folder: Path, keys: str) -> Scenario:
         ),
         ("expect: {checks: [{that: '1 < 2'}]}", "5:26 '1 < 2' reads nothing of the run"),
         (
+            "expect: {latency: {total: 30}}",
+            "5:27 this bound cannot be exceeded: a run ends at its timeout of 30 s",
+        ),
+        (
+            "timeout: 5, turns: [{expect: {latency: {total: 5}}}]",
+            "5:48 this bound cannot be exceeded: a run ends at its timeout of 5 s",
+        ),
+        (
             "expect: {judge: [{rubric: r, model: m, threshold: 0}]}",
             "5:51 a threshold of 0 is reached by every",
         ),
