@@ -16,6 +16,7 @@ from harness.dialects.load import load_prompts
 from harness.dialects.prompt import Prompt
 from harness.errors import Problem
 from harness.report.formatting import plural
+from harness.secrets import Secrets
 from harness.source.display import printable
 
 
@@ -40,7 +41,10 @@ def command(manifest: Path, options: LoadOptions, json_: bool) -> None:
         ]
         click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
     else:
-        click.echo("\n\n".join(map(_shown, found)) or "no prompts")
+        settings = options.projects.of(manifest)
+        secrets = Secrets({}, settings.secrets, settings.public_env)
+        secrets.add(options.env)
+        click.echo("\n\n".join(secrets.text(_shown(prompt)) for prompt in found) or "no prompts")
 
 
 def _ambiguous(prompts: Sequence[Prompt]) -> Iterator[Problem]:
