@@ -47,7 +47,7 @@ class Settings:
     isolation        `process`: each scenario runs in a process of its own
     project          the root of the project (`harness.source.project`); not to be set
     record_mode      how this run treats cassettes; said on the command line only
-    narrate          whether runs are told step by step; said on the command line only
+    narrate          whether each step of a run is shown; said on the command line only
     record_in_ci     whether that holds on CI machines, where what is missing is an error otherwise; `harness record`
     """
 

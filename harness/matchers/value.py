@@ -222,8 +222,8 @@ def _list_leaves(expected: Sequence[Any], actual: Any, at: _At, subset: bool) ->
 def _leaf(count: int, reason: str | None, at: _At, expected: Any, actual: Any) -> _Leaf:
     if reason is None:
         return _Leaf(count)
-    told = "missing" if actual is ABSENT else reason
-    return _Leaf(count, lambda: Mismatch(_path(at), expected, actual, told))
+    why = "missing" if actual is ABSENT else reason
+    return _Leaf(count, lambda: Mismatch(_path(at), expected, actual, why))
 
 
 class _Index(int):

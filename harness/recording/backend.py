@@ -19,7 +19,6 @@ from harness.graph.model import State
 from harness.interception.intercept import intercepted
 from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request
-from harness.recording.asked import Asked, asked
 from harness.recording.human import Ask, HumanRecorder
 from harness.recording.interaction_index import InteractionIndex
 from harness.recording.interactions import About, Recording
@@ -28,6 +27,7 @@ from harness.recording.mcp.recorder import MCPRecorder
 from harness.recording.mismatch import explain
 from harness.recording.recorder import HTTPRecorder
 from harness.recording.scrubbing import Scrubbing
+from harness.recording.traffic import Traffic, traffic_of
 from harness.source.document import shown_path
 from harness.world.backend import LiveBackend
 from harness.world.mcp.tools import MCPSession
@@ -196,10 +196,10 @@ class RecordedBackend:
         """Whether anything was asked for real."""
         return self._http.added or self._human.added or any(recorder.added for recorder in self._mcp.values())
 
-    def asked(self) -> Asked:
+    def traffic(self) -> Traffic:
         """How much of it was asked for real."""
         exchanges = [exchange for recorder in self._mcp.values() for exchange in recorder.asked()]
-        return asked(self._http.asked(), exchanges, self._human.asked)
+        return traffic_of(self._http.asked(), exchanges, self._human.asked)
 
     def unused(self) -> Recording:
         """What was recorded and not played."""

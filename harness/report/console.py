@@ -101,7 +101,7 @@ class RunReporter:
             self._progress.update(self._progress.task_ids[0], advance=1, description=counts, refresh=True)
 
     def narrate(self, outcome: Outcome) -> None:
-        """Show a run in words on standard error, if it was told; there is no progress bar then."""
+        """Show a run in words on standard error, where that was asked for; there is no progress bar then."""
         if outcome.narration:
             self.stop()
             console = open_console(sys.stderr)
@@ -171,11 +171,11 @@ class RunReporter:
             self._console.print(Rule(style="dim"))
             text = wrapped(failure_text(failure, self._detail, same), terminal_width(self._console))
             self._console.print(Text(text), soft_wrap=True)
-        told = sum(1 + len(same) for _, same in self._failures.values())
+        shown = sum(1 + len(same) for _, same in self._failures.values())
         if self._failures:
             self._console.print(Rule(style="dim"))
-        if self._not_passed > told:
-            self._console.print(f"… and {self._not_passed - told} more that did not pass")
+        if self._not_passed > shown:
+            self._console.print(f"… and {self._not_passed - shown} more that did not pass")
         print_summary(summary, self._console, coverage=self._coverage)
 
 

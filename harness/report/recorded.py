@@ -9,7 +9,7 @@ from harness.report.formatting import plural
 from harness.source.document import shown_path
 
 if TYPE_CHECKING:
-    from harness.recording.asked import Asked
+    from harness.recording.traffic import Traffic
     from harness.scenario.outcome import Recorded
 
 
@@ -17,30 +17,30 @@ def recorded_lines(recorded: Sequence[Recorded], *, quiet: bool) -> Iterator[str
     """A line for all cassettes, and unless `quiet` one for each; nothing where nothing was to be recorded."""
     if not recorded:
         return
-    whole = recorded[0].asked
+    whole = recorded[0].traffic
     for each in recorded[1:]:
-        whole += each.asked
+        whole += each.traffic
     files = sum(len(each.files) for each in recorded)
     yield ""
-    yield f"recorded: {_asked(whole)}; {plural(files, 'file')} written"
+    yield f"recorded: {_described(whole)}; {plural(files, 'file')} written"
     for each in () if quiet else recorded:
         yield f"  {shown_path(each.folder)}  {_cassette(each)}"
 
 
 def _cassette(one: Recorded) -> str:
-    asked = _asked(one.asked)
+    asked = _described(one.traffic)
     if one.problem:
         return f"stays as it was: {one.problem.splitlines()[0]} ({asked})"
     left = f"; {one.unused} recorded before and not used now, which --rewrite drops" if one.unused else ""
-    if not one.asked:
+    if not one.traffic:
         return f"nothing was missing{left}"
     return f"{asked} → {', '.join(one.files) or 'the same as before, nothing is written'}{left}"
 
 
-def _asked(asked: Asked) -> str:
-    if not asked:
+def _described(traffic: Traffic) -> str:
+    if not traffic:
         return "nothing asked"
-    parts = [plural(asked.requests, "request")] if asked.requests else []
-    parts += [plural(asked.people, "question") + " to a person"] if asked.people else []
-    tokens = f"{asked.input_tokens:,} tokens in, {asked.output_tokens:,} out"
-    return ", ".join([*parts, *([tokens] if asked.input_tokens or asked.output_tokens else [])])
+    parts = [plural(traffic.requests, "request")] if traffic.requests else []
+    parts += [plural(traffic.people, "question") + " to a person"] if traffic.people else []
+    tokens = f"{traffic.input_tokens:,} tokens in, {traffic.output_tokens:,} out"
+    return ", ".join([*parts, *([tokens] if traffic.input_tokens or traffic.output_tokens else [])])

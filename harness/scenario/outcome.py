@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from harness.errors import Span
 
 if TYPE_CHECKING:
-    from harness.recording.asked import Asked
+    from harness.recording.traffic import Traffic
 
 Status = Literal["completed", "interrupted", "failed", "timeout", "invalid", "skipped"]
 Verdict = Literal["passed", "failed", "error", "skipped"]
@@ -96,7 +96,7 @@ class Recorded:
     """
 
     folder: Path
-    asked: Asked
+    traffic: Traffic
     unused: int = 0
     files: tuple[str, ...] = ()
     problem: str = ""

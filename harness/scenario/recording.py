@@ -22,7 +22,6 @@ from typing import Final
 from harness import DISTRIBUTION, __version__
 from harness.errors import CassetteBroken, CassetteError, FormatError, Problem
 from harness.graph.model import Graph
-from harness.recording.asked import Asked
 from harness.recording.backend import RecordedBackend, Source
 from harness.recording.folder import CassetteFolder
 from harness.recording.human import Ask
@@ -30,6 +29,7 @@ from harness.recording.interactions import About, Recording
 from harness.recording.matching import Matcher
 from harness.recording.mcp.replay import message_key
 from harness.recording.scrubbing import Scrubbing
+from harness.recording.traffic import Traffic
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome, Recorded
 from harness.secrets import Secrets
@@ -156,7 +156,7 @@ class RecordingSession:
         self._known = folder.numbers() if folder is not None else []
         self._made: dict[int, Recording] = {}
         self._discarded = ""
-        self._asked = Asked()
+        self._traffic = Traffic()
         self._written: tuple[str, ...] = ()
         self._unused = 0
 
@@ -217,7 +217,7 @@ class RecordingSession:
         """
         if self._folder is None:
             return []
-        self._asked += backend.asked()
+        self._traffic += backend.traffic()
         broke_off = outcome.observed.status in ("failed", "timeout", "invalid")
         if outcome.verdict == "error" or (broke_off and not outcome.passed):
             self.discard("the run did not come to its end")
@@ -245,7 +245,7 @@ class RecordingSession:
         """What recording came to so far; None where nothing is recorded."""
         if self._folder is None or self._mode not in WRITING:
             return None
-        return Recorded(self._folder.path, self._asked, self._unused, self._written, self._discarded)
+        return Recorded(self._folder.path, self._traffic, self._unused, self._written, self._discarded)
 
     def save(self) -> None:
         """Write what was kept, if all repeats came to their end.

@@ -119,7 +119,7 @@ class Rules:
     # -------------------------------------------------------------- warnings
 
     def warnings(self) -> Iterator[Problem]:
-        """What is told of a graph that can run."""
+        """The warnings of a graph that can run."""
         yield from self._unreachable()
         for id_, node in self.graph.nodes.items():
             if isinstance(node, doc.ApprovalNode):

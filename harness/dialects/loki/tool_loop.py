@@ -32,7 +32,7 @@ async def tool_loop(
 ) -> str:
     """The texts of all turns, joined by newlines.
 
-    The tools of one reply run one after the other. A failure of a tool is told to the model.
+    The tools of one reply run one after the other. The model gets the failure of a tool as its result.
 
     Args:
         model: who is called.

@@ -1,4 +1,4 @@
-"""What a run really asked: how much, and for how many tokens."""
+"""The traffic of a recording: how much was really asked, and for how many tokens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OUTPUT: Final = ("completion_tokens", "output_tokens")
 
 
 @dataclass(frozen=True)
-class Asked:
+class Traffic:
     """How many HTTP requests, MCP requests and people were asked, and the tokens that models say they took."""
 
     http: int = 0
@@ -23,8 +23,8 @@ class Asked:
     input_tokens: int = 0
     output_tokens: int = 0
 
-    def __add__(self, other: Asked) -> Asked:
-        return Asked(*(mine + theirs for mine, theirs in zip(self._all(), other._all(), strict=True)))
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(*(mine + theirs for mine, theirs in zip(self._all(), other._all(), strict=True)))
 
     def __bool__(self) -> bool:
         return any(self._all())
@@ -38,11 +38,11 @@ class Asked:
         return self.http, self.mcp, self.people, self.input_tokens, self.output_tokens
 
 
-def asked(http: Iterable[Interaction], mcp: Iterable[Exchange], people: int) -> Asked:
+def traffic_of(http: Iterable[Interaction], mcp: Iterable[Exchange], people: int) -> Traffic:
     """What these interactions and exchanges amount to. Notifications, which nobody answers, are no requests."""
     sent = [*http]
     tokens = [usage for interaction in sent for usage in _usage(interaction)]
-    return Asked(
+    return Traffic(
         http=len(sent),
         mcp=sum("id" in exchange.sent for exchange in mcp),
         people=people,
