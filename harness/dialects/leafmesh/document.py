@@ -1,0 +1,458 @@
+"""The fields of a mesh file, in the order of the field reference. Rules between them are in `rules`.
+
+spec: "Complete Agent Config Field Reference". Values are read as leniently as the reference does: a number may be
+written as text.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Texts = dict[str, str]
+
+FieldType = Literal["string", "number", "boolean", "list", "object"]
+Framework = Literal["crewai", "langgraph", "autogen", "a2a", "mcp", "zapier", "composio", "n8n", "custom"]
+Integration = Literal["zapier", "composio", "n8n", "mcp"]
+Provider = Literal["slack", "telegram", "discord", "whatsapp", "teams"]
+Interface = Literal["default", "api", "webhook", "custom"]
+
+DEFAULT_MODEL: Final = "gpt-4o-mini"
+
+
+class Section(BaseModel, extra="forbid"):
+    """Base class of the sections whose keys are all known."""
+
+
+class OpenSection(BaseModel, extra="allow"):
+    """Base class of the sections that may have other keys, which mean nothing here."""
+
+
+# ---------------------------------------------------------------- agents
+
+
+class Nested(Section, title="a nested field"):
+    """spec: "Nested fields"."""
+
+    type: FieldType
+    fields: dict[str, FieldType | Nested] = Field(default_factory=dict)
+
+
+Fields = dict[str, FieldType | Nested]
+"""spec: "`yields` and `inputs` Type Strings"."""
+
+
+class CanCall(Section, title="an entry of can_call"):
+    """spec: "`can_call` Format". Without a condition it always holds."""
+
+    agent: str
+    condition: str | bool = True
+
+
+class Memory(Section, title="a memory"):
+    """spec: "Memory Config"."""
+
+    strategy: Literal["recency", "relevance", "hybrid"] = "recency"
+    limit: int = Field(default=10, ge=1, le=100)
+    cross_session: bool = False
+    cross_session_limit: int = Field(default=50, ge=1, le=500)
+    relevance_weight: Rate = 0.6
+    recency_weight: Rate = 0.4
+    decay_hours: int = Field(default=24, ge=1)
+
+
+class Knowledge(Section, title="a knowledge"):
+    """spec: "Knowledge Config"."""
+
+    serviceName: str
+    enabled: bool = True
+    groupName: str | None = None
+
+
+class Agent(OpenSection):
+    """The fields of every agent. spec: "AgentConfig — Core Fields (All Types)"."""
+
+    model_config = ConfigDict(title="an agent")
+
+    name: str = ""
+    description: str | None = None
+    agent_type: str = "llm"
+    communication_type: Literal["dual", "chain", "execute"] = "dual"
+    parallel: bool = False
+    max_concurrent: int | None = Field(default=None, ge=1)
+    wake_up: str | None = None
+    yields: Fields = Field(default_factory=dict)
+    inputs: Fields = Field(default_factory=dict)
+    can_call: list[CanCall] = Field(default_factory=list)
+    narration: str | None = None
+    wait_for: str | list[str] = Field(default_factory=list)
+    wait_for_timeout: int = Field(default=60, ge=1)
+    auto_store_response: bool = True
+    auto_store_yields: bool = True
+    memory: bool | Memory = False
+    memory_limit: int = Field(default=10, ge=1, le=100)
+    knowledge: bool | Knowledge = False
+    enforce_yields: bool = False
+    enforce_yields_retry: int = Field(default=0, ge=0)
+    is_human_powered: bool | None = None
+
+    @property
+    def shown_knowledge(self) -> Knowledge | None:
+        """Its knowledge, if that is enabled."""
+        knowledge = self.knowledge
+        return knowledge if isinstance(knowledge, Knowledge) and knowledge.enabled else None
+
+    @property
+    def posts_shown(self) -> int:
+        """How many posts of its memory it is shown. spec: "Memory Config"; `memory_limit` is the older field."""
+        if isinstance(self.memory, Memory):
+            return self.memory_limit if "memory_limit" in self.model_fields_set else self.memory.limit
+        return self.memory_limit if self.memory else 0
+
+
+class LLMAgent(Agent, title="an llm agent"):
+    """spec: "LLM Agent Fields"."""
+
+    agent_type: Literal["llm"] = "llm"
+    model: str = DEFAULT_MODEL
+    prompt: str | None = None
+    temperature: float = Field(default=0.1, ge=0, le=2)
+    max_tokens: int = Field(default=800, ge=1)
+    max_completion_tokens: int | None = Field(default=None, ge=1)
+    reasoning: bool = False
+    thinking: bool = False
+    thinking_budget: int | None = Field(default=None, ge=1024, le=32768)
+    enable_prompt_caching: bool = False
+    response_format: dict[str, Any] | None = None
+    optimization_strategy: Literal["performance", "cost", "speed"] | None = None
+    context_parts: Texts | None = None
+    tools: list[str] = Field(default_factory=list)
+    tool_choice: str = Field(default="auto", min_length=1)
+    max_tool_calls_per_message: int = Field(default=5, ge=0, le=20)
+    tool_call_timeout: float = Field(default=30.0, gt=0, le=300)
+    allow_parallel_tool_calls: bool = True
+    tool_categories: list[str] = Field(default_factory=list)
+
+
+class WebhookConfig(Section, title="a webhook_config"):
+    """spec: "WebhookConfig"."""
+
+    outbound_url: str | None = None
+    outbound_headers: Texts = Field(default_factory=dict)
+    outbound_timeout: int = Field(default=30, ge=1)
+    inbound_endpoint: str | None = None
+    inbound_auth_token: str | None = None
+    response_mapping: Texts = Field(default_factory=dict)
+    max_retries: int = Field(default=3, ge=0)
+    retry_delay: int = Field(default=5, ge=0)
+
+
+class Channel(OpenSection, title="a channel"):
+    """spec: "ChannelConfig"."""
+
+    bot_token: str | None = None
+    signing_secret: str | None = None
+    listen_channels: list[str] = Field(default_factory=list)
+    post_channel: str | None = None
+    verify_token: str | None = None
+
+
+class HumanAgent(Agent, title="a human agent"):
+    """spec: "Human Agent Fields"."""
+
+    agent_type: Literal["human"]
+    human_interface: Interface = "api"
+    human_timeout_seconds: int = Field(default=300, ge=1, le=3600)
+    human_context_template: str | None = None
+    human_prompt_template: str | None = None
+    fallback_on_timeout: bool = True
+    fallback_response: dict[str, Any] | None = None
+    require_human_confirmation: bool = False
+    human_escalation_triggers: list[str] = Field(default_factory=list)
+    operator_ids: list[str] = Field(default_factory=list)
+    webhook_config: WebhookConfig | None = None
+    channels: dict[Provider, Channel] = Field(default_factory=dict)
+
+
+class ProgrammaticAgent(Agent, title="a programmatic agent"):
+    """spec: "Programmatic Agent Fields"."""
+
+    agent_type: Literal["programmatic"]
+    integration: Integration | None = None
+    connector_config: dict[str, Any] = Field(default_factory=dict)
+
+
+class ExternalAgent(Agent, title="an external agent"):
+    """spec: "External Agent Fields"."""
+
+    agent_type: Literal["external"]
+    framework: Framework
+    connector_config: dict[str, Any] = Field(default_factory=dict)
+
+
+AnyAgent = Annotated[
+    LLMAgent | HumanAgent | ProgrammaticAgent | ExternalAgent, Field(discriminator="agent_type")
+]
+
+
+# ------------------------------------------------------------ connectors
+
+
+class Connector(OpenSection, title="a connector_config"):
+    """The fields of every connector. spec: "Common connector_config fields". Times are in seconds.
+
+    `limit_s` is how long a sync exchange may take.
+    """
+
+    limit_field: ClassVar[str] = "timeout"
+
+    mode: Literal["sync", "callback"] = "sync"
+    callback_timeout: Seconds = 120.0
+
+    @property
+    def limit_s(self) -> float:
+        """How long a sync exchange may take, in virtual seconds."""
+        return float(getattr(self, self.limit_field))
+
+
+class CrewAI(Connector):
+    """spec: "crewai"."""
+
+    limit_field = "http_timeout"
+
+    endpoint: str = ""
+    api_key: str = ""
+    user_api_key: str = ""
+    poll_interval: Seconds = 2.0
+    max_poll_seconds: Seconds = 300.0
+    http_timeout: Seconds = 30.0
+
+
+class LangGraph(Connector):
+    """spec: "langgraph"."""
+
+    limit_field = "http_timeout"
+
+    endpoint: str = ""
+    api_key: str = ""
+    graph_id: str = "agent"
+    poll_interval: Seconds = 1.0
+    max_poll_seconds: Seconds = 300.0
+    http_timeout: Seconds = 30.0
+
+
+class AutoGen(Connector):
+    """spec: "autogen"."""
+
+    endpoint: str = ""
+    api_key: str = ""
+    workflow_id: str = ""
+    timeout: Seconds = 120.0
+    poll_interval: Seconds = 2.0
+    max_poll_seconds: Seconds = 300.0
+
+
+class A2A(Connector):
+    """spec: "a2a"."""
+
+    limit_field = "http_timeout"
+
+    url: str = ""
+    auth_token: str = ""
+    auth_scheme: str = "Bearer"
+    poll_interval: Seconds = 2.0
+    max_poll_seconds: Seconds = 300.0
+    http_timeout: Seconds = 30.0
+
+
+class MCP(Connector):
+    """spec: "mcp"."""
+
+    tool_name: str = ""
+    transport: Literal["stdio", "http"] = "stdio"
+    timeout: Seconds = 60.0
+    command: str = ""
+    args: list[str] = Field(default_factory=list)
+    env: Texts | None = None
+    url: str = ""
+    auth_token: str = ""
+
+
+class Zapier(Connector):
+    """spec: "zapier"."""
+
+    connection: str = ""
+    action: str = ""
+    mcp_key: str = ""
+    api_key: str = ""
+    prefer_mcp: bool = True
+    instructions: str = ""
+    timeout: Seconds = 60.0
+
+
+class Composio(Connector):
+    """spec: "composio"."""
+
+    action: str = ""
+    entity_id: str = "default"
+    api_key: str = ""
+    timeout: Seconds = 60.0
+
+
+class N8n(Connector):
+    """spec: "n8n"."""
+
+    webhook_url: str = ""
+    auth_token: str = ""
+    timeout: Seconds = 60.0
+
+
+class Custom(Connector):
+    """A connector that is not documented. spec: `framework`, `custom`."""
+
+    timeout: Seconds = 60.0
+
+
+CONNECTORS: Final[dict[str, type[Connector]]] = {
+    "crewai": CrewAI,
+    "langgraph": LangGraph,
+    "autogen": AutoGen,
+    "a2a": A2A,
+    "mcp": MCP,
+    "zapier": Zapier,
+    "composio": Composio,
+    "n8n": N8n,
+    "custom": Custom,
+}
+"""The fields of `connector_config`, by framework or integration."""
+
+
+# --------------------------------------------------------------- manager
+
+
+class EscalationTarget(Section, title="an escalation target"):
+    """spec: "EscalationTarget"."""
+
+    type: Literal["human_agent", "webhook", "channel"]
+    agent: str | None = None
+    entry_point: str | None = None
+    url: str | None = None
+    method: Literal["POST", "PUT", "PATCH"] = "POST"
+    headers: Texts = Field(default_factory=dict)
+    payload_template: dict[str, Any] | None = None
+    provider: Provider | None = None
+    channel_id: str | None = None
+    message_template: str | None = None
+
+
+class AutoEscalate(Section, title="an auto_escalate"):
+    """spec: "`auto_escalate` Fields"."""
+
+    max_retries: int = Field(default=3, ge=0)
+    max_errors_per_session: int = Field(default=5, ge=1)
+    timeout_threshold: int = Field(default=2, ge=1)
+
+
+class Escalation(Section, title="an escalation"):
+    """spec: "EscalationConfig"."""
+
+    targets: list[EscalationTarget] = Field(default_factory=list)
+    auto_escalate: AutoEscalate = Field(default_factory=AutoEscalate)
+
+
+class Routing(Section, title="a routing"):
+    """spec: "`routing` Fields". It changes nothing in a simulated run."""
+
+    mode: Literal["static", "learning"] = "static"
+    memory_size: int = Field(default=100, ge=1, le=1000)
+    confidence_threshold: Rate = 0.7
+    fallback: Literal["all"] = "all"
+    decay_days: int = Field(default=30, ge=1, le=365)
+
+
+class Manager(OpenSection, title="a manager"):
+    """spec: "ManagerConfig"."""
+
+    enabled: bool = True
+    model: str = DEFAULT_MODEL
+    domain: Literal["generic", "ecommerce", "data_analysis"] = "generic"
+    prompt: str | None = None
+    can_intervene: bool = True
+    coordination_rules: dict[str, Any] = Field(default_factory=dict)
+    chain_completion_timeout: Seconds = 60.0
+    health_check_interval: int = Field(default=60, ge=1)
+    agent_timeout_threshold: int = Field(default=180, ge=1)
+    escalation: Escalation | None = None
+    routing: Routing = Field(default_factory=Routing)
+
+
+# ------------------------------------------------------------- top level
+
+
+class EntryPoint(Section, title="an entry point"):
+    """spec: "Entry Points"."""
+
+    name: str
+    target: str
+    description: str | None = None
+    condition: str | bool = "always"
+
+
+class AutoDiscover(Section, title="an auto_discover"):
+    """spec: "Top-Level Config", `auto_discover`."""
+
+    directory: str
+    pattern: str = "*.py"
+    recursive: bool = True
+
+
+class TestScenario(Section, title="a test scenario"):
+    """spec: "`test_scenarios` — Scenario Dict Fields". `timeout` is in virtual seconds."""
+
+    name: str | None = None
+    entry_point: str = "test"
+    input: Any = "Test scenario input"
+    expected_outcome: dict[str, Any] = Field(default_factory=dict)
+    weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    timeout: Seconds = 30.0
+
+
+class Evolution(Section, title="an evolution"):
+    """spec: "EvolutionConfig"."""
+
+    enabled: bool = False
+    strategy: str = "genetic"
+    population_size: int = Field(default=20, ge=1)
+    generations: int = Field(default=50, ge=1)
+    mutation_rate: Rate = 0.1
+    crossover_rate: Rate = 0.7
+    elite_size: int = Field(default=2, ge=1)
+    mutation_types: list[Literal["prompt_variation", "temperature_adjustment", "tool_selection"]] = Field(
+        default_factory=lambda: ["prompt_variation", "temperature_adjustment", "tool_selection"]
+    )
+    fitness_function: str = "task_completion_rate"
+    selection_method: str = "tournament"
+    test_scenarios: list[TestScenario] = Field(default_factory=list)
+
+
+class Mesh(Section, title="a mesh file"):
+    """A whole mesh file. spec: "Top-Level Config (LeafMeshConfig)". Unknown keys are refused."""
+
+    name: str = "default_mesh"
+    version: str = "1.0.0"
+    architecture: Literal["managed_mesh"] = "managed_mesh"
+    debug: bool = False
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    environment: Literal["development", "production"] = "development"
+    redis: dict[str, Any] = Field(default_factory=dict)
+    manager: Manager = Field(default_factory=Manager)
+    mesh: dict[str, Any] = Field(default_factory=dict)
+    agents: dict[str, AnyAgent] = Field(default_factory=dict)
+    entry_points: list[EntryPoint] = Field(default_factory=list)
+    data_structures: dict[str, Any] = Field(default_factory=dict)
+    auto_discover: AutoDiscover | None = None
+    evolution: Evolution = Field(default_factory=Evolution)
+    api: dict[str, Any] = Field(default_factory=dict)
