@@ -6,7 +6,7 @@ written as text.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,6 +19,7 @@ Framework = Literal["crewai", "langgraph", "autogen", "a2a", "mcp", "zapier", "c
 Integration = Literal["zapier", "composio", "n8n", "mcp"]
 Provider = Literal["slack", "telegram", "discord", "whatsapp", "teams"]
 Interface = Literal["default", "api", "webhook", "custom"]
+Mutation = Literal["prompt_variation", "temperature_adjustment", "tool_selection"]
 
 DEFAULT_MODEL: Final = "gpt-4o-mini"
 
@@ -430,9 +431,7 @@ class Evolution(Section, title="an evolution"):
     mutation_rate: Rate = 0.1
     crossover_rate: Rate = 0.7
     elite_size: int = Field(default=2, ge=1)
-    mutation_types: list[Literal["prompt_variation", "temperature_adjustment", "tool_selection"]] = Field(
-        default_factory=lambda: ["prompt_variation", "temperature_adjustment", "tool_selection"]
-    )
+    mutation_types: list[Mutation] = Field(default_factory=lambda: list(get_args(Mutation)))
     fitness_function: str = "task_completion_rate"
     selection_method: str = "tournament"
     test_scenarios: list[TestScenario] = Field(default_factory=list)
