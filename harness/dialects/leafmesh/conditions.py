@@ -1,0 +1,173 @@
+"""Conditions of `can_call` and of entry points. spec: "Condition Syntax"; NOTES 5.
+
+A condition is a text over a mapping: the output of the agent that calls, or the input of an entry point. It is parsed
+once, when the mesh is loaded; nothing is ever evaluated as Python.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from lark import Transformer, v_args
+
+from harness.dialects.leafmesh.syntax import Language, LanguageError
+
+CALLER: Final = "calling_agent_response"
+INPUT: Final = "input_data"
+
+Evaluate = Callable[[Mapping[str, Any]], Any]
+
+_GRAMMAR: Final = r"""
+    ?start: or_
+    ?or_: and_ ("or" and_)*
+    ?and_: not_ ("and" not_)*
+    ?not_: negation | comparison
+    negation: "not" not_
+    ?comparison: value | value OPERATOR value -> compared
+    ?value: "(" or_ ")" | STRING -> text | NUMBER -> number | PATH -> path
+
+    OPERATOR: "==" | "!=" | "<=" | ">=" | "<" | ">"
+    STRING: /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"/
+    NUMBER: /-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])/
+    PATH: /(?!(?:or|and|not)\b)[^\W\d]\w*(?:\.[^\W\d]\w*)*/
+    %import common.WS
+    %ignore WS
+"""
+
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+_WORDS: Final[Mapping[str, Any]] = {"true": True, "false": False, "null": None, "none": None}
+_ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition: its text, None if it always holds, and the paths of fields it reads."""
+
+    text: str | None
+    paths: tuple[tuple[str, ...], ...]
+    _evaluate: Evaluate
+
+    def holds(self, values: Mapping[str, Any]) -> bool:
+        """True if it holds for an output, or for an input. It never fails: a field that is missing is null."""
+        return truth(self._evaluate(values))
+
+
+def parse(written: str | bool) -> Condition:
+    """The condition that a manifest has.
+
+    Raises:
+        LanguageError: it is not one.
+    """
+    text = ("true" if written else "false") if isinstance(written, bool) else written.strip()
+    return _parse(text)
+
+
+@cache
+def _parse(text: str) -> Condition:
+    if text.lower() in ("true", "always"):
+        return Condition(None, (), lambda _values: True)
+    try:
+        part: _Part = _language().parse(text)
+    except LanguageError as error:
+        raise LanguageError(f"the condition `{text}` cannot be read: {error.message}", error.offset) from None
+    return Condition(text, tuple(dict.fromkeys(part.paths)), part.value)
+
+
+def truth(value: Any) -> bool:
+    """The truth of a value: null, false, 0 and what is empty are false."""
+    return bool(value)
+
+
+def compare(left: Any, sign: str, right: Any) -> bool:
+    """A comparison, which never converts: a boolean is no number, and what has no order is not ordered."""
+    if sign in ("==", "!="):
+        return same(left, right) == (sign == "==")
+    if not (_is_number(left) and _is_number(right)) and not (
+        isinstance(left, str) and isinstance(right, str)
+    ):
+        return False
+    return _ORDERS[sign](left, right)
+
+
+def same(left: Any, right: Any) -> bool:
+    """True if two values are equal, without a conversion at any depth."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+class _Part(NamedTuple):
+    """A part of a condition, and the paths it reads."""
+
+    value: Evaluate
+    paths: tuple[tuple[str, ...], ...] = ()
+
+
+def _constant(value: Any) -> _Part:
+    return _Part(lambda _values: value)
+
+
+def _at(values: Any, keys: tuple[str, ...]) -> Any:
+    for key in keys:
+        values = values.get(key) if isinstance(values, Mapping) else None
+    return values
+
+
+@v_args(inline=True)
+class _Parts(Transformer[Any, Any]):
+    """Makes a function of each part of a condition."""
+
+    def text(self, token: str) -> _Part:
+        return _constant(_ESCAPED.sub(r"\1", token[1:-1]))
+
+    def number(self, token: str) -> _Part:
+        return _constant(float(token) if set(token) & set(".eE") else int(token))
+
+    def path(self, token: str) -> _Part:
+        if token.lower() in _WORDS:
+            return _constant(_WORDS[token.lower()])
+        first, *rest = token.split(".")
+        keys = tuple(rest if first in (CALLER, INPUT) else (first, *rest))
+        return _Part(lambda values: _at(values, keys), (keys,) if keys else ())
+
+    def compared(self, left: _Part, sign: str, right: _Part) -> _Part:
+        sign = str(sign)
+        return _Part(
+            lambda values: compare(left.value(values), sign, right.value(values)), left.paths + right.paths
+        )
+
+    def negation(self, part: _Part) -> _Part:
+        return _Part(lambda values: not truth(part.value(values)), part.paths)
+
+    def and_(self, *parts: _Part) -> _Part:
+        return _Part(lambda values: all(truth(part.value(values)) for part in parts), _paths(parts))
+
+    def or_(self, *parts: _Part) -> _Part:
+        return _Part(lambda values: any(truth(part.value(values)) for part in parts), _paths(parts))
+
+
+def _paths(parts: tuple[_Part, ...]) -> tuple[tuple[str, ...], ...]:
+    return tuple(path for part in parts for path in part.paths)
+
+
+@cache
+def _language() -> Language:
+    return Language(_GRAMMAR, _Parts())

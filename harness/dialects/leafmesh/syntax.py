@@ -1,0 +1,70 @@
+"""What the two small languages of a mesh file share: conditions and `wait_for`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, NoReturn
+
+from lark import Lark, Transformer
+from lark.exceptions import UnexpectedInput, UnexpectedToken
+
+from harness.errors import HarnessError
+
+LONGEST: Final = 10_000
+DEEPEST: Final = 50
+
+_BRACKETS: Final = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?P<open>\()|(?P<close>\))""")
+_WORD: Final = re.compile(r"[\w.]+|[=!<>]+|\S")
+
+
+class LanguageError(HarnessError):
+    """A text that is not of the language. `offset` counts characters from the start of the text."""
+
+    code = "syntax"
+
+    def __init__(self, message: str, offset: int = 0) -> None:
+        self.message, self.offset = message, offset
+        super().__init__(message)
+
+
+class Language:
+    """A grammar, with a transformer that makes values of the parse tree."""
+
+    def __init__(self, grammar: str, transformer: Transformer[Any, Any]) -> None:
+        self._parser = Lark(grammar, parser="lalr", transformer=transformer)
+
+    def parse(self, text: str) -> Any:
+        """The value of a text.
+
+        Raises:
+            LanguageError: the text is not of the language, longer than 10,000 characters, or nested over 50 deep.
+        """
+        if len(text) > LONGEST:
+            raise LanguageError(f"it is too long ({len(text)} characters; {LONGEST} are the most)")
+        _check_depth(text)
+        try:
+            return self._parser.parse(text)
+        except UnexpectedInput as error:
+            _refuse(text, error)
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for bracket in _BRACKETS.finditer(text):
+        if bracket.lastgroup:
+            depth += 1 if bracket.lastgroup == "open" else -1
+            if depth > DEEPEST:
+                raise LanguageError("it is nested too deeply", bracket.start())
+
+
+def _refuse(text: str, error: UnexpectedInput) -> NoReturn:
+    ended = isinstance(error, UnexpectedToken) and error.token.type == "$END"
+    if ended or error.pos_in_stream is None:
+        raise LanguageError("it ends too early" if text.strip() else "it is empty", len(text)) from None
+    at = error.pos_in_stream
+    found = _WORD.match(text, at)
+    word = found.group() if found else text[at : at + 1]
+    if word in ("'", '"'):
+        raise LanguageError("a string is not closed", at) from None
+    advice = " (equality is ==)" if word == "=" else ""
+    raise LanguageError(f"unexpected '{word}'{advice}", at) from None

@@ -1,0 +1,63 @@
+"""`wait_for`: the members of a fan-in, as an expression or a list. spec: "`wait_for` Expression Syntax"; NOTES 11."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final
+
+from lark import Transformer, v_args
+
+from harness.dialects.leafmesh.syntax import Language, LanguageError
+from harness.graph.joins import AllOf, AnyOf, Member, Requirement
+
+_GRAMMAR: Final = r"""
+    ?start: or_
+    ?or_: and_ ("or"i and_)*
+    ?and_: item ("and"i item)*
+    ?item: "(" or_ ")" | NAME "?" -> optional | NAME -> member
+
+    NAME: /(?!(?:or|and)(?![\w-]))[^\W\d][\w-]*/i
+    %import common.WS
+    %ignore WS
+"""
+
+
+def parse(written: str | Sequence[str]) -> Requirement | None:
+    """The requirement of a fan-in; None if it waits for nobody. A list is AND of its items.
+
+    Raises:
+        LanguageError: it is not one.
+    """
+    if isinstance(written, str):
+        return _parse(written) if written.strip() else None
+    items = [_parse(item) for item in written]
+    return items[0] if len(items) == 1 else AllOf(tuple(items)) if items else None
+
+
+def _parse(text: str) -> Requirement:
+    try:
+        requirement: Requirement = _language().parse(text)
+    except LanguageError as error:
+        raise LanguageError(f"the wait_for `{text}` cannot be read: {error.message}", error.offset) from None
+    return requirement
+
+
+@v_args(inline=True)
+class _Requirements(Transformer[Any, Any]):
+    def member(self, name: str) -> Requirement:
+        return Member(str(name))
+
+    def optional(self, name: str) -> Requirement:
+        return Member(str(name), optional=True)
+
+    def and_(self, *items: Requirement) -> Requirement:
+        return AllOf(items)
+
+    def or_(self, *items: Requirement) -> Requirement:
+        return AnyOf(items)
+
+
+@cache
+def _language() -> Language:
+    return Language(_GRAMMAR, _Requirements())
