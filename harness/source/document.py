@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from harness.errors import ManifestError, Problem, SourceError, Span
 from harness.source import json, yaml
 from harness.source.location import Flaw, Lines, Location, Unreadable
+from harness.source.rewriting import Rewrite, Rewritten
 from harness.source.suggest import nearest
 from harness.source.yaml import Version
 
@@ -148,19 +149,24 @@ def parse(
     json: bool = False,
     error: type[SourceError] = ManifestError,
     max_bytes: int = MAX_BYTES,
+    rewrite: Rewrite | None = None,
 ) -> Document:
     """The document in `text`, JSON or YAML of that version. `file` is the name in messages.
+
+    `rewrite` changes the text before it is parsed; places are those of the text as it is written.
 
     Raises:
         error: with all problems of the text, each at its line and column.
     """
     text = text.removeprefix("\ufeff")
+    read_as = rewrite(text) if rewrite else Rewritten(text, ())
     try:
-        _check_characters(text, max_bytes)
-        value, location = _load_json(text) if json else _load_yaml(text, yaml)
+        _check_size(read_as.length, max_bytes)
+        _check_characters(read_as.text)
+        value, location = _load_json(read_as.text) if json else _load_yaml(read_as.text, yaml)
     except Unreadable as unreadable:
-        raise error(_problems(unreadable, file, text)) from None
-    return Document(file, value, text, location)
+        raise error(_problems(map(read_as.flaw, unreadable.flaws), file, text)) from None
+    return Document(file, value, text, read_as.location(location))
 
 
 _load_json, _load_yaml = json.load, yaml.load
@@ -173,10 +179,12 @@ def read(
     error: type[SourceError] = ManifestError,
     named_at: Span | None = None,
     max_bytes: int = MAX_BYTES,
+    rewrite: Rewrite | None = None,
 ) -> Document:
     """The document in a file: JSON when its name ends in `.json`, else YAML of that version.
 
     `named_at` is the span in another file that names this one: a problem with the file as a whole points there.
+    `rewrite`: see `parse`.
 
     Raises:
         error: the file cannot be read, or its text not be parsed (as `parse`).
@@ -211,9 +219,8 @@ def read(
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as failure:
         refuse_byte(failure.start, f"not UTF-8: the byte 0x{data[failure.start]:02x}", "save it as UTF-8")
-    return parse(
-        text, file=name, yaml=yaml, json=path.suffix.lower() == ".json", error=error, max_bytes=max_bytes
-    )
+    json = path.suffix.lower() == ".json"
+    return parse(text, file=name, yaml=yaml, json=json, error=error, max_bytes=max_bytes, rewrite=rewrite)
 
 
 def is_special(path: Path) -> bool:
@@ -252,18 +259,21 @@ def hint_for_missing(path: Path) -> str:
     return f"did you mean '{shown_path(path.parent / found)}'?" if found else ""
 
 
-def _check_characters(text: str, max_bytes: int) -> None:
-    if len(text) > max_bytes:
+def _check_size(length: int, max_bytes: int) -> None:
+    if length > max_bytes:
         raise Unreadable(Flaw("too-large", f"larger than {max_bytes // 1024**2} MiB", 0, 0))
+
+
+def _check_characters(text: str) -> None:
     found = _SURROGATE.search(text)
     if found:
         raise Unreadable(Flaw("bad-surrogate", "half of a surrogate pair", found.start(), found.end()))
 
 
-def _problems(unreadable: Unreadable, file: str, text: str) -> list[Problem]:
+def _problems(flaws: Iterable[Flaw], file: str, text: str) -> list[Problem]:
     lines = Lines(text)
     problems = []
-    for flaw in unreadable.flaws:
+    for flaw in flaws:
         first = "" if flaw.first is None else f" (first in line {lines.number(flaw.first)})"
         span = lines.span(file, flaw.start, flaw.end)
         problems.append(Problem(flaw.code, flaw.message + first, span, flaw.hint))

@@ -13,12 +13,15 @@ from harness.errors import ManifestError, Problem, Span
 from harness.source.document import Document, parse, read, shown_path
 from harness.source.imports import ImportProblem, import_object
 from harness.source.models import in_file_order
+from harness.source.rewriting import Rewrite
 from harness.source.static_lookup import is_plain_function, look_up, name_of_tool
 from harness.source.yaml import Version
 
 
-def only_document(request: LoadRequest, *, what: str, yaml: Version = "1.1") -> Document:
-    """The one document of a request, from its file or its text.
+def only_document(
+    request: LoadRequest, *, what: str, yaml: Version = "1.1", rewrite: Rewrite | None = None
+) -> Document:
+    """The one document of a request, from its file or its text; `rewrite` changes the text before it is parsed.
 
     Raises:
         ManifestError: it cannot be read, or there are several; `what` names it in the message.
@@ -27,9 +30,9 @@ def only_document(request: LoadRequest, *, what: str, yaml: Version = "1.1") -> 
         text = f"{what} is a single file, and several are named"
         raise ManifestError(Problem("several-manifests", text, request.named_at))
     if request.text is not None:
-        return parse(request.text, file=str(request.path), yaml=yaml)
+        return parse(request.text, file=str(request.path), yaml=yaml, rewrite=rewrite)
     request.record(request.path)
-    return read(request.path, yaml=yaml, named_at=request.named_at)
+    return read(request.path, yaml=yaml, named_at=request.named_at, rewrite=rewrite)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -194,21 +194,45 @@ class ExternalAgent(Agent, title="an external agent"):
     connector_config: dict[str, Any] = Field(default_factory=dict)
 
 
+AGENT_TYPES: Final[dict[str, type[Agent]]] = {
+    "llm": LLMAgent,
+    "human": HumanAgent,
+    "programmatic": ProgrammaticAgent,
+    "external": ExternalAgent,
+}
+"""The fields of agents, by their type."""
+
+
+def _typed(agent: Any) -> Any:
+    """The agent with its type; without one it is an LLM agent."""
+    return {"agent_type": "llm", **agent} if isinstance(agent, dict) else agent
+
+
 AnyAgent = Annotated[
-    LLMAgent | HumanAgent | ProgrammaticAgent | ExternalAgent, Field(discriminator="agent_type")
+    LLMAgent | HumanAgent | ProgrammaticAgent | ExternalAgent,
+    Field(discriminator="agent_type"),
+    BeforeValidator(_typed),
 ]
 
 
 # ------------------------------------------------------------ connectors
 
 
+class Fallback:
+    """The variables that stand in for a field, the first that is set. spec: "Env Fallback"."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+
 class Connector(OpenSection, title="a connector_config"):
     """The fields of every connector. spec: "Common connector_config fields". Times are in seconds.
 
-    `limit_s` is how long a sync exchange may take.
+    `limit_field` is how long a sync exchange may take; `required` are the fields it cannot do without.
     """
 
     limit_field: ClassVar[str] = "timeout"
+    required: ClassVar[tuple[str, ...]] = ()
 
     mode: Literal["sync", "callback"] = "sync"
     callback_timeout: Seconds = 120.0
@@ -223,10 +247,11 @@ class CrewAI(Connector):
     """spec: "crewai"."""
 
     limit_field = "http_timeout"
+    required = ("endpoint",)
 
-    endpoint: str = ""
-    api_key: str = ""
-    user_api_key: str = ""
+    endpoint: Annotated[str, Fallback("CREWAI_ENDPOINT")] = ""
+    api_key: Annotated[str, Fallback("CREWAI_API_KEY")] = ""
+    user_api_key: Annotated[str, Fallback("CREWAI_USER_API_KEY")] = ""
     poll_interval: Seconds = 2.0
     max_poll_seconds: Seconds = 300.0
     http_timeout: Seconds = 30.0
@@ -236,9 +261,10 @@ class LangGraph(Connector):
     """spec: "langgraph"."""
 
     limit_field = "http_timeout"
+    required = ("endpoint",)
 
-    endpoint: str = ""
-    api_key: str = ""
+    endpoint: Annotated[str, Fallback("LANGGRAPH_ENDPOINT", "LANGCHAIN_ENDPOINT")] = ""
+    api_key: Annotated[str, Fallback("LANGCHAIN_API_KEY", "LANGGRAPH_API_KEY")] = ""
     graph_id: str = "agent"
     poll_interval: Seconds = 1.0
     max_poll_seconds: Seconds = 300.0
@@ -248,8 +274,10 @@ class LangGraph(Connector):
 class AutoGen(Connector):
     """spec: "autogen"."""
 
-    endpoint: str = ""
-    api_key: str = ""
+    required = ("endpoint",)
+
+    endpoint: Annotated[str, Fallback("AUTOGEN_ENDPOINT")] = ""
+    api_key: Annotated[str, Fallback("AUTOGEN_API_KEY")] = ""
     workflow_id: str = ""
     timeout: Seconds = 120.0
     poll_interval: Seconds = 2.0
@@ -260,9 +288,10 @@ class A2A(Connector):
     """spec: "a2a"."""
 
     limit_field = "http_timeout"
+    required = ("url",)
 
-    url: str = ""
-    auth_token: str = ""
+    url: Annotated[str, Fallback("A2A_AGENT_URL")] = ""
+    auth_token: Annotated[str, Fallback("A2A_AUTH_TOKEN")] = ""
     auth_scheme: str = "Bearer"
     poll_interval: Seconds = 2.0
     max_poll_seconds: Seconds = 300.0
@@ -271,6 +300,8 @@ class A2A(Connector):
 
 class MCP(Connector):
     """spec: "mcp"."""
+
+    required = ("tool_name",)
 
     tool_name: str = ""
     transport: Literal["stdio", "http"] = "stdio"
@@ -287,8 +318,8 @@ class Zapier(Connector):
 
     connection: str = ""
     action: str = ""
-    mcp_key: str = ""
-    api_key: str = ""
+    mcp_key: Annotated[str, Fallback("ZAPIER_MCP_KEY")] = ""
+    api_key: Annotated[str, Fallback("ZAPIER_API_KEY")] = ""
     prefer_mcp: bool = True
     instructions: str = ""
     timeout: Seconds = 60.0
@@ -297,17 +328,21 @@ class Zapier(Connector):
 class Composio(Connector):
     """spec: "composio"."""
 
+    required = ("action",)
+
     action: str = ""
-    entity_id: str = "default"
-    api_key: str = ""
+    entity_id: Annotated[str, Fallback("COMPOSIO_ENTITY_ID")] = "default"
+    api_key: Annotated[str, Fallback("COMPOSIO_API_KEY")] = ""
     timeout: Seconds = 60.0
 
 
 class N8n(Connector):
     """spec: "n8n"."""
 
-    webhook_url: str = ""
-    auth_token: str = ""
+    required = ("webhook_url",)
+
+    webhook_url: Annotated[str, Fallback("N8N_WEBHOOK_URL")] = ""
+    auth_token: Annotated[str, Fallback("N8N_AUTH_TOKEN")] = ""
     timeout: Seconds = 60.0
 
 
@@ -450,7 +485,9 @@ class Mesh(Section, title="a mesh file"):
     manager: Manager = Field(default_factory=Manager)
     mesh: dict[str, Any] = Field(default_factory=dict)
     agents: dict[str, AnyAgent] = Field(default_factory=dict)
-    entry_points: list[EntryPoint] = Field(default_factory=list)
+    entry_points: list[EntryPoint] = Field(
+        default_factory=lambda: [EntryPoint(name="default_entry", target="summarizer")]
+    )
     data_structures: dict[str, Any] = Field(default_factory=dict)
     auto_discover: AutoDiscover | None = None
     evolution: Evolution = Field(default_factory=Evolution)

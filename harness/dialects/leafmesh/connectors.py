@@ -1,0 +1,103 @@
+"""The connectors of external agents and of programmatic ones with an integration. NOTES 1.7.
+
+spec: "connector_config fields per framework".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from harness.dialects.kit.manifest import Problems
+from harness.dialects.leafmesh.document import CONNECTORS, MCP, Connector, Fallback, Zapier
+from harness.dialects.leafmesh.visiting import EACH, places
+from harness.errors import Problem
+from harness.source.document import Document, DocumentPath
+from harness.source.models import keys_of, validate
+from harness.source.suggest import did_you_mean
+
+CONFIG = "connector_config"
+
+
+def connectors(document: Document, env: Mapping[str, str]) -> tuple[dict[str, Connector], list[Problem]]:
+    """The connectors by agent, and what is wrong with them."""
+    found: dict[str, Connector] = {}
+    problems = Problems()
+    for path, agent in places(document.value, "agents", EACH):
+        kind = _kind(agent)
+        if kind is None:
+            continue
+        name = str(path[-1])
+        with problems.collecting():
+            found[name] = _with_fallbacks(_read(document, path, CONNECTORS[kind]), env)
+            problems.add(_missing(found[name], name, kind, document, path))
+            problems.add(_unknown_keys(found[name], kind, document, path))
+    return found, [*problems.errors, *problems.warnings]
+
+
+def _kind(agent: Any) -> str | None:
+    """The framework of an external agent, the integration of a programmatic one; None for others."""
+    if not isinstance(agent, dict):
+        return None
+    kind = {"external": agent.get("framework"), "programmatic": agent.get("integration")}.get(
+        str(agent.get("agent_type"))
+    )
+    return kind if isinstance(kind, str) and kind in CONNECTORS else None
+
+
+def _read(document: Document, path: DocumentPath, model: type[Connector]) -> Connector:
+    config = document.value
+    for step in path:
+        config = config[step]
+    if not isinstance(config.get(CONFIG, {}), dict):
+        return model()  # what it is instead is told of the agent
+    return validate(model, document, (*path, CONFIG)) if CONFIG in config else model()
+
+
+def _with_fallbacks(connector: Connector, env: Mapping[str, str]) -> Connector:
+    """The connector with the values of variables in fields that the file leaves out, or leaves empty."""
+    values = {}
+    for field, info in type(connector).model_fields.items():
+        for fallback in (item for item in info.metadata if isinstance(item, Fallback)):
+            value = next((env[name] for name in fallback.names if env.get(name)), None)
+            if value and (field not in connector.model_fields_set or not getattr(connector, field)):
+                values[field] = value
+    return connector.model_copy(update=values)
+
+
+def _missing(
+    connector: Connector, name: str, kind: str, document: Document, path: DocumentPath
+) -> Iterator[Problem]:
+    where = document.key_span((*path, CONFIG))
+    for needed in _needed(connector):
+        if not any(getattr(connector, field) for field in needed):
+            variables = [f for field in needed for f in _fallbacks(type(connector), field)]
+            text = f"{CONFIG} of agent '{name}' needs {' or '.join(map(repr, needed))}: it is a connector for {kind}"
+            hint = f"give it here, or as {' or '.join(variables)} in the environment" if variables else ""
+            yield Problem("missing-key", text, where, hint)
+
+
+def _needed(connector: Connector) -> Iterator[tuple[str, ...]]:
+    """The fields without which nothing can be sent; of each tuple one is enough."""
+    for field in connector.required:
+        yield (field,)
+    if isinstance(connector, MCP):
+        yield ("command",) if connector.transport == "stdio" else ("url",)
+    if isinstance(connector, Zapier):
+        yield ("connection", "action")
+
+
+def _fallbacks(model: type[Connector], field: str) -> Iterator[str]:
+    for item in model.model_fields[field].metadata:
+        if isinstance(item, Fallback):
+            yield from item.names
+
+
+def _unknown_keys(
+    connector: Connector, kind: str, document: Document, path: DocumentPath
+) -> Iterator[Problem]:
+    known = keys_of(type(connector))
+    for key in connector.model_extra or () if kind != "custom" else ():
+        text = f"unknown key '{key}' in a {CONFIG} for {kind}: it is ignored"
+        where = document.key_span((*path, CONFIG, key))
+        yield Problem("unknown-key", text, where, did_you_mean(key, known, listing=False), "warning")

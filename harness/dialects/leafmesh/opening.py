@@ -1,0 +1,60 @@
+"""From the text of a mesh file to a checked mesh: its fields, and the rules between them.
+
+Nothing is imported, and nothing is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harness.dialects.kit.manifest import Problems, only_document
+from harness.dialects.leafmesh.connectors import connectors
+from harness.dialects.leafmesh.document import Connector, Mesh
+from harness.dialects.leafmesh.environment import Environment
+from harness.dialects.leafmesh.references import Names
+from harness.dialects.leafmesh.strict_fields import field_problems
+from harness.dialects.request import LoadRequest
+from harness.errors import Problem
+from harness.source.document import Document
+from harness.source.models import in_file_order, validate
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A mesh without errors, and its document.
+
+    connectors  by agent, of each that has a framework or an integration; env fallbacks are filled in
+    warnings    in the order of the file
+    """
+
+    mesh: Mesh
+    document: Document
+    connectors: Mapping[str, Connector]
+    warnings: tuple[Problem, ...]
+
+
+def open_mesh(request: LoadRequest) -> Opened:
+    """The mesh of a request.
+
+    Raises:
+        ManifestError: with all errors, in the order of the file.
+    """
+    environment = Environment(request.env)
+    document = only_document(request, what="a LeafMesh mesh", rewrite=environment.rewrite)
+    problems = Problems(environment.warnings(document))
+    mesh = Mesh()
+    with problems.collecting():
+        mesh = validate(Mesh, document)
+    problems.add(field_problems(document))
+    problems.add(Names(document).problems())
+    found, of_connectors = connectors(document, request.env)
+    problems.add(of_connectors)
+    problems.raise_errors()
+    default = next(iter(mesh.entry_points), None)
+    if "entry_points" not in mesh.model_fields_set and default and default.target not in mesh.agents:
+        text = f"there are no entry_points, and no agent '{default.target}' for the one that is the default"
+        hint = "a scenario can name an agent to enter"
+        problems.add([Problem("no-entry-point", text, document.span(), hint, "warning")])
+        mesh.entry_points = []
+    return Opened(mesh, document, found, tuple(in_file_order(problems.warnings)))

@@ -1,0 +1,103 @@
+"""Names that must lead to an agent, and the texts that contain them: conditions and `wait_for`. NOTES 1.3, 1.8."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from harness.dialects.leafmesh import conditions, wait_for
+from harness.dialects.leafmesh.syntax import LanguageError
+from harness.dialects.leafmesh.visiting import EACH, Place, places, texts
+from harness.errors import Problem, Span
+from harness.graph.model import END, START
+from harness.source.document import Document
+from harness.source.suggest import did_you_mean
+
+_MEMBER: Final = re.compile(r"[\w-]+")
+_ESCALATION: Final = ("manager", "escalation", "targets", EACH)
+
+
+class Names:
+    """The names of a mesh: those it defines, and those it uses."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.agents = [str(path[-1]) for path, _ in places(document.value, "agents", EACH)]
+        self.entry_points = [value for _, value in texts(document.value, "entry_points", EACH, "name")]
+
+    def problems(self) -> Iterator[Problem]:
+        """What is defined twice, or used and not defined; and conditions that cannot be read."""
+        yield from self._definitions()
+        yield from self._unknown_agents("the entry point's target", "entry_points", EACH, "target")
+        yield from self._unknown_agents("can_call", "agents", EACH, "can_call", EACH, "agent")
+        yield from self._unknown_agents("the escalation target's agent", *_ESCALATION, "agent")
+        for path, name in texts(self.document.value, *_ESCALATION, "entry_point"):
+            if name not in self.entry_points:
+                text = f"the escalation target's entry_point: there is no entry point '{name}'"
+                hint = did_you_mean(name, self.entry_points)
+                yield Problem("unknown-entry-point", text, self.document.span(path), hint)
+        yield from self._waits()
+        yield from self._conditions()
+
+    def _definitions(self) -> Iterator[Problem]:
+        for path, agent in places(self.document.value, "agents", EACH):
+            key = path[-1]
+            name = agent.get("name") if isinstance(agent, dict) else None
+            if isinstance(name, str) and name != key:
+                text = f"the name '{name}' is not the key of its agent, '{key}'"
+                yield Problem(
+                    "id-mismatch", text, self.document.span((*path, "name")), "correct it, or leave it out"
+                )
+            if key in (START, END, ""):
+                text = f"'{key}' is not a name for an agent"
+                yield Problem("reserved-name", text, self.document.key_span(path))
+        if isinstance(self.document.value, dict) and not self.agents:
+            yield Problem("no-agent", "the mesh has no agents", self.document.span(("agents",)))
+        first: dict[str, int] = {}
+        for path, name in texts(self.document.value, "entry_points", EACH, "name"):
+            where = self.document.span(path)
+            if name in first:
+                text = f"a second entry point '{name}' (first in line {first[name]})"
+                yield Problem("duplicate-name", text, where)
+            first.setdefault(name, where.line)
+
+    def _unknown_agents(self, what: str, *pattern: Any) -> Iterator[Problem]:
+        for path, name in texts(self.document.value, *pattern):
+            if name not in self.agents:
+                yield self._unknown_agent(what, name, self.document.span(path))
+
+    def _unknown_agent(self, what: str, name: str, where: Span) -> Problem:
+        text = f"{what}: there is no agent '{name}'"
+        return Problem("unknown-agent", text, where, did_you_mean(name, self.agents))
+
+    def _waits(self) -> Iterator[Problem]:
+        for pattern in (("agents", EACH, "wait_for"), ("agents", EACH, "wait_for", EACH)):
+            for place in texts(self.document.value, *pattern):
+                faults = list(self._unreadable(place, wait_for.parse))
+                yield from faults or self._unknown_members(place)
+
+    def _unknown_members(self, place: Place) -> Iterator[Problem]:
+        for found in _MEMBER.finditer(place.value):
+            if found[0].lower() not in ("and", "or") and found[0] not in self.agents:
+                where = self._within(place, found.start())
+                yield self._unknown_agent("wait_for", found[0], replace(where, length=len(found[0])))
+
+    def _conditions(self) -> Iterator[Problem]:
+        for pattern in (("agents", EACH, "can_call", EACH, "condition"), ("entry_points", EACH, "condition")):
+            for place in texts(self.document.value, *pattern):
+                yield from self._unreadable(place, conditions.parse)
+
+    def _unreadable(self, place: Place, parse: Callable[[str], Any]) -> Iterator[Problem]:
+        text = place.value.strip()
+        try:
+            parse(text)
+        except LanguageError as error:
+            where = self._within(place, place.value.index(text) + error.offset)
+            yield Problem("bad-expression", str(error), where)
+
+    def _within(self, place: Place, offset: int) -> Span:
+        """The span of the character at an offset in the text at a place."""
+        before = place.value[:offset]
+        return self.document.span_within(place.path, before.count("\n") + 1, offset - before.rfind("\n"))

@@ -1,0 +1,75 @@
+"""Which fields an agent may have, by its `agent_type`; and a human agent, by its `human_interface`.
+
+spec: "STRICT — fields by `agent_type`", "STRICT — `human_interface` rules"; NOTES 1.4, 1.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from harness.dialects.leafmesh.document import AGENT_TYPES, Agent
+from harness.dialects.leafmesh.visiting import EACH, places
+from harness.errors import Problem
+from harness.source.document import Document, DocumentPath
+from harness.source.models import keys_of
+from harness.source.suggest import did_you_mean
+
+_UNIVERSAL: Final = frozenset(keys_of(Agent))
+_OF_TYPE: Final[Mapping[str, list[str]]] = {
+    name: [key for key in keys_of(model) if key not in _UNIVERSAL] for name, model in AGENT_TYPES.items()
+}
+_SENT: Final = ("webhook_config", "channels")
+
+
+def field_problems(document: Document) -> Iterator[Problem]:
+    """Fields that an agent may not have, and warnings of fields that mean nothing."""
+    for path, agent in places(document.value, "agents", EACH):
+        if isinstance(agent, dict) and (kind := agent_type(agent)) is not None:
+            yield from _of_agent(document, path, agent, kind)
+
+
+def agent_type(agent: Mapping[str, Any]) -> str | None:
+    """The type of an agent as it is written; None if there is no such type."""
+    kind = agent.get("agent_type", "llm")
+    return kind if isinstance(kind, str) and kind in AGENT_TYPES else None
+
+
+def _of_agent(
+    document: Document, path: DocumentPath, agent: Mapping[str, Any], kind: str
+) -> Iterator[Problem]:
+    name = path[-1]
+    for key in agent:
+        where = document.key_span((*path, key))
+        if key in _UNIVERSAL or key in _OF_TYPE[kind]:
+            continue
+        owners = [other for other, fields in _OF_TYPE.items() if key in fields]
+        if owners:
+            text = f"'{key}' of agent '{name}' is not a field of {kind} agents"
+            hint = f"it belongs to agent_type {' or '.join(owners)}"
+            yield Problem("other-type", text, where, hint)
+        else:
+            text = f"unknown key '{key}' in agent '{name}': it is ignored"
+            hint = did_you_mean(key, [*_OF_TYPE[kind], *_UNIVERSAL], listing=False)
+            yield Problem("unknown-key", text, where, hint, "warning")
+    if kind == "human":
+        yield from _of_human(document, path, agent)
+    if kind == "programmatic" and "connector_config" in agent and not agent.get("integration"):
+        text = f"'connector_config' of agent '{name}' needs an 'integration' beside it"
+        yield Problem("no-integration", text, document.key_span((*path, "connector_config")))
+
+
+def _of_human(document: Document, path: DocumentPath, agent: Mapping[str, Any]) -> Iterator[Problem]:
+    name, interface = path[-1], agent.get("human_interface", "api")
+    if interface == "webhook":
+        webhook = agent.get("webhook_config")
+        if not (isinstance(webhook, dict) and webhook.get("outbound_url")) and not agent.get("channels"):
+            needed = "human_interface: webhook needs webhook_config.outbound_url or channels"
+            text = f"agent '{name}' has nowhere to send to: {needed}"
+            yield Problem("nowhere-to-send", text, document.span((*path, "human_interface")))
+    elif interface in ("default", "api", "custom"):
+        for key in _SENT:
+            if agent.get(key) is not None:
+                text = f"'{key}' of agent '{name}' does nothing with human_interface: {interface}"
+                hint = "say human_interface: webhook, or leave it out"
+                yield Problem("other-interface", text, document.key_span((*path, key)), hint)

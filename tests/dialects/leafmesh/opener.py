@@ -1,0 +1,32 @@
+"""Mesh files written into a folder, and opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from harness.dialects.leafmesh.opening import Opened, open_mesh
+from harness.dialects.request import LoadRequest
+from harness.errors import ManifestError, Problem
+from tests.dialects.places import text_at
+
+
+class Opener:
+    """Opens `mesh.yaml` in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "mesh.yaml"
+
+    def open(self, text: str, env: Mapping[str, str] | None = None) -> Opened:
+        self.path.write_text(text, encoding="utf-8", newline="")
+        return open_mesh(LoadRequest((self.path,), env=env or {}))
+
+    def problems(self, text: str, env: Mapping[str, str] | None = None) -> Sequence[Problem]:
+        """What is said against a mesh, which must be refused."""
+        with pytest.raises(ManifestError) as refusal:
+            self.open(text, env)
+        return refusal.value.problems
+
+    place = staticmethod(text_at)
