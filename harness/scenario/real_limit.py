@@ -2,10 +2,11 @@
 
 When the time is up, an alarm has the event loop raise `OutOfRealTime` between two of its steps, where nothing is
 half done. A loop that does not get there is blocked by a tool: then the alarm raises it in the main thread,
-wherever that is, and again every second, since a tool may catch it. That ends Python that runs, waiting for the
-system, and searches of `re`. What blocks in a thread of its own goes on there: the thread is told to end, and
-left behind. Code in C that never looks at signals can only be ended with its process (`isolation = "process"`,
-`-j`).
+wherever that is, and again every second, since a tool may catch it. Both waits are counted in looks at the run,
+so that one which a busy machine stops for seconds is not told again in the middle of leaving. That ends Python
+that runs, waiting for the system, and searches of `re`. What blocks in a thread of its own goes on there: the
+thread is told to end, and left behind. Code in C that never looks at signals can only be ended with its process
+(`isolation = "process"`, `-j`).
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ from harness.errors import HarnessError, Span
 from harness.source.document import shown_path
 from harness.time.alarms import Alarm
 
-STEP_S: Final = 0.2
-"""Real seconds that a step of the event loop has to end by itself."""
-AGAIN_S: Final = 1.0
-"""Real seconds after which a run that has not been left is told again."""
+TICK_S: Final = 0.1
+"""Real seconds between two looks at a run whose time is up."""
+STEP_TICKS: Final = 2
+"""Looks after which a step of the event loop should have ended by itself."""
+AGAIN_TICKS: Final = 10
+"""Looks after which a run that has not been left is told again."""
 
 
 class OutOfRealTime(KeyboardInterrupt):
@@ -74,21 +77,25 @@ def real_limit(seconds: float | None, running: Callable[[], tuple[str, str | Non
         yield
         return
     exceeded: RealTimeExceeded | None = None
+    ticks = 0
 
     def ring(frame: FrameType | None) -> None:
-        nonlocal exceeded
+        nonlocal exceeded, ticks
+        alarm.postpone(TICK_S)
         if exceeded is None:
             exceeded = RealTimeExceeded(seconds, *running(), span=_users_line(frame))
             if (loop := asyncio._get_running_loop()) is not None:
                 loop.call_soon_threadsafe(leave)
-                alarm.postpone(STEP_S)
-                return
-        elif exceeded.span is None:  # the first time it was between the lines of the user's code
+                ticks = STEP_TICKS
+        elif exceeded.span is None:  # before, it was between the lines of the user's code
             exceeded.span = _users_line(frame)
-        leave()
+        ticks -= 1
+        if ticks < 0:
+            leave()
 
     def leave() -> None:
-        alarm.postpone(AGAIN_S)
+        nonlocal ticks
+        ticks = AGAIN_TICKS
         raise OutOfRealTime
 
     alarm = Alarm(seconds, ring)

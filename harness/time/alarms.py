@@ -19,6 +19,9 @@ Ring = Callable[[FrameType | None], None]
 
 _AT_ONCE_S: Final = 1e-6
 """A timer that is set to zero never fires."""
+_REPEAT_S: Final = 0.5
+"""Real seconds after which an alarm that was not noticed rings again: a signal that comes just before a system call
+does not wake it."""
 
 
 class Alarm:
@@ -93,9 +96,10 @@ class _Timer:
 
     def set(self) -> None:
         due = self._next().due if self._alarms else math.inf
-        signal.setitimer(
-            signal.ITIMER_REAL, 0 if due == math.inf else max(due - time.monotonic(), _AT_ONCE_S)
-        )
+        if due == math.inf:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        else:
+            signal.setitimer(signal.ITIMER_REAL, max(due - time.monotonic(), _AT_ONCE_S), _REPEAT_S)
 
     def _on_signal(self, _signal: int, frame: FrameType | None) -> None:
         alarm = self._next() if self._alarms else None

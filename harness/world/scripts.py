@@ -7,7 +7,7 @@ Where the system does not, `Scripts.warnings` says so.
 
 Time-outs are in real seconds. What a script took is spent in virtual time, rounded down to a multiple of `STEP_S`; of
 one that timed out, its time-out. So a run has the same times on every rerun, on a busy machine too, where a short
-script takes a second.
+script takes seconds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from harness.time.real_work import RealWork
 INHERITED: Final = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT")
 LOCALE: Final = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
 
-STEP_S: Final = 2
+STEP_S: Final = 10
 
 _NAMESPACES: Final = ("unshare", "--net", "--pid", "--fork", "--kill-child", "--map-current-user")
 # The first process of a process namespace has no default signal handlers, so the script is its child.
@@ -143,7 +143,7 @@ def can_confine() -> bool:
     """True if the system lets a process have network and process namespaces of its own."""
     with suppress(OSError, subprocess.TimeoutExpired):
         command = (*_NAMESPACES, *_FIRST, "true")
-        return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0
+        return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
     return False
 
 
@@ -209,12 +209,14 @@ class _Process:
             selector.register(process.stdout, selectors.EVENT_READ, stdout)
             selector.register(process.stderr, selectors.EVENT_READ, stderr)
             while selector.get_map():
-                if time.monotonic() >= deadline:
-                    if self._has_exited():  # a child that left its group holds the output
-                        break
+                left = deadline - time.monotonic()
+                if left <= 0 and not self._has_exited():
                     self.virtual_seconds = call.timeout_s or 0.0
                     raise ScriptFailed(f"the script timed out after {call.timeout_s:g} s")
-                for key, _ in selector.select(min(_LOOK_UP_S, deadline - time.monotonic())):
+                ready = selector.select(max(0.0, min(_LOOK_UP_S, left)))
+                if left <= 0 and not ready:  # a child that left its group holds the output
+                    break
+                for key, _ in ready:
                     part = os.read(key.fd, _CHUNK)
                     text: bytearray = key.data
                     text += part

@@ -82,7 +82,7 @@ def test_mutated_manifests_are_refused_with_a_place_or_run(suite: Any, chunk: An
         original = manifest.read_bytes()
         manifest.write_bytes(mutated(original.decode(), draw, json=manifest.suffix == ".json"))
         try:
-            with at_most(20):
+            with at_most(120):
                 check_run(scenario, seed)
         finally:
             manifest.write_bytes(original)
@@ -95,6 +95,6 @@ def test_mutated_scenario_files_are_refused_with_a_place_or_run(suite: Any, chun
         draw = random.Random(seed)
         target = suite / f"_mutated_{chunk}.scenario.yaml"
         target.write_bytes(mutated(draw.choice(files).read_text(encoding="utf-8"), draw))
-        with at_most(20):
+        with at_most(120):
             for scenario in loaded(target, seed)[:5]:
                 check_run(scenario, seed)

@@ -22,6 +22,16 @@ $referenced_components:
 """
 
 
+_TIME_IS_UP = """
+def time_is_up(soon=0.05):
+    from harness.time import alarms
+    alarms._timer._next().postpone(soon)
+"""
+TIME_IS_UP = f"exec({_TIME_IS_UP!r})\n"
+"""Gives tools `time_is_up()`: the next alarm, that of their run, rings in a moment. So the limit of a run can be one
+that no other run reaches, however busy the machine is. It counts as no code of the user's."""
+
+
 def write_project(folder: Path, tools: str, names: Sequence[str], settings: str, expect: str) -> Path:
     """Write `tools.py` and a scenario for each name of a function in it; gives the scenario file."""
     (folder / "calls.yaml").write_text(FLOW)

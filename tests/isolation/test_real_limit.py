@@ -5,7 +5,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,12 +16,11 @@ from click.testing import CliRunner
 
 from harness.cli.main import cli
 from harness.scenario.load import load_file
+from harness.scenario.progress import progress
 from harness.scenario.run import run_scenario
+from harness.time import alarms
 from harness.time.alarms import Alarm
-from tests.isolation.project import results, verdicts, write_project
-
-LIMIT = "real_timeout = 0.5"
-"""On a busy machine a run needs a part of it to get to its tool."""
+from tests.isolation.project import TIME_IS_UP, results, verdicts, write_project
 
 BLOCKS = {
     "sleeping": "time.sleep(1000)",
@@ -29,11 +31,11 @@ BLOCKS = {
     "a catastrophic pattern": "re.match('(a+)+$', 'a' * 60 + 'b')",
     "waiting for a thread": "threading.Event().wait()",
 }
-IMPORTS = "import asyncio, ctypes, os, re, subprocess, threading, time\n"
+IMPORTS = TIME_IS_UP + "import asyncio, ctypes, os, re, signal, subprocess, threading, time\n"
 """What the tools below need."""
 
 DIGITS = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
-ENDLESS = f"'{''.join(f'{DIGITS}.exists({name}, ' for name in 'abcdefgh')}a > 9{')' * 8}'"
+ENDLESS = f"'{''.join(f'{DIGITS}.exists({name}, ' for name in 'abcdefgh')}a > size(path) + 9{')' * 8}'"
 
 FINE = "def fine():\n    pass\n"
 
@@ -49,28 +51,38 @@ def _loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
     run_scenario(load_file(file).scenarios[0])
 
 
+def test_a_run_that_takes_longer_than_the_settings_say_is_an_error(project: Any) -> None:
+    project(f"{IMPORTS}\ndef blocks():\n    time.sleep(1000)\n", "blocks", settings="real_timeout = 0.3")
+    assert run().exit_code == 3
+    (error,) = [line["error"] for line in results()]
+    assert (error["type"], error["code"]) == ("RealTimeExceeded", "real-timeout")
+    assert error["message"].startswith("the run took more than 0.3 real seconds (real_timeout)")
+
+
 @pytest.mark.parametrize("name", BLOCKS)
 def test_a_tool_that_blocks_is_left_and_named(project: Any, name: str) -> None:
-    project(f"{IMPORTS}{FINE}\ndef blocks():\n    {BLOCKS[name]}\n", "fine", "blocks", "fine", settings=LIMIT)
+    tools = f"{IMPORTS}{FINE}\ndef blocks():\n    time_is_up(); {BLOCKS[name]}\n"
+    project(tools, "fine", "blocks", "fine")
     assert run().exit_code == 3
     assert verdicts() == ["passed", "error", "passed"]
     error = results()[1]["error"]
     assert (error["type"], error["code"], error["node"]) == ("RealTimeExceeded", "real-timeout", "w")
     assert error["message"] == (
-        "the run took more than 0.5 real seconds (real_timeout) in tool 'call' of node 'w'"
+        "the run took more than 60 real seconds (real_timeout) in tool 'call' of node 'w'"
     )
-    assert error["where"].startswith("tools.py:6:")
+    assert error["where"].startswith("tools.py:7:")
 
 
 def test_a_line_that_is_reached_when_the_time_is_up_already_is_named(project: Any) -> None:
-    """`signal.pause` lasts until the alarm rings, and nothing of the user's code runs meanwhile."""
-    tools = (
-        "import sched, signal, time\n\ndef blocks():\n    time.sleep(1000)\n\nin_turn = sched.scheduler()\n"
+    """The alarm rings while nothing of the user's code runs."""
+    tools = f"{IMPORTS}import sched\n\ndef blocks():\n    time.sleep(1000)\n\nin_turn = sched.scheduler()\n"
+    tools += (
+        "in_turn.enter(0, 1, time_is_up, [0])\nin_turn.enter(0, 2, signal.raise_signal, [signal.SIGALRM])\n"
     )
-    tools += "in_turn.enter(0, 1, signal.pause)\nin_turn.enter(0, 2, blocks)\nrun = in_turn.run\n"
-    project(tools, "run", settings=LIMIT)
+    tools += "in_turn.enter(0, 3, blocks)\nrun = in_turn.run\n"
+    project(tools, "run")
     run()
-    assert results()[0]["error"]["where"] == "tools.py:4:1"
+    assert results()[0]["error"]["where"] == "tools.py:6:1"
 
 
 @pytest.mark.parametrize(
@@ -82,37 +94,32 @@ def test_a_line_that_is_reached_when_the_time_is_up_already_is_named(project: An
     ids=["a task that never ends", "a thread"],
 )
 def test_an_asynchronous_tool_that_never_ends_is_left(project: Any, body: str, said: str) -> None:
-    tools = f"{IMPORTS}{FINE}\ngate = threading.Event()\nasync def waits():\n    {body}\n"
+    tools = f"{IMPORTS}{FINE}\ngate = threading.Event()\nasync def waits():\n    time_is_up()\n    {body}\n"
     tools += "\ndef opens():\n    gate.set()\n"
-    project(tools, "waits", "opens", settings=LIMIT)
+    project(tools, "waits", "opens")
     run()
     assert verdicts() == ["error", "passed"]
     assert results()[0]["error"]["message"].endswith(f"tool 'call' of node 'w'{said}")
 
 
-def test_a_tool_that_catches_the_interruption_gets_another(project: Any) -> None:
-    tools = f"{IMPORTS}{FINE}\ndef stubborn():\n    try:\n        time.sleep(1000)\n"
-    tools += "    except BaseException:\n        time.sleep(1000)\n"
-    project(tools, "stubborn", "fine", settings=LIMIT)
+@pytest.mark.parametrize("then", ["time.sleep(1000)", "pass"], ids=["blocks again", "goes on"])
+def test_a_tool_that_catches_the_interruption_is_left_or_past_the_limit_all_the_same(
+    project: Any, then: str
+) -> None:
+    tools = f"{IMPORTS}{FINE}\ndef stubborn():\n    try:\n        time_is_up(); time.sleep(1000)\n"
+    tools += f"    except BaseException:\n        {then}\n"
+    project(tools, "stubborn", "fine")
     run()
     assert verdicts() == ["error", "passed"]
 
 
-def test_a_tool_that_catches_it_and_goes_on_is_past_the_limit_all_the_same(project: Any) -> None:
-    tools = f"{IMPORTS}{FINE}\ndef late():\n    try:\n        time.sleep(1000)\n"
-    tools += "    except BaseException:\n        pass\n"
-    project(tools, "late", "fine", settings=LIMIT)
-    run()
-    assert verdicts() == ["error", "passed"]
+def test_a_check_that_never_ends_is_left_and_named(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def time_is_up(begun: str) -> None:
+        if begun == "check 'slow'":
+            alarms._timer._next().postpone(0.05)
 
-
-def test_a_check_that_never_ends_is_left_and_named(project: Any) -> None:
-    project(
-        FINE,
-        "fine",
-        settings=LIMIT,
-        expect="{checks: [{name: slow, that: ENDLESS}]}".replace("ENDLESS", ENDLESS),
-    )
+    monkeypatch.setattr(progress, "listener", time_is_up)
+    project(FINE, "fine", expect=f"{{checks: [{{name: slow, that: {ENDLESS}}}]}}")
     assert run().exit_code == 3
     assert results()[0]["error"]["message"].endswith("(real_timeout) in check 'slow'")
 
@@ -140,37 +147,53 @@ def test_a_limit_that_is_none_is_refused(project: Any, value: str) -> None:
 # ---------------------------------------------------------------- alarms
 
 
-def test_alarms_share_the_timer_with_whoever_had_set_it() -> None:
-    rung: list[str] = []
-    before = signal.signal(signal.SIGALRM, lambda *_: rung.append("theirs"))
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
-    first, second = Alarm(0.02, lambda _: rung.append("first")), Alarm(0.08, lambda _: rung.append("second"))
-    try:
-        first.start()
-        second.start()
-        give_up = time.monotonic() + 10
-        while len(rung) < 3 and time.monotonic() < give_up:
-            pass
-        assert rung == ["first", "theirs", "second"]
-    finally:
-        second.stop()
-        first.stop()
-        assert signal.getsignal(signal.SIGALRM) is not before
-        signal.signal(signal.SIGALRM, before)
+@pytest.fixture
+def rung() -> Iterator[list[str]]:
+    """Whose alarms have rung; the timer is somebody else's in the beginning."""
+    names: list[str] = []
+    before = signal.signal(signal.SIGALRM, lambda *_: names.append("theirs"))
+    yield names
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
 
 
-def test_the_timer_is_given_back_with_what_is_left_of_it() -> None:
-    before = signal.signal(signal.SIGALRM, lambda *_: None)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 100, 7)
-        alarm = Alarm(50, lambda _: None)
-        alarm.start()
-        alarm.stop()
-        remaining, interval = signal.setitimer(signal.ITIMER_REAL, 0)
-        assert 90 < remaining <= 100
-        assert interval == 7
-    finally:
-        signal.signal(signal.SIGALRM, before)
+def test_alarms_share_the_timer_with_whoever_had_set_it(
+    rung: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = time.monotonic()
+    clock = SimpleNamespace(monotonic=lambda: began)
+    monkeypatch.setattr(alarms, "time", clock)
+    signal.setitimer(signal.ITIMER_REAL, 5000)
+    first, second = Alarm(2000, lambda _: rung.append("first")), Alarm(8000, lambda _: rung.append("second"))
+    first.start()
+    second.start()
+    for passed in range(1000, 10_000, 1000):
+        clock.monotonic = partial(float, began + passed)
+        signal.raise_signal(signal.SIGALRM)
+        rung.append(str(passed))
+    second.stop()
+    first.stop()
+    assert " ".join(rung) == "1000 first 2000 3000 4000 theirs 5000 6000 7000 second 8000 9000"
+
+
+def test_an_alarm_rings_in_its_time_and_again_should_its_signal_be_missed(rung: list[str]) -> None:
+    alarm = Alarm(0.01, lambda _: rung.append("ours"))
+    alarm.start()
+    assert signal.getitimer(signal.ITIMER_REAL)[1] > 0
+    while not rung:
+        pass
+    alarm.stop()
+    assert rung == ["ours"]
+
+
+def test_the_timer_is_given_back_with_what_is_left_of_it(rung: list[str]) -> None:
+    signal.setitimer(signal.ITIMER_REAL, 5000, 7)
+    alarm = Alarm(50, lambda _: None)
+    alarm.start()
+    alarm.stop()
+    remaining, interval = signal.setitimer(signal.ITIMER_REAL, 0)
+    assert 4000 < remaining <= 5000
+    assert interval == 7
 
 
 def test_in_another_thread_an_alarm_never_rings() -> None:
@@ -188,11 +211,11 @@ def test_in_another_thread_an_alarm_never_rings() -> None:
 
 
 def test_pytest_goes_on_and_a_thread_left_behind_does_not_hold_it_up(project: Any) -> None:
-    tools = f"{IMPORTS}{FINE}\ndef blocks():\n    time.sleep(1000)\n"
-    tools += "\nasync def thread():\n    await asyncio.to_thread(time.sleep, 1000)\n"
-    project(tools, "blocks", "thread", "fine", settings="real_timeout = 5")
+    tools = f"{IMPORTS}{FINE}\ndef blocks():\n    time_is_up(); time.sleep(1000)\n"
+    tools += "\nasync def thread():\n    time_is_up()\n    await asyncio.to_thread(time.sleep, 1000)\n"
+    project(tools, "blocks", "thread", "fine")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
     assert verdicts() == ["error", "error", "passed"]
     assert Path("reports/latest/summary.json").exists()

@@ -118,11 +118,7 @@ def test_the_clock_stands_still_until_the_result_of_a_thread_is_here() -> None:
     assert run(main) == ("done", 0.0)
 
 
-def test_a_call_that_is_cancelled_before_its_thread_begins_does_not_hold_the_clock(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("harness.time.clock.OUTSIDE_LIMIT_S", 0.1)
-
+def test_a_call_that_is_cancelled_before_its_thread_begins_does_not_hold_the_clock() -> None:
     async def main() -> Any:
         loop, release = asyncio.get_running_loop(), threading.Event()
         with ThreadPoolExecutor(max_workers=1) as threads:
@@ -189,7 +185,7 @@ def test_in_real_time_the_clock_runs_as_real_clocks_do() -> None:
             await asyncio.sleep(0.01)
         return now()
 
-    assert 0.01 <= run(main) < 5
+    assert 0.01 <= run(main) < 60
 
 
 def test_waiting_for_what_can_never_happen_is_a_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:

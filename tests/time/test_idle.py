@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -63,18 +62,30 @@ def test_one_that_has_given_up_is_passed_over() -> None:
     assert run(main) == 5.0
 
 
-@pytest.mark.parametrize(("wait", "hears"), [(idle, True), (end_of_instant, False)])
-def test_while_the_clock_is_held_an_instant_has_no_end(wait: Callable[[], Any], hears: bool) -> None:
+def test_who_waits_for_idleness_hears_of_it_while_the_clock_is_held() -> None:
+    async def main() -> bool:
+        released = threading.Event()
+        held = asyncio.get_running_loop().run_in_executor(None, released.wait)
+        await idle()
+        still_held = not held.done()
+        released.set()
+        await held
+        return still_held
+
+    assert run(main) is True
+
+
+def test_while_the_clock_is_held_an_instant_has_no_end() -> None:
     async def main() -> bool:
         loop = asyncio.get_running_loop()
         released, looked = threading.Event(), threading.Event()
         held = loop.run_in_executor(None, released.wait)
-        waiting = asyncio.ensure_future(wait())
+        waiting = asyncio.ensure_future(end_of_instant())
         await loop.run_in_executor(None, looked.wait, 0.05)  # time for the loop to find nothing ready
-        heard: bool = waiting.done()
+        ended = waiting.done()
         released.set()
         await held
         await waiting
-        return heard
+        return ended
 
-    assert run(main) is hears
+    assert run(main) is False

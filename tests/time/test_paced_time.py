@@ -12,7 +12,7 @@ from harness.time.clock import Deadlock, VirtualTimeLoop, in_real_time
 from harness.time.paced import PacedTimeLoop, real_timers
 from harness.time.real_work import RealWork
 
-SOON = 5.0
+SOON = 60.0
 """Real seconds that even a busy machine does not take for what should be over at once."""
 
 
@@ -29,11 +29,11 @@ def now() -> float:
 
 
 @contextmanager
-def taking(least: float, most: float = SOON) -> Iterator[None]:
+def taking(least: float) -> Iterator[None]:
     """What is inside takes so many real seconds."""
     began = time.monotonic()
     yield
-    assert least <= time.monotonic() - began < most
+    assert least <= time.monotonic() - began < SOON
 
 
 def compute(seconds: float) -> None:
@@ -69,7 +69,7 @@ def test_sleeps_side_by_side_cost_the_longest_of_them() -> None:
         await asyncio.gather(*(asyncio.sleep(0.2) for _ in range(20)))
         return now()
 
-    with taking(0.2, 3.0):
+    with taking(0.2):
         assert run(main) == 0.2
 
 
@@ -126,12 +126,11 @@ def test_real_work_takes_as_long_as_was_measured() -> None:
 
 
 def test_real_work_overlaps() -> None:
-    async def main() -> float:
-        await asyncio.gather(*(real(0.2) for _ in range(5)))
-        return now()
+    async def main() -> tuple[float, float]:
+        return sum(await asyncio.gather(*(real(0.1) for _ in range(5)))), now()
 
-    with taking(0.2, 0.9):
-        assert 0.2 <= run(main) < 0.9
+    one_by_one, together = run(main)
+    assert 0.1 <= together <= one_by_one - 0.4
 
 
 def test_virtual_time_is_never_ahead_of_the_real_one() -> None:
@@ -149,7 +148,7 @@ def test_a_time_out_ends_work_that_takes_too_long() -> None:
     async def main() -> float:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.1):
-                await real(60)
+                await real(600)
         return now()
 
     with taking(0.1):

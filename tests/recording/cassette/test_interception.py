@@ -20,6 +20,7 @@ from harness.interception.messages import Request, Response, Sent
 from harness.interception.real_effects import within_effect
 from harness.recording.recorder import HTTPRecorder
 from harness.time.paced import PacedTimeLoop
+from tests.patience import least
 from tests.world.loopback import Said, loopback
 
 
@@ -47,7 +48,7 @@ def streaming(answer: bytes, *, after_s: float = 0.0) -> Iterator[str]:
                 connection.recv(65536)
                 over.wait(after_s)
                 connection.sendall(answer)
-                over.wait(20)
+                over.wait(100)
 
         thread = threading.Thread(target=serve)
         thread.start()
@@ -72,6 +73,8 @@ SLOW_S = 0.5
     ids=["requests", "httpx", "urllib"],
 )
 def test_a_blocking_request_really_takes_its_time_once(ask: Callable[[str], Any]) -> None:
+    url = ""
+
     async def effect() -> None:
         ask(url)
 
@@ -82,11 +85,16 @@ def test_a_blocking_request_really_takes_its_time_once(ask: Callable[[str], Any]
         await asyncio.sleep(0.3)
         return asked, virtual, time.monotonic() - began - asked
 
-    with streaming(SLOW, after_s=SLOW_S) as url, intercepted(taking_down()):
-        really, virtual, slept = paced(run)
-    assert SLOW_S <= virtual <= really < 2 * SLOW_S
-    # What is waited for later still takes as long as it says.
-    assert slept >= 0.3
+    def took() -> float:
+        nonlocal url
+        with streaming(SLOW, after_s=SLOW_S) as url, intercepted(taking_down()):
+            really, virtual, slept = paced(run)
+        assert SLOW_S <= virtual <= really
+        # What is waited for later still takes as long as it says.
+        assert slept >= 0.3
+        return float(really)
+
+    assert least(took, below=2 * SLOW_S) < 2 * SLOW_S
 
 
 def test_the_time_of_a_blocking_request_passes_though_the_effect_fails() -> None:
@@ -133,7 +141,7 @@ def test_a_request_that_is_cancelled_is_taken_down_as_given_up() -> None:
             async with httpx.AsyncClient() as client, asyncio.timeout(0.2):
                 await client.get(url)
 
-    with streaming(b"", after_s=20) as url, intercepted(recorder):
+    with streaming(b"", after_s=100) as url, intercepted(recorder):
         paced(run)
     (taken,) = recorder.interactions()
     assert (taken.request.url, taken.response, taken.failure) == (url, None, "")
@@ -153,7 +161,7 @@ def test_requests_are_met_no_more_when_it_is_over() -> None:
 
 
 def by_http_client(url: str) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection(url.split("/")[2], timeout=5)
+    connection = http.client.HTTPConnection(url.split("/")[2], timeout=60)
     connection.request("GET", "/")
     return connection.getresponse()
 
@@ -166,13 +174,13 @@ def test_where_nothing_is_kept_a_stream_that_never_ends_passes_as_it_comes() -> 
             return await anext(line async for line in response.aiter_lines() if line)
 
     async def run() -> tuple[str, float]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             return await within_effect(effect), asyncio.get_running_loop().time()
 
     with streaming(EVENTS, after_s=0.2) as url, intercepted(recorder):
         text, virtual = paced(run)
     assert text == "data: calm"
-    assert 0.2 <= virtual < 2
+    assert 0.2 <= virtual < 60
     # What came is known, since secrets are looked for in it.
     assert recorder.interactions()[0].response == Response(
         200, "OK", (("content-type", "text/event-stream"),), b"data: calm\n\ndata: gale\n\n"
@@ -182,8 +190,8 @@ def test_where_nothing_is_kept_a_stream_that_never_ends_passes_as_it_comes() -> 
 @pytest.mark.parametrize(
     "first",
     [
-        lambda url: next(requests.get(url, stream=True, timeout=5).iter_lines(chunk_size=1)),
-        lambda url: urllib.request.urlopen(url, timeout=5).readline().strip(),
+        lambda url: next(requests.get(url, stream=True, timeout=60).iter_lines(chunk_size=1)),
+        lambda url: urllib.request.urlopen(url, timeout=60).readline().strip(),
         lambda url: by_http_client(url).readline().strip(),
     ],
     ids=["requests", "urllib", "http.client"],
@@ -197,6 +205,6 @@ def test_where_nothing_is_kept_a_stream_of_blocking_httpx_passes_as_it_comes() -
     with (
         streaming(EVENTS) as url,
         intercepted(taking_down(keeps=False)),
-        httpx.stream("GET", url, timeout=5) as response,
+        httpx.stream("GET", url, timeout=60) as response,
     ):
         assert next(response.iter_lines()) == "data: calm"
