@@ -12,18 +12,20 @@ import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Final
+from types import ModuleType, coroutine
+from typing import Any, Final, TypeVar, cast
 
 from harness.errors import HarnessError, Span
 from harness.source.document import shown_path
 from harness.source.frames import error_line
 from harness.source.suggest import did_you_mean, nearest
 
+T = TypeVar("T")
 _OWN: Final = str(Path(__file__).parent.parent)
 
 
@@ -56,6 +58,66 @@ def import_object(dotted: str, folders: Sequence[Path] = ()) -> Any:
         for at, part in enumerate(parts[1:], start=1):
             found = _member(found, ".".join(parts[:at]), part, dotted, roots)
     return found
+
+
+def import_module(
+    name: str, folders: Sequence[Path] = (), stand_ins: Mapping[str, ModuleType] | None = None
+) -> ModuleType:
+    """The module of that dotted name, searched as `import_object` does.
+
+    While it and what it needs are imported, `stand_ins` are found under their names, whatever is installed.
+
+    Raises:
+        ImportProblem: there is no such module, or it raised something.
+    """
+    roots = [Path(folder).resolve() for folder in folders]
+    with _importing(name.partition(".")[0], roots), standing_in(stand_ins or {}):
+        return _module(name, name, roots)
+
+
+def imported_modules(folders: Sequence[Path]) -> Mapping[str, ModuleType]:
+    """The modules that were imported from these folders so far, by their dotted names."""
+    roots = [Path(folder).resolve() for folder in folders]
+    return {name: module for root in reversed(roots) for name, module in _of_folder.get(root, {}).items()}
+
+
+@contextmanager
+def standing_in(modules: Mapping[str, ModuleType]) -> Iterator[None]:
+    """Let these top-level modules be found under their names, and afterwards whatever was found before.
+
+    Nothing else may run in between: a function that waits is run step by step (`steps_standing_in`).
+    """
+
+    def remove() -> _Modules:
+        loaded = modules.keys() & sys.modules.keys()
+        names = [name for name in sys.modules if name.partition(".")[0] in loaded] if loaded else []
+        return {name: sys.modules.pop(name) for name in names}
+
+    others = remove()
+    sys.modules.update(modules)
+    try:
+        yield
+    finally:
+        remove()
+        sys.modules.update(others)
+
+
+@coroutine
+def steps_standing_in(
+    modules: Mapping[str, ModuleType], work: Coroutine[Any, Any, T]
+) -> Generator[Any, Any, T]:
+    """Run a coroutine with these modules standing in during each of its steps, and not while it waits."""
+    step: Callable[[], Any] = partial(work.send, None)
+    while True:
+        try:
+            with standing_in(modules):
+                waited = step()
+        except StopIteration as end:
+            return cast(T, end.value)
+        try:
+            step = partial(work.send, (yield waited))
+        except BaseException as error:  # such as CancelledError, for the coroutine to handle
+            step = partial(work.throw, error)
 
 
 def check_dotted(dotted: str) -> list[str]:

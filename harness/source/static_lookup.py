@@ -91,12 +91,17 @@ def _in_module(spec: ModuleSpec, owner: Sequence[str], names: Sequence[str], dot
         tree = ast.parse(Path(spec.origin).read_bytes(), spec.origin)
     except (OSError, SyntaxError, ValueError) as error:
         raise failed_import(".".join(owner), dotted, error) from None
-    bound = dict(_bound(tree.body))
+    bound = bindings(tree)
     if names[0] in bound:
         return bound[names[0]] if len(names) == 1 else None
     if "*" in bound or "__getattr__" in bound:
         return None
     raise no_member(".".join(owner), names[0], dotted, list(bound))
+
+
+def bindings(module: ast.Module) -> dict[str, ast.stmt]:
+    """The statement that binds each name of a module: the last of them. A star import binds `*`."""
+    return dict(_bound(module.body))
 
 
 def _bound(statements: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:

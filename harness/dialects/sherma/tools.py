@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.tools import tool as as_tool
-from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ValidationError
 
 from harness.dialects.kit.manifest import NotImported
 from harness.dialects.kit.tool_calls import BadArguments, ToolReportedError
+from harness.dialects.kit.tool_specs import spec_of_tool
 from harness.engine.callables import call_with
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
@@ -143,7 +143,7 @@ def python_tool(
     """
     tool: BaseTool = found if isinstance(found, BaseTool) else as_tool(found)
     schema: Any = tool.tool_call_schema
-    spec = _spec_of(tool)
+    spec = spec_of_tool(tool)
 
     async def call(args: Arguments, ctx: NodeContext) -> Any:
         async def real() -> Any:
@@ -163,14 +163,6 @@ def unimported_tool(id_: str, version: str, found: NotImported, *, origin: Origi
 
     spec = ToolSpec(found.tool_name or id_, "", {"type": "object"})
     return Tool(id_, version, spec, call, origin, is_named=found.tool_name is not None)
-
-
-def _spec_of(tool: BaseTool) -> ToolSpec:
-    """A tool's description for models, as LangChain makes it: without pydantic's titles, references resolved."""
-    function = convert_to_openai_tool(tool)["function"]
-    return ToolSpec(
-        tool.name, function.get("description", ""), function.get("parameters", {"type": "object"})
-    )
 
 
 def _checked(schema: Any, effect: ToolCall) -> ToolCall:
@@ -236,7 +228,7 @@ def _mcp_spec(name: str, listed: ToolSpec) -> ToolSpec:
         """LangChain requires a function; this one is never called."""
 
     try:
-        return _spec_of(
+        return spec_of_tool(
             StructuredTool(
                 name=name, description=listed.description, args_schema=dict(listed.schema), func=never
             )

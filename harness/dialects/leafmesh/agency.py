@@ -1,0 +1,248 @@
+"""The agency of a mesh: the functions of its agents, and its tools, from the files that `auto_discover` finds.
+
+A function belongs to the agent of its name. Modules are imported once in a process, as those of all dialects are, and
+keep their state between runs. Without imports (`harness validate`), names are looked up in the text of the files.
+spec: "Auto-discovery", "Tools"; NOTES 1.9, 8.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from harness.dialects.kit.manifest import Problems
+from harness.dialects.leafmesh.agency_files import AT, AgencyFiles, PythonFile, agency_files
+from harness.dialects.leafmesh.decorators import (
+    ToolMark,
+    as_mapping,
+    composed,
+    copied,
+    preparations,
+    tool_mark,
+    unapplied,
+)
+from harness.dialects.leafmesh.document import Mesh
+from harness.dialects.leafmesh.stand_in import STAND_IN
+from harness.dialects.leafmesh.static_decorators import is_decorated, not_imported, tools_in
+from harness.dialects.request import LoadRequest
+from harness.engine.callables import call
+from harness.errors import Problem, Span
+from harness.graph.effects import ToolSpec
+from harness.graph.to_json import to_json
+from harness.source.document import Document, shown_path
+from harness.source.imports import ImportProblem, import_module, imported_modules, steps_standing_in
+from harness.source.static_lookup import Function
+
+
+@dataclass(frozen=True)
+class Returned:
+    """The output of an agent's function, and what its `@compose` made, by agent. Both are JSON data."""
+
+    value: Mapping[str, Any]
+    shaped: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class AgentFunction:
+    """The function of an agent. It may change what it is given; what it returns shares nothing with anything."""
+
+    name: str
+    function: Callable[..., Any]
+    agents: frozenset[str] = frozenset()
+
+    @property
+    def prepares(self) -> bool:
+        """True if something is called before the model."""
+        return bool(preparations(self.function))
+
+    async def prepare(self, input_data: Mapping[str, Any], context: dict[str, Any]) -> dict[str, Any]:
+        """What the processors of `@pre_compose` return: `business_context`, `clean_user_input`, `others`.
+
+        What they put into `context` stays there for the function.
+        """
+        given, prepared = copied(input_data), {}
+        for preparation in preparations(self.function):
+            for key, processor in preparation._asdict().items():
+                if processor is not None:
+                    prepared[key] = await _called(processor, given, context)
+        return prepared
+
+    async def run(self, first: Any, input_data: Mapping[str, Any], context: Mapping[str, Any]) -> Returned:
+        """What the function makes of `first`: the model's reply, the connector's answer, or None. NOTES 8.1."""
+        given = (copied(first), copied(input_data), copied(context))
+        value, shaped = await _called(composed, self.function, self.agents, *given)
+        return Returned(to_json(as_mapping(value)), {agent: to_json(each) for agent, each in shaped.items()})
+
+
+@dataclass(frozen=True)
+class RegisteredTool:
+    """A function that is a tool. `allowed_agents` is None where all are; `timeout_s` where it has no limit."""
+
+    mark: ToolMark
+
+    @property
+    def name(self) -> str:
+        """Its name for models."""
+        return self.mark.name
+
+    @property
+    def description(self) -> str:
+        """What models are told of it."""
+        return self.spec.description
+
+    @property
+    def category(self) -> str | None:
+        """Its category."""
+        return self.mark.category
+
+    @property
+    def allowed_agents(self) -> tuple[str, ...] | None:
+        """The agents that may call it."""
+        return self.mark.allowed_agents
+
+    @property
+    def timeout_s(self) -> float | None:
+        """How long a call may take, in virtual seconds."""
+        return self.mark.timeout_s
+
+    @property
+    def requires_confirmation(self) -> bool:
+        """True if a person should confirm its calls. Runs do not ask."""
+        return self.mark.requires_confirmation
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        """The tool as a model sees it; its parameters are those of the function."""
+        from harness.dialects.kit.tool_specs import spec_of_function
+
+        return spec_of_function(self.mark.function, self.mark.name, self.mark.description)
+
+    async def call(self, args: Mapping[str, Any]) -> Any:
+        """What the function returns."""
+        return await _called(self.mark.function, **copied(dict(args)))
+
+
+async def _called(function: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    return await steps_standing_in(STAND_IN, call(function, *given, **named))
+
+
+@dataclass(frozen=True)
+class Agency:
+    """The functions of a mesh's agents, by agent, and its tools, by name.
+
+    `is_complete` is False where the text of the files does not tell everything, and nothing was imported.
+    """
+
+    functions: Mapping[str, AgentFunction] = field(default_factory=dict)
+    tools: Mapping[str, RegisteredTool] = field(default_factory=dict)
+    warnings: Sequence[Problem] = ()
+    is_complete: bool = True
+
+    @classmethod
+    def of(cls, mesh: Mesh, document: Document, request: LoadRequest) -> Agency:
+        """The agency of a mesh; empty without `auto_discover`.
+
+        Raises:
+            ManifestError: a file cannot be found or imported, or a name has two functions.
+        """
+        if mesh.auto_discover is None:
+            return cls()
+        files = agency_files(mesh.auto_discover, document, request)
+        found = _Found(mesh.agents, files, document)
+        if request.imports:
+            found.import_files()
+        else:
+            found.look_up()
+        found.problems.raise_errors()
+        return cls(found.functions, found.tools, found.problems.warnings, request.imports)
+
+
+class _Found:
+    """What the files of an agency define, each with its place."""
+
+    def __init__(self, agents: Iterable[str], files: AgencyFiles, document: Document) -> None:
+        self.functions: dict[str, AgentFunction] = {}
+        self.tools: dict[str, RegisteredTool] = {}
+        self.problems = Problems(files.warnings)
+        self._agents, self._files, self._document = frozenset(agents), files, document
+        self._defined: dict[str, Span] = {}
+        self._tool_places: dict[str, Span] = {}
+
+    def import_files(self) -> None:
+        """Import the files, and take the functions and tools from their modules."""
+        for file in self._files.found:
+            try:
+                import_module(file.module, self._files.folders, STAND_IN)
+            except ImportProblem as error:
+                self.problems.refuse("import", error.message, self._document.span(AT), error.hint)
+        modules = imported_modules(self._files.folders)
+        for file in self._files.found:
+            if file.module in modules:
+                self._take_functions(file, vars(modules[file.module]))
+        for file in self._files:
+            members = vars(modules[file.module]).values() if file.module in modules else ()
+            for mark in filter(None, map(tool_mark, list(members))):
+                self._add_tool(mark, _place(mark.function))
+
+    def look_up(self) -> None:
+        """Take what the text of the files tells."""
+        for file in self._files.found:
+            for agent in self._agents & file.bindings.keys():
+                statement = file.bindings[agent]
+                self._add_function(agent, not_imported, file, isinstance(statement, Function))
+        for file in self._files:
+            for mark, statement in tools_in(file):
+                self._add_tool(mark, file.span(statement))
+
+    def _take_functions(self, file: PythonFile, members: Mapping[str, Any]) -> None:
+        for agent in sorted(self._agents & file.bindings.keys()):
+            found, statement = members.get(agent), file.bindings[agent]
+            if decorator := unapplied(found):
+                text = f"@{decorator} of '{agent}' takes functions, in parentheses"
+                self.problems.refuse("bad-decorator", text, file.span(statement))
+            elif callable(found) and not isinstance(found, type) and tool_mark(found) is None:
+                self._add_function(agent, found, file, not isinstance(statement, ast.Import | ast.ImportFrom))
+                if not preparations(found) and is_decorated(file, statement, "pre_compose"):
+                    text = f"@pre_compose of '{agent}' is lost: a decorator above it does not keep it"
+                    hint = "use functools.wraps in that decorator, or put @pre_compose above it"
+                    self.problems.add(
+                        [Problem("lost-decorator", text, file.span(statement), hint, "warning")]
+                    )
+
+    def _add_function(
+        self, agent: str, function: Callable[..., Any], file: PythonFile, is_defined: bool
+    ) -> None:
+        """Add the function of an agent. One that its file only imports makes way for one that another defines."""
+        place = file.span(file.bindings[agent])
+        if is_defined and agent in self._defined:
+            text = f"agent '{agent}' has two functions: here and in {_line(self._defined[agent])}"
+            self.problems.refuse("duplicate-name", text, place, "rename or remove one of them")
+        elif is_defined or agent not in self.functions:
+            self.functions[agent] = AgentFunction(agent, function, self._agents)
+        if is_defined:
+            self._defined[agent] = place
+
+    def _add_tool(self, mark: ToolMark, place: Span) -> None:
+        """Add a tool. A file that is imported under two names defines its tools once."""
+        before = self._tool_places.setdefault(mark.name, place)
+        if before != place:
+            text = f"there are two tools '{mark.name}': here and in {_line(before)}"
+            self.problems.refuse("duplicate-name", text, place, "give one of them another name")
+        elif mark.name not in self.tools:
+            self.tools[mark.name] = RegisteredTool(mark)
+            for argument in mark.others:
+                text = f"'{argument}' of tool '{mark.name}' is not known, and does nothing here"
+                self.problems.add([Problem("tool-argument", text, place, severity="warning")])
+
+
+def _place(function: Callable[..., Any]) -> Span:
+    code = inspect.unwrap(function).__code__
+    return Span(shown_path(code.co_filename), code.co_firstlineno, 1)
+
+
+def _line(span: Span) -> str:
+    return f"{span.file}:{span.line}"

@@ -1,0 +1,194 @@
+"""The Python files of a mesh: those that `auto_discover` finds, and the project's modules that they import.
+
+    configs/config.yaml     auto_discover: {directory: ./agency, pattern: "*_agent.py"}
+    agency/desk_agent.py    found: the module `agency.desk_agent`
+    agency/tools.py         found, whatever the pattern is
+    agency/prices.py        found if one of them imports it
+
+The project's folder is the nearest that holds the mesh file and the directory. Modules are named from there, and
+searched there first, then in the directory. Files are parsed here, and nothing is imported. spec: "How This Project
+Works"; NOTES 1.9.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from harness.dialects.leafmesh.document import AutoDiscover
+from harness.dialects.request import FolderListing, LoadRequest
+from harness.errors import ManifestError, Problem, Span
+from harness.source.document import Document, shown_path
+from harness.source.imports import failed_import
+from harness.source.static_lookup import bindings
+
+AT: Final = ("auto_discover", "directory")
+_PATTERN: Final = ("auto_discover", "pattern")
+_TOOLS: Final = "tools.py"
+
+
+@dataclass(frozen=True)
+class PythonFile:
+    """A file of the project. `module` is its dotted name."""
+
+    path: Path
+    module: str
+    tree: ast.Module
+
+    @cached_property
+    def bindings(self) -> dict[str, ast.stmt]:
+        """The statement that binds each name of the module."""
+        return bindings(self.tree)
+
+    def span(self, statement: ast.stmt) -> Span:
+        """The span of a statement."""
+        return Span(shown_path(self.path), statement.lineno, statement.col_offset + 1)
+
+    @property
+    def package(self) -> str:
+        """The package that its relative imports begin from."""
+        return self.module if self.path.name == "__init__.py" else self.module.rpartition(".")[0]
+
+
+@dataclass(frozen=True)
+class AgencyFiles:
+    """The files of one agency.
+
+    `found` are searched for the functions of agents, these and `imported` for tools; `folders` are where modules are
+    imported from.
+    """
+
+    found: Sequence[PythonFile]
+    imported: Sequence[PythonFile]
+    folders: Sequence[Path]
+    warnings: Sequence[Problem] = ()
+
+    def __iter__(self) -> Iterator[PythonFile]:
+        return iter((*self.found, *self.imported))
+
+
+def agency_files(discover: AutoDiscover, document: Document, request: LoadRequest) -> AgencyFiles:
+    """The Python files of a mesh.
+
+    Raises:
+        ManifestError: the directory is not there, or may not be read; or a file in it cannot be parsed.
+    """
+    listing = _listing(discover, document, request)
+    project = _project(listing.path, request)
+    folders = tuple(dict.fromkeys((project, listing.path, *request.folders)))
+    paths = dict.fromkeys(listing.files)
+    if (tools := listing.path / _TOOLS).is_file():
+        request.record(tools)
+        paths[tools] = None
+    reader = _Reader(document.span(AT))
+    found = [
+        reader.read(path, _module_name(path, project)) for path in paths if path != project / "__init__.py"
+    ]
+    imported = _imported(found, (project, listing.path), reader)
+    if reader.problems:
+        raise ManifestError(reader.problems)
+    warnings = [] if listing.files else [_nothing_found(discover, document)]
+    return AgencyFiles([file for file in found if file], imported, folders, warnings)
+
+
+def _listing(discover: AutoDiscover, document: Document, request: LoadRequest) -> FolderListing:
+    """The directory: beside the mesh file, or else beside the folder of the mesh file."""
+    written = discover.directory
+    if request.base_path is not None and not (request.base_path / written).is_dir():
+        request.record(request.base_path / written)
+        above = os.path.join(os.pardir, written)
+        if (request.base_path / above).is_dir():
+            written = above
+    return request.resolve_folder(written, document.span(AT), discover.pattern, recursive=discover.recursive)
+
+
+def _project(directory: Path, request: LoadRequest) -> Path:
+    common = Path(os.path.commonpath([directory, request.base_path or directory]))
+    if common == directory and request.base_path != directory:
+        return directory if request.base_path is not None else directory.parent
+    return common if request.may_read(common) else directory.parent
+
+
+def _module_name(path: Path, project: Path) -> str:
+    parts = path.relative_to(project).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _nothing_found(discover: AutoDiscover, document: Document) -> Problem:
+    text = f"no file in '{discover.directory}' matches the pattern '{discover.pattern}'"
+    hint = (
+        "a pattern is compared with the names of files, without their folders"
+        if "/" in discover.pattern
+        else ""
+    )
+    return Problem("no-agent-files", text, document.span(_PATTERN), hint, "warning")
+
+
+class _Reader:
+    """Parses files. `problems` are those of files that cannot be."""
+
+    def __init__(self, span: Span) -> None:
+        self._span = span
+        self.problems: list[Problem] = []
+
+    def read(self, path: Path, module: str) -> PythonFile | None:
+        try:
+            return PythonFile(path, module, ast.parse(path.read_bytes(), str(path)))
+        except (OSError, SyntaxError, ValueError, RecursionError) as error:
+            problem = failed_import(module, module, error)
+            self.problems.append(Problem("import", problem.message, self._span, problem.hint))
+            return None
+
+
+def _imported(
+    found: Sequence[PythonFile | None], folders: Sequence[Path], reader: _Reader
+) -> Sequence[PythonFile]:
+    """The modules in these folders that the files import, and those that these import, and so on."""
+    known = {file.path for file in found if file}
+    queue = [file for file in found if file]
+    imported = []
+    while queue:
+        for name in _names_imported(queue.pop(0)):
+            path = next((path for folder in folders if (path := _file_of(name, folder))), None)
+            if path is not None and path not in known:
+                known.add(path)
+                if file := reader.read(path, name):
+                    queue.append(file)
+                    imported.append(file)
+    return imported
+
+
+def _names_imported(file: PythonFile) -> Iterator[str]:
+    """Dotted names that may be modules. Imports inside of functions are left out."""
+    for statement in _statements(file.tree.body):
+        if isinstance(statement, ast.Import):
+            yield from (alias.name for alias in statement.names)
+        elif isinstance(statement, ast.ImportFrom):
+            package = file.package.split(".")
+            above = package[: len(package) - statement.level + 1] if statement.level else []
+            module = ".".join([*above, *filter(None, [statement.module])])
+            yield module
+            yield from (f"{module}.{alias.name}" for alias in statement.names)
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.If | ast.Try | ast.With):
+            blocks = [statement.body, getattr(statement, "orelse", []), getattr(statement, "finalbody", [])]
+            blocks += [handler.body for handler in getattr(statement, "handlers", [])]
+            for block in blocks:
+                yield from _statements(block)
+
+
+def _file_of(module: str, folder: Path) -> Path | None:
+    path = folder.joinpath(*module.split("."))
+    if not module or path == folder:
+        return None
+    options = (path.with_name(f"{path.name}.py"), path / "__init__.py")
+    return next((option for option in options if option.is_file()), None)

@@ -1,0 +1,119 @@
+"""The module that agency files import as `leafmesh`. It is ours; the package is never looked at.
+
+It offers what the documents define: decorators, errors, a logger, and of the SDK what marks functions. Other public
+names that they mention can be imported, and refuse to be called. It is found only while agency files are imported,
+and while their functions and tools run.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, Final, NoReturn
+
+from harness.dialects.leafmesh import decorators
+from harness.errors import HarnessError
+
+
+class NotInStandIn(HarnessError):
+    """A part of the LeafMesh SDK that is used where only the stand-in is."""
+
+    code = "not-in-stand-in"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} is a part of the LeafMesh SDK that does not run here: the harness runs the mesh"
+        )
+
+
+class LeafMeshError(Exception):
+    """Base class of the SDK's errors."""
+
+
+class YieldContractFailure(LeafMeshError):
+    """An output that does not fit the `yields` of its agent."""
+
+
+class LeafMeshLogger:
+    """A logger of the standard library; fields may be given by keyword."""
+
+    def __init__(self, name: str = "leafmesh", *_given: Any, **_named: Any) -> None:
+        self._logger = logging.getLogger(name)
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        level = logging.getLevelNamesMapping().get(name.upper(), logging.INFO)
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        def write(message: Any = "", *given: Any, **fields: Any) -> None:
+            known = {key: fields.pop(key) for key in ("exc_info", "extra", "stack_info") if key in fields}
+            shown = "".join(f" {key}={value!r}" for key, value in fields.items())
+            self._logger.log(level, f"{message}{shown}" if shown else message, *given, **known)
+
+        return write
+
+
+class LeafMesh:
+    """The SDK as agency files see it: what is registered is kept, and nothing can be started."""
+
+    def __init__(self, *_given: Any, **_named: Any) -> None:
+        self.human_handlers: dict[str, Any] = {}
+
+    @classmethod
+    def from_yaml(cls, *_given: Any, **_named: Any) -> LeafMesh:
+        """The SDK for a mesh file, which is not read."""
+        return cls()
+
+    def intelligence(self, *given: Any) -> Any:
+        """Mark the function of an agent: that of its own name."""
+        return given[0] if given and callable(given[0]) else lambda function: function
+
+    def register_human_handler(self, agent: str, handler: Any) -> None:
+        """Keep the handler. In a run the scenario answers for people."""
+        self.human_handlers[agent] = handler
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return _refusing(f"LeafMesh.{name}")
+
+
+def _refusing(what: str) -> Callable[..., NoReturn]:
+    def refuse(*_given: Any, **_named: Any) -> NoReturn:
+        raise NotInStandIn(what)
+
+    return refuse
+
+
+def _processor_of(integration: str) -> Callable[..., Any]:
+    """A helper such as `zapier(...)`, whose result is a processor for `@pre_compose`."""
+
+    def helper(*_given: Any, **_named: Any) -> Any:
+        return _refusing(f"{integration}(…) as a processor of @pre_compose")
+
+    helper.__name__ = integration
+    return helper
+
+
+def _stand_in() -> ModuleType:
+    module = ModuleType("leafmesh", __doc__)
+    offered: tuple[Any, ...] = (
+        decorators.pre_compose,
+        decorators.chain,
+        decorators.chain_with_results,
+        decorators.conditional_chain,
+        decorators.compose,
+        decorators.global_tool,
+        LeafMesh,
+        LeafMeshError,
+        LeafMeshLogger,
+        YieldContractFailure,
+        *map(_processor_of, ("composio", "mcp", "n8n", "zapier")),
+    )
+    module.__dict__.update({each.__name__: each for each in offered}, tool=decorators.tool, __path__=[])
+    module.__dict__["__all__"] = [name for name in vars(module) if not name.startswith("_")]
+    return module
+
+
+STAND_IN: Final[Mapping[str, ModuleType]] = {"leafmesh": _stand_in()}

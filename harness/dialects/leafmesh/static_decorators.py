@@ -1,0 +1,77 @@
+"""The decorators of LeafMesh in the text of a file, for names that are looked up without an import."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from harness.dialects.leafmesh.agency_files import PythonFile
+from harness.dialects.leafmesh.decorators import ToolMark
+from harness.source.static_lookup import Function
+
+PACKAGE: Final = "leafmesh"
+_TOOLS: Final = ("tool", "global_tool")
+
+
+def decorators_of(function: Function, names: Mapping[str, str]) -> Iterator[tuple[str, ast.Call | None]]:
+    """The decorators of LeafMesh that a function has, each with its call; `names` are those of `names_of_package`."""
+    for decorator in function.decorator_list:
+        call = decorator if isinstance(decorator, ast.Call) else None
+        written = ast.unparse(call.func if call else decorator)
+        owner, _, name = written.rpartition(".")
+        if written in names and names[written] != PACKAGE:
+            yield names[written], call
+        elif names.get(owner) == PACKAGE:
+            yield name, call
+
+
+def names_of_package(file: PythonFile) -> Mapping[str, str]:
+    """What a file calls the package and its members, with what these are: `{"lm": "leafmesh", "t": "tool"}`."""
+    found: dict[str, str] = {}
+    for statement in ast.walk(file.tree):
+        if isinstance(statement, ast.ImportFrom) and statement.module == PACKAGE and not statement.level:
+            found |= {alias.asname or alias.name: alias.name for alias in statement.names}
+        elif isinstance(statement, ast.Import):
+            found |= {alias.asname or PACKAGE: PACKAGE for alias in statement.names if alias.name == PACKAGE}
+    return found
+
+
+def is_decorated(file: PythonFile, statement: ast.stmt, decorator: str) -> bool:
+    """True if the statement is a function with this decorator of LeafMesh."""
+    found = decorators_of(statement, names_of_package(file)) if isinstance(statement, Function) else ()
+    return any(name == decorator for name, _ in found)
+
+
+def tools_in(file: PythonFile) -> Iterator[tuple[ToolMark, ast.stmt]]:
+    """The tools that a file defines, as far as its text tells."""
+    names = names_of_package(file)
+    for statement in file.bindings.values():
+        if isinstance(statement, Function):
+            for decorator, call in decorators_of(statement, names):
+                if decorator in _TOOLS:
+                    yield _mark(statement, call), statement
+
+
+def _mark(function: Function, call: ast.Call | None) -> ToolMark:
+    said = {keyword.arg: _literal(keyword.value) for keyword in call.keywords} if call else {}
+    first = _literal(call.args[0]) if call and call.args else None
+    allowed = said.get("allowed_agents")
+    return ToolMark(
+        function=not_imported,
+        name=str(said.get("name") or first or function.name),
+        description=str(said.get("description") or ast.get_docstring(function) or ""),
+        category=said.get("category"),
+        allowed_agents=tuple(allowed) if isinstance(allowed, list | tuple) else None,
+    )
+
+
+def _literal(expression: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(expression)
+    except (ValueError, TypeError, SyntaxError):
+        return None
+
+
+def not_imported() -> None:
+    """Stands for a function that was only looked up."""
