@@ -34,6 +34,7 @@ def command(paths: tuple[str, ...], prune: bool, as_json: bool) -> int:
     have a cassette are replayed, offline, to see what of it they use. With PATH only cassettes that
     these scenarios name are listed; a cassette that no scenario of the project names is orphaned.
     """
+    from harness.cli.manifests import scenarios_below
     from harness.cli.selection import select
     from harness.recording.folder import CassetteFolder
     from harness.scenario.inventory import inventory
@@ -42,17 +43,24 @@ def command(paths: tuple[str, ...], prune: bool, as_json: bool) -> int:
     if prune and paths:
         raise click.UsageError("--prune looks at the whole project: give no PATH with it")
     projects = Projects()
-    selection = select(paths or (str(projects.around(Path.cwd()).project),))
+    project = projects.around(Path.cwd()).project
+    selection = select(paths or (str(project),))
     for error in selection.refused.values():
         print_problems(error.problems)
     listed = inventory(selection.scenarios, projects, orphans_of=None if paths else Path.cwd())
-    if prune and not selection.refused:
+    refused = [*selection.refused]
+    if not paths and any(each.orphaned for each in listed):
+        own, unreadable = scenarios_below(project)  # these may name them
+        listed = inventory([*selection.scenarios, *own], projects, orphans_of=Path.cwd())
+        refused += unreadable
+    if prune and not refused:
         for orphan in [each for each in listed if each.orphaned]:
             CassetteFolder(projects.around(Path.cwd()).cassettes, orphan.name).remove()
             listed.remove(orphan)
             click.echo(f"removed {shown_path(orphan.folder)}", err=as_json)
     elif prune:
-        click.echo("nothing is removed while there are scenario files that cannot be read", err=True)
+        files = ", ".join(map(shown_path, refused))
+        click.echo(f"nothing is removed while there are files that cannot be read: {files}", err=True)
     if as_json:
         click.echo(json.dumps([_as_json(each) for each in listed], indent=2, ensure_ascii=False))
     else:

@@ -12,6 +12,8 @@ from harness.dialects.dialect import Dialect
 from harness.dialects.registry import detected, dialect_named, dialect_of, manifest_at, names
 from harness.errors import FormatError, ManifestError, Problem
 from harness.scenario import SUFFIXES
+from harness.scenario.in_manifest import scenarios_in
+from harness.scenario.model import Scenario
 from harness.source.document import read, shown_path
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -65,6 +67,18 @@ def manifests_below(folder: Path, dialect: str | None) -> Found:
         if of_dialect is not None:
             found.manifests.append(path)
     return found
+
+
+def scenarios_below(folder: Path) -> tuple[list[Scenario], list[Path]]:
+    """The scenarios that stand in the manifests in a folder, at any depth, and the manifests that are refused."""
+    scenarios: list[Scenario] = []
+    refused = []
+    for path in manifests_below(folder, None).manifests:
+        try:
+            scenarios += scenarios_in(path) or ()
+        except ManifestError:
+            refused.append(path)
+    return scenarios, refused
 
 
 def _candidates(folder: Path) -> Iterator[Path]:

@@ -51,6 +51,7 @@ def command(
     """Record scenarios against the real thing, to be replayed from then on.
 
     PATH is a scenario file (*.scenario.yaml), a folder of them, or FILE::NAME for one scenario.
+    The test scenarios in a LeafMesh mesh file have a cassette each, named after file and scenario.
     Scenarios that have a cassette run with the network open: what neither a stub nor the cassette
     answers is really asked, and goes to cassettes/NAME without secrets; with --rewrite all of it is
     asked again. Keys are read from the environment, such as OPENAI_API_KEY. Where a person is asked

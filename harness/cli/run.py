@@ -99,6 +99,7 @@ def command(
     """Run scenarios and say which of them hold.
 
     PATH is a scenario file (*.scenario.yaml), a folder of them, or FILE::NAME for one scenario.
+    A LeafMesh mesh file runs its own test scenarios (evolution.test_scenarios).
     Results are written to reports/latest in the project of the scenarios, or as --report or
     [tool.harness] says; they are the same, and in the same order, however many jobs there
     are. Scenarios that are recorded, or run live, run one at a time.

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.errors import FormatError, Problem
+from harness.cli.manifests import scenarios_below
+from harness.errors import FormatError, ManifestError, Problem
 from harness.report.formatting import plural
 from harness.scenario import SUFFIXES
 from harness.scenario.load import discover, load_file
@@ -72,7 +73,9 @@ def _asked(paths: Sequence[str]) -> dict[Path, set[str]]:
     if not names:
         searched = ", ".join(dict.fromkeys(shown_path(path) for path in paths))
         message = f"no scenario files (*{SUFFIXES[0]}) in {searched}"
-        raise FormatError(Problem("no-scenarios", message, hint="`harness init` writes an example"))
+        own = next((found.file for path in paths for found in scenarios_below(Path(path))[0]), None)
+        hint = f"name {shown_path(own)} to run its own" if own else "`harness init` writes an example"
+        raise FormatError(Problem("no-scenarios", message, hint=hint))
     return {
         file: {name for name in asked if name} if None not in asked else set()
         for file, asked in names.items()
@@ -87,6 +90,9 @@ def _loaded(asked: Mapping[Path, set[str]]) -> tuple[list[Scenario], dict[Path, 
             found = load_file(file).scenarios
         except FormatError as error:
             refused[file] = error if file.name.endswith(SUFFIXES) else _misnamed(file, error)
+            continue
+        except ManifestError as error:
+            refused[file] = FormatError(error.problems)
             continue
         known = [scenario.name for scenario in found]
         for name in sorted(names.difference(known)):

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from harness.cli.load_options import LoadOptions
 from harness.cli.manifests import agents_of, agents_to_load, manifests_below
-from harness.dialects.load import load_graph
+from harness.dialects.load import load_graph, load_scenarios
 from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.graph.model import Graph
 from harness.scenario import SUFFIXES
+from harness.scenario.in_manifest import built
 from harness.scenario.load import discover, load_file
 from harness.scenario.model import Scenario
 from harness.scenario.names import unknown_names
@@ -114,7 +115,7 @@ def _graph(scenario: Scenario, options: LoadOptions) -> Graph:
 
 
 def of_manifest(path: Path, options: LoadOptions) -> Iterator[Problem]:
-    """The problems of a manifest and of its agents, or of the one agent that is asked for."""
+    """The problems of a manifest, of its agents (or the one that is asked for), and of scenarios that stand in it."""
     found: dict[Problem, None] = {}
     try:
         dialect, agents = agents_of(path, options.dialect)
@@ -127,6 +128,11 @@ def of_manifest(path: Path, options: LoadOptions) -> Iterator[Problem]:
             found |= dict.fromkeys(graph.warnings)
         except ManifestError as error:
             found |= dict.fromkeys(error.problems)
+    try:
+        own = load_scenarios(options.request(path, None), dialect.name)
+        built(own or (), path, dialect.name)
+    except ManifestError as error:
+        found |= dict.fromkeys(error.problems)
     yield from (_with_option(problem) for problem in found)
 
 

@@ -55,6 +55,13 @@ class Dialect(Protocol):
         """The compiled graph of the agent that a request asks for."""
 
 
+class WithScenarios(Dialect, Protocol):
+    """A dialect whose manifests have scenarios of their own."""
+
+    def scenarios(self, request: LoadRequest) -> Sequence[Document]:
+        """The scenarios in a manifest, each a mapping with keys of docs/scenario-format.md, and their places."""
+
+
 def single_file(path: Path) -> Sequence[Path]:
     """`locate` of a dialect whose manifests are one file: the file itself, and nothing for a folder."""
     return () if os.path.isdir(path) else (path,)  # of a name no file can have, Path.is_dir would raise
@@ -63,11 +70,15 @@ def single_file(path: Path) -> Sequence[Path]:
 BROKEN_HINT: Final = "correct or uninstall it; where `dialect:` names another dialect, it is not needed"
 
 _TEXTS: Final = ("name", "title")
-_METHODS: Final[Mapping[str, Any]] = {
-    name: member
-    for name, member in vars(Dialect).items()
-    if inspect.isfunction(member) and not name.startswith("_")
-}
+
+
+def _methods(protocol: type) -> Mapping[str, Any]:
+    members = vars(protocol).items()
+    return {name: each for name, each in members if inspect.isfunction(each) and not name.startswith("_")}
+
+
+_METHODS: Final = _methods(Dialect)
+_OPTIONAL: Final = _methods(WithScenarios)
 
 
 def verified(found: Any, name: str, origin: str) -> Dialect:
@@ -96,8 +107,8 @@ def _faults(found: Any, name: str) -> Iterator[str]:
         yield f"says that its 'name' is {present['name']!r}"
     if "yaml" in present and present["yaml"] not in get_args(YamlVersion):
         yield f"has a 'yaml' that is not one of {', '.join(get_args(YamlVersion))}: {present['yaml']!r}"
-    for member, method in _METHODS.items():
-        if member not in missing:
+    for member, method in {**_METHODS, **_OPTIONAL}.items():
+        if hasattr(found, member):
             yield from _method_faults(member, getattr(found, member), method)
 
 

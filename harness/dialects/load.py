@@ -13,6 +13,7 @@ from harness.dialects.prompt import Prompt
 from harness.dialects.registry import dialect_named, dialect_of
 from harness.dialects.request import LoadRequest, Stamp, stamp
 from harness.graph.model import Graph
+from harness.source.document import Document
 
 _MOST: Final = 128  # graphs that are kept
 
@@ -71,6 +72,17 @@ def load_prompts(request: LoadRequest, dialect: str | None = None) -> Sequence[P
     """
     found = _dialect(request, dialect)
     return found.prompts(_located(request, found))
+
+
+def load_scenarios(request: LoadRequest, dialect: str | None = None) -> Sequence[Document] | None:
+    """The scenarios in a manifest, as `WithScenarios` gives them; None where its dialect has no such thing.
+
+    Raises:
+        ManifestError: the manifest, or what leads to it, is not as it should be.
+    """
+    found = _dialect(request, dialect)
+    scenarios = getattr(found, "scenarios", None)
+    return scenarios(_located(request, found)) if scenarios is not None else None
 
 
 def _load(key: _Key) -> _Kept:

@@ -9,21 +9,33 @@ import pytest
 
 from harness.plugin.item import ScenarioItem
 from harness.plugin.options import projects_of, record_mode, settings_of
-from harness.plugin.part import part_of
+from harness.plugin.part import may_have_scenarios, part_of
 from harness.plugin.reporter import PART, REFUSAL
 from harness.scenario import SUFFIXES
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioCollector | None:
-    """Collect scenario files, by suffix."""
-    if file_path.name.endswith(SUFFIXES):
+    """Collect scenario files, by suffix, and manifests with scenarios of their own that are named one by one."""
+    if file_path.name.endswith(SUFFIXES) or _has_scenarios(file_path, parent):
         collector: ScenarioCollector = ScenarioCollector.from_parent(parent, path=file_path)
         return collector
     return None
 
 
+def _has_scenarios(path: Path, parent: pytest.Collector) -> bool:
+    if not may_have_scenarios(parent.config, path):
+        return False
+    from harness.errors import ManifestError
+    from harness.scenario.in_manifest import scenarios_in
+
+    try:
+        return scenarios_in(path) is not None
+    except ManifestError:  # the collector tells why
+        return True
+
+
 class ScenarioCollector(pytest.File):
-    """A scenario file."""
+    """A scenario file, or a manifest with scenarios of its own."""
 
     def collect(self) -> Iterable[ScenarioItem]:
         """Its scenarios, in order.

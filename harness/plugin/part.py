@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from harness.scenario import SUFFIXES
+from harness.scenario import SUFFIXES, YAML
 
 _OPTIONS: Final = {
     "keyword": "-k",
@@ -80,6 +80,15 @@ def _said(config: pytest.Config) -> str:
 
 
 def scenario_files(config: pytest.Config, ids: list[str]) -> list[Path]:
-    """The scenario files of these node ids, one for each id of a scenario."""
+    """The files of these node ids that have scenarios, one for each id of a scenario."""
     paths = (config.rootpath / nodeid.partition("::")[0] for nodeid in ids)
-    return [path for path in paths if path.name.endswith(SUFFIXES)]
+    return [path for path in paths if may_have_scenarios(config, path)]
+
+
+def may_have_scenarios(config: pytest.Config, path: Path) -> bool:
+    """True for scenario files, and for YAML files that are named one by one: manifests may have scenarios too."""
+    if path.name.endswith(SUFFIXES):
+        return True
+    folder = config.invocation_params.dir
+    named = (folder / argument.partition("::")[0] for argument in config.args)
+    return path.name.endswith(YAML) and any(path.name == each.name and path.samefile(each) for each in named)

@@ -12,9 +12,8 @@ import pytest
 from harness.plugin.failure_text import restore, told_once
 from harness.plugin.item import LINES
 from harness.plugin.options import projects_of
-from harness.plugin.part import Part, part_of, scenario_files, why_incomplete
+from harness.plugin.part import Part, may_have_scenarios, part_of, scenario_files, why_incomplete
 from harness.plugin.redaction import Redaction
-from harness.scenario import SUFFIXES
 
 if TYPE_CHECKING:
     from harness.report.results import ResultsWriter
@@ -78,7 +77,7 @@ class Reporter:
         restore(report)
         lines = report.__dict__.pop(LINES, ())
         if str(report.when) == CRASHED:
-            lines = _died(self._config.rootpath, report)
+            lines = _died(self._config, report)
         for line in lines:
             with _told_if_unwritable():
                 self._opened().add_line(line, self._places.get(report.nodeid, 0))
@@ -145,10 +144,10 @@ def _told_if_unwritable() -> Iterator[None]:
         pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
 
 
-def _died(rootpath: Path, report: Any) -> list[str]:
+def _died(config: pytest.Config, report: Any) -> list[str]:
     """The lines of a scenario whose worker ended in the middle of it; the report says so, too."""
     file, _, name = report.nodeid.partition("::")
-    if not file.endswith(SUFFIXES):
+    if not may_have_scenarios(config, config.rootpath / file):
         return []
     from harness.errors import SourceError, WorkerDied
     from harness.report.encoding import encode
@@ -157,7 +156,7 @@ def _died(rootpath: Path, report: Any) -> list[str]:
     from harness.scenario.load import load_file
 
     try:
-        found = [each for each in load_file(rootpath / file).scenarios if each.name == name]
+        found = [each for each in load_file(config.rootpath / file).scenarios if each.name == name]
     except SourceError:
         return []
     outcomes = [outcome for scenario in found for outcome in died(scenario, WorkerDied(None))]

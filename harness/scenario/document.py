@@ -46,8 +46,11 @@ EXCLUDED: Final = {
     "turns": ("input", "human"),
     "input": ("turns",),
     "human": ("turns",),
+    "test_scenario": ("agent", "entry_point", "weight", "timeout", "input", "turns", "expect"),
 }
 """The keys that cannot stand beside a key of a scenario, nor `agent` beside `entry_point` in a file."""
+NO_DEFAULT: Final = ("name", "test_scenario")
+"""The keys of a scenario that `defaults` cannot have."""
 _NOT_TAGS: Final = ("and", "or", "not", "True", "False", "None")
 
 
@@ -163,6 +166,9 @@ class ScenarioKeys(WorldKeys):
     agent: Name = Field(LEFT_OUT, description="Agent, entry point or flow inside the manifest.")
     entry_point: Name = Field(LEFT_OUT, description="The same as `agent`.")
     env: dict[str, EnvValue] = Field(LEFT_OUT, description="Values for ${VAR}, over the file's.")
+    test_scenario: Name = Field(
+        LEFT_OUT, description="A scenario in the manifest itself, which runs in the world given here."
+    )
     weight: Positive = Field(1.0, description="Share in the suite's fitness.")
     timeout: Positive = Field(30.0, description="Virtual seconds for the whole run.")
     repeat: Annotated[int, Field(ge=1)] = Field(1, description="How many times it runs.")
@@ -252,9 +258,12 @@ class Head(_Head):
 
     @field_validator("defaults")
     @classmethod
-    def _no_default_name(cls, defaults: dict[str, Any]) -> dict[str, Any]:
-        if "name" in defaults:
-            raise mistaken(Mistake("a name cannot have a default", ("name",), True))
+    def _of_one(cls, defaults: dict[str, Any]) -> dict[str, Any]:
+        found = [
+            Mistake(f"a {key} cannot have a default", (key,), True) for key in NO_DEFAULT if key in defaults
+        ]
+        if found:
+            raise mistaken(*found)
         return defaults
 
 

@@ -13,10 +13,11 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 
-from harness.errors import FormatError, Problem, Span
+from harness.errors import FormatError, ManifestError, Problem, SourceError, Span
 from harness.scenario import SUFFIXES
-from harness.scenario.document import EXCLUDED, Head, ScenarioKeys
-from harness.scenario.model import ScenarioFile
+from harness.scenario.document import EXCLUDED, NO_DEFAULT, Head, ScenarioKeys
+from harness.scenario.in_manifest import completed, scenarios_in
+from harness.scenario.model import Scenario, ScenarioFile
 from harness.source.document import Document, DocumentPath, hint_for_missing, read, shown_path
 from harness.source.models import in_file_order, validate
 
@@ -28,11 +29,19 @@ _BY_NAME: Final = ("tools", "handlers", "agents", "scripts", "retrieval", "mcp",
 
 
 def load_file(path: Path) -> ScenarioFile:
-    """The scenarios of a file.
+    """The scenarios of a scenario file, or of a manifest that has some.
 
     Raises:
         FormatError: with everything that is wrong with the file, in its order.
+        ManifestError: the same of a manifest, or it has none (`no-scenarios`).
     """
+    if not path.name.endswith(SUFFIXES) and (own := scenarios_in(path)) is not None:
+        if not own:
+            text = f"{shown_path(path)} has no scenarios of its own"
+            raise ManifestError(
+                Problem("no-scenarios", text, hint="write them into it, or into a scenario file")
+            )
+        return ScenarioFile(path, own)
     document = read(path, yaml="1.2", error=FormatError)
     problems: list[Problem] = []
     head = _validated(Head, document, problems)
@@ -42,11 +51,24 @@ def load_file(path: Path) -> ScenarioFile:
     for part in merged:  # built at once: the models of thousands of scenarios are much to keep
         scenario = _validated(ScenarioKeys, part, problems)
         if scenario is not None and scenario.manifest:
-            scenarios.append(scenario.spec(part, path, passthrough))
+            scenarios.append(_spec(scenario, part, path, passthrough, problems))
     problems += _excluded(document) + _repeated_names(merged) + _without_manifest(merged)
     if problems:
         raise FormatError(in_file_order(problems))
     return ScenarioFile(path, tuple(scenarios))
+
+
+def _spec(
+    keys: ScenarioKeys, at: Document, path: Path, passthrough: tuple[str, ...], problems: list[Problem]
+) -> Scenario:
+    scenario = keys.spec(at, path, passthrough)
+    if keys.test_scenario is None:
+        return scenario
+    try:
+        return completed(scenario, keys.test_scenario, at.span(("test_scenario",)))
+    except SourceError as error:
+        problems += error.problems
+        return scenario
 
 
 def discover(paths: Iterable[Path]) -> list[Path]:
@@ -112,7 +134,7 @@ def _merged(document: Document) -> list[Document]:
         return []
     layers = [document.without(*(key for key in document.value if key not in _FOR_ALL))]
     if isinstance(document.value.get("defaults"), dict):
-        layers.insert(0, document.at(("defaults",)).without("name"))
+        layers.insert(0, document.at(("defaults",)).without(*NO_DEFAULT))
     merged = []
     for at in places:
         scenario = document.at(("scenarios", at))
@@ -139,7 +161,7 @@ def _excluded(document: Document) -> list[Problem]:
     problems = []
     for path in parts:
         keys = document.at(path).value
-        for key in ("turns", "entry_point") if isinstance(keys, dict) else ():
+        for key in ("turns", "entry_point", "test_scenario") if isinstance(keys, dict) else ():
             for other in EXCLUDED[key]:
                 if key in keys and other in keys:
                     message = f"'{other}' cannot stand beside '{key}'"

@@ -87,6 +87,11 @@ class Scenario:
     warnings: tuple[Problem, ...] = ()
 
     @property
+    def in_manifest(self) -> bool:
+        """True if it stands in the manifest that it runs, and not in a scenario file."""
+        return self.file in self.manifests
+
+    @property
     def draws(self) -> bool:
         """True if its world draws from the seed: faults with a `rate`."""
         worlds = (self.world, *(turn.world for turn in self.turns))

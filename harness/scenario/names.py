@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Final
 
 from harness.dialects.load import load_graph
-from harness.errors import FormatError, ManifestError, Problem, Span
+from harness.errors import ManifestError, Problem, SourceError, Span
 from harness.graph.model import END, START, Graph
 from harness.graph.names import Names, names_of
 from harness.graph.vocabulary import NODE
@@ -113,7 +113,7 @@ def _fitting_others(
 def _others(scenario: Scenario) -> Iterator[Scenario]:
     try:
         loaded = load_file(scenario.file).scenarios
-    except FormatError:  # it is not there any more, or never was
+    except SourceError:  # it is not there any more, or never was
         return
     yield from (other for other in loaded if other.name != scenario.name)
 

@@ -56,11 +56,11 @@ def mode_of(settings: Settings) -> RecordMode:
 
 
 def cassette_name(scenario: Scenario, settings: Settings) -> str | None:
-    """The cassette of a scenario; None when it has none."""
-    if scenario.cassette is not None or not settings.record:
+    """The cassette of a scenario; None when it has none. One that stands in a manifest has no other world."""
+    if scenario.cassette is not None or not (settings.record or scenario.in_manifest):
         return scenario.cassette
     path = Path(os.path.relpath(scenario.file.resolve(), settings.project.resolve())).as_posix()
-    suite = re.sub(r"\.scenario\.ya?ml$", "", path)
+    suite = re.sub(r"(\.scenario)?\.ya?ml$", "", path)
     parts = [part for part in suite.split("/") if part != ".."]
     return "/".join(_slug(part) for part in [*parts, scenario.name])
 

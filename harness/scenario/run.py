@@ -83,7 +83,8 @@ def _recording(
     scenario: Scenario, settings: Settings, secrets: Secrets, ask: Ask | None
 ) -> AbstractContextManager[RecordingSession | None]:
     """What answers beside the stubs. Most scenarios have stubs only, and are spared the import."""
-    if scenario.cassette is None and not settings.record and settings.record_mode is not RecordMode.LIVE:
+    named = scenario.cassette is not None or settings.record or scenario.in_manifest
+    if not named and settings.record_mode is not RecordMode.LIVE:
         return nullcontext()
     from harness.scenario.recording import recording_session
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from harness import DISTRIBUTION
-from harness.scenario.document import FORMAT_VERSION, File
+from harness.scenario.document import FORMAT_VERSION, NO_DEFAULT, File
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -31,8 +31,8 @@ def schema() -> dict[str, Any]:
 
 
 def _defaults(scenario: dict[str, Any]) -> dict[str, Any]:
-    """A scenario without its name, of which nothing must be there."""
-    properties = {key: value for key, value in scenario["properties"].items() if key != "name"}
+    """A scenario without what only one can have, of which nothing must be there."""
+    properties = {key: value for key, value in scenario["properties"].items() if key not in NO_DEFAULT}
     kept = {key: value for key, value in scenario.items() if key not in ("required", "properties")}
     return {
         **kept,

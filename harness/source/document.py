@@ -90,6 +90,23 @@ class Document:
         value = {key: item for key, item in self.value.items() if key not in keys}
         return self._with(value, (start, end, {key: entries[key] for key in value}))
 
+    def moved(self, key: str, *path: str) -> Document:
+        """This document's mapping with the entry at `key`, if there is one, at the end of a chain of new keys."""
+        start, end, children = self._location
+        if key not in self.value or not isinstance(children, dict):
+            return self
+        value, (key_start, key_end, location) = self.value[key], children[key]
+        for step in reversed(path[1:]):
+            value, location = (
+                {step: value},
+                (location[0], location[1], {step: (key_start, key_end, location)}),
+            )
+        rest = self.without(key)
+        entries = rest._location[2]
+        assert isinstance(entries, dict)
+        moved = {**entries, path[0]: (key_start, key_end, location)}
+        return self._with({**rest.value, path[0]: value}, (start, end, moved))
+
     def under(self, over: Document, whole: Callable[[DocumentPath, Any], bool] | None = None) -> Document:
         """This document's mapping with that of `over` (a part of the same file) merged over it.
 

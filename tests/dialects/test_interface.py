@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -171,6 +172,7 @@ def test_a_missing_member_is_named(install: Install, member: str) -> None:
     [
         ("wrong_load", "load = lambda: None", "has a 'load' with the wrong signature: (), not (request)"),
         ("wrong_class", "load = int.__add__", "'load' with the wrong signature"),
+        ("wrong_scenarios", "scenarios = lambda: []", "has a 'scenarios' with the wrong signature: ()"),
         ("wrong_detect", "detect = True", "has a 'detect' that cannot be called: True"),
         ("wrong_yaml", "yaml = '1.3'", "has a 'yaml' that is not one of 1.1, 1.2: '1.3'"),
         ("wrong_title", "title = ' '", "has a 'title' that is not text: ' '"),
@@ -197,6 +199,108 @@ def test_a_broken_dialect_is_told_before_anything_is_detected_without_it(
     with pytest.raises(ManifestError, match="the dialect 'relay' of the package 'acme-faulty_too'"):
         dialect_of(tmp_path / "m.yaml")
     assert dialect_named("sherma").name == "sherma"
+
+
+# ------------------------------------------------------------------ scenarios in manifests
+
+OWN = """
+
+def scenarios(request):
+    document = read(request.path, yaml=yaml, named_at=request.named_at)
+    tests = range(len(document.value.get("tests", ())))
+    return [document.at(("tests", at)).moved("wants", "expect", "output") for at in tests]
+"""
+TESTED = """\
+relay: 1
+say: hello
+tests:
+  - {name: all right, input: {}, wants: {said: hello}}
+  - name: half
+    weight: 3
+    wants: {said: hello, papers: []}
+"""
+
+
+@pytest.fixture
+def tested(install: Install, agent: Path) -> Path:
+    """A relay with two scenarios of its own, which score 1 and 0.5."""
+    install("tested", RELAY + OWN)
+    (agent / "relay.yaml").write_text(TESTED)
+    return agent / "relay.yaml"
+
+
+def test_a_manifest_runs_its_own_scenarios(tested: Path) -> None:
+    done = CliRunner().invoke(cli, ["run", "agent/relay.yaml"])
+    assert done.exit_code == 1
+    assert "passed  0 s  agent/relay.yaml::all right\n" in done.output
+    assert "half — score 0.50, failed\n  agent/relay.yaml:5:11" in done.output
+    assert "    agent/relay.yaml:7:12\n" in done.output
+    assert "fitness  0.625\n" in done.output  # (1 x 1 + 3 x 0.5) / (1 + 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passed"), [(["agent/relay.yaml::all right"], 1), (["agent/relay.yaml", "-k", "right"], 1)]
+)
+def test_they_can_be_chosen(tested: Path, arguments: list[str], passed: int) -> None:
+    done = CliRunner().invoke(cli, ["run", *arguments])
+    assert (done.exit_code, f"{passed} passed   ({passed} run" in done.output) == (0, True)
+
+
+def test_a_folder_stands_for_its_scenario_files_alone(tested: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.scenario.yaml").write_text(SCENARIO.replace('"no"', "hello"))
+    assert "1 passed   (1 run" in CliRunner().invoke(cli, ["run", "."]).output
+    (tmp_path / "a.scenario.yaml").unlink()
+    done = CliRunner().invoke(cli, ["run", "."])
+    assert (done.exit_code, "name agent/relay.yaml to run its own" in done.output) == (2, True)
+
+
+def test_a_scenario_file_gives_them_a_world(tested: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.scenario.yaml").write_text(
+        "harness: 1\nmanifest: agent/relay.yaml\ndefaults: {timeout: 5, expect: {path: [nowhere]}}\n"
+        "scenarios: [{name: lenient, test_scenario: half, seed: 3, pass_score: 0.5, cassette: none}]\n"
+    )
+    done = CliRunner().invoke(cli, ["run", "a.scenario.yaml", "--json", "-"])
+    line = json.loads(done.stdout)
+    assert (line["verdict"], line["score"], line["weight"], line["seed"]) == ("passed", 0.5, 3, 3)
+    assert sorted((check["name"], check["weight"]) for check in line["checks"]) == [
+        ("output", 1),
+        ("status", 0),
+        ("unused", 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "fault"),
+    [
+        ("test_scenario: haf", "2:50: error: no test scenario 'haf' in agent/relay.yaml"),
+        ("test_scenario: half, input: x", "2:56: error: 'input' cannot stand beside 'test_scenario'"),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_told_there(tested: Path, tmp_path: Path, keys: str, fault: str) -> None:
+    (tmp_path / "a.scenario.yaml").write_text(
+        f"{{harness: 1, manifest: agent/relay.yaml, scenarios: [\n  {{name: one, tags: [x], seed: 0, {keys}}}]}}\n"
+    )
+    done = CliRunner().invoke(cli, ["run", "a.scenario.yaml"])
+    assert done.exit_code == 2
+    assert fault in done.output
+
+
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_what_is_wrong_in_the_manifest_is_told_there(tested: Path, command: str) -> None:
+    text = TESTED.replace("weight: 3", "weight: -3").replace("said: hello, papers: []", "$foo: 1")
+    tested.write_text(text + "  - {name: all right}\n")
+    done = CliRunner().invoke(cli, [command, "agent/relay.yaml"])
+    assert done.exit_code == 2
+    assert "relay.yaml:6:13: error: weight: must be greater than 0, found the number -3" in done.output
+    assert "relay.yaml:7:13: error: unknown matcher '$foo'" in done.output
+    assert "relay.yaml:8:12: error: a second scenario 'all right' (first in line 4)" in done.output
+
+
+def test_a_manifest_without_any_says_so(tested: Path) -> None:
+    tested.write_text("relay: 1\nsay: hello\n")
+    done = CliRunner().invoke(cli, ["run", "agent/relay.yaml"])
+    assert done.exit_code == 2
+    assert "agent/relay.yaml has no scenarios of its own" in done.output
 
 
 # ------------------------------------------------------------------ names

@@ -105,3 +105,9 @@ def test_unused_can_only_be_asked_for(tmp_path: Path) -> None:
 def test_a_bound_of_the_cost_is_refused_while_nothing_has_a_price(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="no model has a price"):
         scenario(tmp_path, "  expect: {usage: {cost: 0.5}}\n")
+
+
+def test_a_test_scenario_has_to_stand_in_the_manifest(tmp_path: Path) -> None:
+    (tmp_path / "agent.yaml").write_text("manifest_version: 1\n", encoding="utf-8")
+    with pytest.raises(FormatError, match="no test scenario 'happy' in "):
+        scenario(tmp_path, "  test_scenario: happy\n")

@@ -1,0 +1,95 @@
+"""Scenarios that stand in a manifest itself, and the worlds that scenario files give them.
+
+    harness run config.yaml                    ─▶ scenarios_in: all of them; what they need answered is on a cassette
+    `test_scenario: NAME` in a scenario file   ─▶ completed: this one, in the world that the file gives it
+
+Nothing but the output is judged: the gates `status` and `unused` weigh nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from harness.dialects.load import load_scenarios
+from harness.dialects.registry import dialect_of
+from harness.dialects.request import LoadRequest
+from harness.errors import FormatError, ManifestError, Problem, Span
+from harness.scenario.document import ScenarioKeys
+from harness.scenario.model import Scenario
+from harness.scenario.request import load_request
+from harness.settings import Settings
+from harness.source.document import Document, shown_path
+from harness.source.models import in_file_order, validate
+from harness.source.suggest import did_you_mean
+
+_NOT_JUDGED: Final = {"status": 0.0, "unused": 0.0}
+
+
+def scenarios_in(path: Path) -> tuple[Scenario, ...] | None:
+    """The scenarios in a manifest; None if this is no manifest, or of a dialect without such a thing.
+
+    Raises:
+        ManifestError: the manifest or one of its scenarios is not as it should be.
+    """
+    try:
+        dialect = dialect_of(path).name
+    except ManifestError:  # whoever reads it as a scenario file will say what is wrong with it
+        return None
+    found = load_scenarios(LoadRequest((path,)), dialect)
+    return built(found, path, dialect) if found is not None else None
+
+
+def completed(scenario: Scenario, name: str, span: Span) -> Scenario:
+    """A scenario of a file with what the test scenario of this name says; `span` is that of the name.
+
+    Raises:
+        FormatError: there is no such test scenario (`unknown-scenario`).
+        ManifestError: the manifest or one of its scenarios is not as it should be.
+    """
+    manifest = scenario.manifests[0]
+    request = load_request(scenario, Settings())
+    found = load_scenarios(request, scenario.dialect)
+    known = {own.name: own for own in built(found or (), manifest, scenario.dialect)}
+    if name not in known:
+        text = f"no test scenario '{name}' in {shown_path(manifest)}"
+        hint = did_you_mean(name, known) if known else "it has none of its own"
+        raise FormatError(Problem("unknown-scenario", text, span, hint))
+    own = known[name]
+    return replace(
+        scenario,
+        agent=own.agent,
+        weight=own.weight,
+        timeout_s=own.timeout_s,
+        turns=own.turns,
+        expect=own.expect,
+        mentions=(*scenario.mentions, *own.mentions),
+    )
+
+
+def built(documents: Iterable[Document], path: Path, dialect: str | None) -> tuple[Scenario, ...]:
+    """The scenarios of these documents, which stand in the manifest at `path`.
+
+    Raises:
+        ManifestError: with everything that is wrong with them.
+    """
+    scenarios: dict[str, Scenario] = {}
+    problems: list[Problem] = []
+    for at in documents:
+        part = at.with_value({**at.value, "manifest": path.name})
+        try:
+            keys = validate(ScenarioKeys, part)
+        except ManifestError as error:
+            problems += error.problems
+            continue
+        own = keys.spec(part, path)
+        own = replace(own, dialect=dialect, expect=replace(own.expect, weights=_NOT_JUDGED))
+        first = scenarios.setdefault(own.name, own)
+        if first is not own:
+            text = f"a second scenario '{own.name}' (first in line {first.span.line})"
+            problems.append(Problem("duplicate-name", text, own.span))
+    if problems:
+        raise ManifestError(in_file_order(problems))
+    return tuple(scenarios.values())
