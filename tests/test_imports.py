@@ -164,7 +164,7 @@ def test_only_the_superstep_scheduler_and_its_parts_call_langgraph() -> None:
 
 
 FRONT_DOORS = ["harness", "harness.plugin", "harness.cli.main"]
-DETECTION = ["harness.dialects.registry", *(module for module in DIALECTS.values() if module)]
+DETECTION = ["harness.dialects.registry", *DIALECTS.values()]
 
 
 @pytest.mark.parametrize("module", [*FRONT_DOORS, *DETECTION])

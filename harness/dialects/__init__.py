@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-DIALECTS: Final[Mapping[str, str | None]] = {
+DIALECTS: Final[Mapping[str, str]] = {
     "sherma": "harness.dialects.sherma.dialect",
     "loki": "harness.dialects.loki.dialect",
-    "leafmesh": None,
+    "leafmesh": "harness.dialects.leafmesh.dialect",
     "yagra": "harness.dialects.yagra.dialect",
     "agentspec": "harness.dialects.agentspec.dialect",
 }
-"""The module of each dialect, which has the members of `harness.dialects.dialect.Dialect`; None where a dialect
-of the scenario format has no front end yet."""
+"""The module of each dialect, which has the members of `harness.dialects.dialect.Dialect`."""

@@ -34,7 +34,7 @@ def registered() -> Mapping[str, EntryPoint]:
             both = f"{_origin(found[point.name])} and {_origin(point)}"
             text = f"two packages have a dialect '{point.name}': {both}"
             raise ManifestError(Problem("broken-dialect", text, None, BROKEN_HINT))
-    ours = {name: EntryPoint(name, module, GROUP) for name, module in DIALECTS.items() if module}
+    ours = {name: EntryPoint(name, module, GROUP) for name, module in DIALECTS.items()}
     return {**found, **ours}
 
 

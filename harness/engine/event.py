@@ -21,10 +21,10 @@ requirement holds, and gets all that has arrived until it starts. `harness.engin
 *Routes.* Routers are asked when an activation settles, with its update in the state. A router that takes its time, as
 those of `EventGraph.late_routers` may, delays only the nodes that it chooses itself.
 
-*Failures.* `EventGraph.on_failure` restarts the activation (as the last of the queue), goes on elsewhere, or ends the
-branch; the others go on. When nothing is left to do, `EventGraph.run_failure` chooses the failure that is the run's.
-These end the run at once: an effect that the world cannot answer, an error of a router, a handler or `input_of`, too
-many starts.
+*Failures.* `EventGraph.on_failure` restarts the activation (as the last of the queue), goes on elsewhere (and may
+have work done beside that), or ends the branch; the others go on. When nothing is left to do,
+`EventGraph.run_failure` chooses the failure that is the run's. These end the run at once: an effect that the world
+cannot answer, an error of a router, a handler or `input_of`, too many starts.
 
 *People.* When a visit pauses and somebody has the answer, they are asked at once and the others go on meanwhile; with
 the answer, the node is re-run. A pause that nobody answers interrupts the run when everything else is worked off,
@@ -50,7 +50,7 @@ from harness.engine.pauses import Paused, Question
 from harness.engine.people import People
 from harness.engine.state import initial_state, merged, with_partial_updates
 from harness.engine.visit import next_edges, visit
-from harness.graph.events import Arrival, EventGraph, NodeFailure, Restart
+from harness.graph.events import Arrival, Detour, EventGraph, NodeFailure, Restart
 from harness.graph.model import END, START, Dispatch, Routes, State, Update
 from harness.graph.to_json import error_text
 from harness.time.clock import end_of_instant
@@ -335,15 +335,21 @@ class EventScheduler:
     async def _fail(self, activation: Activation, error: Exception) -> None:
         failure = NodeFailure(activation.node.name, error, activation.state, activation.attempt)
 
-        async def settle(activation: Activation, task: asyncio.Task[Routes | Restart]) -> None:
+        async def settle(activation: Activation, task: asyncio.Task[Routes | Restart | Detour]) -> None:
             outcome = task.result()
             if isinstance(outcome, Restart):
                 self._queue.append(replace(activation, context=outcome.context, replay=None))
-            else:
-                self._failures.append(replace(failure, handled=bool(outcome)))
-                self._follow(outcome, activation)
+                return
+            routes = outcome.routes if isinstance(outcome, Detour) else outcome
+            self._failures.append(replace(failure, handled=bool(routes)))
+            self._follow(routes, activation)
+            if isinstance(outcome, Detour):
+                await self._spawn_and_settle(activation, outcome.beside(), self._settle_beside)
 
         await self._spawn_and_settle(activation, self._graph.on_failure(failure, self._run), settle)
+
+    async def _settle_beside(self, _activation: Activation, task: asyncio.Task[None]) -> None:
+        task.result()
 
     # People
 

@@ -60,7 +60,15 @@ class Restart:
     context: Mapping[str, Any] = field(default_factory=dict)
 
 
-FailureHandler = Callable[[NodeFailure, RunContext], Awaitable[Routes | Restart]]
+@dataclass(frozen=True)
+class Detour:
+    """Go on by these edges. `beside` is done at the same time; only the end of the run waits for it."""
+
+    routes: Routes
+    beside: Callable[[], Awaitable[None]]
+
+
+FailureHandler = Callable[[NodeFailure, RunContext], Awaitable[Routes | Restart | Detour]]
 """Chooses how a run goes on after a failure: by these edges, with the same node again, or (no edges) with the other
 branches only. What it raises ends the whole run."""
 

@@ -56,6 +56,7 @@ class _Collector:
             self.open(f"the names in '{graph.name}' are not listed")
             return
         vocabulary = graph.vocabulary()
+        found.callers.update(dict.fromkeys(prefix + name for name in vocabulary.callers))
         for kind, names in vocabulary.names.items():
             found.names.setdefault(kind, {}).update(dict.fromkeys(names))
         for kind, aliases in vocabulary.aliases.items():

@@ -27,6 +27,11 @@ def from_json(text: str) -> Any:
         return None
 
 
+def compact_json(value: Any) -> str:
+    """The value as JSON text without blanks, its keys in their order."""
+    return json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
+
+
 def to_json(value: Any, inside: tuple[int, ...] = ()) -> Any:
     """The value as JSON data, a snapshot that shares nothing mutable with it.
 

@@ -40,6 +40,7 @@ class Vocabulary:
     aliases  by kind, other names that a scenario's stubs may use, and the name each stands for
     open     kinds (and `NODE`) that may have names only a run knows, each with the reason
     inside   by node, the graphs that may run inside it
+    callers  what calls beside the nodes, by the name that its effects carry as their node
     pauses   what a run can pause with, if that is always the name of a node; None: values of any kind
     """
 
@@ -47,4 +48,5 @@ class Vocabulary:
     aliases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     open: Mapping[str, str] = field(default_factory=dict)
     inside: Mapping[str, Sequence[Inside]] = field(default_factory=dict)
+    callers: Collection[str] = ()
     pauses: Collection[str] | None = None

@@ -65,9 +65,8 @@ def _dialect(value: str) -> str:
     if value not in DIALECTS:
         from harness.dialects.registry import names
 
-        known = dict.fromkeys((*DIALECTS, *names()))
-        if value not in known:
-            raise mistaken(Mistake(f"unknown dialect '{value}'", hint=did_you_mean(value, known)))
+        if value not in names():
+            raise mistaken(Mistake(f"unknown dialect '{value}'", hint=did_you_mean(value, names())))
     return value
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import Span, WorldError
 from harness.graph.effects import Answer, HTTPReply, LLMReply, RetrievalReply
-from harness.graph.to_json import from_json
+from harness.graph.to_json import compact_json, from_json
 from harness.source.display import clip
 from harness.world.failures import to_exception
 from harness.world.spec import ErrorAnswer, FaultSpec, MCPServerSpec, Stub
@@ -59,11 +58,6 @@ def answer_of(stub: Stub, kind: str, title: str) -> ScriptedAnswer:
     written = copy.deepcopy(dict(stub.answer))
     value = _FORMS[kind](written) if kind in _FORMS else written.get("return")
     return ScriptedAnswer(value, latency_s=stub.latency_s, source=stub, title=title)
-
-
-def compact_json(value: Any) -> str:
-    """The value as JSON without spaces."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _llm(written: Written) -> LLMReply:

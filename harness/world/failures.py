@@ -12,7 +12,9 @@ from harness.world.spec import ErrorAnswer
 
 
 class RemoteError(Exception):
-    """Base of the errors a model, tool or server answers with."""
+    """Base of the errors a model, tool or server answers with. `kind` is what the scenario calls it."""
+
+    kind = ""
 
 
 class RateLimitError(RemoteError):
@@ -51,7 +53,7 @@ class MalformedAnswerError(RemoteError):
     """The answer cannot be parsed."""
 
 
-KINDS: dict[str, tuple[type[Exception], str]] = {
+KINDS: dict[str, tuple[type[RemoteError], str]] = {
     "rate_limit": (RateLimitError, "429 rate limit exceeded"),
     "timeout": (APITimeoutError, "request timed out"),
     "connection": (APIConnectionError, "Connection refused"),
@@ -69,7 +71,9 @@ def to_exception(answer: ErrorAnswer) -> Exception:
     if answer.kind == "exception":
         return _builtin(answer.type or "RuntimeError", answer.message or "")
     exception, text = KINDS[answer.kind]
-    return exception(text if answer.message is None else answer.message)
+    error = exception(text if answer.message is None else answer.message)
+    error.kind = answer.kind
+    return error
 
 
 def _builtin(name: str, message: str) -> Exception:

@@ -73,7 +73,6 @@ def test_control_characters_are_escaped_and_secrets_replaced_on_a_terminal(
         (["."], "this is a folder"),
         (["loop.yaml"], "loop.yaml: cannot be read: Too many levels of symbolic links"),
         (["a.yaml", "--dialect", "shermi"], "did you mean 'sherma'?"),
-        (["a.yaml", "--dialect", "leafmesh"], "no dialect 'leafmesh' can be run"),
         (["a.yaml", "--with", "think.md"], "is a single file"),
         (["broken.yaml"], "broken.yaml:2:38: error: file 'nowhere.md' is not there [missing-file]"),
     ],

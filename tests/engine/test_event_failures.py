@@ -13,7 +13,7 @@ from harness.engine.simulation import Simulation
 from harness.errors import UnscriptedCall
 from harness.graph import observe
 from harness.graph.effects import ToolCall
-from harness.graph.events import Arrival, NodeFailure
+from harness.graph.events import Arrival, Detour, NodeFailure
 from harness.graph.model import Dispatch, Edge, State, Update
 from harness.world.spec import Entry, Stub, WorldSpec
 from tests.engine.events import compiled, run
@@ -66,6 +66,29 @@ def test_a_failed_node_may_have_the_run_go_on_elsewhere() -> None:
     done = run(agent)
     assert (done.status, done.path) == ("completed", ["bad", "rescue"])
     assert observe.coverage(done.events)["branches"] == ["bad -> rescue [on error]"]
+
+
+def test_work_beside_a_way_around_a_failure_delays_nobody_but_the_end_of_the_run() -> None:
+    async def tell_and_go_on(failure: NodeFailure, run: RunContext) -> Detour:
+        async def tell() -> None:
+            await asyncio.sleep(7)
+            run.warn(f"{failure.node} is told")
+
+        return Detour([Edge(failure.node, "rescue", on_error=True)], tell)
+
+    nodes = {"bad": {"takes": 1, "error": "broken"}, "rescue": {"takes": 2}}
+    done = run(compiled({"start": "bad", "nodes": nodes}, on_failure=tell_and_go_on))
+    assert (done.status, done.path, done.total) == ("completed", ["bad", "rescue"], 8.0)
+    assert observe.latency(done.events, 0, 8)["nodes"]["rescue"] == 2
+    assert (
+        next(
+            event["at"]
+            for event in done.events
+            if event["event"] == "node_start" and event["node"] == "rescue"
+        )
+        == 1
+    )
+    assert observe.warnings(done.events) == ["bad is told"]
 
 
 def test_a_failed_node_may_be_started_again_with_context() -> None:

@@ -10,10 +10,11 @@ from typing import Any, Final
 from harness.dialects.loki.document import ApprovalNode, InputNode
 from harness.dialects.loki.routing import ON_OTHER, Answered, leaving
 from harness.dialects.loki.state import updated
-from harness.dialects.loki.templates import compact_json, render, render_leniently
+from harness.dialects.loki.templates import render, render_leniently
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.model import State, Update
+from harness.graph.to_json import compact_json
 
 _OPERATORS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     ">": operator.gt,

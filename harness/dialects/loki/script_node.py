@@ -11,12 +11,11 @@ from harness.dialects.loki.document import ScriptNode
 from harness.dialects.loki.routing import FALLBACK, NEXT, Named, exit_after_failure, leaving
 from harness.dialects.loki.state import updated
 from harness.dialects.loki.strict_json import parse_json
-from harness.dialects.loki.templates import compact_json
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.effects import ScriptCall
 from harness.graph.model import State, Update
-from harness.graph.to_json import error_text
+from harness.graph.to_json import compact_json, error_text
 from harness.source.models import describe
 
 RUNTIMES: Final[Mapping[str, tuple[str, ...]]] = {

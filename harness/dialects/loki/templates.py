@@ -5,13 +5,13 @@ A path is letters, digits, `_ . [ ]`; braces around anything else are text. What
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from harness.dialects.kit.templates import fill, placeholders
 from harness.errors import HarnessError
+from harness.graph.to_json import compact_json
 
 _TEMPLATE: Final = re.compile(r"\{\{([\w.\[\]]+)\}\}", re.ASCII)
 _PATH: Final = re.compile(r"(\w+)((?:\[\d+\])*)(?:\.(?=\w)|$)", re.ASCII)
@@ -71,8 +71,3 @@ def _text(value: Any) -> str:
     if value is _MISSING:
         return ""
     return value if isinstance(value, str) else compact_json(value)
-
-
-def compact_json(value: Any) -> str:
-    """The value as JSON without blanks, its keys in their order."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.dialects.kit.tool_calls import ToolReportedError, mcp_texts
-from harness.dialects.loki.templates import compact_json
 from harness.dialects.loki.tool_files import SUFFIXES, global_tool, tools_in
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext, RunContext
 from harness.errors import HarnessError, Problem
 from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
-from harness.graph.to_json import to_json
+from harness.graph.to_json import compact_json, to_json
 from harness.source.document import Document
 
 _SERVER: Final = "mcp:"

@@ -1,0 +1,138 @@
+"""One run of an agent, of whatever type: its input, its own work, its yields. NOTES 3, 4, 6, 13.5."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from harness.dialects.kit.attempts import in_time
+from harness.dialects.leafmesh import document as doc
+from harness.dialects.leafmesh.connector_agents import connect
+from harness.dialects.leafmesh.human_agent import ask
+from harness.dialects.leafmesh.llm_agent import call_model
+from harness.dialects.leafmesh.parts import ARRIVED, CALLER_OUTPUT, INPUT, UPSTREAM, Arrived, Parts, Start
+from harness.dialects.leafmesh.programmatic import run_function
+from harness.dialects.leafmesh.session import Call, session_of
+from harness.dialects.leafmesh.user_message import user_message
+from harness.dialects.leafmesh.work import Work
+from harness.dialects.leafmesh.yields import RERUN, YieldContractFailure, filled, violations
+from harness.engine.context import NodeContext
+from harness.errors import HarnessError
+from harness.graph.model import NodeFunction, State, Update
+
+SETTLED: Final = "__settled__"
+"""Under this key the router of an agent finds how it settled."""
+BEGAN: Final = "__began__"
+"""Under this key a node that is started again finds the number of the first start of its call."""
+
+
+class AgentTimeout(HarnessError):
+    """Own work of an agent that takes longer than `manager.agent_timeout_threshold`."""
+
+    code = "agent-timeout"
+
+
+@dataclass(frozen=True)
+class Settled:
+    """How an agent settled: its call, its output, and what `@compose` made of it for agents, by name."""
+
+    call: Call
+    output: dict[str, Any]
+    shaped: Mapping[str, Any] = field(default_factory=dict)
+    user_message: str = ""
+
+
+def agent_function(name: str, agent: doc.Agent, parts: Parts) -> NodeFunction:
+    """The function of an agent's node."""
+
+    async def run(state: State, ctx: NodeContext) -> Update:
+        async def begin() -> Start:
+            return _start(name, agent, parts, state, ctx)
+
+        start = await ctx.once("start", begin)
+        work = await _in_time(agent, parts, start, ctx)
+        output = _checked(name, agent, _as_mapping(work.value), ctx)
+        settled = Settled(start.call, output, work.shaped, user_message(start) if agent.memory else "")
+        return Update({name: output} if agent.auto_store_response else {}, routing_values={SETTLED: settled})
+
+    return run
+
+
+def _as_mapping(value: Any) -> dict[str, Any]:
+    """What an agent made, as its output. NOTES 4.1."""
+    return dict(value) if isinstance(value, Mapping) else {"result": value}
+
+
+def _start(name: str, agent: doc.Agent, parts: Parts, state: State, ctx: NodeContext) -> Start:
+    session = session_of(ctx.run)
+    arrived: Arrived = state[ARRIVED]
+    callers = [handover.caller for handover in arrived.handovers if handover.caller is not None]
+    members = parts.joins[name].members if name in parts.joins else frozenset()
+    joined = frozenset(caller.agent for caller in callers if caller.agent in members) or None
+    call = arrived.call = session.task.started(name, state.get(BEGAN), joined)
+    for handover in arrived.handovers:
+        if handover.caller is not None and handover.position is not None:
+            handover.caller.callees[handover.position] = call
+    given = dict(state[INPUT])
+    last = arrived.handovers[-1]
+    if last.whole is not None:
+        given[UPSTREAM] = dict(session.task.upstream_yields)
+        given[CALLER_OUTPUT] = last.whole
+    if RERUN in state:
+        given[RERUN] = state[RERUN]
+    caller = last.caller.agent if last.caller is not None else ""
+    context = {
+        "session_id": session.id,
+        "agent_name": name,
+        "from_agent": caller,
+        "prepared_data": {},
+        "memory_posts": session.recalled(name, agent.posts_shown),
+    }
+    return Start(call, given, caller, last.caller is None, context)
+
+
+async def _in_time(agent: doc.Agent, parts: Parts, start: Start, ctx: NodeContext) -> Work:
+    """Own work, which has a limit unless a human does it. NOTES 13.5."""
+
+    async def work() -> Work:
+        match agent:
+            case doc.LLMAgent():
+                return await call_model(agent, parts, start, ctx)
+            case doc.HumanAgent():
+                return await ask(agent, start, ctx)
+            case _ if ctx.name in parts.connectors:
+                return await connect(agent, parts, start, ctx)
+            case _:
+                return await run_function(parts, start, ctx)
+
+    if isinstance(agent, doc.HumanAgent):
+        return await work()
+    limit = parts.mesh.manager.agent_timeout_threshold
+    watch = asyncio.timeout(limit)
+    try:
+        return await in_time(work, ctx, limit, f"agent '{ctx.name}'", watch)
+    except TimeoutError as error:
+        if not watch.expired():
+            raise
+        raise AgentTimeout(
+            f"agent '{ctx.name}' worked longer than {limit} s (agent_timeout_threshold)"
+        ) from error
+
+
+def _checked(name: str, agent: doc.Agent, output: dict[str, Any], ctx: NodeContext) -> dict[str, Any]:
+    """The output with its yields filled in.
+
+    Raises:
+        YieldContractFailure: the agent is strict, and its output breaks its contract.
+    """
+    if agent.enforce_yields:
+        broken = dict(violations(agent.yields, output))
+        if broken:
+            raise YieldContractFailure(name, output, broken)
+        return output
+    result, notes = filled(agent, output)
+    for note in notes:
+        ctx.warn(f"agent '{name}': {note}")
+    return result

@@ -1,0 +1,136 @@
+"""A mesh compiled to an EventGraph: one node for each agent, entered at the agent that a request asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from harness.dialects.kit.inputs import input_values
+from harness.dialects.kit.manifest import nesting_refused
+from harness.dialects.leafmesh import wait_for
+from harness.dialects.leafmesh.agency import Agency
+from harness.dialects.leafmesh.agents import agent_function
+from harness.dialects.leafmesh.document import EntryPoint, HumanAgent, Mesh
+from harness.dialects.leafmesh.escalation import escalation_edges
+from harness.dialects.leafmesh.failures import WaitForTimeout, handle, run_failure
+from harness.dialects.leafmesh.opening import Opened, open_mesh
+from harness.dialects.leafmesh.parts import Parts, input_of
+from harness.dialects.leafmesh.response import response
+from harness.dialects.leafmesh.routing import entering, entries, narrating, settling, start_edge
+from harness.dialects.leafmesh.session import Task, session_of
+from harness.dialects.leafmesh.summarizer import reads_narrations
+from harness.dialects.leafmesh.vocabulary import vocabulary
+from harness.dialects.request import LoadRequest
+from harness.engine.context import RunContext
+from harness.errors import ManifestError, Problem
+from harness.graph.events import ConcurrencyLimit, EventGraph
+from harness.graph.joins import Join
+from harness.graph.model import START, Channel, Lifecycle, Node, State
+from harness.source.suggest import did_you_mean
+
+MOST_STARTS = 1000
+"""NOTES 2.5."""
+
+
+def load(request: LoadRequest) -> EventGraph:
+    """The graph of a mesh, entered where the request says.
+
+    Raises:
+        ManifestError: all mistakes in the mesh file; or a file of its agency cannot be imported.
+    """
+    with nesting_refused(request.path, "its values are nested too deep"):
+        opened = open_mesh(request)
+        entry = _entry(opened, request)
+        agency = Agency.of(opened.mesh, opened.document, request)
+        return _graph(opened, entry, agency)
+
+
+def _entry(opened: Opened, request: LoadRequest) -> EntryPoint:
+    """The entry point of a request; an agent that is none can be entered by its name. NOTES 3.1."""
+    mesh, wanted = opened.mesh, request.agent
+    by_name = {entry.name: entry for entry in mesh.entry_points}
+    where = opened.document.span()
+    if wanted is None:
+        if len(by_name) == 1:
+            return mesh.entry_points[0]
+        names = ", ".join(by_name)
+        text = (
+            f"this mesh has {len(by_name)} entry points, and none is named"
+            if by_name
+            else "no entry point is named"
+        )
+        hint = f"name one with `entry_point:`: {names}" if by_name else "name an agent with `agent:`"
+        raise ManifestError(Problem("unknown-agent", text, where, hint))
+    if wanted in by_name:
+        return by_name[wanted]
+    if wanted in mesh.agents:
+        return EntryPoint(name=wanted, target=wanted)
+    text = f"there is no entry point or agent '{wanted}'"
+    raise ManifestError(Problem("unknown-agent", text, where, did_you_mean(wanted, [*by_name, *mesh.agents])))
+
+
+def _graph(opened: Opened, entry: EntryPoint, agency: Agency) -> EventGraph:
+    mesh, document = opened.mesh, opened.document
+    joins = _joins(mesh)
+    parts = Parts(mesh, agency, opened.connectors, joins)
+    own = entries(mesh, joins, document)
+    first = start_edge(entry, document)
+    narrated = [name for name, agent in mesh.agents.items() if agent.narration and reads_narrations(mesh)]
+    return EventGraph(
+        name=mesh.name,
+        dialect="leafmesh",
+        nodes=tuple(
+            Node(
+                name,
+                agent.agent_type,
+                agent_function(name, agent, parts),
+                document.key_span(("agents", name)),
+            )
+            for name, agent in mesh.agents.items()
+        ),
+        edges=(first, *(each.edge for name in own for each in own[name]), *escalation_edges(mesh)),
+        channels=tuple(Channel(name) for name in mesh.agents),
+        routers={START: entering(entry, first), **{name: settling(name, own[name], parts) for name in own}},
+        late_routers={name: narrating(name, own[name], parts) for name in narrated},
+        goto_anywhere=frozenset(narrated),
+        lifecycle=_lifecycle(mesh),
+        recursion_limit=MOST_STARTS,
+        may_pause=any(isinstance(agent, HumanAgent) for agent in mesh.agents.values()),
+        warnings=(*opened.warnings, *agency.warnings),
+        vocabulary=lambda: vocabulary(parts),
+        joins=joins,
+        limits=_limits(mesh),
+        input_of=input_of,
+        on_failure=partial(handle, parts),
+        run_failure=partial(run_failure, parts),
+    )
+
+
+def _joins(mesh: Mesh) -> dict[str, Join]:
+    """The fan-in agents. spec: "Fan-In Patterns (wait_for)"."""
+    return {
+        name: Join(requirement, agent.wait_for_timeout, WaitForTimeout)
+        for name, agent in mesh.agents.items()
+        if (requirement := wait_for.parse(agent.wait_for)) is not None
+    }
+
+
+def _limits(mesh: Mesh) -> tuple[ConcurrencyLimit, ...]:
+    """How many runs of an agent there may be at once. spec: `parallel`, `max_concurrent`; NOTES 2.4."""
+    at_once = {name: agent.max_concurrent if agent.parallel else 1 for name, agent in mesh.agents.items()}
+    return tuple(
+        ConcurrencyLimit(most, frozenset({name})) for name, most in at_once.items() if most is not None
+    )
+
+
+def _lifecycle(mesh: Mesh) -> Lifecycle:
+    async def accept(value: Any, run: RunContext) -> Mapping[str, Any]:
+        given = input_values(value, "message", "an input is text (message) or a mapping of fields")
+        session_of(run).task = Task(dict(given))
+        return {}
+
+    async def finish(_state: State, run: RunContext) -> Any:
+        return response(mesh, session_of(run).task)
+
+    return Lifecycle(accept=accept, finish=finish)

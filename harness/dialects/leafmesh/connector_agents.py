@@ -1,0 +1,214 @@
+"""Connectors: agents that another system answers. spec: "External Agent Fields"; NOTES 9."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from harness.dialects.kit.attempts import in_time
+from harness.dialects.kit.tool_calls import mcp_texts
+from harness.dialects.leafmesh import document as doc
+from harness.dialects.leafmesh.parts import CALLER_OUTPUT, UPSTREAM, Parts, Start
+from harness.dialects.leafmesh.work import Work, processed
+from harness.dialects.leafmesh.yields import RERUN
+from harness.engine.context import NodeContext
+from harness.errors import HarnessError
+from harness.graph.effects import AgentCall, HTTPReply, MCPCall, MCPEndpoint, http_call
+from harness.graph.to_json import error_text, from_json
+
+CALLBACK_BASE: Final = "http://127.0.0.1:18820/callback/"
+"""Where the other system posts its result. spec: "Sync vs Callback Mode"."""
+
+
+class ConnectorError(HarnessError):
+    """The other system cannot be reached, or answers with an error."""
+
+    code = "connector"
+
+
+class ConnectorTimeout(HarnessError):
+    """The other system takes longer than its connector's timeout."""
+
+    code = "connector-timeout"
+
+
+class CallbackTimeout(HarnessError):
+    """No callback came within `callback_timeout`."""
+
+    code = "callback-timeout"
+
+
+async def connect(agent: doc.Agent, parts: Parts, start: Start, ctx: NodeContext) -> Work:
+    """The answer of the other system, as the function of the agent makes it.
+
+    Raises:
+        ConnectorError, ConnectorTimeout, CallbackTimeout: see there.
+        Exception: the function failed.
+    """
+    connector = parts.connectors[ctx.name]
+    exchange = _called_back if connector.mode == "callback" else _answered
+    response = await exchange(agent, connector, start, ctx)
+    return await processed(parts.agency.functions.get(ctx.name), response, start, response)
+
+
+def data_of(agent: doc.Agent, start: Start, *, rerun: bool = True) -> dict[str, Any]:
+    """The data that is sent: the input, cut to the declared `inputs`. NOTES 9.2."""
+    data = {
+        key: value
+        for key, value in start.input.items()
+        if key not in (UPSTREAM, CALLER_OUTPUT, RERUN) and (not agent.inputs or key in agent.inputs)
+    }
+    if rerun and RERUN in start.input:
+        data[RERUN] = start.input[RERUN]
+    return data
+
+
+def is_answered_whole(connector: doc.Connector) -> bool:
+    """True if only a stub under `agents:` can answer: the wire form of the connector is not documented. NOTES 9.1."""
+    match connector:
+        case doc.Composio() | doc.Custom():
+            return True
+        case doc.Zapier():
+            return not connector.prefer_mcp
+        case _:
+            return False
+
+
+async def _answered(agent: doc.Agent, connector: doc.Connector, start: Start, ctx: NodeContext) -> Any:
+    """The response of a sync exchange."""
+
+    async def body() -> Any:
+        whole = AgentCall(name=ctx.name, args={"input": data_of(agent, start)})
+        if is_answered_whole(connector) or ctx.run.world.answers_for(whole):
+            return await ctx.perform(whole)
+        with _transport(ctx):
+            if isinstance(connector, doc.MCP | doc.Zapier):
+                return await _mcp(connector, data_of(agent, start, rerun=False), ctx)
+            reply = await _post(connector, {"data": data_of(agent, start)}, ctx)
+        return reply.text if reply.json is None else reply.json
+
+    what = f"the connector of agent '{ctx.name}'"
+    return await _limited(body, ctx, connector.limit_s, ConnectorTimeout, what)
+
+
+async def _called_back(agent: doc.Agent, connector: doc.Connector, start: Start, ctx: NodeContext) -> Any:
+    """The result of a callback, which comes after the answer of the request. NOTES 9.4."""
+    data = data_of(agent, start)
+    if not is_answered_whole(connector) and not isinstance(connector, doc.MCP | doc.Zapier):
+        body = {
+            "data": data,
+            "_leafmesh_callback_url": CALLBACK_BASE + ctx.name,
+            "_leafmesh_session_id": start.context["session_id"],
+        }
+        with _transport(ctx):
+            await _post(connector, body, ctx)
+    effect = AgentCall(name=ctx.name, args={"input": data}, hint="it is what the callback brings")
+    return await _limited(
+        lambda: ctx.perform(effect),
+        ctx,
+        connector.callback_timeout,
+        CallbackTimeout,
+        f"the callback for '{ctx.name}'",
+    )
+
+
+@contextmanager
+def _transport(ctx: NodeContext) -> Iterator[None]:
+    """What fails on the way to the other system is a ConnectorError."""
+    try:
+        yield
+    except Exception as error:
+        if ctx.is_fatal(error) or isinstance(error, ConnectorError):
+            raise
+        raise ConnectorError(f"agent '{ctx.name}': {error_text(error)}") from error
+
+
+async def _limited(
+    body: Callable[[], Awaitable[Any]], ctx: NodeContext, seconds: float, late: type[HarnessError], what: str
+) -> Any:
+    watch = asyncio.timeout(seconds)
+    try:
+        return await in_time(body, ctx, seconds, what, watch)
+    except TimeoutError as error:
+        if not watch.expired():
+            raise
+        raise late(f"{what} took longer than {seconds:g} s") from error
+
+
+async def _post(connector: doc.Connector, body: Mapping[str, Any], ctx: NodeContext) -> HTTPReply:
+    url = _address(connector)
+    hint = f"or answer the whole agent with `agents: {{{ctx.name}: {{return: …}}}}`"
+    reply: HTTPReply = await ctx.perform(
+        http_call("POST", url, json=dict(body), headers=_headers(connector), hint=hint)
+    )
+    if reply.status >= 400:
+        raise ConnectorError(f"agent '{ctx.name}': {url} answered with status {reply.status}")
+    return reply
+
+
+def _address(connector: doc.Connector) -> str:
+    match connector:
+        case doc.N8n():
+            return connector.webhook_url
+        case doc.A2A():
+            return connector.url
+        case doc.CrewAI() | doc.LangGraph() | doc.AutoGen():
+            return connector.endpoint
+    raise TypeError(f"no address for {connector!r}")
+
+
+def _headers(connector: doc.Connector) -> dict[str, str]:
+    """The authentication of a connector. spec: "connector_config fields per framework"."""
+    match connector:
+        case doc.CrewAI():
+            key = connector.user_api_key or connector.api_key
+        case doc.AutoGen():
+            key = connector.api_key
+        case doc.N8n():
+            key = connector.auth_token
+        case doc.A2A():
+            return (
+                {"Authorization": f"{connector.auth_scheme} {connector.auth_token}"}
+                if connector.auth_token
+                else {}
+            )
+        case doc.LangGraph():
+            return {"X-Api-Key": connector.api_key} if connector.api_key else {}
+        case _:
+            key = ""
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def mcp_tool(connector: doc.MCP | doc.Zapier) -> str:
+    """The name of the tool that a connector calls. spec: "mcp", "zapier"."""
+    if isinstance(connector, doc.MCP):
+        return connector.tool_name
+    return "_".join(filter(None, (connector.connection, connector.action)))
+
+
+def mcp_endpoint(agent: str, connector: doc.MCP | doc.Zapier) -> MCPEndpoint:
+    """The MCP server of a connector, whose id is the name of the agent. NOTES 9.1."""
+    if isinstance(connector, doc.Zapier):
+        return MCPEndpoint(id=agent, transport="streamable_http", url="https://mcp.zapier.com/api/mcp")
+    if connector.transport == "stdio":
+        env = connector.env or {}
+        return MCPEndpoint(
+            id=agent, transport="stdio", command=connector.command, args=connector.args, env=env
+        )
+    headers = {"Authorization": f"Bearer {connector.auth_token}"} if connector.auth_token else {}
+    return MCPEndpoint(id=agent, transport="streamable_http", url=connector.url, headers=headers)
+
+
+async def _mcp(connector: doc.MCP | doc.Zapier, args: Mapping[str, Any], ctx: NodeContext) -> Any:
+    """The result of the connector's tool: its structured content, else its text, as JSON where it is JSON."""
+    endpoint = mcp_endpoint(ctx.name, connector)
+    result = await ctx.perform(MCPCall(name=mcp_tool(connector), endpoint=endpoint, args=args))
+    text = "\n".join(mcp_texts(result.content))
+    if result.is_error:
+        raise ConnectorError(f"agent '{ctx.name}': tool '{mcp_tool(connector)}' failed: {text}")
+    if result.structured is not None:
+        return result.structured
+    value = from_json(text)
+    return text if value is None else value

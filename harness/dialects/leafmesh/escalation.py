@@ -1,0 +1,112 @@
+"""Escalation: who is told that an agent failed for good. spec: "EscalationTarget"; NOTES 13.3."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness.dialects.leafmesh.channels import message_call
+from harness.dialects.leafmesh.document import Channel, Escalation, EscalationTarget, HumanAgent, Mesh
+from harness.dialects.leafmesh.parts import ARRIVED, Handover, Parts, handing
+from harness.dialects.leafmesh.session import Session
+from harness.dialects.leafmesh.templates import filled
+from harness.engine.context import RunContext
+from harness.errors import WorldError
+from harness.graph.effects import HTTPCall, http_call
+from harness.graph.events import Detour, NodeFailure
+from harness.graph.model import Edge
+from harness.graph.to_json import error_text
+from harness.time.gather import gather
+
+
+def called_agent(target: EscalationTarget, mesh: Mesh) -> str | None:
+    """The agent that a target of type `human_agent` calls."""
+    if target.type != "human_agent":
+        return None
+    if target.agent is not None:
+        return target.agent
+    return next((entry.target for entry in mesh.entry_points if entry.name == target.entry_point), None)
+
+
+def escalation_edges(mesh: Mesh) -> list[Edge]:
+    """The edges from every agent to those that an escalation calls."""
+    if not mesh.manager.enabled or mesh.manager.escalation is None:
+        return []
+    called = dict.fromkeys(called_agent(target, mesh) for target in mesh.manager.escalation.targets)
+    return [
+        Edge(name, agent, on_error=True)
+        for name in mesh.agents
+        for agent in called
+        if agent is not None and agent != name
+    ]
+
+
+def escalated(
+    parts: Parts, escalation: Escalation, failure: NodeFailure, session: Session, run: RunContext
+) -> Detour:
+    """The calls of all targets of an escalation, in one wave; messages are sent beside them."""
+    error = failure.error
+    told: dict[str, Any] = {
+        "error_type": type(error).__name__,
+        "error_message": error_text(error),
+        "agent_name": failure.node,
+        "session_id": session.id,
+        "retry_exhausted": True,
+    }
+    called = dict.fromkeys(called_agent(target, parts.mesh) for target in escalation.targets)
+    caller = failure.state[ARRIVED].call
+    routes = [
+        handing(Edge(failure.node, agent, on_error=True), Handover(told, told, caller, is_escalation=True))
+        for agent in called
+        if agent is not None
+    ]
+    messages = [call for target in escalation.targets if (call := _message(target, told, parts.mesh))]
+
+    async def send() -> None:
+        await gather(_send(call, failure, run) for call in messages)
+
+    return Detour(routes, send)
+
+
+def _message(target: EscalationTarget, told: dict[str, Any], mesh: Mesh) -> HTTPCall | None:
+    values = {
+        **told,
+        "message": told["error_message"],
+        "severity": "high",
+        "severity_level": "high",
+        "incident_id": told["session_id"],
+    }
+    if target.type == "webhook":
+        body = told if target.payload_template is None else filled(target.payload_template, values)
+        return http_call(target.method, target.url or "", json=body, headers=target.headers)
+    if target.type == "channel" and target.provider is not None:
+        template = target.message_template or "{{agent_name}} failed with {{error_type}}: {{message}}"
+        channel = _channel(target.provider, mesh)
+        to = target.channel_id or channel.post_channel or ""
+        return message_call(target.provider, channel, to, {"text": filled(template, values)})
+    return None
+
+
+def _channel(provider: str, mesh: Mesh) -> Channel:
+    """The channel of that provider that a human agent has, which has the token."""
+    channels: Sequence[Channel] = [
+        channel
+        for agent in mesh.agents.values()
+        if isinstance(agent, HumanAgent)
+        for name, channel in agent.channels.items()
+        if name == provider
+    ]
+    return channels[0] if channels else Channel()
+
+
+async def _send(call: HTTPCall, failure: NodeFailure, run: RunContext) -> None:
+    """Send a message. One that fails is a warning."""
+    try:
+        reply = await run.perform(call, failure.state, failure.node)
+        problem = f"status {reply.status}" if reply.status >= 400 else ""
+    except WorldError:
+        raise
+    except Exception as error:
+        problem = error_text(error)
+    if problem:
+        run.warn(f"the escalation of agent '{failure.node}' could not reach {call.name}: {problem}")

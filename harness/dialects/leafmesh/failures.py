@@ -1,0 +1,118 @@
+"""Failures: attempts anew, escalation, and the failure of the run. spec: "EscalationConfig"; NOTES 6.3, 13."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from harness.dialects.leafmesh.agents import BEGAN, AgentTimeout
+from harness.dialects.leafmesh.connector_agents import CallbackTimeout, ConnectorTimeout
+from harness.dialects.leafmesh.document import Escalation
+from harness.dialects.leafmesh.escalation import escalated
+from harness.dialects.leafmesh.human_agent import HumanTimeout
+from harness.dialects.leafmesh.parts import ARRIVED, Parts
+from harness.dialects.leafmesh.session import Call, Session, session_of
+from harness.dialects.leafmesh.yields import RERUN, YieldContractFailure
+from harness.engine.context import RunContext
+from harness.errors import RunError
+from harness.graph.events import Detour, NodeFailure, Restart
+from harness.graph.model import Routes
+from harness.graph.to_json import error_text
+
+ATTEMPTS: Final = "__attempts__"
+"""Under this key a node that is started again finds how often its call failed, and in which way."""
+
+_TIMEOUTS: Final = (AgentTimeout, HumanTimeout, ConnectorTimeout, CallbackTimeout)
+
+
+class WaitForTimeout(RunError):
+    """A fan-in agent that waited in vain for longer than its `wait_for_timeout`."""
+
+    code = "wait-for-timeout"
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """How often a call failed: by breaking its contract, and by errors."""
+
+    contracts: int = 0
+    errors: int = 0
+
+
+async def run_failure(parts: Parts, failures: Sequence[NodeFailure], run: RunContext) -> NodeFailure | None:
+    """The first failure that is neither handled nor tolerated; the others are warnings. NOTES 13.4."""
+    task = session_of(run).task
+    chosen = None
+    for failure in failures:
+        call: Call | None = failure.state[ARRIVED].call
+        fan_ins = [name for name, join in parts.joins.items() if failure.node in join.members]
+        if failure.handled:
+            how = "the escalation handles it"
+        elif call is not None and (without := [f for f in fan_ins if task.goes_on_without(call, f)]):
+            how = f"'{without[0]}' goes on without it"
+        else:
+            chosen = chosen or failure
+            continue
+        error = failure.error
+        run.warn(f"agent '{failure.node}' failed with {type(error).__name__}: {error_text(error)} ({how})")
+    return chosen
+
+
+async def handle(parts: Parts, failure: NodeFailure, run: RunContext) -> Routes | Restart | Detour:
+    """What follows a failure: another attempt, the targets of the escalation, or nothing. NOTES 6.3, 13.2."""
+    session = session_of(run)
+    error, attempts = failure.error, failure.state.get(ATTEMPTS, Attempts())
+    escalation = parts.mesh.manager.escalation if parts.mesh.manager.enabled else None
+    if isinstance(error, YieldContractFailure):
+        if attempts.contracts < parts.mesh.agents[failure.node].enforce_yields_retry:
+            attempts = replace(attempts, contracts=attempts.contracts + 1)
+            return _again(failure, attempts, error.rerun_context(attempts.contracts))
+        session.errors += 1
+    elif isinstance(error, WaitForTimeout):
+        session.errors += 1
+        session.task.join_timed_out(failure.node)
+    else:
+        _count(failure, session)
+        if escalation is not None and _may_try_again(failure, session, attempts, escalation):
+            attempts = replace(attempts, errors=attempts.errors + 1)
+            return _again(failure, attempts, _rerun_context(error, attempts.errors))
+    if escalation is None or failure.state[ARRIVED].is_escalation:
+        return ()
+    return escalated(parts, escalation, failure, session, run)
+
+
+def _again(failure: NodeFailure, attempts: Attempts, rerun: dict[str, Any]) -> Restart:
+    call = failure.state[ARRIVED].call
+    return Restart({ATTEMPTS: attempts, BEGAN: call.began, RERUN: rerun})
+
+
+def _rerun_context(error: Exception, attempt: int) -> dict[str, Any]:
+    return {
+        "previous_output": None,
+        "error_type": type(error).__name__,
+        "error_message": error_text(error),
+        "attempt": attempt,
+    }
+
+
+def _count(failure: NodeFailure, session: Session) -> None:
+    session.errors += 1
+    if is_timeout(failure.error):
+        session.timeouts[failure.node] += 1
+    else:
+        session.timeouts.pop(failure.node, None)
+
+
+def is_timeout(error: Exception) -> bool:
+    """True for the errors that count as time-outs. NOTES 13.2."""
+    return isinstance(error, _TIMEOUTS) or type(error).__name__ == "timeout"
+
+
+def _may_try_again(
+    failure: NodeFailure, session: Session, attempts: Attempts, escalation: Escalation
+) -> bool:
+    rules = escalation.auto_escalate
+    if attempts.errors >= rules.max_retries or session.errors >= rules.max_errors_per_session:
+        return False
+    return not is_timeout(failure.error) or session.timeouts[failure.node] < rules.timeout_threshold

@@ -1,0 +1,139 @@
+"""Human agents: requests, answers, time-outs. spec: "Human-in-the-Loop (HITL)"; NOTES 10."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from harness.dialects.kit.attempts import in_time
+from harness.dialects.leafmesh.channels import message_call
+from harness.dialects.leafmesh.document import HumanAgent
+from harness.dialects.leafmesh.parts import CALLER_OUTPUT, Start
+from harness.dialects.leafmesh.templates import filled
+from harness.dialects.leafmesh.work import Work
+from harness.dialects.leafmesh.yields import RERUN
+from harness.engine.context import NodeContext
+from harness.errors import HarnessError
+from harness.graph.effects import HTTPCall, HTTPReply, HumanCall, http_call
+from harness.graph.to_json import error_text, to_json
+
+
+class HumanTimeout(HarnessError):
+    """No answer within `human_timeout_seconds`, and no fallback."""
+
+    code = "human-timeout"
+
+
+class WebhookDeliveryError(HarnessError):
+    """A request that could not be delivered."""
+
+    code = "webhook-delivery"
+
+
+async def ask(agent: HumanAgent, start: Start, ctx: NodeContext) -> Work:
+    """What a human says: the input, where they come by themselves, else the answer to a request.
+
+    Raises:
+        WebhookDeliveryError, HumanTimeout: see there.
+    """
+    if start.is_entered:
+        reply: Any = start.input
+    else:
+        request = {key: value for key, value in start.input.items() if key not in (CALLER_OUTPUT, RERUN)}
+
+        async def deliver() -> None:
+            if agent.human_interface == "webhook":
+                await _deliver(agent, start, request, ctx)
+
+        await ctx.once("delivered", deliver)
+        reply = await _answer(agent, start, request, ctx)
+    return Work(output_of(reply, ctx.name, start.caller))
+
+
+def output_of(reply: Any, name: str, caller: str) -> dict[str, Any]:
+    """The output of a human agent. spec: "How from_agent Routing Works"; NOTES 10.4."""
+    said = dict(reply) if isinstance(reply, Mapping) else {"message": reply}
+    return {
+        **said,
+        "human_message": said.get("human_message", said.get("message", "")),
+        "human_decision": said.get("human_decision", said.get("decision", "")),
+        "human_data": said.get("human_data", said.get("data", {})),
+        "human_initiated": True,
+        "source_agent": name,
+        "from_agent": caller,
+    }
+
+
+async def _answer(agent: HumanAgent, start: Start, request: Mapping[str, Any], ctx: NodeContext) -> Any:
+    """The answer of the scenario's people; without any, of whoever resumes the run. NOTES 10.3, 10.5, 10.6."""
+    value: dict[str, Any] = {"agent": ctx.name, "from_agent": start.caller, "input": dict(request)}
+    if agent.human_prompt_template is not None:
+        value["prompt"] = filled(agent.human_prompt_template, request)
+    if RERUN in start.input:
+        value[RERUN] = start.input[RERUN]
+    effect = HumanCall(name=ctx.name, args={"value": to_json(value)})
+    if not ctx.run.world.answers_for(effect) and not ctx.uses_backend(effect):
+        return await ctx.pause(value)
+    watch = asyncio.timeout(agent.human_timeout_seconds)
+    try:
+        return await in_time(
+            lambda: _perform(effect, ctx),
+            ctx,
+            agent.human_timeout_seconds,
+            f"human agent '{ctx.name}'",
+            watch,
+        )
+    except TimeoutError as error:
+        if not watch.expired():
+            raise
+        if agent.fallback_on_timeout:
+            return agent.fallback_response or {}
+        text = f"nobody answered human agent '{ctx.name}' within {agent.human_timeout_seconds} s"
+        raise HumanTimeout(text) from error
+
+
+async def _perform(effect: HumanCall, ctx: NodeContext) -> Any:
+    try:
+        return await ctx.perform(effect)
+    except TimeoutError as error:
+        if ctx.is_fatal(error):
+            raise
+        await asyncio.Event().wait()  # `error: timeout` is a person who never answers
+
+
+async def _deliver(agent: HumanAgent, start: Start, request: Mapping[str, Any], ctx: NodeContext) -> None:
+    """Send the request: to the channels in order until one takes it, else to the webhook. NOTES 10.2."""
+    body: dict[str, Any] = {
+        "session_id": start.context["session_id"],
+        "agent_name": ctx.name,
+        "from_agent": start.caller,
+        "data": to_json(request),
+    }
+    if RERUN in start.input:
+        body[RERUN] = to_json(start.input[RERUN])
+    for provider, channel in agent.channels.items():
+        if not await _refusal(message_call(provider, channel, channel.post_channel or "", body), ctx):
+            return
+    webhook = agent.webhook_config
+    refusal = "no channel took it"
+    if webhook is not None and webhook.outbound_url:
+        call = http_call("POST", webhook.outbound_url, json=body, headers=webhook.outbound_headers)
+        for attempt in range(webhook.max_retries + 1):
+            if attempt:
+                await ctx.sleep(webhook.retry_delay)
+            refusal = await _refusal(call, ctx, webhook.outbound_timeout)
+            if not refusal:
+                return
+    raise WebhookDeliveryError(f"the request of human agent '{ctx.name}' cannot be delivered: {refusal}")
+
+
+async def _refusal(call: HTTPCall, ctx: NodeContext, limit_s: float | None = None) -> str:
+    """Why a request was not taken; empty if it was."""
+    try:
+        reply: HTTPReply = await in_time(lambda: ctx.perform(call), ctx, limit_s, call.name)
+    except Exception as error:
+        if ctx.is_fatal(error):
+            raise
+        return error_text(error)
+    return f"{call.name} answered with status {reply.status}" if reply.status >= 400 else ""

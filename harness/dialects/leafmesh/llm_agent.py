@@ -1,0 +1,147 @@
+"""LLM agents: messages, tools, structured output. spec: "LLM Agent Fields"; NOTES 7, 14."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+
+from harness.dialects.leafmesh.document import LLMAgent
+from harness.dialects.leafmesh.knowledge import query
+from harness.dialects.leafmesh.models import model_call
+from harness.dialects.leafmesh.parts import Parts, Start
+from harness.dialects.leafmesh.templates import as_text
+from harness.dialects.leafmesh.tools import Toolbox
+from harness.dialects.leafmesh.user_message import user_message
+from harness.dialects.leafmesh.work import Work, processed
+from harness.dialects.leafmesh.yields import RERUN
+from harness.engine.callables import contained
+from harness.engine.context import NodeContext
+from harness.errors import HarnessError
+from harness.graph.effects import LLMReply
+from harness.interception.real_effects import within_effect
+from harness.matchers.json_schema import schema_errors
+
+CONTEXT_PARTS: Final[Mapping[str, str]] = {
+    "care": "EMPATHY & TONE",
+    "sentiment_analysis": "SENTIMENT ANALYSIS",
+    "guardrails": "SAFETY GUARDRAILS",
+    "flows": "FLOW INSTRUCTIONS",
+}
+"""The labels of context parts, in the order in which models see them. spec: "`context_parts` Keys"."""
+
+_FENCED: Final = re.compile(r"\s*```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)
+
+
+class ResponseFormatError(HarnessError):
+    """A final reply that is no JSON of the agent's `response_format`."""
+
+    code = "response-format"
+
+
+async def call_model(agent: LLMAgent, parts: Parts, start: Start, ctx: NodeContext) -> Work:
+    """Ask the model until it calls no more tools, and hand its reply to the function of the agent.
+
+    Raises:
+        ResponseFormatError: see there.
+        Exception: the model cannot be asked, or the function failed.
+    """
+    function = parts.agency.functions.get(ctx.name)
+    if function is not None and function.prepares:
+        prepare = function.prepare
+        prepared = await contained(within_effect(lambda: prepare(start.input, start.context)))
+        start.context["prepared_data"] = prepared
+    user = user_message(start)
+    knowledge = agent.shown_knowledge
+    retrieved = "" if knowledge is None else await query(knowledge, user, ctx)
+    tools = Toolbox(agent, parts, ctx)
+    messages = [*_system_messages(agent, start, retrieved), HumanMessage(content=user)]
+    text = await _converse(agent, parts, messages, tools, ctx)
+    reply = _checked(agent, text, ctx)
+    output = reply if isinstance(reply, Mapping) else {"response": reply}
+    return await processed(function, reply, start, output)
+
+
+def _system_messages(agent: LLMAgent, start: Start, retrieved: str) -> list[BaseMessage]:
+    """The messages before that of the user, in their order. NOTES 7.1."""
+    given = agent.context_parts or {}
+    labels = {
+        **CONTEXT_PARTS,
+        **{key: key.replace("_", " ").upper() for key in given if key not in CONTEXT_PARTS},
+    }
+    texts = [agent.prompt] if agent.prompt else []
+    texts += [_labelled(label, given[key]) for key, label in labels.items() if key in given]
+    prepared = start.context["prepared_data"]
+    if prepared.get("business_context"):
+        texts.append(_labelled("BUSINESS CONTEXT", as_text(prepared["business_context"])))
+    if posts := start.context["memory_posts"]:
+        texts.append(_labelled("MEMORY", "\n".join(f"{post['role']}: {post['content']}" for post in posts)))
+    if retrieved:
+        texts.append(_labelled("KNOWLEDGE", retrieved))
+    if RERUN in start.input:
+        texts.append(_correction(start.input[RERUN]))
+    return [SystemMessage(content=text) for text in texts]
+
+
+def _labelled(label: str, text: str) -> str:
+    return f"[{label}]\n{text}"
+
+
+def _correction(rerun: Any) -> str:
+    """The note of a run that is done again. NOTES 6.4."""
+    return _labelled("CORRECTION", f"This is another attempt, after this one failed:\n{as_text(rerun)}")
+
+
+async def _converse(
+    agent: LLMAgent, parts: Parts, messages: Sequence[BaseMessage], tools: Toolbox, ctx: NodeContext
+) -> str:
+    conversation = list(messages)
+    while True:
+        call = model_call(agent, parts.mesh, conversation, tools.specs)
+        try:
+            reply: LLMReply = await ctx.perform(call)
+        except Exception as error:
+            if ctx.is_fatal(error) or not getattr(error, "kind", ""):
+                raise
+            raise _named_by_kind(error) from error
+        if not reply.tool_calls:
+            return reply.text
+        conversation += await tools.answers(reply)
+
+
+def _named_by_kind(error: Exception) -> Exception:
+    """The error of a model under the name of its kind, such as `rate_limit`. NOTES 13.6."""
+    named: Exception = type(str(getattr(error, "kind", "")), (type(error),), {})(str(error))
+    return named
+
+
+def _checked(agent: LLMAgent, text: str, ctx: NodeContext) -> Any:
+    """The reply as a function gets it: a JSON object as a mapping, else its text. NOTES 7.3, 7.4."""
+    fenced = _FENCED.fullmatch(text)
+    try:
+        value: Any = json.loads(fenced[1] if fenced else text)
+    except (ValueError, RecursionError):
+        value = None
+        if agent.response_format is not None:
+            raise ResponseFormatError(
+                f"the reply to agent '{ctx.name}' is not JSON: {text[:200]!r}"
+            ) from None
+    if agent.response_format is not None:
+        for problem in schema_errors(schema_of(agent.response_format), value):
+            raise ResponseFormatError(
+                f"the reply to agent '{ctx.name}' is not of its response_format: {problem}"
+            )
+    return value if isinstance(value, Mapping) else text
+
+
+def schema_of(response_format: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The JSON Schema of a `response_format`, in its long form or bare. spec: "`response_format`"."""
+    if response_format.get("type") == "json_schema":
+        wrapped = response_format.get("json_schema")
+        schema = wrapped.get("schema") if isinstance(wrapped, Mapping) else None
+        if isinstance(schema, Mapping):
+            return schema
+    return response_format

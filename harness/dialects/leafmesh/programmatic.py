@@ -1,0 +1,35 @@
+"""Plain programmatic agents: a Python function, or a stub in its place. spec: "Agent Types"; NOTES 8.8."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.dialects.leafmesh.parts import Parts, Start
+from harness.dialects.leafmesh.work import Work
+from harness.engine.context import NodeContext
+from harness.graph.effects import ScriptCall
+
+
+async def run_function(parts: Parts, start: Start, ctx: NodeContext) -> Work:
+    """What the function of the agent returns, or the answer of a stub under `scripts:`.
+
+    Raises:
+        UnscriptedCall: the agent has neither.
+        Exception: what the function raised.
+    """
+    function = parts.agency.functions.get(ctx.name)
+    shaped: dict[str, Any] = {}
+
+    async def real() -> Any:
+        assert function is not None
+        returned = await function.run(None, start.input, start.context)
+        shaped.update(returned.shaped)
+        return returned.value
+
+    effect = ScriptCall(
+        name=ctx.name,
+        args=start.input,
+        real=real if function is not None else None,
+        hint=f"or write a function `{ctx.name}` in a file that auto_discover finds",
+    )
+    return Work(await ctx.perform(effect), shaped)

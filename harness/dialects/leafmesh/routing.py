@@ -1,0 +1,129 @@
+"""Edges, and whom an agent calls when it has settled. spec: "`can_call` Format", "Narration Routing"; NOTES 4, 11.
+
+The routers see how the agent settled (`agents.Settled`): they store its output for others, and hand it on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Final
+
+from harness.dialects.leafmesh import conditions
+from harness.dialects.leafmesh.agents import SETTLED, Settled
+from harness.dialects.leafmesh.conditions import Condition
+from harness.dialects.leafmesh.document import EntryPoint, Mesh
+from harness.dialects.leafmesh.parts import Handover, Parts, handing
+from harness.dialects.leafmesh.session import session_of
+from harness.dialects.leafmesh.summarizer import recommended
+from harness.dialects.leafmesh.yields import declared_part
+from harness.engine.context import RunContext
+from harness.graph.joins import Join
+from harness.graph.model import GOTO, START, Dispatch, Edge, Router, Routes, State
+from harness.graph.to_json import compact_json
+from harness.source.document import Document
+
+_ALWAYS: Final = conditions.parse(True)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of an agent's `can_call`, or one that a fan-in implies, at its position."""
+
+    position: int
+    edge: Edge
+    condition: Condition
+
+
+def entries(mesh: Mesh, joins: Mapping[str, Join], document: Document) -> dict[str, list[Entry]]:
+    """Whom each agent may call, in order: its can_call, then the fan-in agents that wait for it. NOTES 11.3."""
+    found: dict[str, list[Entry]] = {}
+    for name, agent in mesh.agents.items():
+        own = []
+        for at, call in enumerate(agent.can_call):
+            condition = conditions.parse(call.condition)
+            where = document.span(("agents", name, "can_call", at))
+            own.append(Entry(at, Edge(name, call.agent, condition.text, span=where), condition))
+        named = {call.agent for call in agent.can_call}
+        for fan_in, join in joins.items():
+            if name in join.members and fan_in not in named:
+                where = document.span(("agents", fan_in, "wait_for"))
+                own.append(Entry(len(own), Edge(name, fan_in, span=where), _ALWAYS))
+        found[name] = own
+    return found
+
+
+def entering(entry: EntryPoint, edge: Edge) -> Router:
+    """The router of the start: the target gets the input, if the entry point's condition holds. NOTES 3.1, 3.2."""
+    condition = conditions.parse(entry.condition)
+
+    async def enter(_state: State, run: RunContext) -> Routes:
+        task = session_of(run).task
+        task.is_let_in = condition.holds(task.input)
+        if not task.is_let_in:
+            run.warn(
+                f"entry point '{entry.name}' lets the input not in, and nothing is started: `{condition.text}` does "
+                "not hold"
+            )
+            return []
+        return [handing(edge, Handover(task.input))]
+
+    return enter
+
+
+def settling(name: str, own: Sequence[Entry], parts: Parts) -> Router:
+    """The router of an agent: store its output, and call those whose conditions hold. NOTES 4."""
+    agent = parts.mesh.agents[name]
+
+    async def settle(state: State, run: RunContext) -> Routes:
+        settled: Settled = state[SETTLED]
+        session = session_of(run)
+        settled.call.output = settled.output
+        session.timeouts.pop(name, None)
+        if agent.auto_store_yields:
+            session.task.upstream_yields[name] = deepcopy(declared_part(agent, settled.output))
+        if agent.memory:
+            session.remember(name, settled.user_message, compact_json(settled.output))
+        return [handed(entry.edge, settled, entry.position) for entry in _called(own, settled.output)]
+
+    return settle
+
+
+def narrating(name: str, own: Sequence[Entry], parts: Parts) -> Router:
+    """The late router of an agent with a narration: those whom the Summarizer adds. NOTES 12."""
+
+    async def add(state: State, run: RunContext) -> Routes:
+        settled: Settled = state[SETTLED]
+        called = {entry.edge.target for entry in _called(own, settled.output)}
+        names = await recommended(parts.mesh, name, settled.output, state, run)
+        return [handed(Edge(name, other, GOTO), settled) for other in names if other not in called]
+
+    return add
+
+
+def _called(own: Sequence[Entry], output: Mapping[str, Any]) -> list[Entry]:
+    """The entries whose condition holds, each agent once."""
+    holding = [entry for entry in own if entry.condition.holds(output)]
+    return list({entry.edge.target: entry for entry in reversed(holding)}.values())[::-1]
+
+
+def handed(edge: Edge, settled: Settled, position: int | None = None) -> Dispatch:
+    """A call, with the output, or with what `@compose` made of it for this agent. NOTES 8.6."""
+    shaped = settled.shaped.get(edge.target, settled.output)
+    given = shaped if isinstance(shaped, Mapping) else {"result": shaped}
+    return handing(edge, Handover(given, settled.output, settled.call, position))
+
+
+def start_edge(entry: EntryPoint, document: Document) -> Edge:
+    """The edge from the start to the target of an entry point."""
+    condition = conditions.parse(entry.condition)
+    found = [
+        at
+        for at, each in enumerate(document.value.get("entry_points") or ())
+        if each.get("name") == entry.name
+    ]
+    where = (
+        document.span(("entry_points", found[0])) if found else document.key_span(("agents", entry.target))
+    )
+    return Edge(START, entry.target, condition.text, span=where)

@@ -1,0 +1,130 @@
+"""The tools of an LLM agent, and the calls a model makes of them. spec: "Tools"; NOTES 7.5-7.7, 14.3."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from langchain_core.messages import BaseMessage
+
+from harness.dialects.kit.attempts import in_time
+from harness.dialects.kit.messages import to_ai_message
+from harness.dialects.kit.tool_calls import RefusedCall, ToolReportedError, answer_call, refuse
+from harness.dialects.leafmesh.agency import RegisteredTool
+from harness.dialects.leafmesh.document import Knowledge, LLMAgent
+from harness.dialects.leafmesh.knowledge import query
+from harness.dialects.leafmesh.parts import Parts
+from harness.dialects.leafmesh.templates import as_text
+from harness.engine.context import NodeContext
+from harness.engine.tool_messages import Call, reported
+from harness.graph.effects import LLMReply, ToolCall, ToolSpec
+from harness.graph.to_json import error_text
+from harness.time.gather import gather
+
+QUERY_KNOWLEDGE: Final = ToolSpec(
+    "query_knowledge",
+    "Search the knowledge base.",
+    {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+)
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A tool that a model is offered. `perform` does it, in at most `limit_s` virtual seconds."""
+
+    spec: ToolSpec
+    limit_s: float
+    perform: Callable[[Mapping[str, Any]], Awaitable[Any]]
+
+
+def may_call_tools(agent: LLMAgent) -> bool:
+    """True if an agent may call any tool."""
+    return agent.tool_choice != "none" and agent.max_tool_calls_per_message > 0
+
+
+def offered_names(name: str, agent: LLMAgent, registered: Mapping[str, RegisteredTool]) -> list[str]:
+    """The names of the tools that an agent is offered, without `query_knowledge`, in order, each once. NOTES 7.5."""
+    if not may_call_tools(agent):
+        return []
+    of_categories = [tool.name for tool in registered.values() if tool.category in agent.tool_categories]
+    return [
+        tool
+        for tool in dict.fromkeys([*agent.tools, *of_categories])
+        if tool not in registered
+        or registered[tool].allowed_agents is None
+        or name in (registered[tool].allowed_agents or ())
+    ]
+
+
+class Toolbox:
+    """The tools that one run of an agent is offered."""
+
+    def __init__(self, agent: LLMAgent, parts: Parts, ctx: NodeContext) -> None:
+        self._agent, self._ctx = agent, ctx
+        registered = parts.agency.tools
+        self._offered = {
+            name: self._tool(name, registered.get(name))
+            for name in offered_names(ctx.name, agent, registered)
+        }
+        if (knowledge := agent.shown_knowledge) is not None and may_call_tools(agent):
+            self._offered[QUERY_KNOWLEDGE.name] = self._query(knowledge)
+
+    @property
+    def specs(self) -> list[ToolSpec]:
+        """The tools as a model sees them."""
+        return [tool.spec for tool in self._offered.values()]
+
+    async def answers(self, reply: LLMReply) -> list[BaseMessage]:
+        """The message of a reply that calls tools, and those that answer the calls."""
+        agent, ctx = self._agent, self._ctx
+        message = to_ai_message(reply, ctx.new_id)
+        most = agent.max_tool_calls_per_message
+        made, excess = message.tool_calls[:most], message.tool_calls[most:]
+        if agent.allow_parallel_tool_calls:
+            answers = await gather(answer_call(call, self._offered, self._use, ctx) for call in made)
+        else:
+            answers = [await answer_call(call, self._offered, self._use, ctx) for call in made]
+        if excess:
+            ctx.warn(
+                f"agent '{ctx.name}': a message asks for {len(message.tool_calls)} tool calls, and {most} are made "
+                "(max_tool_calls_per_message)"
+            )
+        return [message, *answers, *(self._not_made(call) for call in excess)]
+
+    def _not_made(self, call: Call) -> BaseMessage:
+        text = f"not called: a message may call {self._agent.max_tool_calls_per_message} tools"
+        refuse(call, RefusedCall(text), self._ctx)
+        return reported(call, text)
+
+    async def _use(self, tool: Offered, args: Mapping[str, Any]) -> str:
+        name, ctx = tool.spec.name, self._ctx
+        try:
+            result = await in_time(lambda: tool.perform(args), ctx, tool.limit_s, f"tool '{name}'")
+        except Exception as error:
+            if ctx.is_fatal(error):
+                raise
+            raise ToolReportedError(error_text(error)) from error
+        return as_text(result)
+
+    def _tool(self, name: str, registered: RegisteredTool | None) -> Offered:
+        spec = ToolSpec(name, "", {"type": "object"}) if registered is None else registered.spec
+        limit = self._agent.tool_call_timeout
+        if registered is not None and registered.timeout_s is not None:
+            limit = min(limit, registered.timeout_s)
+
+        async def perform(args: Mapping[str, Any]) -> Any:
+            async def real() -> Any:
+                assert registered is not None
+                return await registered.call(args)
+
+            effect = ToolCall(name=name, args=args, real=real if registered is not None else None)
+            return await self._ctx.perform(effect)
+
+        return Offered(spec, limit, perform)
+
+    def _query(self, knowledge: Knowledge) -> Offered:
+        async def perform(args: Mapping[str, Any]) -> str:
+            return await query(knowledge, as_text(args.get("query", "")), self._ctx)
+
+        return Offered(QUERY_KNOWLEDGE, self._agent.tool_call_timeout, perform)

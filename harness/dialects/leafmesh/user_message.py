@@ -1,0 +1,19 @@
+"""The user message of a run: what a model is asked, memory keeps, and knowledge is searched for."""
+
+from __future__ import annotations
+
+from harness.dialects.leafmesh.parts import CALLER_OUTPUT, Start
+from harness.dialects.leafmesh.templates import as_text
+from harness.dialects.leafmesh.yields import RERUN
+from harness.graph.to_json import compact_json
+
+
+def user_message(start: Start) -> str:
+    """The user message: what `input_processor` made, else the input. NOTES 7.2."""
+    prepared = start.context["prepared_data"]
+    if "clean_user_input" in prepared:
+        return as_text(prepared["clean_user_input"])
+    shown = {key: value for key, value in start.input.items() if key not in (CALLER_OUTPUT, RERUN)}
+    if list(shown) == ["message"] and isinstance(shown["message"], str):
+        return shown["message"]
+    return compact_json(shown)

@@ -1,0 +1,43 @@
+"""The names in a mesh: models, tools, MCP servers, connectors, functions, knowledge, and the Summarizer."""
+
+from __future__ import annotations
+
+from harness.dialects.leafmesh import document as doc
+from harness.dialects.leafmesh.connector_agents import mcp_tool
+from harness.dialects.leafmesh.models import provider_of
+from harness.dialects.leafmesh.parts import Parts
+from harness.dialects.leafmesh.summarizer import SUMMARIZER, reads_narrations
+from harness.dialects.leafmesh.tools import QUERY_KNOWLEDGE
+from harness.graph.vocabulary import Vocabulary
+
+
+def vocabulary(parts: Parts) -> Vocabulary:
+    """The names of a mesh. A model may ask for tools that it is not offered."""
+    mesh = parts.mesh
+    llms = {name: agent for name, agent in mesh.agents.items() if isinstance(agent, doc.LLMAgent)}
+    models = [provider_of(agent.model)[1] for agent in llms.values()]
+    narrated = reads_narrations(mesh) and any(agent.narration for agent in mesh.agents.values())
+    tools = [tool for agent in llms.values() for tool in agent.tools]
+    knowledge = [agent.shown_knowledge for agent in llms.values() if agent.shown_knowledge is not None]
+    servers = {
+        name: mcp_tool(connector)
+        for name, connector in parts.connectors.items()
+        if isinstance(connector, doc.MCP | doc.Zapier)
+    }
+    return Vocabulary(
+        names={
+            "llm": [*models, *([provider_of(mesh.manager.model)[1]] if narrated else [])],
+            "tool": [*tools, *parts.agency.tools, *([QUERY_KNOWLEDGE.name] if knowledge else [])],
+            "server": list(servers),
+            "mcp": list(servers.values()),
+            "agent": list(parts.connectors),
+            "script": [
+                name
+                for name, agent in mesh.agents.items()
+                if isinstance(agent, doc.ProgrammaticAgent) and name not in parts.connectors
+            ],
+            "retrieval": [each.serviceName for each in knowledge],
+        },
+        open={} if parts.agency.is_complete else {"tool": "the files of the agency were not imported"},
+        callers=[SUMMARIZER] if narrated else [],
+    )

@@ -1,0 +1,87 @@
+"""Yields: what an agent promises to put out, filled in or enforced. spec: "Yields Enforcement"; NOTES 6."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from harness.dialects.leafmesh.document import Agent, Fields, Nested
+from harness.errors import HarnessError
+from harness.source.models import describe
+
+RERUN: Final = "_rerun_context"
+
+_DEFAULTS: Final[Mapping[str, Callable[[], Any]]] = {
+    "string": str,
+    "number": int,
+    "list": list,
+    "object": dict,
+    "boolean": bool,
+}
+
+
+class YieldContractFailure(HarnessError):
+    """An output that breaks the contract of a strict agent. `violations` are texts by key, nested keys dotted."""
+
+    code = "yield-contract"
+
+    def __init__(self, agent: str, output: Mapping[str, Any], violations: Mapping[str, str]) -> None:
+        self.output, self.violations = output, violations
+        super().__init__(f"'{agent}' breaks the contract of its yields: {'; '.join(violations.values())}")
+
+    def rerun_context(self, attempt: int) -> dict[str, Any]:
+        """What the next attempt is told."""
+        return {
+            "previous_output": dict(self.output),
+            "validation_errors": list(self.violations.values()),
+            "attempt": attempt,
+        }
+
+
+def violations(fields: Fields, output: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """The keys that are missing or of the wrong type, each with a text that says so; sub-fields too."""
+    for key, declared in fields.items():
+        name, type_ = f"{prefix}{key}", _type(declared)
+        if key not in output:
+            yield name, f"'{name}' is missing ({type_})"
+        elif not _is_of(type_, output[key]):
+            yield name, f"'{name}' is {describe(output[key])}, not of type {type_}"
+        elif isinstance(declared, Nested) and isinstance(output[key], Mapping):
+            yield from violations(declared.fields, output[key], f"{name}.")
+
+
+def filled(agent: Agent, output: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The output with its missing keys filled in, and a text for each key that was missing or is of a wrong type."""
+    result = dict(output)
+    notes = []
+    for key, declared in agent.yields.items():
+        type_ = _type(declared)
+        if key not in output:
+            result[key] = _DEFAULTS[type_]()
+            notes.append(f"yields '{key}' is missing: it is filled with {result[key]!r}")
+        elif not _is_of(type_, output[key]):
+            notes.append(f"yields '{key}' is {describe(output[key])}, not of type {type_}: it is kept")
+    return result, notes
+
+
+def declared_part(agent: Agent, output: Mapping[str, Any]) -> dict[str, Any]:
+    """What `upstream_yields` holds of an output: the declared keys, or all of it without any. NOTES 3.4."""
+    return {key: output[key] for key in agent.yields if key in output} if agent.yields else dict(output)
+
+
+def _type(declared: str | Nested) -> str:
+    return declared.type if isinstance(declared, Nested) else declared
+
+
+def _is_of(type_: str, value: Any) -> bool:
+    match type_:
+        case "string":
+            return isinstance(value, str)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "boolean":
+            return isinstance(value, bool)
+        case "list":
+            return isinstance(value, list | tuple)
+        case _:
+            return isinstance(value, Mapping)
