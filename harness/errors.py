@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from signal import Signals
 from typing import Literal
 
-Severity = Literal["error", "warning"]
+Severity = Literal["error", "warning", "note"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,13 +42,13 @@ def command(
     contacted.
 
     Exits with 2 when there are errors, with 0 when there are none or only warnings. With --strict warnings are
-    errors.
+    errors. A note tells of something that is checked and changes nothing in a run.
     """
     options.imports = imports
     files = collect(paths, options.dialect)
     found = list(problems(files, options))
     if strict:
-        found = [(path, replace(problem, severity="error")) for path, problem in found]
+        found = [(path, _strict(problem)) for path, problem in found]
     if json_:
         listed = [as_json(problem, shown_path(path) if path else "") for path, problem in found]
         click.echo(json.dumps(listed, indent=2))
@@ -56,6 +56,10 @@ def command(
         print_problems((problem for _, problem in found), err=False)
         click.echo(_counts(files, [problem for _, problem in found]))
     return exit_code.BAD_INPUT if any(problem.severity == "error" for _, problem in found) else exit_code.OK
+
+
+def _strict(problem: Problem) -> Problem:
+    return replace(problem, severity="error") if problem.severity == "warning" else problem
 
 
 def _counts(files: Files, found: Sequence[Problem]) -> str:

@@ -92,7 +92,7 @@ def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
             continue
         settings = options.projects.of(scenario.file)
         names = unknown_names(scenario, graph, settings, lambda other: _graph(other, options))
-        found |= dict.fromkeys([*graph.warnings, *names])
+        found |= dict.fromkeys([*graph.warnings, *graph.notes, *names])
     yield from (_with_option(problem) for problem in found)
 
 
@@ -125,7 +125,7 @@ def of_manifest(path: Path, options: LoadOptions) -> Iterator[Problem]:
     for agent in agents_to_load(agents, options.agent):
         try:
             graph = load_graph(options.request(path, agent), dialect.name)
-            found |= dict.fromkeys(graph.warnings)
+            found |= dict.fromkeys([*graph.warnings, *graph.notes])
         except ManifestError as error:
             found |= dict.fromkeys(error.problems)
     try:

@@ -14,7 +14,7 @@ from harness.errors import ManifestError, Problem
 from harness.graph.model import Graph
 from harness.source.document import Document
 
-YamlVersion = Literal["1.1", "1.2"]
+YamlVersion = Literal["1.1", "1.2", "templated"]
 
 
 class Dialect(Protocol):

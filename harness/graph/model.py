@@ -165,9 +165,9 @@ class Lifecycle:
 class Graph:
     """A compiled agent. `routers` choose among a node's edges; a node without one follows all its edges.
 
-    `recursion_limit` is in supersteps for one invocation. `warnings` were raised at load. A graph that never
-    pauses (`may_pause` False) runs a single input without checkpoints. `data_edges` makes the data edges, which may
-    be very many.
+    `recursion_limit` is in supersteps for one invocation. `warnings` were raised at load; `notes` are for a check of
+    the manifest alone. A graph that never pauses (`may_pause` False) runs a single input without checkpoints.
+    `data_edges` makes the data edges, which may be very many.
 
     The state of a graph with `open_state` is one mapping of any keys, without channels: what a node returns, and each
     input, is the whole new state, and two nodes of one superstep cannot both return one.
@@ -196,6 +196,7 @@ class Graph:
     recursion_limit: int = 25
     may_pause: bool = True
     warnings: tuple[Problem, ...] = ()
+    notes: tuple[Problem, ...] = ()
     data_edges: Callable[[], Sequence[DataEdge]] = tuple
     open_state: bool = False
     pause_before: frozenset[str] = frozenset()

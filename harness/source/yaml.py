@@ -9,6 +9,7 @@ ones, several documents, and anything too deep or (once its aliases are written 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final, Literal
 
@@ -30,9 +31,18 @@ from harness.source.scalars import PREFIX, Resolve, resolve_1_1, resolve_1_2, re
 from harness.source.suggest import did_you_mean
 from harness.source.yaml_syntax import syntax_flaw
 
-Version = Literal["1.1", "1.2", "vcr"]
+Version = Literal["1.1", "1.2", "vcr", "templated"]
+"""`templated` is 1.1 in a text with placeholders `${…}` that are not filled yet: each is read as text, also where its
+brackets would make a mapping."""
 
-_RESOLVERS: Final[dict[Version, Resolve]] = {"1.1": resolve_1_1, "1.2": resolve_1_2, "vcr": resolve_vcr}
+_RESOLVERS: Final[dict[Version, Resolve]] = {
+    "1.1": resolve_1_1,
+    "1.2": resolve_1_2,
+    "vcr": resolve_vcr,
+    "templated": resolve_1_1,
+}
+_PLACEHOLDER: Final = re.compile(r"\$\{[^}\r\n]*\}")
+_HIDDEN: Final = "\ue000"  # for private use: a character of a placeholder while a text is parsed
 _LOADER: Final[Any] = getattr(pyyaml, "CSafeLoader", pyyaml.SafeLoader)
 
 
@@ -45,8 +55,9 @@ def load(text: str, version: Version = "1.1") -> tuple[Any, Location]:
         Unreadable: with every duplicate or unusable key, or the first thing that cannot be read at all.
     """
     builder = _Builder(_RESOLVERS[version])
+    events = _templated(text) if version == "templated" else pyyaml.parse(text, Loader=_LOADER)
     try:
-        builder.build(pyyaml.parse(text, Loader=_LOADER))
+        builder.build(events)
     except pyyaml.YAMLError as error:
         raise Unreadable(syntax_flaw(error, text, builder.opened)) from None
     if builder.flaws:
@@ -54,6 +65,20 @@ def load(text: str, version: Version = "1.1") -> tuple[Any, Location]:
     if builder.root is None:
         raise Unreadable(Flaw("empty-file", "the file is empty", 0, 0))
     return builder.root
+
+
+def _templated(text: str) -> Iterator[Event]:
+    """The events of a text in which each placeholder is text."""
+    hidden = _PLACEHOLDER.sub(lambda found: _HIDDEN * len(found[0]), text)
+    for event in pyyaml.parse(hidden, Loader=_LOADER):
+        if type(event) is ScalarEvent and _HIDDEN in event.value:
+            _show(event, text)
+        yield event
+
+
+def _show(event: Any, text: str) -> None:
+    for found in _PLACEHOLDER.finditer(text, event.start_mark.index, event.end_mark.index):
+        event.value = event.value.replace(_HIDDEN * len(found[0]), found[0], 1)
 
 
 class _Frame:

@@ -175,7 +175,7 @@ def test_a_missing_member_is_named(install: Install, member: str) -> None:
         ("wrong_class", "load = int.__add__", "'load' with the wrong signature"),
         ("wrong_scenarios", "scenarios = lambda: []", "has a 'scenarios' with the wrong signature: ()"),
         ("wrong_detect", "detect = True", "has a 'detect' that cannot be called: True"),
-        ("wrong_yaml", "yaml = '1.3'", "has a 'yaml' that is not one of 1.1, 1.2: '1.3'"),
+        ("wrong_yaml", "yaml = '1.3'", "has a 'yaml' that is not one of 1.1, 1.2, templated: '1.3'"),
         ("wrong_title", "title = ' '", "has a 'title' that is not text: ' '"),
         ("wrong_name", "name = 'rely'", "says that its 'name' is 'rely'"),
         ("wrong_import", "import nowhere_at_all", "cannot be imported: ModuleNotFoundError"),

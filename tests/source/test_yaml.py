@@ -231,3 +231,22 @@ def test_broken_yaml_is_always_refused_in_our_words() -> None:
         text = "".join(chance.choices(pieces, k=chance.randrange(1, 12)))
         with contextlib.suppress(ManifestError):
             parse(text, file="f.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("port: ${PORT:6379}", {"port": "${PORT:6379}"}),
+        ("{port: ${PORT:6379}, a: ${A}${LONGER}}", {"port": "${PORT:6379}", "a": "${A}${LONGER}"}),
+        ("[${A}, x${B: {y}, '${C}', \"\\t${D}\"]", ["${A}", "x${B: {y}", "${C}", "\t${D}"]),
+        ("${KEY}: |\n  a ${A}\n  b\n", {"${KEY}": "a ${A}\nb\n"}),
+        ("a: 5 # ${A}", {"a": 5}),
+    ],
+)
+def test_placeholders_of_a_templated_text_are_text_wherever_they_stand(text: str, expected: object) -> None:
+    assert parse(text, file="f", yaml="templated").value == expected
+
+
+def test_the_places_of_a_templated_text_are_those_of_the_file() -> None:
+    document = parse("{port: ${PORT:6379}, a: ${A}}", file="f", yaml="templated")
+    assert [str(document.span((key,))) for key in ("port", "a")] == ["f:1:8", "f:1:25"]

@@ -6,17 +6,17 @@ spec: "connector_config fields per framework".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from harness.dialects.kit.manifest import Problems
 from harness.dialects.leafmesh.document import CONNECTORS, MCP, Connector, Fallback, Zapier
+from harness.dialects.leafmesh.unknown_keys import unknown_keys
 from harness.dialects.leafmesh.visiting import EACH, places
 from harness.errors import Problem
 from harness.source.document import Document, DocumentPath
-from harness.source.models import keys_of, validate
-from harness.source.suggest import did_you_mean
+from harness.source.models import validate
 
-CONFIG = "connector_config"
+CONFIG: Final = "connector_config"
 
 
 def connectors(document: Document, env: Mapping[str, str]) -> tuple[dict[str, Connector], list[Problem]]:
@@ -31,7 +31,7 @@ def connectors(document: Document, env: Mapping[str, str]) -> tuple[dict[str, Co
         with problems.collecting():
             found[name] = _with_fallbacks(_read(document, path, CONNECTORS[kind]), env)
             problems.add(_missing(found[name], name, kind, document, path))
-            problems.add(_unknown_keys(found[name], kind, document, path))
+            problems.add(unknown_keys(found[name], document, (*path, CONFIG)))
     return found, [*problems.errors, *problems.warnings]
 
 
@@ -91,13 +91,3 @@ def _fallbacks(model: type[Connector], field: str) -> Iterator[str]:
     for item in model.model_fields[field].metadata:
         if isinstance(item, Fallback):
             yield from item.names
-
-
-def _unknown_keys(
-    connector: Connector, kind: str, document: Document, path: DocumentPath
-) -> Iterator[Problem]:
-    known = keys_of(type(connector))
-    for key in connector.model_extra or () if kind != "custom" else ():
-        text = f"unknown key '{key}' in a {CONFIG} for {kind}: it is ignored"
-        where = document.key_span((*path, CONFIG, key))
-        yield Problem("unknown-key", text, where, did_you_mean(key, known, listing=False), "warning")

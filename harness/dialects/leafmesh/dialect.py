@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
 
-from harness.dialects.dialect import YamlVersion, single_file
+from harness.dialects.dialect import YamlVersion
+from harness.dialects.leafmesh.visiting import EACH, texts
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.graph.model import Graph
@@ -12,33 +16,40 @@ from harness.source.document import Document
 
 name = "leafmesh"
 title = "LeafMesh meshes (config.yaml)"
-yaml: YamlVersion = "1.1"
-locate = single_file
+yaml: YamlVersion = "templated"
+
+_IN_FOLDER: Final = ("configs/config.yaml", "config.yaml")
+_OF_AGENTS: Final = frozenset(
+    {"agent_type", "can_call", "communication_type", "yields", "wait_for", "human_interface", "framework"}
+)
+_OF_MESHES: Final = frozenset(
+    {"entry_points", "redis", "mesh", "auto_discover", "data_structures", "evolution"}
+)
+
+
+def locate(path: Path) -> Sequence[Path]:
+    """The `config.yaml` of a project's folder; a file stands for itself. spec: "How This Project Works"."""
+    if not os.path.isdir(path):
+        return (path,)
+    found = (path / file for file in _IN_FOLDER)
+    return tuple(file for file in found if os.path.isfile(file))[:1]
 
 
 def detect(document: Document) -> bool:
-    """True if a document is a mesh: its agents call each other, or it has entry points."""
+    """True if a document is a mesh: a mapping `agents`, and a key that only a mesh has, or one of its agents."""
     value = document.value
-    found = value.get("agents") if isinstance(value, dict) else None
-    if not isinstance(found, dict) or "manifest_version" in value:
+    agents = value.get("agents") if isinstance(value, dict) else None
+    if not isinstance(agents, dict) or "manifest_version" in value:
         return False
-    agents = [agent for agent in found.values() if isinstance(agent, dict)]
-    return isinstance(value.get("entry_points"), list) or any(
-        agent.keys() & {"agent_type", "can_call"} for agent in agents
-    )
+    keys = {key for agent in agents.values() if isinstance(agent, dict) for key in agent}
+    return "graph" not in keys and bool(keys & _OF_AGENTS or value.keys() & _OF_MESHES)
 
 
 def agents(document: Document) -> list[str]:
-    """The entry points, then the agents, each name once."""
-    value = document.value if isinstance(document.value, dict) else {}
-    entries, named = value.get("entry_points"), value.get("agents")
-    names = (
-        [entry.get("name") for entry in entries if isinstance(entry, dict)]
-        if isinstance(entries, list)
-        else []
-    )
-    names += list(named) if isinstance(named, dict) else []
-    return list(dict.fromkeys(name for name in names if isinstance(name, str)))
+    """The names under which a mesh can be entered: its entry points, then its agents, each once."""
+    entries = [text for _, text in texts(document.value, "entry_points", EACH, "name")]
+    defined = document.value.get("agents") if isinstance(document.value, dict) else None
+    return list(dict.fromkeys([*entries, *(defined if isinstance(defined, dict) else ())]))
 
 
 def prompts(request: LoadRequest) -> Sequence[Prompt]:

@@ -1,18 +1,27 @@
 """The fields of a mesh file, in the order of the field reference. Rules between them are in `rules`.
 
-spec: "Complete Agent Config Field Reference". Values are read as leniently as the reference does: a number may be
-written as text.
+spec: "Complete Agent Config Field Reference".
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
-Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Texts = dict[str, str]
+from harness.dialects.leafmesh.fields import (
+    Count,
+    Name,
+    Number,
+    Positive,
+    Rate,
+    Seconds,
+    Section,
+    Texts,
+    Whole,
+)
+from harness.dialects.leafmesh.infrastructure import API, DataStructure, Providers, Redis
+from harness.source.models import Mistake, mistaken
 
 FieldType = Literal["string", "number", "boolean", "list", "object"]
 Framework = Literal["crewai", "langgraph", "autogen", "a2a", "mcp", "zapier", "composio", "n8n", "custom"]
@@ -22,14 +31,6 @@ Interface = Literal["default", "api", "webhook", "custom"]
 Mutation = Literal["prompt_variation", "temperature_adjustment", "tool_selection"]
 
 DEFAULT_MODEL: Final = "gpt-4o-mini"
-
-
-class Section(BaseModel, extra="forbid"):
-    """Base class of the sections whose keys are all known."""
-
-
-class OpenSection(BaseModel, extra="allow"):
-    """Base class of the sections that may have other keys, which mean nothing here."""
 
 
 # ---------------------------------------------------------------- agents
@@ -57,23 +58,32 @@ class Memory(Section, title="a memory"):
     """spec: "Memory Config"."""
 
     strategy: Literal["recency", "relevance", "hybrid"] = "recency"
-    limit: int = Field(default=10, ge=1, le=100)
+    limit: Whole = Field(default=10, ge=1, le=100)
     cross_session: bool = False
-    cross_session_limit: int = Field(default=50, ge=1, le=500)
+    cross_session_limit: Whole = Field(default=50, ge=1, le=500)
     relevance_weight: Rate = 0.6
     recency_weight: Rate = 0.4
-    decay_hours: int = Field(default=24, ge=1)
+    decay_hours: Positive = 24
 
 
 class Knowledge(Section, title="a knowledge"):
     """spec: "Knowledge Config"."""
 
-    serviceName: str
+    serviceName: Name
     enabled: bool = True
     groupName: str | None = None
 
 
-class Agent(OpenSection):
+def _of_a_service(knowledge: bool | Knowledge) -> bool | Knowledge:
+    if knowledge is True:
+        raise mistaken(Mistake("knowledge: expected false, or a mapping with 'serviceName', found true"))
+    return knowledge
+
+
+NoneOrKnowledge = Annotated[bool | Knowledge, AfterValidator(_of_a_service)]
+
+
+class Agent(Section):
     """The fields of every agent. spec: "AgentConfig — Core Fields (All Types)"."""
 
     model_config = ConfigDict(title="an agent")
@@ -83,21 +93,21 @@ class Agent(OpenSection):
     agent_type: str = "llm"
     communication_type: Literal["dual", "chain", "execute"] = "dual"
     parallel: bool = False
-    max_concurrent: int | None = Field(default=None, ge=1)
+    max_concurrent: Positive | None = None
     wake_up: str | None = None
     yields: Fields = Field(default_factory=dict)
     inputs: Fields = Field(default_factory=dict)
     can_call: list[CanCall] = Field(default_factory=list)
     narration: str | None = None
     wait_for: str | list[str] = Field(default_factory=list)
-    wait_for_timeout: int = Field(default=60, ge=1)
+    wait_for_timeout: Positive = 60
     auto_store_response: bool = True
     auto_store_yields: bool = True
     memory: bool | Memory = False
-    memory_limit: int = Field(default=10, ge=1, le=100)
-    knowledge: bool | Knowledge = False
+    memory_limit: Whole = Field(default=10, ge=1, le=100)
+    knowledge: NoneOrKnowledge = False
     enforce_yields: bool = False
-    enforce_yields_retry: int = Field(default=0, ge=0)
+    enforce_yields_retry: Count = 0
     is_human_powered: bool | None = None
 
     @property
@@ -120,20 +130,20 @@ class LLMAgent(Agent, title="an llm agent"):
     agent_type: Literal["llm"] = "llm"
     model: str = DEFAULT_MODEL
     prompt: str | None = None
-    temperature: float = Field(default=0.1, ge=0, le=2)
-    max_tokens: int = Field(default=800, ge=1)
-    max_completion_tokens: int | None = Field(default=None, ge=1)
+    temperature: Number = Field(default=0.1, ge=0, le=2)
+    max_tokens: Positive = 800
+    max_completion_tokens: Positive | None = None
     reasoning: bool = False
     thinking: bool = False
-    thinking_budget: int | None = Field(default=None, ge=1024, le=32768)
+    thinking_budget: Whole | None = Field(default=None, ge=1024, le=32768)
     enable_prompt_caching: bool = False
     response_format: dict[str, Any] | None = None
     optimization_strategy: Literal["performance", "cost", "speed"] | None = None
     context_parts: Texts | None = None
     tools: list[str] = Field(default_factory=list)
     tool_choice: str = Field(default="auto", min_length=1)
-    max_tool_calls_per_message: int = Field(default=5, ge=0, le=20)
-    tool_call_timeout: float = Field(default=30.0, gt=0, le=300)
+    max_tool_calls_per_message: Whole = Field(default=5, ge=0, le=20)
+    tool_call_timeout: Number = Field(default=30.0, gt=0, le=300)
     allow_parallel_tool_calls: bool = True
     tool_categories: list[str] = Field(default_factory=list)
 
@@ -143,16 +153,18 @@ class WebhookConfig(Section, title="a webhook_config"):
 
     outbound_url: str | None = None
     outbound_headers: Texts = Field(default_factory=dict)
-    outbound_timeout: int = Field(default=30, ge=1)
+    outbound_timeout: Positive = 30
     inbound_endpoint: str | None = None
     inbound_auth_token: str | None = None
     response_mapping: Texts = Field(default_factory=dict)
-    max_retries: int = Field(default=3, ge=0)
-    retry_delay: int = Field(default=5, ge=0)
+    max_retries: Count = 3
+    retry_delay: Count = 5
 
 
-class Channel(OpenSection, title="a channel"):
-    """spec: "ChannelConfig"."""
+class Channel(Section, title="a channel"):
+    """spec: "ChannelConfig". Providers have fields of their own."""
+
+    has_own_keys = True
 
     bot_token: str | None = None
     signing_secret: str | None = None
@@ -166,7 +178,7 @@ class HumanAgent(Agent, title="a human agent"):
 
     agent_type: Literal["human"]
     human_interface: Interface = "api"
-    human_timeout_seconds: int = Field(default=300, ge=1, le=3600)
+    human_timeout_seconds: Whole = Field(default=300, ge=1, le=3600)
     human_context_template: str | None = None
     human_prompt_template: str | None = None
     fallback_on_timeout: bool = True
@@ -225,7 +237,7 @@ class Fallback:
         self.names = names
 
 
-class Connector(OpenSection, title="a connector_config"):
+class Connector(Section, title="a connector_config"):
     """The fields of every connector. spec: "Common connector_config fields". Times are in seconds.
 
     `limit_field` is how long a sync exchange may take; `required` are the fields it cannot do without.
@@ -243,7 +255,7 @@ class Connector(OpenSection, title="a connector_config"):
         return float(getattr(self, self.limit_field))
 
 
-class CrewAI(Connector):
+class CrewAI(Connector, title="a connector_config for crewai"):
     """spec: "crewai"."""
 
     limit_field = "http_timeout"
@@ -257,7 +269,7 @@ class CrewAI(Connector):
     http_timeout: Seconds = 30.0
 
 
-class LangGraph(Connector):
+class LangGraph(Connector, title="a connector_config for langgraph"):
     """spec: "langgraph"."""
 
     limit_field = "http_timeout"
@@ -271,7 +283,7 @@ class LangGraph(Connector):
     http_timeout: Seconds = 30.0
 
 
-class AutoGen(Connector):
+class AutoGen(Connector, title="a connector_config for autogen"):
     """spec: "autogen"."""
 
     required = ("endpoint",)
@@ -284,7 +296,7 @@ class AutoGen(Connector):
     max_poll_seconds: Seconds = 300.0
 
 
-class A2A(Connector):
+class A2A(Connector, title="a connector_config for a2a"):
     """spec: "a2a"."""
 
     limit_field = "http_timeout"
@@ -298,7 +310,7 @@ class A2A(Connector):
     http_timeout: Seconds = 30.0
 
 
-class MCP(Connector):
+class MCP(Connector, title="a connector_config for mcp"):
     """spec: "mcp"."""
 
     required = ("tool_name",)
@@ -313,7 +325,7 @@ class MCP(Connector):
     auth_token: str = ""
 
 
-class Zapier(Connector):
+class Zapier(Connector, title="a connector_config for zapier"):
     """spec: "zapier"."""
 
     connection: str = ""
@@ -325,7 +337,7 @@ class Zapier(Connector):
     timeout: Seconds = 60.0
 
 
-class Composio(Connector):
+class Composio(Connector, title="a connector_config for composio"):
     """spec: "composio"."""
 
     required = ("action",)
@@ -336,7 +348,7 @@ class Composio(Connector):
     timeout: Seconds = 60.0
 
 
-class N8n(Connector):
+class N8n(Connector, title="a connector_config for n8n"):
     """spec: "n8n"."""
 
     required = ("webhook_url",)
@@ -346,8 +358,10 @@ class N8n(Connector):
     timeout: Seconds = 60.0
 
 
-class Custom(Connector):
+class Custom(Connector, title="a connector_config for custom"):
     """A connector that is not documented. spec: `framework`, `custom`."""
+
+    has_own_keys = True
 
     timeout: Seconds = 60.0
 
@@ -387,9 +401,9 @@ class EscalationTarget(Section, title="an escalation target"):
 class AutoEscalate(Section, title="an auto_escalate"):
     """spec: "`auto_escalate` Fields"."""
 
-    max_retries: int = Field(default=3, ge=0)
-    max_errors_per_session: int = Field(default=5, ge=1)
-    timeout_threshold: int = Field(default=2, ge=1)
+    max_retries: Count = 3
+    max_errors_per_session: Positive = 5
+    timeout_threshold: Positive = 2
 
 
 class Escalation(Section, title="an escalation"):
@@ -403,14 +417,45 @@ class Routing(Section, title="a routing"):
     """spec: "`routing` Fields". It changes nothing in a simulated run."""
 
     mode: Literal["static", "learning"] = "static"
-    memory_size: int = Field(default=100, ge=1, le=1000)
+    memory_size: Whole = Field(default=100, ge=1, le=1000)
     confidence_threshold: Rate = 0.7
     fallback: Literal["all"] = "all"
-    decay_days: int = Field(default=30, ge=1, le=365)
+    decay_days: Whole = Field(default=30, ge=1, le=365)
 
 
-class Manager(OpenSection, title="a manager"):
-    """spec: "ManagerConfig"."""
+class HumanInputRules(Section, title="human_input_rules"):
+    """spec: "`human_input_rules` (Defaults)". Like the three after it, it changes nothing in a simulated run."""
+
+    max_concurrent_requests: Count = 3
+    max_agent_requests: Count = 5
+    enable_request_queuing: bool = True
+
+
+class TimeoutRules(Section, title="timeout_rules"):
+    """spec: "`timeout_rules` (Defaults)"."""
+
+    max_timeouts_before_escalation: Count = 2
+    timeout_escalation_enabled: bool = True
+    escalation_notify_managers: bool = True
+
+
+class WorkflowPauseRules(Section, title="workflow_pause_rules"):
+    """spec: "`workflow_pause_rules` (Defaults)"."""
+
+    max_pause_duration_minutes: Count = 30
+    max_concurrent_paused_workflows: Count = 2
+    pause_monitoring_enabled: bool = True
+
+
+class HumanResponseRule(Section, title="a rule of human_response_rules"):
+    """spec: "`human_response_rules` (Defaults)"."""
+
+    requires_manager_review: bool = False
+    auto_escalate: bool = False
+
+
+class Manager(Section, title="a manager"):
+    """spec: "ManagerConfig"; "The Manager can also have knowledge"."""
 
     enabled: bool = True
     model: str = DEFAULT_MODEL
@@ -419,10 +464,15 @@ class Manager(OpenSection, title="a manager"):
     can_intervene: bool = True
     coordination_rules: dict[str, Any] = Field(default_factory=dict)
     chain_completion_timeout: Seconds = 60.0
-    health_check_interval: int = Field(default=60, ge=1)
-    agent_timeout_threshold: int = Field(default=180, ge=1)
+    health_check_interval: Positive = 60
+    agent_timeout_threshold: Positive = 180
     escalation: Escalation | None = None
     routing: Routing = Field(default_factory=Routing)
+    knowledge: NoneOrKnowledge = False
+    human_input_rules: HumanInputRules = Field(default_factory=HumanInputRules)
+    timeout_rules: TimeoutRules = Field(default_factory=TimeoutRules)
+    workflow_pause_rules: WorkflowPauseRules = Field(default_factory=WorkflowPauseRules)
+    human_response_rules: dict[str, HumanResponseRule] = Field(default_factory=dict)
 
 
 # ------------------------------------------------------------- top level
@@ -431,7 +481,7 @@ class Manager(OpenSection, title="a manager"):
 class EntryPoint(Section, title="an entry point"):
     """spec: "Entry Points"."""
 
-    name: str
+    name: Name
     target: str
     description: str | None = None
     condition: str | bool = "always"
@@ -452,7 +502,7 @@ class TestScenario(Section, title="a test scenario"):
     entry_point: str = "test"
     input: Any = "Test scenario input"
     expected_outcome: dict[str, Any] = Field(default_factory=dict)
-    weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    weight: Number = Field(default=1.0, ge=0)
     timeout: Seconds = 30.0
 
 
@@ -461,18 +511,18 @@ class Evolution(Section, title="an evolution"):
 
     enabled: bool = False
     strategy: str = "genetic"
-    population_size: int = Field(default=20, ge=1)
-    generations: int = Field(default=50, ge=1)
+    population_size: Positive = 20
+    generations: Positive = 50
     mutation_rate: Rate = 0.1
     crossover_rate: Rate = 0.7
-    elite_size: int = Field(default=2, ge=1)
+    elite_size: Positive = 2
     mutation_types: list[Mutation] = Field(default_factory=lambda: list(get_args(Mutation)))
     fitness_function: str = "task_completion_rate"
     selection_method: str = "tournament"
     test_scenarios: list[TestScenario] = Field(default_factory=list)
 
 
-class Mesh(Section, title="a mesh file"):
+class Mesh(Section, extra="forbid", title="a mesh file"):
     """A whole mesh file. spec: "Top-Level Config (LeafMeshConfig)". Unknown keys are refused."""
 
     name: str = "default_mesh"
@@ -481,14 +531,14 @@ class Mesh(Section, title="a mesh file"):
     debug: bool = False
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     environment: Literal["development", "production"] = "development"
-    redis: dict[str, Any] = Field(default_factory=dict)
+    redis: Redis = Field(default_factory=Redis)
     manager: Manager = Field(default_factory=Manager)
-    mesh: dict[str, Any] = Field(default_factory=dict)
+    mesh: Providers = Field(default_factory=Providers)
     agents: dict[str, AnyAgent] = Field(default_factory=dict)
     entry_points: list[EntryPoint] = Field(
         default_factory=lambda: [EntryPoint(name="default_entry", target="summarizer")]
     )
-    data_structures: dict[str, Any] = Field(default_factory=dict)
+    data_structures: dict[str, DataStructure] = Field(default_factory=dict)
     auto_discover: AutoDiscover | None = None
     evolution: Evolution = Field(default_factory=Evolution)
-    api: dict[str, Any] = Field(default_factory=dict)
+    api: API = Field(default_factory=API)

@@ -12,8 +12,11 @@ from harness.dialects.kit.manifest import Problems, only_document
 from harness.dialects.leafmesh.connectors import connectors
 from harness.dialects.leafmesh.document import Connector, Mesh
 from harness.dialects.leafmesh.environment import Environment
+from harness.dialects.leafmesh.inert import inert_notes
 from harness.dialects.leafmesh.references import Names
+from harness.dialects.leafmesh.rules import rule_problems
 from harness.dialects.leafmesh.strict_fields import field_problems
+from harness.dialects.leafmesh.unknown_keys import unknown_keys
 from harness.dialects.request import LoadRequest
 from harness.errors import Problem
 from harness.source.document import Document
@@ -26,12 +29,14 @@ class Opened:
 
     connectors  by agent, of each that has a framework or an integration; env fallbacks are filled in
     warnings    in the order of the file
+    notes       what of it changes nothing in a simulated run
     """
 
     mesh: Mesh
     document: Document
     connectors: Mapping[str, Connector]
     warnings: tuple[Problem, ...]
+    notes: tuple[Problem, ...]
 
 
 def open_mesh(request: LoadRequest) -> Opened:
@@ -47,14 +52,17 @@ def open_mesh(request: LoadRequest) -> Opened:
     with problems.collecting():
         mesh = validate(Mesh, document)
     problems.add(field_problems(document))
+    problems.add(rule_problems(document))
     problems.add(Names(document).problems())
     found, of_connectors = connectors(document, request.env)
     problems.add(of_connectors)
     problems.raise_errors()
+    problems.add(unknown_keys(mesh, document))
     default = next(iter(mesh.entry_points), None)
     if "entry_points" not in mesh.model_fields_set and default and default.target not in mesh.agents:
         text = f"there are no entry_points, and no agent '{default.target}' for the one that is the default"
         hint = "a scenario can name an agent to enter"
         problems.add([Problem("no-entry-point", text, document.span(), hint, "warning")])
         mesh.entry_points = []
-    return Opened(mesh, document, found, tuple(in_file_order(problems.warnings)))
+    warnings, notes = in_file_order(problems.warnings), in_file_order(inert_notes(document))
+    return Opened(mesh, document, found, tuple(warnings), tuple(notes))

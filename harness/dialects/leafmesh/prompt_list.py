@@ -1,31 +1,50 @@
-"""The prompts of a mesh as data. Ids: `<agent>.prompt`, `<agent>.context_parts.<key>`."""
+"""The prompts of a mesh, as data.
+
+Ids: `<agent>.prompt`, `<agent>.context_parts.<key>`, `<agent>.narration`; and `manager.prompt`. Variables stay as
+they are written.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.dialects.leafmesh.document import LLMAgent
-from harness.dialects.leafmesh.opening import Opened, open_mesh
+from harness.dialects.kit.manifest import only_document
+from harness.dialects.leafmesh.visiting import EACH, Place, texts
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
+from harness.errors import ManifestError, Problem
+from harness.source.document import Document
+from harness.source.models import describe
 
 
 def prompts(request: LoadRequest) -> list[Prompt]:
-    """The prompts in the order of the agents.
+    """The prompts in the order of the file.
 
     Raises:
-        ManifestError: the mesh file is not as it should be.
+        ManifestError: the file cannot be read, or its agents are not as they should be.
     """
-    return list(_prompts(open_mesh(request)))
+    document = only_document(request, what="a LeafMesh mesh", yaml="templated")
+    agents = document.value.get("agents", {}) if isinstance(document.value, dict) else document.value
+    if not isinstance(agents, dict):
+        text = f"agents: expected a mapping, found {describe(agents)}"
+        raise ManifestError(Problem("wrong-type", text, document.span(("agents",))))
+    found = [
+        Prompt(".".join(id_), kind, place.value, document.span(place.path))
+        for id_, kind, place in _texts(document)
+    ]
+    return sorted(found, key=lambda prompt: (prompt.where.line, prompt.where.column))
 
 
-def _prompts(opened: Opened) -> Iterator[Prompt]:
-    for name, agent in opened.mesh.agents.items():
-        if not isinstance(agent, LLMAgent):
-            continue
-        if agent.prompt is not None:
-            where = opened.document.span(("agents", name, "prompt"))
-            yield Prompt(f"{name}.prompt", "prompt", agent.prompt, where)
-        for key, text in (agent.context_parts or {}).items():
-            where = opened.document.span(("agents", name, "context_parts", key))
-            yield Prompt(f"{name}.context_parts.{key}", "context_parts", text, where)
+def _texts(document: Document) -> Iterator[tuple[list[str], str, Place]]:
+    """The id, the kind and the place of each prompt."""
+    patterns = [
+        ("agents", EACH, "prompt"),
+        ("agents", EACH, "context_parts", EACH),
+        ("agents", EACH, "narration"),
+        ("manager", "prompt"),
+    ]
+    for pattern in patterns:
+        for place in texts(document.value, *pattern):
+            steps = [str(step) for step in place.path]
+            of_agent = pattern[0] == "agents"
+            yield steps[1:] if of_agent else steps, steps[2] if of_agent else steps[1], place

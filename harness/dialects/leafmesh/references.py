@@ -1,4 +1,4 @@
-"""Names that must lead to an agent, and the texts that contain them: conditions and `wait_for`. NOTES 1.3, 1.8."""
+"""Names that must lead to an agent, and the texts that contain them: conditions and `wait_for`. NOTES 1.8."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from harness.dialects.leafmesh import conditions, wait_for
 from harness.dialects.leafmesh.syntax import LanguageError
 from harness.dialects.leafmesh.visiting import EACH, Place, places, texts
 from harness.errors import Problem, Span
-from harness.graph.model import END, START
 from harness.source.document import Document
 from harness.source.suggest import did_you_mean
 
@@ -29,7 +28,7 @@ class Names:
 
     def problems(self) -> Iterator[Problem]:
         """What is defined twice, or used and not defined; and conditions that cannot be read."""
-        yield from self._definitions()
+        yield from self._duplicates()
         yield from self._unknown_agents("the entry point's target", "entry_points", EACH, "target")
         yield from self._unknown_agents("can_call", "agents", EACH, "can_call", EACH, "agent")
         yield from self._unknown_agents("the escalation target's agent", *_ESCALATION, "agent")
@@ -38,23 +37,11 @@ class Names:
                 text = f"the escalation target's entry_point: there is no entry point '{name}'"
                 hint = did_you_mean(name, self.entry_points)
                 yield Problem("unknown-entry-point", text, self.document.span(path), hint)
+        yield from self._test_scenarios()
         yield from self._waits()
         yield from self._conditions()
 
-    def _definitions(self) -> Iterator[Problem]:
-        for path, agent in places(self.document.value, "agents", EACH):
-            key = path[-1]
-            name = agent.get("name") if isinstance(agent, dict) else None
-            if isinstance(name, str) and name != key:
-                text = f"the name '{name}' is not the key of its agent, '{key}'"
-                yield Problem(
-                    "id-mismatch", text, self.document.span((*path, "name")), "correct it, or leave it out"
-                )
-            if key in (START, END, ""):
-                text = f"'{key}' is not a name for an agent"
-                yield Problem("reserved-name", text, self.document.key_span(path))
-        if isinstance(self.document.value, dict) and not self.agents:
-            yield Problem("no-agent", "the mesh has no agents", self.document.span(("agents",)))
+    def _duplicates(self) -> Iterator[Problem]:
         first: dict[str, int] = {}
         for path, name in texts(self.document.value, "entry_points", EACH, "name"):
             where = self.document.span(path)
@@ -62,6 +49,16 @@ class Names:
                 text = f"a second entry point '{name}' (first in line {first[name]})"
                 yield Problem("duplicate-name", text, where)
             first.setdefault(name, where.line)
+
+    def _test_scenarios(self) -> Iterator[Problem]:
+        """A warning, since the mesh runs without them."""
+        for path, scenario in places(self.document.value, "evolution", "test_scenarios", EACH):
+            name = scenario.get("entry_point", "test") if isinstance(scenario, dict) else None
+            if isinstance(name, str) and name not in (*self.entry_points, *self.agents):
+                text = f"a test scenario enters '{name}', which is neither an entry point nor an agent"
+                where = self.document.span((*path, "entry_point"))
+                hint = did_you_mean(name, self.entry_points)
+                yield Problem("unknown-entry-point", text, where, hint, "warning")
 
     def _unknown_agents(self, what: str, *pattern: Any) -> Iterator[Problem]:
         for path, name in texts(self.document.value, *pattern):

@@ -13,7 +13,6 @@ from harness.dialects.leafmesh.visiting import EACH, places
 from harness.errors import Problem
 from harness.source.document import Document, DocumentPath
 from harness.source.models import keys_of
-from harness.source.suggest import did_you_mean
 
 _UNIVERSAL: Final = frozenset(keys_of(Agent))
 _OF_TYPE: Final[Mapping[str, list[str]]] = {
@@ -23,7 +22,7 @@ _SENT: Final = ("webhook_config", "channels")
 
 
 def field_problems(document: Document) -> Iterator[Problem]:
-    """Fields that an agent may not have, and warnings of fields that mean nothing."""
+    """Fields that an agent may not have, and a human one without an address."""
     for path, agent in places(document.value, "agents", EACH):
         if isinstance(agent, dict) and (kind := agent_type(agent)) is not None:
             yield from _of_agent(document, path, agent, kind)
@@ -48,10 +47,6 @@ def _of_agent(
             text = f"'{key}' of agent '{name}' is not a field of {kind} agents"
             hint = f"it belongs to agent_type {' or '.join(owners)}"
             yield Problem("other-type", text, where, hint)
-        else:
-            text = f"unknown key '{key}' in agent '{name}': it is ignored"
-            hint = did_you_mean(key, [*_OF_TYPE[kind], *_UNIVERSAL], listing=False)
-            yield Problem("unknown-key", text, where, hint, "warning")
     if kind == "human":
         yield from _of_human(document, path, agent)
     if kind == "programmatic" and "connector_config" in agent and not agent.get("integration"):

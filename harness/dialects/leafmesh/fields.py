@@ -1,0 +1,39 @@
+"""The kinds of values in a mesh file, and the base class of its parts.
+
+Values are read as leniently as the reference does, so that a number may be written as text; a boolean is no number.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+
+def _no_boolean(kind: Literal["int", "float"]) -> BeforeValidator:
+    def check(value: Any) -> Any:
+        if isinstance(value, bool):
+            raise PydanticCustomError(f"{kind}_type", "a boolean is no number")
+        return value
+
+    return BeforeValidator(check)
+
+
+Whole = Annotated[int, _no_boolean("int")]
+Number = Annotated[float, _no_boolean("float"), Field(allow_inf_nan=False)]
+Count = Annotated[Whole, Field(ge=0)]
+Positive = Annotated[Whole, Field(ge=1)]
+Rate = Annotated[Number, Field(ge=0, le=1)]
+Seconds = Annotated[Number, Field(gt=0)]
+Name = Annotated[str, Field(min_length=1)]
+Texts = dict[str, str]
+
+
+class Section(BaseModel, extra="allow"):
+    """Base class of the parts of a mesh file. A key that is not known is ignored, with a warning.
+
+    `has_own_keys`: any key may be there, for somebody else to read.
+    """
+
+    has_own_keys: ClassVar[bool] = False

@@ -1,0 +1,138 @@
+"""Rules for values that the kinds of their fields do not tell. NOTES 1.3, 1.5.
+
+Each looks at the file as it is written, so that all faults are found at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from harness.dialects.leafmesh.visiting import EACH, places, texts
+from harness.errors import Problem
+from harness.graph.model import END, START
+from harness.source.document import Document
+
+_SUMMARIZER: Final = "summarizer"
+_OF_TARGET: Final[Mapping[str, Sequence[str]]] = {
+    "human_agent": ("agent", "entry_point"),
+    "webhook": ("url", "method", "headers", "payload_template"),
+    "channel": ("provider", "channel_id", "message_template"),
+}
+_NEEDED: Final[Mapping[str, Sequence[tuple[str, ...]]]] = {
+    "human_agent": (("agent", "entry_point"),),
+    "webhook": (("url",),),
+    "channel": (("provider",), ("channel_id",)),
+}
+"""The fields an escalation target cannot do without, by its type; of each tuple one is enough."""
+
+
+def rule_problems(document: Document) -> Iterator[Problem]:
+    """What breaks a rule, and what may be a mistake."""
+    yield from _names(document)
+    yield from _escalation_targets(document)
+    yield from _response_formats(document)
+    yield from _schedules(document)
+
+
+def _names(document: Document) -> Iterator[Problem]:
+    """Names of agents: "Unique agent name within the mesh", which is the key of the agent."""
+    for path, agent in places(document.value, "agents", EACH):
+        key = path[-1]
+        name = agent.get("name") if isinstance(agent, dict) else None
+        if isinstance(name, str) and name != key:
+            text = f"the name '{name}' is not the key of its agent, '{key}'"
+            yield Problem("id-mismatch", text, document.span((*path, "name")), "correct it, or leave it out")
+        if key in (START, END, ""):
+            yield Problem("reserved-name", f"'{key}' is not a name for an agent", document.key_span(path))
+    if isinstance(document.value, dict) and document.value.get("agents") in (None, {}):
+        yield Problem("no-agent", "the mesh has no agents", document.key_span(("agents",)))
+    if next(texts(document.value, "agents", EACH, "narration"), None):
+        for path, _ in places(document.value, "agents", _SUMMARIZER):
+            text = f"an agent '{_SUMMARIZER}' has the name of the Summarizer: in a scenario, `{_SUMMARIZER}` is both"
+            yield Problem("shared-name", text, document.key_span(path), "rename the agent", "warning")
+
+
+def _escalation_targets(document: Document) -> Iterator[Problem]:
+    """spec: "EscalationTarget", "Applies To"."""
+    for path, target in places(document.value, "manager", "escalation", "targets", EACH):
+        kind = target.get("type") if isinstance(target, dict) else None
+        if not isinstance(kind, str) or kind not in _OF_TARGET:
+            continue
+        for needed in _NEEDED[kind]:
+            if not any(target.get(field) for field in needed):
+                text = f"an escalation target of type {kind} needs {' or '.join(map(repr, needed))}"
+                yield Problem("missing-key", text, document.span(path))
+        for key in target:
+            owner = next((other for other, fields in _OF_TARGET.items() if key in fields), kind)
+            if owner != kind:
+                text = f"'{key}' does nothing in an escalation target of type {kind}"
+                hint = f"it belongs to type {owner}"
+                yield Problem("other-type", text, document.key_span((*path, key)), hint, "warning")
+
+
+def _response_formats(document: Document) -> Iterator[Problem]:
+    """spec: "`response_format` — Structured Output": a JSON Schema, bare or inside `json_schema`."""
+    for path, written in places(document.value, "agents", EACH, "response_format"):
+        if not isinstance(written, dict):
+            continue
+        wrapped = written.get("type") == "json_schema"
+        at = (*path, "json_schema", "schema") if wrapped else path
+        schema = (
+            next((value for _, value in places(written, "json_schema", "schema")), None)
+            if wrapped
+            else written
+        )
+        if not isinstance(schema, dict):
+            text = "response_format: of type json_schema, it needs a mapping 'schema' inside 'json_schema'"
+            yield Problem("missing-key", text, document.span(at))
+            continue
+        from jsonschema import Draft202012Validator  # takes as long as all else
+        from jsonschema.exceptions import SchemaError
+
+        try:
+            Draft202012Validator.check_schema(schema)
+        except SchemaError as error:
+            text = f"response_format is not a JSON Schema: {error.message}"
+            yield Problem("bad-schema", text, document.span((*at, *error.absolute_path)))
+
+
+# -------------------------------------------------------------- schedules
+
+_MONTHS: Final = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_DAYS: Final = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+_CRON: Final[Sequence[tuple[str, int, int, Sequence[str]]]] = (
+    ("minute", 0, 59, ()),
+    ("hour", 0, 23, ()),
+    ("day of the month", 1, 31, ()),
+    ("month", 1, 12, ["", *_MONTHS]),
+    ("day of the week", 0, 7, _DAYS),
+)
+_CRON_PART: Final = re.compile(r"(?:[*?]|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>[1-9]\d*))?")
+
+
+def _schedules(document: Document) -> Iterator[Problem]:
+    """A warning, since no schedule is followed here, and a scheduler may know more than is known here."""
+    for path, written in texts(document.value, "agents", EACH, "wake_up"):
+        if fault := _cron_fault(written):
+            text = f"wake_up: '{written}' is not a cron expression: {fault}"
+            hint = "minute, hour, day of the month, month, day of the week, such as `0 9 * * 1-5`"
+            yield Problem("bad-schedule", text, document.span(path), hint, "warning")
+
+
+def _cron_fault(written: str) -> str:
+    """Why a text is no cron expression; "" if it is one, or a name such as @daily."""
+    if re.fullmatch(r"@[a-z]+", written):
+        return ""
+    parts = written.lower().split()
+    if len(parts) != len(_CRON):
+        return f"it has {len(parts)} fields instead of {len(_CRON)}"
+    for part, (name, least, most, names) in zip(parts, _CRON, strict=True):
+        for item in part.split(","):
+            found = _CRON_PART.fullmatch(item)
+            values = [found[key] for key in ("first", "last") if found[key]] if found else [item]
+            numbers = [names.index(value) if value in names else value for value in values]
+            if not found or not all(str(n).isdecimal() and least <= int(n) <= most for n in numbers):
+                return f"'{item}' is no {name}"
+    return ""
