@@ -98,6 +98,7 @@ def _graph(opened: Opened, entry: EntryPoint, agency: Agency) -> EventGraph:
         recursion_limit=MOST_STARTS,
         may_pause=any(isinstance(agent, HumanAgent) for agent in mesh.agents.values()),
         warnings=(*opened.warnings, *agency.warnings),
+        notes=opened.notes,
         vocabulary=lambda: vocabulary(parts),
         joins=joins,
         limits=_limits(mesh),

@@ -47,8 +47,8 @@ Fields = dict[str, FieldType | Nested]
 """spec: "`yields` and `inputs` Type Strings"."""
 
 
-class CanCall(Section, title="an entry of can_call"):
-    """spec: "`can_call` Format". Without a condition it always holds."""
+class CanCall(Section, extra="forbid", title="an entry of can_call"):
+    """spec: "`can_call` Format". Without a condition it always holds; so a misspelt one is refused."""
 
     agent: str
     condition: str | bool = True
@@ -495,7 +495,7 @@ class AutoDiscover(Section, title="an auto_discover"):
     recursive: bool = True
 
 
-class TestScenario(Section, title="a test scenario"):
+class TestScenario(Section, extra="forbid", title="a test scenario"):
     """spec: "`test_scenarios` — Scenario Dict Fields". `timeout` is in virtual seconds."""
 
     name: str | None = None

@@ -58,12 +58,11 @@ def turn(
 ) -> LLMCall:
     """The effect of one turn of a model."""
     provider, name = provider_of(model)
-    local = mesh.mesh.get("local")
-    endpoint = local.get("endpoint") if provider == "local" and isinstance(local, dict) else None
+    local = mesh.mesh.local if provider == "local" else None
     return LLMCall(
         name=name,
         provider=provider,
-        base_url=endpoint,
+        base_url=local.endpoint if local else None,
         params=params or {},
         messages=tuple(messages),
         tools=tuple(tools),
