@@ -12,20 +12,18 @@ import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, nullcontext
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import ModuleType, coroutine
-from typing import Any, Final, TypeVar, cast
+from types import ModuleType
+from typing import Any, Final
 
 from harness.errors import HarnessError, Span
 from harness.source.document import shown_path
 from harness.source.frames import error_line
 from harness.source.suggest import did_you_mean, nearest
 
-T = TypeVar("T")
 _OWN: Final = str(Path(__file__).parent.parent)
 
 
@@ -53,71 +51,11 @@ def import_object(dotted: str, folders: Sequence[Path] = ()) -> Any:
     """
     parts = check_dotted(dotted)
     roots = [Path(folder).resolve() for folder in folders]
-    with _importing(parts[0], roots):
-        found: Any = _module(parts[0], dotted, roots)
+    with importing({parts[0]}, roots), noting_environment(roots[0]) if roots else nullcontext():
+        found: Any = module_named(parts[0], dotted, roots)
         for at, part in enumerate(parts[1:], start=1):
             found = _member(found, ".".join(parts[:at]), part, dotted, roots)
     return found
-
-
-def import_module(
-    name: str, folders: Sequence[Path] = (), stand_ins: Mapping[str, ModuleType] | None = None
-) -> ModuleType:
-    """The module of that dotted name, searched as `import_object` does.
-
-    While it and what it needs are imported, `stand_ins` are found under their names, whatever is installed.
-
-    Raises:
-        ImportProblem: there is no such module, or it raised something.
-    """
-    roots = [Path(folder).resolve() for folder in folders]
-    with _importing(name.partition(".")[0], roots), standing_in(stand_ins or {}):
-        return _module(name, name, roots)
-
-
-def imported_modules(folders: Sequence[Path]) -> Mapping[str, ModuleType]:
-    """The modules that were imported from these folders so far, by their dotted names."""
-    roots = [Path(folder).resolve() for folder in folders]
-    return {name: module for root in reversed(roots) for name, module in _of_folder.get(root, {}).items()}
-
-
-@contextmanager
-def standing_in(modules: Mapping[str, ModuleType]) -> Iterator[None]:
-    """Let these top-level modules be found under their names, and afterwards whatever was found before.
-
-    Nothing else may run in between: a function that waits is run step by step (`steps_standing_in`).
-    """
-
-    def remove() -> _Modules:
-        loaded = modules.keys() & sys.modules.keys()
-        names = [name for name in sys.modules if name.partition(".")[0] in loaded] if loaded else []
-        return {name: sys.modules.pop(name) for name in names}
-
-    others = remove()
-    sys.modules.update(modules)
-    try:
-        yield
-    finally:
-        remove()
-        sys.modules.update(others)
-
-
-@coroutine
-def steps_standing_in(
-    modules: Mapping[str, ModuleType], work: Coroutine[Any, Any, T]
-) -> Generator[Any, Any, T]:
-    """Run a coroutine with these modules standing in during each of its steps, and not while it waits."""
-    step: Callable[[], Any] = partial(work.send, None)
-    while True:
-        try:
-            with standing_in(modules):
-                waited = step()
-        except StopIteration as end:
-            return cast(T, end.value)
-        try:
-            step = partial(work.send, (yield waited))
-        except BaseException as error:  # such as CancelledError, for the coroutine to handle
-            step = partial(work.throw, error)
 
 
 def check_dotted(dotted: str) -> list[str]:
@@ -134,7 +72,7 @@ def check_dotted(dotted: str) -> list[str]:
     return parts
 
 
-def _member(owner: Any, owner_name: str, name: str, dotted: str, folders: list[Path]) -> Any:
+def _member(owner: Any, owner_name: str, name: str, dotted: str, folders: Sequence[Path]) -> Any:
     """The attribute `name`, or the submodule of that name."""
     try:
         return getattr(owner, name)
@@ -145,12 +83,17 @@ def _member(owner: Any, owner_name: str, name: str, dotted: str, folders: list[P
     if isinstance(owner, ModuleType) and hasattr(owner, "__path__"):
         submodule = f"{owner_name}.{name}"
         if importlib.util.find_spec(submodule) is not None:
-            return _module(submodule, dotted, folders)
+            return module_named(submodule, dotted, folders)
     kind = "module" if isinstance(owner, ModuleType) else "object"
     raise no_member(owner_name, name, dotted, dir(owner), kind)
 
 
-def _module(name: str, dotted: str, folders: list[Path]) -> ModuleType:
+def module_named(name: str, dotted: str, folders: Sequence[Path]) -> ModuleType:
+    """Import a module, as a step of importing `dotted`.
+
+    Raises:
+        ImportProblem: it is not there, or raised something.
+    """
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -212,6 +155,13 @@ _of_folder: Final[dict[Path, _Modules]] = {}
 """Modules imported here, by the folder their top-level module stands in."""
 
 
+def modules_of(folders: Sequence[Path]) -> Mapping[str, ModuleType]:
+    """The modules that were imported from these folders so far, by their dotted names."""
+    return {
+        name: module for folder in reversed(folders) for name, module in _of_folder.get(folder, {}).items()
+    }
+
+
 _set_by_modules: Final[dict[Path, dict[str, str | None]]] = {}
 """What modules changed in the environment while they were imported, by folder; None: they removed it."""
 
@@ -231,40 +181,60 @@ def repeat_environment(folders: Sequence[Path]) -> None:
 
 
 @contextmanager
-def _importing(top: str, folders: list[Path]) -> Iterator[None]:
-    """Let imports search `folders` first; of the modules imported here, only those of `folders` are visible."""
+def noting_environment(folder: Path) -> Iterator[None]:
+    """Note what is changed in the environment inside, for runs that import from this folder."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        after = dict(os.environ)
+        names = before.keys() | after.keys()
+        changed = {name: after.get(name) for name in names if before.get(name) != after.get(name)}
+        if changed:
+            _set_by_modules.setdefault(folder, {}).update(changed)
+
+
+@contextmanager
+def importing(
+    names: Set[str], folders: Sequence[Path], packages: Mapping[str, ModuleType] | None = None
+) -> Iterator[None]:
+    """Let imports search `folders` first; of the modules imported here, only those of `folders` are visible.
+
+    `names` are the top-level modules that are wanted. `packages` are in any case found under their names.
+    """
+    packages = packages or {}
     importlib.invalidate_caches()
     ours = {id(module) for modules in _of_folder.values() for module in modules.values()}
     for name in [name for name, module in sys.modules.items() if id(module) in ours]:
         del sys.modules[name]
-    set_aside = _set_aside_hiding(top, folders)
+    set_aside = _set_aside_hiding(names, folders, packages.keys())
     for folder in reversed(folders):
         sys.modules.update(_of_folder.get(folder, {}))
     before = dict(sys.modules)
-    path, environment = list(sys.path), dict(os.environ)
+    for name, package in packages.items():
+        sys.modules.setdefault(name, package)
+    path = list(sys.path)
     sys.path[:0] = [str(folder) for folder in folders]
     try:
         yield
     finally:
         sys.path[:] = path
         _remember(folders, before)
-        if folders and environment != os.environ:
-            _remember_environment(folders[0], environment)
         sys.modules.update(set_aside)
 
 
-def _set_aside_hiding(top: str, folders: list[Path]) -> _Modules:
-    """Remove loaded modules that hide one in `folders`, with their submodules, and return them.
+def _set_aside_hiding(wanted: Set[str], folders: Sequence[Path], replaced: Set[str]) -> _Modules:
+    """Remove loaded modules that hide one in `folders`, or are replaced, with their submodules, and return them.
 
-    Installed packages stay, unless it is `top` itself that is hidden: what is imported may need them.
+    Installed packages stay, unless what is wanted is hidden: what is imported may need them.
     """
     names = {name for folder in folders for name in _top_level_names(folder) if not _is_installed(name)}
-    hiding = {name for name in names | {top} if _hides(name, folders)}
+    hiding = {name for name in names | wanted if _hides(name, folders)} | replaced
     taken = [name for name in sys.modules if name.partition(".")[0] in hiding]
     return {name: sys.modules.pop(name) for name in taken}
 
 
-def _hides(name: str, folders: list[Path]) -> bool:
+def _hides(name: str, folders: Sequence[Path]) -> bool:
     """True if a module of this name is loaded, and `folders` have another one."""
     loaded = sys.modules.get(name)
     spec = PathFinder.find_spec(name, [str(folder) for folder in folders]) if loaded and folders else None
@@ -292,7 +262,7 @@ def _location(found: ModuleType | ModuleSpec) -> tuple[str, ...]:
     return (str(Path(file).resolve()),) if file else tuple(str(Path(f).resolve()) for f in folders or ())
 
 
-def _remember(folders: list[Path], before: _Modules) -> None:
+def _remember(folders: Sequence[Path], before: _Modules) -> None:
     """Record the modules that were imported from `folders`."""
     for name, module in list(sys.modules.items()):
         if before.get(name) is module:
@@ -301,14 +271,6 @@ def _remember(folders: list[Path], before: _Modules) -> None:
         folder = next((f for f in folders if any(_stands_in(Path(path), f) for path in location)), None)
         if folder is not None:
             _of_folder.setdefault(folder, {})[name] = module
-
-
-def _remember_environment(folder: Path, before: Mapping[str, str]) -> None:
-    after = dict(os.environ)
-    changed = {
-        name: after.get(name) for name in before.keys() | after.keys() if before.get(name) != after.get(name)
-    }
-    _set_by_modules.setdefault(folder, {}).update(changed)
 
 
 def _stands_in(path: Path, folder: Path) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from types import ModuleType
+from typing import Any, Final
 
 from harness.dialects.kit.manifest import Problems
 from harness.dialects.leafmesh.agency_files import AT, AgencyFiles, PythonFile, agency_files
@@ -26,7 +27,7 @@ from harness.dialects.leafmesh.decorators import (
     unapplied,
 )
 from harness.dialects.leafmesh.document import Mesh
-from harness.dialects.leafmesh.stand_in import STAND_IN
+from harness.dialects.leafmesh.stand_in import STAND_IN, hint_for_import
 from harness.dialects.leafmesh.static_decorators import is_decorated, not_imported, tools_in
 from harness.dialects.request import LoadRequest
 from harness.engine.callables import call
@@ -34,8 +35,13 @@ from harness.errors import Problem, Span
 from harness.graph.effects import ToolSpec
 from harness.graph.to_json import to_json
 from harness.source.document import Document, shown_path
-from harness.source.imports import ImportProblem, import_module, imported_modules, steps_standing_in
+from harness.source.import_scope import ImportScope
 from harness.source.static_lookup import Function
+
+Call = Callable[..., Awaitable[Any]]
+"""Calls a function, synchronous or not: `await call(function, *given, **named)`."""
+
+_IMPORT: Final = (ast.Import, ast.ImportFrom)
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,7 @@ class AgentFunction:
     name: str
     function: Callable[..., Any]
     agents: frozenset[str] = frozenset()
+    call: Call = call
 
     @property
     def prepares(self) -> bool:
@@ -64,17 +71,18 @@ class AgentFunction:
 
         What they put into `context` stays there for the function.
         """
-        given, prepared = copied(input_data), {}
+        given, own, prepared = copied(input_data), copied(context), {}
         for preparation in preparations(self.function):
             for key, processor in preparation._asdict().items():
                 if processor is not None:
-                    prepared[key] = await _called(processor, given, context)
+                    prepared[key] = await self.call(processor, given, own)
+        context.update(own)
         return prepared
 
     async def run(self, first: Any, input_data: Mapping[str, Any], context: Mapping[str, Any]) -> Returned:
         """What the function makes of `first`: the model's reply, the connector's answer, or None. NOTES 8.1."""
         given = (copied(first), copied(input_data), copied(context))
-        value, shaped = await _called(composed, self.function, self.agents, *given)
+        value, shaped = await self.call(composed, self.function, self.agents, *given)
         return Returned(to_json(as_mapping(value)), {agent: to_json(each) for agent, each in shaped.items()})
 
 
@@ -83,6 +91,7 @@ class RegisteredTool:
     """A function that is a tool. `allowed_agents` is None where all are; `timeout_s` where it has no limit."""
 
     mark: ToolMark
+    caller: Call = call
 
     @property
     def name(self) -> str:
@@ -123,11 +132,7 @@ class RegisteredTool:
 
     async def call(self, args: Mapping[str, Any]) -> Any:
         """What the function returns."""
-        return await _called(self.mark.function, **copied(dict(args)))
-
-
-async def _called(function: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    return await steps_standing_in(STAND_IN, call(function, *given, **named))
+        return await self.caller(self.mark.function, **copied(dict(args)))
 
 
 @dataclass(frozen=True)
@@ -169,20 +174,20 @@ class _Found:
         self.tools: dict[str, RegisteredTool] = {}
         self.problems = Problems(files.warnings)
         self._agents, self._files, self._document = frozenset(agents), files, document
+        self._scope = ImportScope(files.folders, STAND_IN)
+        self._call = self._call_in_scope if files.import_lazily else call
         self._defined: dict[str, Span] = {}
         self._tool_places: dict[str, Span] = {}
 
     def import_files(self) -> None:
         """Import the files, and take the functions and tools from their modules."""
-        for file in self._files.found:
-            try:
-                import_module(file.module, self._files.folders, STAND_IN)
-            except ImportProblem as error:
-                self.problems.refuse("import", error.message, self._document.span(AT), error.hint)
-        modules = imported_modules(self._files.folders)
+        for problem in self._scope.import_modules([file.module for file in self._files.found]):
+            hint = problem.hint or hint_for_import(problem)
+            self.problems.refuse("import", problem.message, self._document.span(AT), hint)
+        modules = self._scope.modules()
         for file in self._files.found:
             if file.module in modules:
-                self._take_functions(file, vars(modules[file.module]))
+                self._take_functions(file, modules)
         for file in self._files:
             members = vars(modules[file.module]).values() if file.module in modules else ()
             for mark in filter(None, map(tool_mark, list(members))):
@@ -193,25 +198,46 @@ class _Found:
         for file in self._files.found:
             for agent in self._agents & file.bindings.keys():
                 statement = file.bindings[agent]
-                self._add_function(agent, not_imported, file, isinstance(statement, Function))
+                if not isinstance(statement, _IMPORT) or self._is_defined(agent):
+                    self._add_function(agent, not_imported, file, isinstance(statement, Function))
         for file in self._files:
             for mark, statement in tools_in(file):
                 self._add_tool(mark, file.span(statement))
 
-    def _take_functions(self, file: PythonFile, members: Mapping[str, Any]) -> None:
+    def _is_defined(self, name: str) -> bool:
+        """True if a file of the project defines a function of this name."""
+        return any(isinstance(file.bindings.get(name), Function) for file in self._files)
+
+    async def _call_in_scope(self, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        return await self._scope.run(call(function, *given, **named))
+
+    def _take_functions(self, file: PythonFile, modules: Mapping[str, ModuleType]) -> None:
+        members = vars(modules[file.module])
         for agent in sorted(self._agents & file.bindings.keys()):
             found, statement = members.get(agent), file.bindings[agent]
+            is_imported = isinstance(statement, _IMPORT)
             if decorator := unapplied(found):
                 text = f"@{decorator} of '{agent}' takes functions, in parentheses"
                 self.problems.refuse("bad-decorator", text, file.span(statement))
-            elif callable(found) and not isinstance(found, type) and tool_mark(found) is None:
-                self._add_function(agent, found, file, not isinstance(statement, ast.Import | ast.ImportFrom))
-                if not preparations(found) and is_decorated(file, statement, "pre_compose"):
-                    text = f"@pre_compose of '{agent}' is lost: a decorator above it does not keep it"
-                    hint = "use functools.wraps in that decorator, or put @pre_compose above it"
-                    self.problems.add(
-                        [Problem("lost-decorator", text, file.span(statement), hint, "warning")]
-                    )
+            elif not callable(found) or isinstance(found, type) or tool_mark(found) is not None:
+                continue
+            elif not is_imported or getattr(found, "__module__", None) in modules:
+                self._add_function(agent, found, file, not is_imported)
+                self._check(agent, found, file, statement)
+
+    def _check(self, agent: str, found: Callable[..., Any], file: PythonFile, statement: ast.stmt) -> None:
+        """Warn of a function that cannot be called, or has lost a decorator."""
+        if not _takes_three(found):
+            text = f"the function of agent '{agent}' cannot be called with the three arguments it gets"
+            hint = f"async def {agent}(llm_response, input_data, context):"
+            self._warn("agent-arguments", text, file.span(statement), hint)
+        if not preparations(found) and is_decorated(file, statement, "pre_compose"):
+            text = f"@pre_compose of '{agent}' is lost: a decorator above it does not keep it"
+            hint = "use functools.wraps in that decorator, or put @pre_compose above it"
+            self._warn("lost-decorator", text, file.span(statement), hint)
+
+    def _warn(self, code: str, text: str, span: Span, hint: str = "") -> None:
+        self.problems.add([Problem(code, text, span, hint, "warning")])
 
     def _add_function(
         self, agent: str, function: Callable[..., Any], file: PythonFile, is_defined: bool
@@ -222,7 +248,7 @@ class _Found:
             text = f"agent '{agent}' has two functions: here and in {_line(self._defined[agent])}"
             self.problems.refuse("duplicate-name", text, place, "rename or remove one of them")
         elif is_defined or agent not in self.functions:
-            self.functions[agent] = AgentFunction(agent, function, self._agents)
+            self.functions[agent] = AgentFunction(agent, function, self._agents, self._call)
         if is_defined:
             self._defined[agent] = place
 
@@ -233,15 +259,25 @@ class _Found:
             text = f"there are two tools '{mark.name}': here and in {_line(before)}"
             self.problems.refuse("duplicate-name", text, place, "give one of them another name")
         elif mark.name not in self.tools:
-            self.tools[mark.name] = RegisteredTool(mark)
+            self.tools[mark.name] = RegisteredTool(mark, self._call)
             for argument in mark.others:
                 text = f"'{argument}' of tool '{mark.name}' is not known, and does nothing here"
-                self.problems.add([Problem("tool-argument", text, place, severity="warning")])
+                self._warn("tool-argument", text, place)
 
 
 def _place(function: Callable[..., Any]) -> Span:
     code = inspect.unwrap(function).__code__
     return Span(shown_path(code.co_filename), code.co_firstlineno, 1)
+
+
+def _takes_three(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind(None, {}, {})
+    except TypeError:
+        return False
+    except ValueError:  # it has no signature
+        return True
+    return True
 
 
 def _line(span: Span) -> str:

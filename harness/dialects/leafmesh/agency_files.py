@@ -30,6 +30,7 @@ from harness.source.static_lookup import bindings
 AT: Final = ("auto_discover", "directory")
 _PATTERN: Final = ("auto_discover", "pattern")
 _TOOLS: Final = "tools.py"
+_IMPORT: Final = (ast.Import, ast.ImportFrom)
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,12 @@ class PythonFile:
         return Span(shown_path(self.path), statement.lineno, statement.col_offset + 1)
 
     @property
+    def imports_lazily(self) -> bool:
+        """True if its functions import something while they run."""
+        at_once = sum(isinstance(each, _IMPORT) for each in _statements(self.tree.body))
+        return sum(isinstance(each, _IMPORT) for each in ast.walk(self.tree)) > at_once
+
+    @property
     def package(self) -> str:
         """The package that its relative imports begin from."""
         return self.module if self.path.name == "__init__.py" else self.module.rpartition(".")[0]
@@ -65,8 +72,13 @@ class AgencyFiles:
 
     found: Sequence[PythonFile]
     imported: Sequence[PythonFile]
-    folders: Sequence[Path]
+    folders: tuple[Path, ...]
     warnings: Sequence[Problem] = ()
+
+    @property
+    def import_lazily(self) -> bool:
+        """True if functions in them import something while they run."""
+        return any(file.imports_lazily for file in self)
 
     def __iter__(self) -> Iterator[PythonFile]:
         return iter((*self.found, *self.imported))
@@ -80,7 +92,8 @@ def agency_files(discover: AutoDiscover, document: Document, request: LoadReques
     """
     listing = _listing(discover, document, request)
     project = _project(listing.path, request)
-    folders = tuple(dict.fromkeys((project, listing.path, *request.folders)))
+    others = (folder.resolve() for folder in request.folders)
+    folders = tuple(dict.fromkeys((project, listing.path, *others)))
     paths = dict.fromkeys(listing.files)
     if (tools := listing.path / _TOOLS).is_file():
         request.record(tools)
@@ -108,9 +121,10 @@ def _listing(discover: AutoDiscover, document: Document, request: LoadRequest) -
 
 
 def _project(directory: Path, request: LoadRequest) -> Path:
-    common = Path(os.path.commonpath([directory, request.base_path or directory]))
-    if common == directory and request.base_path != directory:
-        return directory if request.base_path is not None else directory.parent
+    base = request.base_path
+    if base is None:
+        return directory.parent
+    common = Path(os.path.commonpath([directory, base]))
     return common if request.may_read(common) else directory.parent
 
 
@@ -139,7 +153,7 @@ class _Reader:
     def read(self, path: Path, module: str) -> PythonFile | None:
         try:
             return PythonFile(path, module, ast.parse(path.read_bytes(), str(path)))
-        except (OSError, SyntaxError, ValueError, RecursionError) as error:
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
             problem = failed_import(module, module, error)
             self.problems.append(Problem("import", problem.message, self._span, problem.hint))
             return None

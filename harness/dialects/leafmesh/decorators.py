@@ -260,6 +260,7 @@ def global_tool(
     """Register a function as a tool, under its own name unless it is given another. May stand without parentheses."""
     if callable(name):
         return global_tool()(name)
+    allowed = [allowed_agents] if isinstance(allowed_agents, str) else allowed_agents
 
     def decorate(function: Function) -> Function:
         _check("global_tool", [function])
@@ -268,7 +269,7 @@ def global_tool(
             str(name or function.__name__),
             description,
             category,
-            None if allowed_agents is None else tuple(allowed_agents),
+            None if allowed is None else tuple(allowed),
             timeout_seconds,
             requires_confirmation,
             tuple(others),

@@ -8,12 +8,16 @@ and while their functions and tools run.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final, NoReturn
 
 from harness.dialects.leafmesh import decorators
 from harness.errors import HarnessError
+from harness.source.imports import ImportProblem
+from harness.source.suggest import did_you_mean
 
 
 class NotInStandIn(HarnessError):
@@ -98,6 +102,7 @@ def _processor_of(integration: str) -> Callable[..., Any]:
 
 def _stand_in() -> ModuleType:
     module = ModuleType("leafmesh", __doc__)
+    module.__spec__ = ModuleSpec("leafmesh", None, is_package=True)
     offered: tuple[Any, ...] = (
         decorators.pre_compose,
         decorators.chain,
@@ -117,3 +122,15 @@ def _stand_in() -> ModuleType:
 
 
 STAND_IN: Final[Mapping[str, ModuleType]] = {"leafmesh": _stand_in()}
+_NO_NAME: Final = re.compile(r"cannot import name '(\w+)' from 'leafmesh'")
+
+
+def hint_for_import(problem: ImportProblem) -> str:
+    """What to do about an import of something that the stand-in does not offer."""
+    cause = problem.__cause__
+    if not isinstance(cause, ImportError) or (cause.name or "").partition(".")[0] != "leafmesh":
+        return ""
+    names = STAND_IN["leafmesh"].__dict__["__all__"]
+    if missing := _NO_NAME.search(str(cause)):
+        return did_you_mean(missing[1], names)
+    return f"import from 'leafmesh' itself, which has {', '.join(names)}"
