@@ -208,8 +208,11 @@ def importing(
     for name in [name for name, module in sys.modules.items() if id(module) in ours]:
         del sys.modules[name]
     set_aside = _set_aside_hiding(names, folders, packages.keys())
-    for folder in reversed(folders):
-        sys.modules.update(_of_folder.get(folder, {}))
+    taken: set[str] = set()  # a module of an earlier folder hides those of later ones, imported or not
+    for folder in folders:
+        modules = _of_folder.get(folder, {})
+        sys.modules.update({name: each for name, each in modules.items() if _top(name) not in taken})
+        taken |= {*_top_level_names(folder), *packages}
     before = dict(sys.modules)
     for name, package in packages.items():
         sys.modules.setdefault(name, package)
@@ -230,7 +233,7 @@ def _set_aside_hiding(wanted: Set[str], folders: Sequence[Path], replaced: Set[s
     """
     names = {name for folder in folders for name in _top_level_names(folder) if not _is_installed(name)}
     hiding = {name for name in names | wanted if _hides(name, folders)} | replaced
-    taken = [name for name in sys.modules if name.partition(".")[0] in hiding]
+    taken = [name for name in sys.modules if _top(name) in hiding]
     return {name: sys.modules.pop(name) for name in taken}
 
 
@@ -267,7 +270,7 @@ def _remember(folders: Sequence[Path], before: _Modules) -> None:
     for name, module in list(sys.modules.items()):
         if before.get(name) is module:
             continue
-        location = _location(sys.modules.get(name.partition(".")[0], module))
+        location = _location(sys.modules.get(_top(name), module))
         folder = next((f for f in folders if any(_stands_in(Path(path), f) for path in location)), None)
         if folder is not None:
             _of_folder.setdefault(folder, {})[name] = module
@@ -276,6 +279,10 @@ def _remember(folders: Sequence[Path], before: _Modules) -> None:
 def _stands_in(path: Path, folder: Path) -> bool:
     """True if a top-level module at `path` is found through `folder`."""
     return path.parent == folder or (path.name == "__init__.py" and path.parent.parent == folder)
+
+
+def _top(name: str) -> str:
+    return name.partition(".")[0]
 
 
 def _top_level_names(folder: Path) -> list[str]:

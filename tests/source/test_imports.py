@@ -144,3 +144,12 @@ def test_a_module_can_be_mended_and_imported_again(tmp_path: Path) -> None:
     problem("mended.x", folder)
     (folder / "mended.py").write_text("x = 'whole again'")
     assert import_object("mended.x", [folder]) == "whole again"
+
+
+def test_a_module_of_an_earlier_folder_is_found_though_that_of_a_later_one_was_imported_first(
+    tmp_path: Path,
+) -> None:
+    early = suite(tmp_path / "early", seeds="place = 'early'\n")
+    late = suite(tmp_path / "late", seeds="place = 'late'\n")
+    assert import_object("seeds.place", [late]) == "late"
+    assert import_object("seeds.place", [early, late]) == "early"
