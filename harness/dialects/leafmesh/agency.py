@@ -9,130 +9,27 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, Final
 
 from harness.dialects.kit.manifest import Problems
 from harness.dialects.leafmesh.agency_files import AT, AgencyFiles, PythonFile, agency_files
-from harness.dialects.leafmesh.decorators import (
-    ToolMark,
-    as_mapping,
-    composed,
-    copied,
-    preparations,
-    tool_mark,
-    unapplied,
-)
+from harness.dialects.leafmesh.agent_function import AgentFunction
+from harness.dialects.leafmesh.decorators import preparations, unapplied
 from harness.dialects.leafmesh.document import Mesh
+from harness.dialects.leafmesh.registered_tool import RegisteredTool, registered_tool
 from harness.dialects.leafmesh.stand_in import STAND_IN, hint_for_import
 from harness.dialects.leafmesh.static_decorators import is_decorated, not_imported, tools_in
 from harness.dialects.request import LoadRequest
 from harness.engine.callables import call
 from harness.errors import Problem, Span
-from harness.graph.effects import ToolSpec
-from harness.graph.to_json import to_json
 from harness.source.document import Document, shown_path
 from harness.source.import_scope import ImportScope
 from harness.source.static_lookup import Function
 
-Call = Callable[..., Awaitable[Any]]
-"""Calls a function, synchronous or not: `await call(function, *given, **named)`."""
-
 _IMPORT: Final = (ast.Import, ast.ImportFrom)
-
-
-@dataclass(frozen=True)
-class Returned:
-    """The output of an agent's function, and what its `@compose` made, by agent. Both are JSON data."""
-
-    value: Mapping[str, Any]
-    shaped: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class AgentFunction:
-    """The function of an agent. It may change what it is given; what it returns shares nothing with anything."""
-
-    name: str
-    function: Callable[..., Any]
-    agents: frozenset[str] = frozenset()
-    call: Call = call
-
-    @property
-    def prepares(self) -> bool:
-        """True if something is called before the model."""
-        return bool(preparations(self.function))
-
-    async def prepare(self, input_data: Mapping[str, Any], context: dict[str, Any]) -> dict[str, Any]:
-        """What the processors of `@pre_compose` return: `business_context`, `clean_user_input`, `others`.
-
-        What they put into `context` stays there for the function.
-        """
-        given, own, prepared = copied(input_data), copied(context), {}
-        for preparation in preparations(self.function):
-            for key, processor in preparation._asdict().items():
-                if processor is not None:
-                    prepared[key] = await self.call(processor, given, own)
-        context.update(own)
-        return prepared
-
-    async def run(self, first: Any, input_data: Mapping[str, Any], context: Mapping[str, Any]) -> Returned:
-        """What the function makes of `first`: the model's reply, the connector's answer, or None. NOTES 8.1."""
-        given = (copied(first), copied(input_data), copied(context))
-        value, shaped = await self.call(composed, self.function, self.agents, *given)
-        return Returned(to_json(as_mapping(value)), {agent: to_json(each) for agent, each in shaped.items()})
-
-
-@dataclass(frozen=True)
-class RegisteredTool:
-    """A function that is a tool. `allowed_agents` is None where all are; `timeout_s` where it has no limit."""
-
-    mark: ToolMark
-    caller: Call = call
-
-    @property
-    def name(self) -> str:
-        """Its name for models."""
-        return self.mark.name
-
-    @property
-    def description(self) -> str:
-        """What models are told of it."""
-        return self.spec.description
-
-    @property
-    def category(self) -> str | None:
-        """Its category."""
-        return self.mark.category
-
-    @property
-    def allowed_agents(self) -> tuple[str, ...] | None:
-        """The agents that may call it."""
-        return self.mark.allowed_agents
-
-    @property
-    def timeout_s(self) -> float | None:
-        """How long a call may take, in virtual seconds."""
-        return self.mark.timeout_s
-
-    @property
-    def requires_confirmation(self) -> bool:
-        """True if a person should confirm its calls. Runs do not ask."""
-        return self.mark.requires_confirmation
-
-    @cached_property
-    def spec(self) -> ToolSpec:
-        """The tool as a model sees it; its parameters are those of the function."""
-        from harness.dialects.kit.tool_specs import spec_of_function
-
-        return spec_of_function(self.mark.function, self.mark.name, self.mark.description)
-
-    async def call(self, args: Mapping[str, Any]) -> Any:
-        """What the function returns."""
-        return await self.caller(self.mark.function, **copied(dict(args)))
 
 
 @dataclass(frozen=True)
@@ -190,8 +87,8 @@ class _Found:
                 self._take_functions(file, modules)
         for file in self._files:
             members = vars(modules[file.module]).values() if file.module in modules else ()
-            for mark in filter(None, map(tool_mark, list(members))):
-                self._add_tool(mark, _place(mark.function))
+            for tool in filter(None, map(registered_tool, list(members))):
+                self._add_tool(tool, _place(tool.function))
 
     def look_up(self) -> None:
         """Take what the text of the files tells."""
@@ -201,8 +98,8 @@ class _Found:
                 if not isinstance(statement, _IMPORT) or self._is_defined(agent):
                     self._add_function(agent, not_imported, file, isinstance(statement, Function))
         for file in self._files:
-            for mark, statement in tools_in(file):
-                self._add_tool(mark, file.span(statement))
+            for tool, statement in tools_in(file):
+                self._add_tool(tool, file.span(statement))
 
     def _is_defined(self, name: str) -> bool:
         """True if a file of the project defines a function of this name."""
@@ -219,7 +116,7 @@ class _Found:
             if decorator := unapplied(found):
                 text = f"@{decorator} of '{agent}' takes functions, in parentheses"
                 self.problems.refuse("bad-decorator", text, file.span(statement))
-            elif not callable(found) or isinstance(found, type) or tool_mark(found) is not None:
+            elif not callable(found) or isinstance(found, type) or registered_tool(found) is not None:
                 continue
             elif not is_imported or getattr(found, "__module__", None) in modules:
                 self._add_function(agent, found, file, not is_imported)
@@ -252,16 +149,16 @@ class _Found:
         if is_defined:
             self._defined[agent] = place
 
-    def _add_tool(self, mark: ToolMark, place: Span) -> None:
+    def _add_tool(self, tool: RegisteredTool, place: Span) -> None:
         """Add a tool. A file that is imported under two names defines its tools once."""
-        before = self._tool_places.setdefault(mark.name, place)
+        before = self._tool_places.setdefault(tool.name, place)
         if before != place:
-            text = f"there are two tools '{mark.name}': here and in {_line(before)}"
+            text = f"there are two tools '{tool.name}': here and in {_line(before)}"
             self.problems.refuse("duplicate-name", text, place, "give one of them another name")
-        elif mark.name not in self.tools:
-            self.tools[mark.name] = RegisteredTool(mark, self._call)
-            for argument in mark.others:
-                text = f"'{argument}' of tool '{mark.name}' is not known, and does nothing here"
+        elif tool.name not in self.tools:
+            self.tools[tool.name] = replace(tool, caller=self._call)
+            for argument in tool.others:
+                text = f"'{argument}' of tool '{tool.name}' is not known, and does nothing here"
                 self._warn("tool-argument", text, place)
 
 

@@ -1,8 +1,8 @@
-"""The decorators of agent functions and tools. spec: "Decorators -- The 5 Pipelines", "Tools"; NOTES 8.
+"""The decorators of agent functions. spec: "Decorators -- The 5 Pipelines"; NOTES 8.2-8.7.
 
 An agent's function is called as `f(first, input_data, context)`. Decorators that work after it wrap it, so that
-other decorators may stand between them, and the lowest works first. What works before the model (`pre_compose`), and
-what makes a function a tool, is written on the function, and `functools.wraps` carries it upward.
+other decorators may stand between them, and the lowest works first. What works before the model (`pre_compose`) is
+written on the function, and `functools.wraps` carries it upward.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def pre_compose(
 ) -> Function:
     """Call these before the model; the function finds their results in `context["prepared_data"]`."""
     processors = Preparation(context_processor, input_processor, others_processor)
-    _check("pre_compose", [each for each in processors if each is not None])
+    check_functions("pre_compose", [each for each in processors if each is not None])
 
     def decorate(function: Function) -> Function:
-        _check("pre_compose", [function])
+        check_functions("pre_compose", [function])
         setattr(function, _PREPARATIONS, (*preparations(function), processors))
         return function
 
@@ -145,10 +145,10 @@ def _working_after(
     before: Callable[[Any], None] = lambda _context: None,
 ) -> Function:
     """A decorator. What it decorates stays synchronous if all functions that it calls are."""
-    _check(name, functions)
+    check_functions(name, functions)
 
     def decorate(function: Function) -> Function:
-        _check(name, [function])
+        check_functions(name, [function])
 
         def work(given: tuple[Any, ...], named: dict[str, Any]) -> Work:
             context = named["context"] if "context" in named else given[2] if len(given) > 2 else {}
@@ -208,7 +208,12 @@ def unapplied(found: Any) -> str | None:
     return name
 
 
-def _check(name: str, functions: Collection[Any]) -> None:
+def check_functions(name: str, functions: Collection[Any]) -> None:
+    """Refuse what a decorator cannot call.
+
+    Raises:
+        TypeError: one of these is no function.
+    """
     for function in functions:
         if not callable(function):
             raise TypeError(f"@{name} takes functions, not {function!r}")
@@ -226,64 +231,3 @@ def copied(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [copied(item) for item in value]
     return value
-
-
-# ---------------------------------------------------------------- tools
-
-
-@dataclass(frozen=True)
-class ToolMark:
-    """What `@tool` or `@global_tool` says of a function. None: it does not say. `others` are not simulated."""
-
-    function: Function
-    name: str
-    description: str | None = None
-    category: str | None = None
-    allowed_agents: tuple[str, ...] | None = None
-    timeout_s: float | None = None
-    requires_confirmation: bool = False
-    others: tuple[str, ...] = ()
-
-
-_TOOL: Final = "__leafmesh_tool__"
-
-
-def global_tool(
-    name: str | Function | None = None,
-    description: str | None = None,
-    category: str | None = None,
-    allowed_agents: Collection[str] | None = None,
-    timeout_seconds: float | None = None,
-    requires_confirmation: bool = False,
-    **others: Any,
-) -> Any:
-    """Register a function as a tool, under its own name unless it is given another. May stand without parentheses."""
-    if callable(name):
-        return global_tool()(name)
-    allowed = [allowed_agents] if isinstance(allowed_agents, str) else allowed_agents
-
-    def decorate(function: Function) -> Function:
-        _check("global_tool", [function])
-        mark = ToolMark(
-            function,
-            str(name or function.__name__),
-            description,
-            category,
-            None if allowed is None else tuple(allowed),
-            timeout_seconds,
-            requires_confirmation,
-            tuple(others),
-        )
-        setattr(function, _TOOL, mark)
-        return function
-
-    return decorate
-
-
-tool = global_tool
-
-
-def tool_mark(found: Any) -> ToolMark | None:
-    """What makes this object a tool, if it is one."""
-    mark = getattr(found, "__dict__", {}).get(_TOOL)
-    return mark if isinstance(mark, ToolMark) else None

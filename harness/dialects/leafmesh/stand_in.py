@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any, Final, NoReturn
 
 from harness.dialects.leafmesh import decorators
+from harness.dialects.leafmesh.registered_tool import global_tool
 from harness.errors import HarnessError
 from harness.source.imports import ImportProblem
 from harness.source.suggest import did_you_mean
@@ -109,14 +110,14 @@ def _stand_in() -> ModuleType:
         decorators.chain_with_results,
         decorators.conditional_chain,
         decorators.compose,
-        decorators.global_tool,
+        global_tool,
         LeafMesh,
         LeafMeshError,
         LeafMeshLogger,
         YieldContractFailure,
         *map(_processor_of, ("composio", "mcp", "n8n", "zapier")),
     )
-    module.__dict__.update({each.__name__: each for each in offered}, tool=decorators.tool, __path__=[])
+    module.__dict__.update({each.__name__: each for each in offered}, tool=global_tool, __path__=[])
     module.__dict__["__all__"] = [name for name in vars(module) if not name.startswith("_")]
     return module
 

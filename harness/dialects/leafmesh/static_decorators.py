@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from harness.dialects.leafmesh.agency_files import PythonFile
-from harness.dialects.leafmesh.decorators import ToolMark
+from harness.dialects.leafmesh.registered_tool import RegisteredTool
 from harness.source.static_lookup import Function
 
 PACKAGE: Final = "leafmesh"
@@ -43,24 +43,24 @@ def is_decorated(file: PythonFile, statement: ast.stmt, decorator: str) -> bool:
     return any(name == decorator for name, _ in found)
 
 
-def tools_in(file: PythonFile) -> Iterator[tuple[ToolMark, ast.stmt]]:
+def tools_in(file: PythonFile) -> Iterator[tuple[RegisteredTool, ast.stmt]]:
     """The tools that a file defines, as far as its text tells."""
     names = names_of_package(file)
     for statement in file.bindings.values():
         if isinstance(statement, Function):
             for decorator, call in decorators_of(statement, names):
                 if decorator in _TOOLS:
-                    yield _mark(statement, call), statement
+                    yield _tool(statement, call), statement
 
 
-def _mark(function: Function, call: ast.Call | None) -> ToolMark:
+def _tool(function: Function, call: ast.Call | None) -> RegisteredTool:
     said = {keyword.arg: _literal(keyword.value) for keyword in call.keywords} if call else {}
     first = _literal(call.args[0]) if call and call.args else None
     allowed = said.get("allowed_agents")
-    return ToolMark(
+    return RegisteredTool(
         function=not_imported,
         name=str(said.get("name") or first or function.name),
-        description=str(said.get("description") or ast.get_docstring(function) or ""),
+        described=str(said.get("description") or ast.get_docstring(function) or ""),
         category=said.get("category"),
         allowed_agents=tuple(allowed) if isinstance(allowed, list | tuple) else None,
     )

@@ -11,10 +11,10 @@ from langchain_core.messages import BaseMessage
 from harness.dialects.kit.attempts import in_time
 from harness.dialects.kit.messages import to_ai_message
 from harness.dialects.kit.tool_calls import RefusedCall, ToolReportedError, answer_call, refuse
-from harness.dialects.leafmesh.agency import RegisteredTool
 from harness.dialects.leafmesh.document import Knowledge, LLMAgent
 from harness.dialects.leafmesh.knowledge import query
 from harness.dialects.leafmesh.parts import Parts
+from harness.dialects.leafmesh.registered_tool import RegisteredTool
 from harness.dialects.leafmesh.templates import as_text
 from harness.engine.context import NodeContext
 from harness.engine.tool_messages import Call, reported
