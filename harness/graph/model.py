@@ -161,6 +161,26 @@ class Lifecycle:
     finish: Callable[[State, RunContext], Awaitable[Any]] = _as_it_is
 
 
+@dataclass(frozen=True)
+class Rerun:
+    """An input of a thread that ran before: run one node again, and go on from there.
+
+    It gets the input that it had last, or `input`; `feedback` and `reason` say what was wrong with its output.
+    """
+
+    node: str
+    input: Mapping[str, Any] | None = None
+    feedback: Any = None
+    reason: str = ""
+
+    def recorded(self) -> dict[str, Any]:
+        """The input as it stands in the trace."""
+        given = {"input": self.input, "feedback": self.feedback, "reason": self.reason or None}
+        return {
+            "rerun": {"agent": self.node, **{key: value for key, value in given.items() if value is not None}}
+        }
+
+
 @dataclass(frozen=True, eq=False)
 class Graph:
     """A compiled agent. `routers` choose among a node's edges; a node without one follows all its edges.
@@ -181,6 +201,8 @@ class Graph:
 
     `vocabulary` gives the names of what it calls and of what runs inside it; without it, scenarios are held only
     against the names of its nodes.
+
+    With `reruns`, `Lifecycle.accept` takes a `Rerun` as well.
 
     With `inside_is_own`, graphs that run inside its nodes are parts of the same agent: the latency of their nodes is
     listed beside that of its own.
@@ -203,6 +225,7 @@ class Graph:
     pause_after: frozenset[str] = frozenset()
     goto_anywhere: frozenset[str] = frozenset()
     inside_is_own: bool = False
+    reruns: bool = False
     sources: tuple[Path, ...] = ()
     vocabulary: Callable[[], Vocabulary] | None = None
 

@@ -15,12 +15,13 @@ from typing import Annotated, Any, Final, Self
 from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, field_validator, model_validator
 
 from harness.dialects import DIALECTS
+from harness.graph.model import Rerun
 from harness.recording.names import flaw_in
 from harness.scenario import model
 from harness.scenario.document_expect import Expect
 from harness.scenario.document_world import WorldKeys
 from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, Positive, Share, Strict, by_shape
-from harness.scenario.mentions import Mention, in_expectations, in_world
+from harness.scenario.mentions import RERUN, Mention, in_expectations, in_world
 from harness.scenario.vacuous import without_effect
 from harness.source.document import Document
 from harness.source.models import Mistake, mistaken
@@ -115,30 +116,50 @@ Input = Annotated[
 ]
 
 
+class RerunKeys(Strict):
+    """An agent that is run again, with feedback or with another input."""
+
+    model_config = ConfigDict(title="a rerun")
+
+    agent: str = Field(description="The agent.")
+    input: dict[str, Any] | None = Field(None, description="Its input; the one it had last, when omitted.")
+    feedback: Any = Field(None, description="What was wrong, for the agent to read.")
+    reason: str = Field("", description="Why it is run again.")
+
+
 class TurnKeys(WorldKeys):
-    """One input of a conversation, or the answer to its interrupt."""
+    """One input of a conversation, the answer to its interrupt, or an agent that is run again."""
 
     model_config = ConfigDict(title="a turn")
 
     input: Input = Field(LEFT_OUT, description="The input; what it becomes depends on the dialect.")
     resume: Any = Field(LEFT_OUT, description="The answer to the interrupt the turn before ended with.")
+    rerun: RerunKeys = Field(LEFT_OUT, description="An agent that is run again (LeafMesh).")
     expect: Expect = Field(LEFT_OUT, description="What must hold when this turn ends, of this turn alone.")
 
     @model_validator(mode="after")
-    def _input_or_resume(self) -> Self:
-        if self.written("input", "resume") == ["input", "resume"]:
-            message = "a turn has an input or resumes, not both"
-            raise mistaken(Mistake(message, ("resume",), True, code="conflicting-keys"))
+    def _one_beginning(self) -> Self:
+        written = self.written("input", "resume", "rerun")
+        if len(written) > 1:
+            message = "a turn has an input, or resumes, or reruns: only one of these"
+            raise mistaken(Mistake(message, (written[-1],), True, code="conflicting-keys"))
         if self.written("hooks"):
             message = "hooks are installed for the whole conversation: write them beside 'turns'"
             raise mistaken(Mistake(message, ("hooks",), True, code="conflicting-keys"))
         return self
+
+    def _rerun(self) -> Rerun | None:
+        if not self.written("rerun"):
+            return None
+        again = self.rerun
+        return Rerun(again.agent, again.input, again.feedback, again.reason)
 
     def spec(self, at: Document) -> model.Turn:
         """The turn written at `at`."""
         return model.Turn(
             input=self.input if self.written("input") else model.MISSING,
             resume=self.resume if self.written("resume") else model.MISSING,
+            rerun=self._rerun(),
             world=self.world(at),
             expect=self.expect.spec(at.at(("expect",))) if self.expect else None,
             span=at.span(),
@@ -146,9 +167,9 @@ class TurnKeys(WorldKeys):
 
 
 def _starts_with_input(turns: list[TurnKeys]) -> list[TurnKeys]:
-    if turns and turns[0].written("resume"):
-        message = "the first turn has nothing to resume"
-        raise mistaken(Mistake(message, (0, "resume"), True, code="conflicting-keys"))
+    if turns and (written := turns[0].written("resume", "rerun")):
+        message = "the first turn has nothing to resume, and nothing to run again"
+        raise mistaken(Mistake(message, (0, written[0]), True, code="conflicting-keys"))
     return turns
 
 
@@ -220,6 +241,9 @@ class ScenarioKeys(WorldKeys):
         """The names in the scenario and in its turns."""
         for part in (at, *(at.at(("turns", number)) for number in range(len(self.turns or ())))):
             yield from in_world(part)
+            if isinstance(part.value.get("rerun"), dict):
+                where = part.span(("rerun", "agent"))
+                yield Mention(RERUN, "node", part.value["rerun"]["agent"], where)
             if isinstance(part.value.get("expect"), dict):
                 yield from in_expectations(part.at(("expect",)))
 

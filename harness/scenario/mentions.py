@@ -35,6 +35,8 @@ ENTRIES: Final = {
 WORLD_KEYS: Final = frozenset({"llm", "human", "http", "mcp", "faults", *ENTRIES})
 OF_NODES: Final = "human"
 """The kind of calls that go by the name of the node that makes them."""
+RERUN: Final = "rerun"
+"""The key of a turn that names an agent to run again."""
 UNNAMED: Final = "http"
 """The kind of calls that go to URLs, which may be anything."""
 

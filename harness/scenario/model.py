@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import Problem, Span
+from harness.graph.model import Rerun
 from harness.scenario.mentions import Mention
 from harness.world.spec import WorldSpec
 
@@ -42,10 +43,11 @@ class Expectations:
 
 @dataclass(frozen=True)
 class Turn:
-    """One input (or resume) of a conversation. `world` is added in front of the scenario's."""
+    """One input (or resume, or rerun) of a conversation. `world` is added in front of the scenario's."""
 
     input: Any = MISSING
     resume: Any = MISSING
+    rerun: Rerun | None = None
     world: WorldSpec = field(default_factory=WorldSpec)
     expect: Expectations | None = None
     span: Span | None = None

@@ -22,7 +22,7 @@ from harness.graph.vocabulary import NODE
 from harness.matchers.glob import last_part_matches, name_matches
 from harness.scenario.judge import JUDGE_NODE
 from harness.scenario.load import load_file
-from harness.scenario.mentions import ENTRIES, Mention
+from harness.scenario.mentions import ENTRIES, RERUN, Mention
 from harness.scenario.model import Scenario
 from harness.scenario.request import load_request
 from harness.settings import RecordMode, Settings
@@ -129,6 +129,9 @@ class _Known:
 
     def problem(self, mention: Mention) -> Problem | None:
         """What is wrong with a name; None if it can exist."""
+        if mention.key == RERUN and not self.graph.reruns:
+            text = f"no node of '{self.graph.name}' can be run again: {self.graph.dialect} has no rerun"
+            return Problem("unknown-name", text, mention.span)
         if mention.role in ("node", "source", "target", "timed"):
             return self._node(mention)
         if self.names is None:

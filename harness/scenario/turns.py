@@ -138,6 +138,8 @@ class _Run:
         try:
             if turn.resume is not MISSING:
                 ending = await self.conversation.resume(copy.deepcopy(turn.resume))
+            elif turn.rerun is not None:
+                ending = await self.conversation.send(copy.deepcopy(turn.rerun))
             else:
                 given = None if turn.input is MISSING else copy.deepcopy(turn.input)
                 ending = await self.conversation.send(given)

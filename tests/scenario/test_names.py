@@ -104,7 +104,12 @@ end_at: [pack]
 nodes: [{id: pack, handler: packing}]
 edges: []
 """
-FILES = {"sherma": SHERMA, "agentspec": AGENTSPEC, "yagra": YAGRA}
+MESH = """\
+name: desk
+entry_points: [{name: in, target: ask}]
+agents: {ask: {prompt: Answer.}}
+"""
+FILES = {"sherma": SHERMA, "agentspec": AGENTSPEC, "yagra": YAGRA, "mesh": MESH}
 
 Told = Callable[..., list[str]]
 
@@ -169,6 +174,8 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
         ("yagra", "expect: {never_calls: [{tool: find}]}", "5:31 never_calls names 'find'"),
         ("yagra", "expect: {latency: {nodes: {pakc: 1}}}", "5:28 latency.nodes names 'pakc'"),
         ("yagra", "expect: {interrupt: [pack]}", "5:22 interrupt names 'pack', where 'manifest' never pauses"),
+        ("sherma", "turns: [{input: a}, {rerun: {agent: ask}}]", "5:37 no node of 'desk' can be run again"),
+        ("mesh", "turns: [{input: a}, {rerun: {agent: aks}}]", "5:37 rerun names 'aks', which is no node of 'desk'"),
     ],
 )  # fmt: skip
 def test_a_name_that_nothing_can_have_is_an_error(told: Told, dialect: str, keys: str, expected: str) -> None:

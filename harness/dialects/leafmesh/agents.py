@@ -12,9 +12,9 @@ from harness.dialects.leafmesh import document as doc
 from harness.dialects.leafmesh.connector_agents import connect
 from harness.dialects.leafmesh.human_agent import ask
 from harness.dialects.leafmesh.llm_agent import call_model
-from harness.dialects.leafmesh.parts import ARRIVED, CALLER_OUTPUT, INPUT, UPSTREAM, Arrived, Parts, Start
+from harness.dialects.leafmesh.parts import ARRIVED, CALLER_OUTPUT, INPUT, UPSTREAM, Arrived, Parts
 from harness.dialects.leafmesh.programmatic import run_function
-from harness.dialects.leafmesh.session import Call, session_of
+from harness.dialects.leafmesh.session import Call, Start, session_of
 from harness.dialects.leafmesh.user_message import user_message
 from harness.dialects.leafmesh.work import Work
 from harness.dialects.leafmesh.yields import RERUN, YieldContractFailure, filled, violations
@@ -77,12 +77,14 @@ def _start(name: str, agent: doc.Agent, parts: Parts, state: State, ctx: NodeCon
             handover.caller.callees[handover.position] = call
     given = dict(state[INPUT])
     last = arrived.handovers[-1]
-    if last.whole is not None:
+    caller = last.caller.agent if last.caller is not None else ""
+    if last.repeated is not None:
+        caller = last.repeated.caller
+    elif last.whole is not None:
         given[UPSTREAM] = dict(session.task.upstream_yields)
         given[CALLER_OUTPUT] = last.whole
     if RERUN in state:
         given[RERUN] = state[RERUN]
-    caller = last.caller.agent if last.caller is not None else ""
     context = {
         "session_id": session.id,
         "agent_name": name,
@@ -90,7 +92,9 @@ def _start(name: str, agent: doc.Agent, parts: Parts, state: State, ctx: NodeCon
         "prepared_data": {},
         "memory_posts": session.recalled(name, agent.posts_shown),
     }
-    return Start(call, given, caller, last.caller is None, context)
+    is_entered = last.caller is None and last.repeated is None
+    session.starts[name] = Start(call, given, caller, is_entered, context)
+    return session.starts[name]
 
 
 async def _in_time(agent: doc.Agent, parts: Parts, start: Start, ctx: NodeContext) -> Work:

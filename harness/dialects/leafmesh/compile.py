@@ -17,7 +17,7 @@ from harness.dialects.leafmesh.failures import WaitForTimeout, handle, run_failu
 from harness.dialects.leafmesh.opening import Opened, open_mesh
 from harness.dialects.leafmesh.parts import Parts, input_of
 from harness.dialects.leafmesh.response import response
-from harness.dialects.leafmesh.routing import entering, entries, narrating, settling, start_edge
+from harness.dialects.leafmesh.routing import entering, entries, narrating, settling, start_edges
 from harness.dialects.leafmesh.session import Task, session_of
 from harness.dialects.leafmesh.summarizer import reads_narrations
 from harness.dialects.leafmesh.vocabulary import vocabulary
@@ -26,7 +26,7 @@ from harness.engine.context import RunContext
 from harness.errors import ManifestError, Problem
 from harness.graph.events import ConcurrencyLimit, EventGraph
 from harness.graph.joins import Join
-from harness.graph.model import START, Channel, Lifecycle, Node, State
+from harness.graph.model import START, Channel, Edge, Lifecycle, Node, Rerun, State
 from harness.source.suggest import did_you_mean
 
 MOST_STARTS = 1000
@@ -75,7 +75,8 @@ def _graph(opened: Opened, entry: EntryPoint, agency: Agency) -> EventGraph:
     joins = _joins(mesh)
     parts = Parts(mesh, agency, opened.connectors, joins)
     own = entries(mesh, joins, document)
-    first = start_edge(entry, document)
+    starts = start_edges(mesh, document)
+    first = starts.setdefault(entry.name, Edge(START, entry.target))
     narrated = [name for name, agent in mesh.agents.items() if agent.narration and reads_narrations(mesh)]
     return EventGraph(
         name=mesh.name,
@@ -89,7 +90,7 @@ def _graph(opened: Opened, entry: EntryPoint, agency: Agency) -> EventGraph:
             )
             for name, agent in mesh.agents.items()
         ),
-        edges=(first, *(each.edge for name in own for each in own[name]), *escalation_edges(mesh)),
+        edges=(*starts.values(), *(each.edge for name in own for each in own[name]), *escalation_edges(mesh)),
         channels=tuple(Channel(name) for name in mesh.agents),
         routers={START: entering(entry, first), **{name: settling(name, own[name], parts) for name in own}},
         late_routers={name: narrating(name, own[name], parts) for name in narrated},
@@ -100,6 +101,7 @@ def _graph(opened: Opened, entry: EntryPoint, agency: Agency) -> EventGraph:
         warnings=(*opened.warnings, *agency.warnings),
         notes=opened.notes,
         vocabulary=lambda: vocabulary(parts),
+        reruns=True,
         joins=joins,
         limits=_limits(mesh),
         input_of=input_of,
@@ -127,6 +129,9 @@ def _limits(mesh: Mesh) -> tuple[ConcurrencyLimit, ...]:
 
 def _lifecycle(mesh: Mesh) -> Lifecycle:
     async def accept(value: Any, run: RunContext) -> Mapping[str, Any]:
+        if isinstance(value, Rerun):
+            session_of(run).task = Task(rerun=value)
+            return {}
         given = input_values(value, "message", "an input is text (message) or a mapping of fields")
         session_of(run).task = Task(dict(given))
         return {}

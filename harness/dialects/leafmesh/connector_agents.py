@@ -10,7 +10,8 @@ from typing import Any, Final
 from harness.dialects.kit.attempts import in_time
 from harness.dialects.kit.tool_calls import mcp_texts
 from harness.dialects.leafmesh import document as doc
-from harness.dialects.leafmesh.parts import CALLER_OUTPUT, UPSTREAM, Parts, Start
+from harness.dialects.leafmesh.parts import CALLER_OUTPUT, UPSTREAM, Parts
+from harness.dialects.leafmesh.session import Start
 from harness.dialects.leafmesh.work import Work, processed
 from harness.dialects.leafmesh.yields import RERUN
 from harness.engine.context import NodeContext

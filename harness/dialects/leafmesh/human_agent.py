@@ -9,7 +9,8 @@ from typing import Any
 from harness.dialects.kit.attempts import in_time
 from harness.dialects.leafmesh.channels import message_call
 from harness.dialects.leafmesh.document import HumanAgent
-from harness.dialects.leafmesh.parts import CALLER_OUTPUT, Start
+from harness.dialects.leafmesh.parts import CALLER_OUTPUT
+from harness.dialects.leafmesh.session import Start
 from harness.dialects.leafmesh.templates import filled
 from harness.dialects.leafmesh.work import Work
 from harness.dialects.leafmesh.yields import RERUN

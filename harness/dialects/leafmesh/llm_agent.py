@@ -12,7 +12,8 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from harness.dialects.leafmesh.document import LLMAgent
 from harness.dialects.leafmesh.knowledge import query
 from harness.dialects.leafmesh.models import model_call
-from harness.dialects.leafmesh.parts import Parts, Start
+from harness.dialects.leafmesh.parts import Parts
+from harness.dialects.leafmesh.session import Start
 from harness.dialects.leafmesh.templates import as_text
 from harness.dialects.leafmesh.tools import Toolbox
 from harness.dialects.leafmesh.user_message import user_message

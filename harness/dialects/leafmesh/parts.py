@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from harness.dialects.leafmesh.agency import Agency
 from harness.dialects.leafmesh.document import Connector, Mesh
-from harness.dialects.leafmesh.session import Call, Output
+from harness.dialects.leafmesh.session import Call, Output, Start
 from harness.graph.events import Arrival
 from harness.graph.joins import Join
 from harness.graph.model import Dispatch, Edge, State
@@ -39,6 +39,7 @@ class Handover:
     whole     the whole output of the caller; None where an entry point calls
     caller    the call that settled, or failed; None where an entry point calls
     position  of the can_call entry; None where the Summarizer or an escalation calls
+    repeated  the start of the agent that is done again, where it had one
     """
 
     input: Output
@@ -46,6 +47,7 @@ class Handover:
     caller: Call | None = None
     position: int | None = None
     is_escalation: bool = False
+    repeated: Start | None = None
 
 
 @dataclass(eq=False)
@@ -71,19 +73,3 @@ def input_of(arrivals: Sequence[Arrival], state: State) -> State:
     handovers = tuple(arrival.state[ARRIVED] for arrival in arrivals if arrival.state is not None)
     merged = {key: value for handover in handovers for key, value in handover.input.items()}
     return {**state, INPUT: merged, ARRIVED: Arrived(handovers)}
-
-
-@dataclass(frozen=True)
-class Start:
-    """One start of an agent.
-
-    input     `input_data`, with the keys that every callee gets and, after a failure, `_rerun_context`
-    caller    who called it, the last of several; empty where an entry point did
-    context   the `context` of Python functions. NOTES 3.5
-    """
-
-    call: Call
-    input: dict[str, Any]
-    caller: str
-    is_entered: bool
-    context: dict[str, Any] = field(default_factory=dict)

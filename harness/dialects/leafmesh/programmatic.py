@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.dialects.leafmesh.parts import Parts, Start
+from harness.dialects.leafmesh.parts import Parts
+from harness.dialects.leafmesh.session import Start
 from harness.dialects.leafmesh.work import Work
 from harness.engine.context import NodeContext
 from harness.graph.effects import ScriptCall

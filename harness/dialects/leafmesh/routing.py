@@ -15,6 +15,7 @@ from harness.dialects.leafmesh.agents import SETTLED, Settled
 from harness.dialects.leafmesh.conditions import Condition
 from harness.dialects.leafmesh.document import EntryPoint, Mesh
 from harness.dialects.leafmesh.parts import Handover, Parts, handing
+from harness.dialects.leafmesh.rerun import repeating
 from harness.dialects.leafmesh.session import session_of
 from harness.dialects.leafmesh.summarizer import recommended
 from harness.dialects.leafmesh.yields import declared_part
@@ -59,9 +60,11 @@ def entering(entry: EntryPoint, edge: Edge) -> Router:
     condition = conditions.parse(entry.condition)
 
     async def enter(_state: State, run: RunContext) -> Routes:
-        task = session_of(run).task
-        task.is_let_in = condition.holds(task.input)
-        if not task.is_let_in:
+        session = session_of(run)
+        task = session.task
+        if task.rerun is not None:
+            return [repeating(task.rerun, session)]
+        if not condition.holds(task.input):
             run.warn(
                 f"entry point '{entry.name}' lets the input not in, and nothing is started: `{condition.text}` does "
                 "not hold"
@@ -115,15 +118,11 @@ def handed(edge: Edge, settled: Settled, position: int | None = None) -> Dispatc
     return handing(edge, Handover(given, settled.output, settled.call, position))
 
 
-def start_edge(entry: EntryPoint, document: Document) -> Edge:
-    """The edge from the start to the target of an entry point."""
-    condition = conditions.parse(entry.condition)
-    found = [
-        at
-        for at, each in enumerate(document.value.get("entry_points") or ())
-        if each.get("name") == entry.name
-    ]
-    where = (
-        document.span(("entry_points", found[0])) if found else document.key_span(("agents", entry.target))
-    )
-    return Edge(START, entry.target, condition.text, span=where)
+def start_edges(mesh: Mesh, document: Document) -> dict[str, Edge]:
+    """The edges from the start to the target of each entry point, by its name."""
+    edges = {}
+    for at, entry in enumerate(mesh.entry_points):
+        condition = conditions.parse(entry.condition)
+        where = document.span(("entry_points", at))
+        edges[entry.name] = Edge(START, entry.target, condition.text, span=where)
+    return edges

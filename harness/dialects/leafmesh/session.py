@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from harness.engine.context import RunContext
+from harness.graph.model import Rerun
 
 Output = Mapping[str, Any]
 
@@ -33,6 +34,23 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Start:
+    """One start of an agent.
+
+    input       `input_data`, with the keys that every callee gets and, after a failure, `_rerun_context`
+    caller      who called it, the last of several; empty where an entry point did
+    is_entered  True if an entry point did
+    context     the `context` of Python functions. NOTES 3.5
+    """
+
+    call: Call
+    input: dict[str, Any]
+    caller: str
+    is_entered: bool
+    context: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Round:
     """A join that started its agent, with the members that arrived, or (None) that timed out, at this start."""
 
@@ -45,7 +63,7 @@ class Task:
     """What one input set off. `rounds` are by fan-in agent."""
 
     input: Output = field(default_factory=dict)
-    is_let_in: bool = True
+    rerun: Rerun | None = None
     upstream_yields: dict[str, Output] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     rounds: defaultdict[str, list[Round]] = field(default_factory=lambda: defaultdict(list))
@@ -71,13 +89,17 @@ class Task:
 
 @dataclass
 class Session:
-    """What lasts over the turns of a run. `timeouts` counts those of an agent since it last settled."""
+    """What lasts over the turns of a run.
+
+    `timeouts` counts those of an agent since it last settled, `starts` has the last start of each.
+    """
 
     id: str
     task: Task = field(default_factory=Task)
     posts: defaultdict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     errors: int = 0
     timeouts: Counter[str] = field(default_factory=Counter)
+    starts: dict[str, Start] = field(default_factory=dict)
 
     def remember(self, agent: str, user: str, assistant: str) -> None:
         """Add the two posts of a run of an agent. NOTES 14.1."""

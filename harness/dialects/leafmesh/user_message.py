@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harness.dialects.leafmesh.parts import CALLER_OUTPUT, Start
+from harness.dialects.leafmesh.parts import CALLER_OUTPUT
+from harness.dialects.leafmesh.session import Start
 from harness.dialects.leafmesh.templates import as_text
 from harness.dialects.leafmesh.yields import RERUN
 from harness.graph.to_json import compact_json

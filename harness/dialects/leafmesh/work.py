@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.dialects.leafmesh.agent_function import AgentFunction
-from harness.dialects.leafmesh.parts import Start
+from harness.dialects.leafmesh.session import Start
 from harness.engine.callables import contained
 from harness.interception.real_effects import within_effect
 
