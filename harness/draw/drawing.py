@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import copysign, isinf
+from textwrap import wrap
 
 from harness.draw.escaping import xml
 from harness.draw.layout import Box, Layout, Waypoint, arrange
@@ -22,6 +23,7 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-ser
 _NAME_LENGTH, _LABEL_LENGTH = 30, 34
 _NAME_LETTER, _CAPTION_LETTER, _LABEL_LETTER = 8.3, 6.3, 6.6
 _LABEL_ROW, _MOST_ROWS = 13, 8
+_CAPTION_ROW, _MOST_CAPTIONS = 13, 4
 _MARGIN = 14.0
 _LOOP, _HEAD = 26.0, 6.0
 _PALETTE = (  # border and fill, given to kinds in the order they appear
@@ -148,6 +150,16 @@ def _caption(graph: Sketch, name: str) -> str:
     return f"{kind} · unreachable" if name in graph.unreachable else kind
 
 
+def _caption_rows(graph: Sketch, name: str) -> Sequence[str]:
+    """The kind, and below it what the node waits for; not too many lines, and none too long."""
+    kind, *more = _caption(graph, name).split(CAPTION)
+    if more and name in graph.unreachable:
+        kind = CAPTION.join([kind, more.pop()])
+    rows = [row for part in more for row in wrap(part, _NAME_LENGTH)]
+    cut = [*rows[: _MOST_CAPTIONS - 1], "…"] if len(rows) > _MOST_CAPTIONS else rows
+    return [clip(row, _NAME_LENGTH) for row in (kind, *cut)]
+
+
 def _node_box(graph: Sketch, name: str, sides: Sequence[Sequence[Box]]) -> Box:
     """With room for the loops, on both sides as much as the wider one wants."""
     widest = max((label.width for side in sides for label in side), default=0.0)
@@ -156,9 +168,10 @@ def _node_box(graph: Sketch, name: str, sides: Sequence[Sequence[Box]]) -> Box:
     if name in (START, END):
         return Box(20, 20, room=20 + room, headroom=headroom)
     name_width = _text_width(clip(printable(name), _NAME_LENGTH), _NAME_LETTER)
-    caption_width = _text_width(clip(_caption(graph, name), _NAME_LENGTH), _CAPTION_LETTER)
+    rows = _caption_rows(graph, name)
+    caption_width = max(_text_width(row, _CAPTION_LETTER) for row in rows)
     width = max(72.0, name_width + 28, caption_width + 28)
-    return Box(width, 44, room=width + room, headroom=headroom)
+    return Box(width, 44 + _CAPTION_ROW * (len(rows) - 1), room=width + room, headroom=headroom)
 
 
 def _label_box(arrow: _Arrow) -> Box:
@@ -187,13 +200,15 @@ def _node(
         border, fill, ink, dashes = _FAINT_LINE, "#ffffff", _FAINT_INK, ' stroke-dasharray="4 3"'
     if graph.kinds[name] == "undeclared":
         border = _ERROR_LINE
+    rows = [*enumerate(_caption_rows(graph, name))]
+    middle = box.y - _CAPTION_ROW * (len(rows) - 1) / 2
     return (
         f"<g><title>{xml(name)} ({xml(caption)})</title>"
         f'<rect x="{box.x - box.width / 2:.1f}" y="{box.y - box.height / 2:.1f}" rx="9"'
         f' width="{box.width:.1f}" height="{box.height:.1f}" fill="{fill}" stroke="{border}"'
         f' stroke-width="1.4"{dashes}/>'
-        + _text(box.x, box.y - 1.5, 13, ink, clip(printable(name), _NAME_LENGTH), ' font-weight="600"')
-        + _text(box.x, box.y + 13, 10.5, _FAINT_INK, clip(caption, _NAME_LENGTH))
+        + _text(box.x, middle - 1.5, 13, ink, clip(printable(name), _NAME_LENGTH), ' font-weight="600"')
+        + "".join(_text(box.x, middle + 13 + i * _CAPTION_ROW, 10.5, _FAINT_INK, row) for i, row in rows)
         + "</g>"
     )
 

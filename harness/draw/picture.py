@@ -50,8 +50,8 @@ def _waits(graph: Graph, node: str) -> Iterator[str]:
     if not isinstance(graph, EventGraph):
         return
     if (join := graph.joins.get(node)) is not None:
-        limit = "" if join.timeout_s is None else f", at most {join.timeout_s:g} s"
-        yield f"waits for {join.requirement}{limit}"
+        limit = "" if join.timeout_s is None else f" at most {join.timeout_s:g} s"
+        yield f"waits{limit} for {join.requirement}"  # the limit first: a long requirement is cut
     for concurrency in graph.limits:
         if concurrency.nodes is not None and node in concurrency.nodes:
             others = ", ".join(sorted(concurrency.nodes - {node}))

@@ -56,11 +56,40 @@ def test_joins_and_limits_of_an_event_graph_stand_in_its_pictures() -> None:
         "b  [step]\n"
         "└─▶ c\n"
         "\n"
-        "c  [step · waits for a AND b?, at most 5 s · 1 at once]\n"
+        "c  [step · waits at most 5 s for a AND b? · 1 at once]\n"
         "└─▶ (end)\n"
     )
-    assert "step · waits for a AND b" in picture(EVENTS, "mermaid")
+    assert "step · waits at most 5 s for a AND b" in picture(EVENTS, "mermaid")
     ElementTree.fromstring(picture(EVENTS, "svg"))
+
+
+MESH = compiled(
+    {
+        "start": "split",
+        "nodes": {
+            "split": {"to": [{"a": "severity > 3"}, "b", "c"]},
+            "a": {"to": "join"},
+            "b": {"to": "join"},
+            "c": {"to": "join"},
+            "join": {"wait_for": "a AND (b OR c?)"},
+            "all": {"wait_for": " AND ".join(f"worker_{number}" for number in range(50)), "timeout": 60},
+        },
+    }
+)
+
+
+def test_conditions_stand_on_edges_and_a_join_is_written_as_it_is_read() -> None:
+    text, mermaid, svg = picture(MESH, "text"), picture(MESH, "mermaid"), picture(MESH, "svg")
+    assert "split  [step]\n├─ severity > 3 ─▶ a\n├─▶ b\n" in text
+    assert "join  [step · waits for a AND (b OR c?)]" in text
+    assert '-->|"severity #62; 3"|' in mermaid
+    assert "waits for a AND #40;b OR c#63;#41;" in mermaid
+    assert all(f">{row}</text>" in svg for row in ("severity &gt; 3", "step", "waits for a AND (b OR c?)"))
+
+
+def test_the_time_limit_of_a_join_is_seen_however_many_it_waits_for() -> None:
+    assert "waits at most 60 s for worker_0 AND worker_1" in picture(MESH, "mermaid")
+    assert ">waits at most 60 s for</text>" in picture(MESH, "svg")
 
 
 def test_a_limit_of_several_nodes_names_the_others() -> None:
