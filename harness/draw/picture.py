@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import filterfalse
 from typing import Final, Literal
 
 from harness.draw import diagram
 from harness.draw.sketch import ANY_KIND, CAPTION, EdgeSpec, NodeSpec
 from harness.errors import FormatError, Problem
-from harness.graph.events import EventGraph
+from harness.graph.events import ConcurrencyLimit, EventGraph
 from harness.graph.model import ANY_NODE, GOTO, START, Graph
 from harness.graph.observe import implied_ends
 
@@ -24,7 +25,8 @@ def picture(graph: Graph, form: Form, *, data: bool = False) -> str:
     Raises:
         FormatError: an SVG cannot show so many data edges.
     """
-    nodes, edges = _nodes(graph), _edges(graph)
+    said, limits = _limits(graph)
+    nodes, edges = _nodes(graph, limits), _edges(graph, said)
     data_edges = graph.data_edges() if data else ()
     if form == "text":
         return diagram.text(nodes, edges, data_edges if data else None)
@@ -40,30 +42,42 @@ def picture(graph: Graph, form: Form, *, data: bool = False) -> str:
     return diagram.svg(nodes, edges, data=data_edges).encode("ascii", "xmlcharrefreplace").decode()
 
 
-def _nodes(graph: Graph) -> list[NodeSpec]:
+def _nodes(graph: Graph, limits: Sequence[ConcurrencyLimit]) -> list[NodeSpec]:
     """The nodes; with their kinds, what an event graph lets them wait for."""
-    nodes = [(node.name, CAPTION.join([node.kind, *_waits(graph, node.name)])) for node in graph.nodes]
+    nodes = [
+        (node.name, CAPTION.join([node.kind, *_waits(graph, node.name, limits)])) for node in graph.nodes
+    ]
     return [*nodes, (ANY_NODE, ANY_KIND)] if graph.goto_anywhere else nodes
 
 
-def _waits(graph: Graph, node: str) -> Iterator[str]:
-    if not isinstance(graph, EventGraph):
-        return
-    if (join := graph.joins.get(node)) is not None:
+def _waits(graph: Graph, node: str, limits: Sequence[ConcurrencyLimit]) -> Iterator[str]:
+    join = graph.joins.get(node) if isinstance(graph, EventGraph) else None
+    if join is not None:
         limit = "" if join.timeout_s is None else f" at most {join.timeout_s:g} s"
         yield f"waits{limit} for {join.requirement}"  # the limit first: a long requirement is cut
-    for concurrency in graph.limits:
+    for concurrency in limits:
         if concurrency.nodes is not None and node in concurrency.nodes:
             others = ", ".join(sorted(concurrency.nodes - {node}))
             yield f"{concurrency.at_once} at once" + (f" with {others}" if others else "")
 
 
-def _edges(graph: Graph) -> list[EdgeSpec]:
-    """The edges, and one to any node. A limit of all nodes is on the edges of the start."""
+def _limits(graph: Graph) -> tuple[str, Sequence[ConcurrencyLimit]]:
+    """What limits say of all nodes, and the limits that say something of some."""
     limits = graph.limits if isinstance(graph, EventGraph) else ()
-    for_all = ", ".join(f"{limit.at_once} nodes at once" for limit in limits if limit.nodes is None)
+    said = [f"{limit.at_once} nodes at once" for limit in limits if limit.nodes is None]
+    of_one = {limit for limit in limits if limit.nodes is not None and len(limit.nodes) == 1}
+    values = {limit.at_once for limit in of_one}
+    if len(values) == 1 and len(of_one) == len(graph.nodes) > 1:
+        return ", ".join([*said, f"{values.pop()} of each at once"]), [
+            *filterfalse(of_one.__contains__, limits)
+        ]
+    return ", ".join(said), limits
+
+
+def _edges(graph: Graph, said: str) -> list[EdgeSpec]:
+    """The edges, and one to any node. What is said of all nodes stands on the edges of the start."""
     edges = [
-        (edge.source, edge.target, edge.label or (edge.source == START and for_all) or None)
+        (edge.source, edge.target, edge.label or (edge.source == START and said) or None)
         for edge in (*graph.edges, *implied_ends(graph))
     ]
     return [*edges, *((source, ANY_NODE, GOTO) for source in sorted(graph.goto_anywhere))]

@@ -95,3 +95,11 @@ def test_the_time_limit_of_a_join_is_seen_however_many_it_waits_for() -> None:
 def test_a_limit_of_several_nodes_names_the_others() -> None:
     shared = replace(EVENTS, limits=(ConcurrencyLimit(1, frozenset({"a", "b"})),))
     assert "a  [step · 1 at once with b]" in picture(shared, "text")
+
+
+def test_a_limit_that_every_node_has_is_said_once() -> None:
+    each = tuple(ConcurrencyLimit(1, frozenset({node})) for node in ("a", "b", "c"))
+    text = picture(replace(EVENTS, limits=each), "text")
+    assert text.startswith("(start)\n├─ 1 of each at once ─▶ a\n")
+    assert "a  [step]\n" in text
+    assert "a  [step · 1 at once]\n" in picture(replace(EVENTS, limits=each[:2]), "text")

@@ -64,3 +64,10 @@ def load(request: LoadRequest) -> Graph:
     from harness.dialects.leafmesh.compile import load
 
     return load(request)
+
+
+def scenarios(request: LoadRequest) -> Sequence[Document]:
+    """The test scenarios in a mesh, as `evolution` finds them."""
+    from harness.dialects.leafmesh.evolution import scenarios
+
+    return scenarios(request)
