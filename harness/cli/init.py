@@ -25,6 +25,11 @@ _TEMPLATES: Final = {
         "agents/shop/scripts/route.py": "loki/route.py.txt",
         "scenarios/shop.scenario.yaml": "loki/shop.scenario.yaml.txt",
     },
+    "leafmesh": {
+        "configs/config.yaml": "leafmesh/config.yaml.txt",
+        "agency/shop_agents.py": "leafmesh/shop_agents.py.txt",
+        "scenarios/shop.scenario.yaml": "leafmesh/shop.scenario.yaml.txt",
+    },
 }
 """The files of the example in each dialect, the manifest first: where they go, and where they are."""
 _SCHEMA: Final = "scenarios/scenario.schema.json"
@@ -42,7 +47,7 @@ _IGNORED: Final = ("reports/", "__pycache__/", ".pytest_cache/")
     type=click.Choice(list(_TEMPLATES)),
     default="sherma",
     show_default=True,
-    help="What the agent is written in: sherma with a tool, or a Loki graph agent with a script.",
+    help="What it is written in: a sherma agent with a tool, a Loki graph agent with a script, a LeafMesh mesh.",
 )
 def command(folder: Path, dialect: str) -> None:
     """Write a small example that works, to start from.

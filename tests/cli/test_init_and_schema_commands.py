@@ -41,10 +41,24 @@ def test_the_example_of_a_loki_agent_passes_as_it_is_written(harness: RunCommand
     jsonschema.Draft202012Validator(schema).validate(scenarios)
 
 
+def test_the_example_of_a_mesh_passes_as_it_is_written(harness: RunCommand, invoke: Invoke) -> None:
+    written = invoke("init", "demo", "--dialect", "leafmesh")
+    assert written.exit_code == 0
+    assert "harness show demo/configs/config.yaml" in written.stdout
+    done = harness("run", "demo/scenarios")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 passed" in done.stdout
+    assert invoke("validate", "demo").stdout == "1 manifest, 1 scenario file: no problems\n"
+    assert "waits at most 60 s for parcels AND payments" in invoke("show", "demo/configs/config.yaml").stdout
+    schema = json.loads(Path("demo/scenarios/scenario.schema.json").read_text(encoding="utf-8"))
+    scenarios = yaml.safe_load(Path("demo/scenarios/shop.scenario.yaml").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(scenarios)
+
+
 def test_a_dialect_without_an_example_is_refused(invoke: Invoke) -> None:
     refused = invoke("init", "--dialect", "lokki")
     assert refused.exit_code == 2
-    assert "'sherma', 'loki'" in refused.stderr
+    assert "'sherma', 'loki', 'leafmesh'" in refused.stderr
 
 
 def test_the_example_goes_into_the_current_folder_by_default(invoke: Invoke) -> None:

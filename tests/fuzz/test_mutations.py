@@ -38,7 +38,7 @@ def at_most(seconds: Any) -> Any:
         signal.alarm(0)
 
 
-@pytest.fixture(scope="module", params=["sherma", "agentspec", "yagra", "loki"])
+@pytest.fixture(scope="module", params=["sherma", "agentspec", "yagra", "loki", "leafmesh"])
 def suite(request: Any, tmp_path_factory: Any) -> Any:
     folder = tmp_path_factory.mktemp(request.param)
     shutil.copytree(SCENARIOS / request.param, folder, dirs_exist_ok=True)

@@ -46,10 +46,10 @@ def detect(document: Document) -> bool:
 
 
 def agents(document: Document) -> list[str]:
-    """The names under which a mesh can be entered: its entry points, then its agents, each once."""
+    """The entry points; the agents where there are none. Every agent can be entered, and is in every graph."""
     entries = [text for _, text in texts(document.value, "entry_points", EACH, "name")]
     defined = document.value.get("agents") if isinstance(document.value, dict) else None
-    return list(dict.fromkeys([*entries, *(defined if isinstance(defined, dict) else ())]))
+    return list(dict.fromkeys(entries or (defined if isinstance(defined, dict) else ())))
 
 
 def prompts(request: LoadRequest) -> Sequence[Prompt]:
