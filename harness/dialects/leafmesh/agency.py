@@ -16,11 +16,12 @@ from typing import Any, Final
 
 from harness.dialects.kit.manifest import Problems
 from harness.dialects.leafmesh.agency_files import AT, AgencyFiles, PythonFile, agency_files
+from harness.dialects.leafmesh.agency_rules import problems_of
 from harness.dialects.leafmesh.agent_function import AgentFunction
-from harness.dialects.leafmesh.decorators import preparations, unapplied
+from harness.dialects.leafmesh.decorators import preparations
 from harness.dialects.leafmesh.document import Mesh
 from harness.dialects.leafmesh.registered_tool import RegisteredTool, registered_tool
-from harness.dialects.leafmesh.stand_in import STAND_IN, hint_for_import
+from harness.dialects.leafmesh.stand_in import STAND_IN
 from harness.dialects.leafmesh.static_decorators import is_decorated, not_imported, tools_in
 from harness.dialects.request import LoadRequest
 from harness.engine.callables import call
@@ -55,6 +56,8 @@ class Agency:
             return cls()
         files = agency_files(mesh.auto_discover, document, request)
         found = _Found(mesh.agents, files, document)
+        found.problems.add(problems_of(files, mesh.agents))
+        found.problems.raise_errors()
         if request.imports:
             found.import_files()
         else:
@@ -79,8 +82,7 @@ class _Found:
     def import_files(self) -> None:
         """Import the files, and take the functions and tools from their modules."""
         for problem in self._scope.import_modules([file.module for file in self._files.found]):
-            hint = problem.hint or hint_for_import(problem)
-            self.problems.refuse("import", problem.message, self._document.span(AT), hint)
+            self.problems.refuse("import", problem.message, self._document.span(AT), problem.hint)
         modules = self._scope.modules()
         for file in self._files.found:
             if file.module in modules:
@@ -113,27 +115,16 @@ class _Found:
         for agent in sorted(self._agents & file.bindings.keys()):
             found, statement = members.get(agent), file.bindings[agent]
             is_imported = isinstance(statement, _IMPORT)
-            if decorator := unapplied(found):
-                text = f"@{decorator} of '{agent}' takes functions, in parentheses"
-                self.problems.refuse("bad-decorator", text, file.span(statement))
-            elif not callable(found) or isinstance(found, type) or registered_tool(found) is not None:
+            if not callable(found) or isinstance(found, type) or registered_tool(found) is not None:
                 continue
-            elif not is_imported or getattr(found, "__module__", None) in modules:
+            if not is_imported or getattr(found, "__module__", None) in modules:
                 self._add_function(agent, found, file, not is_imported)
-                self._check(agent, found, file, statement)
+                if not preparations(found) and is_decorated(file, statement, "pre_compose"):
+                    text = f"@pre_compose of '{agent}' is lost: a decorator above it does not keep it"
+                    hint = "use functools.wraps in that decorator, or put @pre_compose above it"
+                    self._warning("lost-decorator", text, file.span(statement), hint)
 
-    def _check(self, agent: str, found: Callable[..., Any], file: PythonFile, statement: ast.stmt) -> None:
-        """Warn of a function that cannot be called, or has lost a decorator."""
-        if not _takes_three(found):
-            text = f"the function of agent '{agent}' cannot be called with the three arguments it gets"
-            hint = f"async def {agent}(llm_response, input_data, context):"
-            self._warn("agent-arguments", text, file.span(statement), hint)
-        if not preparations(found) and is_decorated(file, statement, "pre_compose"):
-            text = f"@pre_compose of '{agent}' is lost: a decorator above it does not keep it"
-            hint = "use functools.wraps in that decorator, or put @pre_compose above it"
-            self._warn("lost-decorator", text, file.span(statement), hint)
-
-    def _warn(self, code: str, text: str, span: Span, hint: str = "") -> None:
+    def _warning(self, code: str, text: str, span: Span, hint: str = "") -> None:
         self.problems.add([Problem(code, text, span, hint, "warning")])
 
     def _add_function(
@@ -159,22 +150,12 @@ class _Found:
             self.tools[tool.name] = replace(tool, caller=self._call)
             for argument in tool.others:
                 text = f"'{argument}' of tool '{tool.name}' is not known, and does nothing here"
-                self._warn("tool-argument", text, place)
+                self._warning("tool-argument", text, place)
 
 
 def _place(function: Callable[..., Any]) -> Span:
     code = inspect.unwrap(function).__code__
     return Span(shown_path(code.co_filename), code.co_firstlineno, 1)
-
-
-def _takes_three(function: Callable[..., Any]) -> bool:
-    try:
-        inspect.signature(function).bind(None, {}, {})
-    except TypeError:
-        return False
-    except ValueError:  # it has no signature
-        return True
-    return True
 
 
 def _line(span: Span) -> str:

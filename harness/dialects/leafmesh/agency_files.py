@@ -23,7 +23,7 @@ from typing import Final
 from harness.dialects.leafmesh.document import AutoDiscover
 from harness.dialects.request import FolderListing, LoadRequest
 from harness.errors import ManifestError, Problem, Span
-from harness.source.document import Document, shown_path
+from harness.source.document import Document, hint_for_missing, shown_path
 from harness.source.imports import failed_import
 from harness.source.static_lookup import bindings
 
@@ -46,9 +46,9 @@ class PythonFile:
         """The statement that binds each name of the module."""
         return bindings(self.tree)
 
-    def span(self, statement: ast.stmt) -> Span:
-        """The span of a statement."""
-        return Span(shown_path(self.path), statement.lineno, statement.col_offset + 1)
+    def span(self, node: ast.stmt | ast.expr | ast.alias) -> Span:
+        """The span of a part of the file."""
+        return Span(shown_path(self.path), node.lineno, node.col_offset + 1)
 
     @property
     def imports_lazily(self) -> bool:
@@ -111,13 +111,17 @@ def agency_files(discover: AutoDiscover, document: Document, request: LoadReques
 
 def _listing(discover: AutoDiscover, document: Document, request: LoadRequest) -> FolderListing:
     """The directory: beside the mesh file, or else beside the folder of the mesh file."""
-    written = discover.directory
-    if request.base_path is not None and not (request.base_path / written).is_dir():
-        request.record(request.base_path / written)
+    written, base, span = discover.directory, request.base_path, document.span(AT)
+    if base is not None and not (base / written).is_dir():
+        request.record(base / written)
         above = os.path.join(os.pardir, written)
-        if (request.base_path / above).is_dir():
+        if (base / above).is_dir():
             written = above
-    return request.resolve_folder(written, document.span(AT), discover.pattern, recursive=discover.recursive)
+        elif not (base / written).exists() and (
+            hint := hint_for_missing(Path(os.path.normpath(base / above)))
+        ):
+            raise ManifestError(Problem("missing-file", f"folder '{written}' is not there", span, hint))
+    return request.resolve_folder(written, span, discover.pattern, recursive=discover.recursive)
 
 
 def _project(directory: Path, request: LoadRequest) -> Path:

@@ -47,7 +47,7 @@ def pre_compose(
         setattr(function, _PREPARATIONS, (*preparations(function), processors))
         return function
 
-    return _named("pre_compose", decorate)
+    return decorate
 
 
 def preparations(function: Function) -> tuple[Preparation, ...]:
@@ -171,7 +171,7 @@ def _working_after(
 
         return run
 
-    return _named(name, decorate)
+    return decorate
 
 
 def _run(work: Work) -> Any:
@@ -192,20 +192,6 @@ async def _continued(work: Work, waited: Any) -> Any:
             waited = work.send(await waited if inspect.isawaitable(waited) else waited)
     except StopIteration as end:
         return end.value
-
-
-_NAME: Final = "__leafmesh_decorator__"
-
-
-def _named(name: str, decorate: Function) -> Function:
-    setattr(decorate, _NAME, name)
-    return decorate
-
-
-def unapplied(found: Any) -> str | None:
-    """The name of the decorator that stands where a function should: `@chain` without its parentheses leaves that."""
-    name: str | None = getattr(found, "__dict__", {}).get(_NAME)
-    return name
 
 
 def check_functions(name: str, functions: Collection[Any]) -> None:

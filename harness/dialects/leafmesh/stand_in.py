@@ -15,10 +15,9 @@ from types import ModuleType
 from typing import Any, Final, NoReturn
 
 from harness.dialects.leafmesh import decorators
+from harness.dialects.leafmesh.document import CONNECTORS
 from harness.dialects.leafmesh.registered_tool import global_tool
 from harness.errors import HarnessError
-from harness.source.imports import ImportProblem
-from harness.source.suggest import did_you_mean
 
 
 class NotInStandIn(HarnessError):
@@ -101,37 +100,53 @@ def _processor_of(integration: str) -> Callable[..., Any]:
     return helper
 
 
+class _Module(ModuleType):
+    """The module itself. A class of the SDK that is not documented is made when it is first asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        if not may_have(name):
+            raise AttributeError(f"module 'leafmesh' has no attribute '{name}'", name=name, obj=self)
+        setattr(self, name, _placeholder(name))
+        return self.__dict__[name]
+
+
+def may_have(name: str) -> bool:
+    """True if the stand-in offers this name. Any name of a class is: functions are annotated with them."""
+    return name in NAMES or _CLASS.fullmatch(name) is not None
+
+
+def _placeholder(name: str) -> type:
+    """A class of the SDK that cannot be made, or an error, which can be."""
+    if name.endswith(("Error", "Exception", "Failure")):
+        return type(name, (LeafMeshError,), {"__module__": "leafmesh"})
+    refuse = _refusing(f"leafmesh.{name}")
+    return type(name, (), {"__new__": lambda _class, *given, **named: refuse(), "__module__": "leafmesh"})
+
+
+_CLASS: Final = re.compile(r"[A-Z]\w*[a-z]\w*")
+_OFFERED: Final[tuple[Any, ...]] = (
+    decorators.pre_compose,
+    decorators.chain,
+    decorators.chain_with_results,
+    decorators.conditional_chain,
+    decorators.compose,
+    global_tool,
+    LeafMesh,
+    LeafMeshError,
+    LeafMeshLogger,
+    YieldContractFailure,
+    *map(_processor_of, (framework for framework in CONNECTORS if framework != "custom")),
+)
+_MEMBERS: Final = {**{each.__name__: each for each in _OFFERED}, "tool": global_tool}
+NAMES: Final = tuple(_MEMBERS)
+"""The names that the stand-in offers, beside those of undocumented classes."""
+
+
 def _stand_in() -> ModuleType:
-    module = ModuleType("leafmesh", __doc__)
+    module = _Module("leafmesh", __doc__)
     module.__spec__ = ModuleSpec("leafmesh", None, is_package=True)
-    offered: tuple[Any, ...] = (
-        decorators.pre_compose,
-        decorators.chain,
-        decorators.chain_with_results,
-        decorators.conditional_chain,
-        decorators.compose,
-        global_tool,
-        LeafMesh,
-        LeafMeshError,
-        LeafMeshLogger,
-        YieldContractFailure,
-        *map(_processor_of, ("composio", "mcp", "n8n", "zapier")),
-    )
-    module.__dict__.update({each.__name__: each for each in offered}, tool=global_tool, __path__=[])
-    module.__dict__["__all__"] = [name for name in vars(module) if not name.startswith("_")]
+    vars(module).update(_MEMBERS, __path__=[], __all__=[*NAMES])
     return module
 
 
 STAND_IN: Final[Mapping[str, ModuleType]] = {"leafmesh": _stand_in()}
-_NO_NAME: Final = re.compile(r"cannot import name '(\w+)' from 'leafmesh'")
-
-
-def hint_for_import(problem: ImportProblem) -> str:
-    """What to do about an import of something that the stand-in does not offer."""
-    cause = problem.__cause__
-    if not isinstance(cause, ImportError) or (cause.name or "").partition(".")[0] != "leafmesh":
-        return ""
-    names = STAND_IN["leafmesh"].__dict__["__all__"]
-    if missing := _NO_NAME.search(str(cause)):
-        return did_you_mean(missing[1], names)
-    return f"import from 'leafmesh' itself, which has {', '.join(names)}"

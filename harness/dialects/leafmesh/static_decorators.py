@@ -14,16 +14,21 @@ PACKAGE: Final = "leafmesh"
 _TOOLS: Final = ("tool", "global_tool")
 
 
-def decorators_of(function: Function, names: Mapping[str, str]) -> Iterator[tuple[str, ast.Call | None]]:
-    """The decorators of LeafMesh that a function has, each with its call; `names` are those of `names_of_package`."""
-    for decorator in function.decorator_list:
+def decorators_of(
+    statement: ast.stmt, names: Mapping[str, str]
+) -> Iterator[tuple[str, ast.Call | None, ast.expr]]:
+    """The decorators of LeafMesh that a function has: the name, the call if it is one, and the whole.
+
+    `names` are those of `names_of_package`.
+    """
+    for decorator in statement.decorator_list if isinstance(statement, Function) else ():
         call = decorator if isinstance(decorator, ast.Call) else None
         written = ast.unparse(call.func if call else decorator)
         owner, _, name = written.rpartition(".")
         if written in names and names[written] != PACKAGE:
-            yield names[written], call
+            yield names[written], call, decorator
         elif names.get(owner) == PACKAGE:
-            yield name, call
+            yield name, call, decorator
 
 
 def names_of_package(file: PythonFile) -> Mapping[str, str]:
@@ -39,8 +44,7 @@ def names_of_package(file: PythonFile) -> Mapping[str, str]:
 
 def is_decorated(file: PythonFile, statement: ast.stmt, decorator: str) -> bool:
     """True if the statement is a function with this decorator of LeafMesh."""
-    found = decorators_of(statement, names_of_package(file)) if isinstance(statement, Function) else ()
-    return any(name == decorator for name, _ in found)
+    return any(name == decorator for name, *_ in decorators_of(statement, names_of_package(file)))
 
 
 def tools_in(file: PythonFile) -> Iterator[tuple[RegisteredTool, ast.stmt]]:
@@ -48,7 +52,7 @@ def tools_in(file: PythonFile) -> Iterator[tuple[RegisteredTool, ast.stmt]]:
     names = names_of_package(file)
     for statement in file.bindings.values():
         if isinstance(statement, Function):
-            for decorator, call in decorators_of(statement, names):
+            for decorator, call, _ in decorators_of(statement, names):
                 if decorator in _TOOLS:
                     yield _tool(statement, call), statement
 

@@ -1,0 +1,90 @@
+"""Rules for the Python files of a mesh that their text is enough for. spec: "Decorators", "Auto-discovery"."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+
+from harness.dialects.leafmesh.agency_files import AgencyFiles, PythonFile
+from harness.dialects.leafmesh.document import AnyAgent, HumanAgent
+from harness.dialects.leafmesh.stand_in import NAMES, may_have
+from harness.dialects.leafmesh.static_decorators import PACKAGE, decorators_of, names_of_package
+from harness.errors import Problem
+from harness.source.static_lookup import Function
+from harness.source.suggest import did_you_mean, nearest
+
+_NEAR: Final = 0.8
+_PIPELINES: Final = ("pre_compose", "chain", "chain_with_results", "conditional_chain", "compose")
+
+
+def problems_of(files: AgencyFiles, agents: Mapping[str, AnyAgent]) -> Iterator[Problem]:
+    """What is wrong with the files."""
+    for file in files:
+        yield from _imports(file)
+        yield from _decorators(file)
+    bound = {name for file in files.found for name in file.bindings}
+    without = [
+        name for name, agent in agents.items() if name not in bound and not isinstance(agent, HumanAgent)
+    ]
+    for file in files.found:
+        names = names_of_package(file)
+        for name, statement in file.bindings.items():
+            if not isinstance(statement, Function):
+                continue
+            if name in agents:
+                yield from _arguments(file, statement, names)
+            elif _takes_three(statement):
+                yield from _misnamed(file, statement, without)
+
+
+def _imports(file: PythonFile) -> Iterator[Problem]:
+    """Names that cannot be imported. A file may try to import anything."""
+    for statement in file.tree.body:
+        modules: list[str | None] = []
+        if isinstance(statement, ast.Import):
+            modules = [alias.name for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and not statement.level:
+            modules = [statement.module]
+            for alias in statement.names if statement.module == PACKAGE else ():
+                if alias.name != "*" and not may_have(alias.name):
+                    text = f"cannot import '{alias.name}' from '{PACKAGE}': it has no such name here"
+                    yield Problem("import", text, file.span(alias), did_you_mean(alias.name, NAMES))
+        for module in modules:
+            if module is not None and module.startswith(f"{PACKAGE}."):
+                text = f"cannot import '{module}': '{PACKAGE}' is one module here"
+                yield Problem("import", text, file.span(statement), f"import from '{PACKAGE}' itself")
+
+
+def _decorators(file: PythonFile) -> Iterator[Problem]:
+    names = names_of_package(file)
+    for function in file.bindings.values():
+        for decorator, call, place in decorators_of(function, names):
+            if decorator in _PIPELINES and call is None:
+                text = f"@{decorator} takes functions, in parentheses"
+                yield Problem("bad-decorator", text, file.span(place))
+
+
+def _arguments(file: PythonFile, function: Function, names: Mapping[str, str]) -> Iterator[Problem]:
+    """Decorators that are not LeafMesh's may change what a function takes."""
+    if len(list(decorators_of(function, names))) == len(function.decorator_list) and not _takes_three(
+        function
+    ):
+        text = f"agent '{function.name}' calls its function with three arguments, which it does not take"
+        hint = f"async def {function.name}(llm_response, input_data, context):"
+        yield Problem("agent-arguments", text, file.span(function), hint, "warning")
+
+
+def _takes_three(function: Function) -> bool:
+    given = function.args
+    positional = [*given.posonlyargs, *given.args]
+    required = len(positional) - len(given.defaults)
+    enough = len(positional) >= 3 or given.vararg is not None
+    return enough and required <= 3 and all(given.kw_defaults)
+
+
+def _misnamed(file: PythonFile, function: Function, agents: Collection[str]) -> Iterator[Problem]:
+    near = nearest(function.name, agents, cutoff=_NEAR)
+    if near is not None:
+        text = f"there is no agent '{function.name}', so that this function is never called"
+        yield Problem("unknown-agent", text, file.span(function), f"did you mean '{near}'?", "warning")
