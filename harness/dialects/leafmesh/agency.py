@@ -11,6 +11,7 @@ import ast
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from types import ModuleType
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from harness.dialects.leafmesh.agency_rules import problems_of
 from harness.dialects.leafmesh.agent_function import AgentFunction
 from harness.dialects.leafmesh.decorators import preparations
 from harness.dialects.leafmesh.document import Mesh
-from harness.dialects.leafmesh.registered_tool import RegisteredTool, registered_tool
+from harness.dialects.leafmesh.registered_tool import RegisteredTool, registered_tools
 from harness.dialects.leafmesh.stand_in import STAND_IN
 from harness.dialects.leafmesh.static_decorators import is_decorated, not_imported, tools_in
 from harness.dialects.request import LoadRequest
@@ -89,7 +90,7 @@ class _Found:
                 self._take_functions(file, modules)
         for file in self._files:
             members = vars(modules[file.module]).values() if file.module in modules else ()
-            for tool in filter(None, map(registered_tool, list(members))):
+            for tool in chain.from_iterable(map(registered_tools, list(members))):
                 self._add_tool(tool, _place(tool.function))
 
     def look_up(self) -> None:
@@ -115,7 +116,7 @@ class _Found:
         for agent in sorted(self._agents & file.bindings.keys()):
             found, statement = members.get(agent), file.bindings[agent]
             is_imported = isinstance(statement, _IMPORT)
-            if not callable(found) or isinstance(found, type) or registered_tool(found) is not None:
+            if not callable(found) or isinstance(found, type) or registered_tools(found):
                 continue
             if not is_imported or getattr(found, "__module__", None) in modules:
                 self._add_function(agent, found, file, not is_imported)

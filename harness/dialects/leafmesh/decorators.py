@@ -43,9 +43,9 @@ def pre_compose(
     check_functions("pre_compose", [each for each in processors if each is not None])
 
     def decorate(function: Function) -> Function:
-        check_functions("pre_compose", [function])
-        setattr(function, _PREPARATIONS, (*preparations(function), processors))
-        return function
+        run: Function = _working_after("pre_compose", _unchanged, ())(function)
+        setattr(run, _PREPARATIONS, (*preparations(function), processors))
+        return run
 
     return decorate
 
@@ -192,6 +192,11 @@ async def _continued(work: Work, waited: Any) -> Any:
             waited = work.send(await waited if inspect.isawaitable(waited) else waited)
     except StopIteration as end:
         return end.value
+
+
+def _unchanged(result: Any, context: Any) -> Work:
+    yield from ()
+    return result
 
 
 def check_functions(name: str, functions: Collection[Any]) -> None:

@@ -14,7 +14,7 @@ from harness.graph.effects import ToolSpec
 Caller = Callable[..., Awaitable[Any]]
 """Calls a function, synchronous or not: `await caller(function, *given, **named)`."""
 
-_TOOL: Final = "__leafmesh_tool__"
+_TOOLS: Final = "__leafmesh_tools__"
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,13 @@ def global_tool(
             requires_confirmation,
             tuple(others),
         )
-        setattr(function, _TOOL, tool)
+        setattr(function, _TOOLS, (*registered_tools(function), tool))
         return function
 
     return decorate
 
 
-def registered_tool(found: Any) -> RegisteredTool | None:
-    """The tool that an object was registered as, if it was."""
-    tool = getattr(found, "__dict__", {}).get(_TOOL)
-    return tool if isinstance(tool, RegisteredTool) else None
+def registered_tools(found: Any) -> tuple[RegisteredTool, ...]:
+    """The tools that an object was registered as."""
+    tools: tuple[RegisteredTool, ...] = getattr(found, "__dict__", {}).get(_TOOLS, ())
+    return tools
