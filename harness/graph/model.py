@@ -197,7 +197,8 @@ class Graph:
 
     The nodes of `goto_anywhere` may go on to any node (`Update.goto`).
 
-    `sources` are the files it was compiled from. Supersteps run it, or the event scheduler if it is an `EventGraph`.
+    `sources` are the files it was compiled from, `import_folders` those that Python was imported from beside the
+    folders of the request. Supersteps run it, or the event scheduler if it is an `EventGraph`.
 
     `vocabulary` gives the names of what it calls and of what runs inside it; without it, scenarios are held only
     against the names of its nodes.
@@ -227,6 +228,7 @@ class Graph:
     inside_is_own: bool = False
     reruns: bool = False
     sources: tuple[Path, ...] = ()
+    import_folders: tuple[Path, ...] = ()
     vocabulary: Callable[[], Vocabulary] | None = None
 
     @property

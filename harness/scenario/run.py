@@ -145,6 +145,7 @@ def run_once(
         try:
             recorded = backend.about.environment if backend is not None and not is_real else {}
             graph = load_graph(load_request(scenario, settings, recorded), scenario.dialect)
+            repeat_environment(graph.import_folders)
         except SourceError as error:
             return refused(error)
         random.seed(seed)  # tools draw from it, and clients that wait before they try again

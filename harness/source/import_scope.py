@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType, coroutine
 from typing import Any, TypeVar, cast
 
-from harness.source.imports import ImportProblem, importing, module_named, modules_of, noting_environment
+from harness.source.imports import ImportProblem, importing, module_named, modules_of
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class ImportScope:
         Returns the problem of each module that is not there, or raised something.
         """
         problems = []
-        with self._active(names), noting_environment(self.folders[0]):
+        with self._active(names):
             for name in names:
                 try:
                     module_named(name, name, self.folders)

@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
@@ -29,6 +30,7 @@ from harness.engine.callables import call
 from harness.errors import Problem, Span
 from harness.source.document import Document, shown_path
 from harness.source.import_scope import ImportScope
+from harness.source.imports import noting_environment
 from harness.source.static_lookup import Function
 
 _IMPORT: Final = (ast.Import, ast.ImportFrom)
@@ -38,13 +40,15 @@ _IMPORT: Final = (ast.Import, ast.ImportFrom)
 class Agency:
     """The functions of a mesh's agents, by agent, and its tools, by name.
 
-    `is_complete` is False where the text of the files does not tell everything, and nothing was imported.
+    `is_complete` is False where the text of the files does not tell everything, and nothing was imported. What the
+    modules changed in the environment is noted for `import_folders`.
     """
 
     functions: Mapping[str, AgentFunction] = field(default_factory=dict)
     tools: Mapping[str, RegisteredTool] = field(default_factory=dict)
     warnings: Sequence[Problem] = ()
     is_complete: bool = True
+    import_folders: tuple[Path, ...] = ()
 
     @classmethod
     def of(cls, mesh: Mesh, document: Document, request: LoadRequest) -> Agency:
@@ -64,7 +68,7 @@ class Agency:
         else:
             found.look_up()
         found.problems.raise_errors()
-        return cls(found.functions, found.tools, found.problems.warnings, request.imports)
+        return cls(found.functions, found.tools, found.problems.warnings, request.imports, (files.directory,))
 
 
 class _Found:
@@ -82,7 +86,9 @@ class _Found:
 
     def import_files(self) -> None:
         """Import the files, and take the functions and tools from their modules."""
-        for problem in self._scope.import_modules([file.module for file in self._files.found]):
+        with noting_environment(self._files.directory):
+            problems = self._scope.import_modules([file.module for file in self._files.found])
+        for problem in problems:
             self.problems.refuse("import", problem.message, self._document.span(AT), problem.hint)
         modules = self._scope.modules()
         for file in self._files.found:
@@ -96,7 +102,7 @@ class _Found:
     def look_up(self) -> None:
         """Take what the text of the files tells."""
         for file in self._files.found:
-            for agent in self._agents & file.bindings.keys():
+            for agent in sorted(self._agents & file.bindings.keys()):
                 statement = file.bindings[agent]
                 if not isinstance(statement, _IMPORT) or self._is_defined(agent):
                     self._add_function(agent, not_imported, file, isinstance(statement, Function))

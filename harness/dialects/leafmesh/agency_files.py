@@ -67,8 +67,10 @@ class AgencyFiles:
     """The files of one agency.
 
     `found` are searched for the functions of agents, these and `imported` for tools; `folders` are where modules are
-    imported from.
+    imported from, `directory` is that of `auto_discover`.
     """
+
+    directory: Path
 
     found: Sequence[PythonFile]
     imported: Sequence[PythonFile]
@@ -106,7 +108,7 @@ def agency_files(discover: AutoDiscover, document: Document, request: LoadReques
     if reader.problems:
         raise ManifestError(reader.problems)
     warnings = [] if listing.files else [_nothing_found(discover, document)]
-    return AgencyFiles([file for file in found if file], imported, folders, warnings)
+    return AgencyFiles(listing.path, [file for file in found if file], imported, folders, warnings)
 
 
 def _listing(discover: AutoDiscover, document: Document, request: LoadRequest) -> FolderListing:

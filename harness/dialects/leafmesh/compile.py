@@ -100,6 +100,7 @@ def _graph(opened: Opened, entry: EntryPoint, agency: Agency) -> EventGraph:
         may_pause=any(isinstance(agent, HumanAgent) for agent in mesh.agents.values()),
         warnings=(*opened.warnings, *agency.warnings),
         notes=opened.notes,
+        import_folders=agency.import_folders,
         vocabulary=lambda: vocabulary(parts),
         reruns=True,
         joins=joins,
