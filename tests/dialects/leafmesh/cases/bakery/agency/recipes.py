@@ -1,0 +1,1 @@
+RECIPES = {"baker": {"flour": 500}}
