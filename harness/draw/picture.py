@@ -42,6 +42,11 @@ def picture(graph: Graph, form: Form, *, data: bool = False) -> str:
     return diagram.svg(nodes, edges, data=data_edges).encode("ascii", "xmlcharrefreplace").decode()
 
 
+def captions(graph: Graph) -> dict[str, str]:
+    """What stands under each name: the kind of the node, and what it waits for."""
+    return dict(_nodes(graph, _limits(graph)[1]))
+
+
 def _nodes(graph: Graph, limits: Sequence[ConcurrencyLimit]) -> list[NodeSpec]:
     """The nodes; with their kinds, what an event graph lets them wait for."""
     nodes = [

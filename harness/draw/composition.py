@@ -1,0 +1,181 @@
+"""What a drawing of a graph consists of, and where: boxes, labels, and the lines of its edges, in pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import copysign, isinf
+from textwrap import wrap
+
+from harness.draw.layout import Box, Layout, Waypoint, arrange
+from harness.draw.sketch import CAPTION, EdgeSpec, NodeSpec, Sketch, sketch
+from harness.graph.model import END, START, DataEdge
+from harness.source.display import clip, columns, printable
+
+NAME_LENGTH = 30
+LABEL_ROW = CAPTION_ROW = 13
+_LABEL_LENGTH, _MOST_ROWS, _MOST_CAPTIONS = 34, 8, 4
+_NAME_LETTER, _CAPTION_LETTER, _LABEL_LETTER = 8.3, 6.3, 6.6
+_LOOP, _HEAD = 26.0, 6.0
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """An edge, or the data from one node to another, and what is written on it line by line."""
+
+    source: str
+    target: str
+    texts: Sequence[str]
+    back: bool = False
+    data: bool = False
+
+    @property
+    def rows(self) -> Sequence[str]:
+        """The lines as they are drawn: not too many, and none too long."""
+        more = len(self.texts) - _MOST_ROWS + 1
+        cut = [*self.texts[: _MOST_ROWS - 1], f"… {more} more"] if more > 1 else self.texts
+        return [clip(printable(text), _LABEL_LENGTH) for text in cut]
+
+
+@dataclass(frozen=True)
+class Composition:
+    """A graph laid out.
+
+    arrows  its edges, and after them its data
+    boxes   of the nodes, by name; a box has the centre of what it is of
+    labels  of the arrows, by their position
+    """
+
+    graph: Sketch
+    arrows: Sequence[Arrow]
+    boxes: Mapping[str, Box]
+    labels: Mapping[int, Box]
+    layout: Layout
+
+    def line(self, position: int) -> tuple[str, str]:
+        """The arrow's line and its head, as paths of SVG. An arrow without a path is a loop."""
+        arrow, path = self.arrows[position], self.layout.paths.get(position)
+        return _curve(path) if path else _loop(self.boxes[arrow.source], -1 if arrow.data else 1)
+
+    def caption(self, name: str) -> str:
+        """What stands under the name of a node."""
+        return _caption(self.graph, name)
+
+    def caption_rows(self, name: str) -> Sequence[str]:
+        """The same line by line, as it is drawn: not too many, and none too long."""
+        return _caption_rows(self.graph, name)
+
+
+def compose(
+    nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[DataEdge] = ()
+) -> Composition:
+    """Lay the graph out, from top to bottom."""
+    graph = sketch(nodes, edges, data)
+    arrows = _arrows(graph)
+    labels = {i: _label_box(arrow) for i, arrow in enumerate(arrows) if arrow.texts}
+    loops: dict[str, list[int]] = {}
+    for i, arrow in enumerate(arrows):
+        if arrow.source == arrow.target:
+            loops.setdefault(arrow.source, []).append(i)
+    beside = {name: _sides(arrows, own, labels) for name, own in loops.items()}
+    boxes = {name: _node_box(graph, name, beside.get(name, ())) for name in graph.kinds}
+    layout = arrange(graph, boxes, labels)
+    for name, sides in beside.items():
+        _position_loop_labels(boxes[name], *sides)
+    return Composition(graph, arrows, boxes, labels, layout)
+
+
+def _arrows(graph: Sketch) -> list[Arrow]:
+    """In the order of `graph.arrows`."""
+    edges = [
+        Arrow(source, target, texts=(label,) if label else (), back=position in graph.back)
+        for position, (source, target, label) in enumerate(graph.edges)
+    ]
+    return edges + [Arrow(source, target, texts=values, data=True) for source, target, values in graph.data]
+
+
+def _sides(arrows: Sequence[Arrow], loops: Sequence[int], labels: Mapping[int, Box]) -> list[list[Box]]:
+    """The labels of a node's edges to itself: to its right those of control, to its left those of data."""
+    return [[labels[i] for i in loops if i in labels and arrows[i].data == data] for data in (False, True)]
+
+
+def _text_width(text: str, letter: float) -> float:
+    """About how wide a text of the drawing is in pixels, where an ordinary small letter has `letter`."""
+    broad = sum(c in "mwMW@%" for c in text) + sum(c.isupper() for c in text)
+    narrow = sum(c in " .,:;!|'`ijl()[]" for c in text)
+    return letter * (columns(text) + 0.3 * broad - 0.4 * narrow)
+
+
+def _position_loop_labels(node: Box, right: Sequence[Box], left: Sequence[Box]) -> None:
+    """Place the labels of loops beside their node, one below the other."""
+    for side, labels in ((1, right), (-1, left)):
+        for row, label in enumerate(labels):
+            label.x = node.x + side * ((node.width + label.width) / 2 + _LOOP - 4)
+            label.y = node.y + (row - (len(labels) - 1) / 2) * label.height
+
+
+def _caption(graph: Sketch, name: str) -> str:
+    kind = printable(graph.kinds[name])
+    return f"{kind} · unreachable" if name in graph.unreachable else kind
+
+
+def _caption_rows(graph: Sketch, name: str) -> Sequence[str]:
+    """The kind, and below it what the node waits for; not too many lines, and none too long."""
+    kind, *more = _caption(graph, name).split(CAPTION)
+    if more and name in graph.unreachable:
+        kind = CAPTION.join([kind, more.pop()])
+    rows = [row for part in more for row in wrap(part, NAME_LENGTH)]
+    cut = [*rows[: _MOST_CAPTIONS - 1], "…"] if len(rows) > _MOST_CAPTIONS else rows
+    return [clip(row, NAME_LENGTH) for row in (kind, *cut)]
+
+
+def _node_box(graph: Sketch, name: str, sides: Sequence[Sequence[Box]]) -> Box:
+    """With room for the loops, on both sides as much as the wider one wants."""
+    widest = max((label.width for side in sides for label in side), default=0.0)
+    room = 30 + (2 * (_LOOP + widest) if sides else 0)
+    headroom = max((sum(label.height for label in side) for side in sides), default=0.0)
+    if name in (START, END):
+        return Box(20, 20, room=20 + room, headroom=headroom)
+    name_width = _text_width(clip(printable(name), NAME_LENGTH), _NAME_LETTER)
+    rows = _caption_rows(graph, name)
+    caption_width = max(_text_width(row, _CAPTION_LETTER) for row in rows)
+    width = max(72.0, name_width + 28, caption_width + 28)
+    return Box(width, 44 + CAPTION_ROW * (len(rows) - 1), room=width + room, headroom=headroom)
+
+
+def _label_box(arrow: Arrow) -> Box:
+    width = max(_text_width(row, _LABEL_LETTER) for row in arrow.rows) + 10
+    return Box(width, 4 + LABEL_ROW * len(arrow.rows), room=width + 14)
+
+
+def _curve(path: Sequence[Waypoint]) -> tuple[str, str]:
+    """The line and the arrow head at its end: cubic pieces through the points, with their slopes."""
+    x, y, _ = path[-1]
+    down = 1 if y > path[-2][1] else -1
+    line = f"M{path[0][0]:.1f} {path[0][1]:.1f}"
+    for (x0, y0, slope0), (x1, y1, slope1) in pairwise([*path[:-1], (x, y - _HEAD * down, 0.0)]):
+        leaving, arriving = _lean(x1 - x0, y1 - y0, slope0), _lean(x1 - x0, y1 - y0, slope1)
+        line += (
+            f" C{x0 + leaving[0]:.1f} {y0 + leaving[1]:.1f} {x1 - arriving[0]:.1f} {y1 - arriving[1]:.1f}"
+            f" {x1:.1f} {y1:.1f}"
+        )
+    back = y - (_HEAD + 1) * down
+    return line, f"M{x:.1f} {y:.1f} L{x - 3.6:.1f} {back:.1f} L{x + 3.6:.1f} {back:.1f} Z"
+
+
+def _lean(dx: float, dy: float, slope: float) -> tuple[float, float]:
+    """How far from the end of a cubic piece its control point is; level at the top of an arch."""
+    return (copysign(dx / 2, slope), 0.0) if isinf(slope) else (slope * dy / 3, dy / 3)
+
+
+def _loop(box: Box, side: int) -> tuple[str, str]:
+    """The line from the node's right (1) or left (-1) border back to it, and its arrow head."""
+    border, top, bottom = box.x + side * box.width / 2, box.y - 9, box.y + 9
+    out = border + side * _LOOP
+    line = (
+        f"M{border:.1f} {top:.1f} C{out:.1f} {top - 8:.1f} {out:.1f} {bottom + 4:.1f}"
+        f" {border + side * _HEAD:.1f} {bottom:.1f}"
+    )
+    back = border + side * (_HEAD + 1)
+    return line, f"M{border:.1f} {bottom:.1f} L{back:.1f} {bottom - 3.6:.1f} L{back:.1f} {bottom + 3.6:.1f} Z"
