@@ -9,7 +9,7 @@ used.
 from __future__ import annotations
 
 from harness.plugin.collection import pytest_collect_file, pytest_collection_modifyitems
-from harness.plugin.item import pytest_runtest_makereport
+from harness.plugin.item import pytest_runtest_makereport, pytest_runtest_protocol
 from harness.plugin.leaving import pytest_sessionfinish, pytest_unconfigure
 from harness.plugin.options import pytest_addoption
 from harness.plugin.reporter import pytest_configure
@@ -20,6 +20,7 @@ __all__ = [
     "pytest_collection_modifyitems",
     "pytest_configure",
     "pytest_runtest_makereport",
+    "pytest_runtest_protocol",
     "pytest_sessionfinish",
     "pytest_unconfigure",
 ]

@@ -12,6 +12,7 @@ from harness.plugin.options import projects_of, record_mode, settings_of
 from harness.plugin.part import may_have_scenarios, part_of
 from harness.plugin.reporter import PART, REFUSAL
 from harness.scenario import SUFFIXES
+from harness.workers.garbage import collected_rarely
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioCollector | None:
@@ -50,7 +51,8 @@ class ScenarioCollector(pytest.File):
 
         try:
             settings_of(self.config, self.path)
-            scenarios = load_file(self.path).scenarios
+            with collected_rarely():
+                scenarios = load_file(self.path).scenarios
         except pytest.UsageError as error:
             raise self.CollectError(str(error)) from None
         except SourceError as error:

@@ -13,6 +13,7 @@ from harness.plugin.asking import ask_past_capture
 from harness.plugin.failure_text import FAILURE, Crash, FailureText
 from harness.plugin.options import projects_of, settings_of
 from harness.plugin.properties import properties
+from harness.workers.garbage import collected_rarely
 
 if TYPE_CHECKING:
     from harness.report.failure import Detail
@@ -97,6 +98,15 @@ def failure(failed: Sequence[Outcome], tbstyle: str) -> FailureText:
 
 class ScenarioFailed(Exception):
     """A scenario that did not pass. The item knows why."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Run a scenario without looking through everything that pytest and its tests keep, again and again."""
+    if not isinstance(item, ScenarioItem):
+        return (yield)
+    with collected_rarely():
+        return (yield)
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -11,6 +11,7 @@ imported is set again for each run that imports from its folder, since the modul
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # typeshed has none
 import decimal
 import gc
 import locale
@@ -23,7 +24,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
 
@@ -88,13 +89,19 @@ def _list(name: str) -> Kept:
 # ---------------------------------------------------------------- rows that are more than a getter and a setter
 
 
-def _restore_environment(saved: dict[str, str]) -> None:
-    if saved == dict(os.environ):
+def _environment() -> dict[Any, Any]:
+    """The variables as the system has them: `os.environ` decodes every name and value when it is read."""
+    return dict(getattr(os.environ, "_data", os.environ))
+
+
+def _restore_environment(saved: dict[Any, Any]) -> None:
+    if _environment() == saved:
         return
     zone = os.environ.get("TZ")
-    for name in set(os.environ) - set(saved):
+    before = {os.fsdecode(name): os.fsdecode(value) for name, value in saved.items()}
+    for name in os.environ.keys() - before.keys():
         del os.environ[name]
-    os.environ.update(saved)
+    os.environ.update(before)
     if os.environ.get("TZ") != zone and hasattr(time, "tzset"):
         time.tzset()
 
@@ -128,17 +135,18 @@ def _restore_numpy_random(saved: Any) -> None:
 
 
 _SIGNALS: Final = [
-    one for one in signal.Signals if one.name not in ("SIGKILL", "SIGSTOP", "SIGRTMIN", "SIGRTMAX")
+    one.value for one in signal.Signals if one.name not in ("SIGKILL", "SIGSTOP", "SIGRTMIN", "SIGRTMAX")
 ]
 
 
 def _handlers() -> list[Any]:
-    return [signal.getsignal(number) for number in _SIGNALS]
+    """The handlers by the function behind `signal.getsignal`, which looks for an enum's member each time."""
+    return [_signal.getsignal(number) for number in _SIGNALS]
 
 
 def _restore_handlers(saved: list[Any]) -> None:
-    for number, handler in zip(_SIGNALS, saved, strict=True):
-        if handler is not None and signal.getsignal(number) is not handler:
+    for number, handler, now in zip(_SIGNALS, saved, _handlers(), strict=True):
+        if handler is not None and now is not handler:
             signal.signal(number, handler)  # in another thread than the main one, no tool can have changed it
 
 
@@ -148,54 +156,49 @@ def _save_warnings() -> Any:
     return filters
 
 
-class _Logger(NamedTuple):
-    level: int
-    disabled: bool
-    propagate: bool
-    handlers: Sequence[logging.Handler]
-    filters: list[Any]
+class _Logging(NamedTuple):
+    """`states`: the level of each logger, whether it is disabled and propagates, its handlers and its filters."""
+
+    disable: int
+    loggers: list[logging.Logger]
+    states: list[tuple[int, bool, bool, tuple[logging.Handler, ...], tuple[Any, ...]]]
 
 
-def _loggers() -> list[logging.Logger]:
-    known = list(logging.root.manager.loggerDict.values())
-    return [logging.root, *(logger for logger in known if isinstance(logger, logging.Logger))]
+def _logging() -> _Logging:
+    manager = logging.root.manager
+    known = [one for one in manager.loggerDict.values() if not isinstance(one, logging.PlaceHolder)]
+    loggers = [logging.root, *known]
+    states = [
+        (one.level, one.disabled, one.propagate, tuple(one.handlers), tuple(one.filters)) for one in loggers
+    ]
+    return _Logging(manager.disable, loggers, states)
 
 
-def _save_logging() -> tuple[int, dict[logging.Logger, _Logger]]:
-    return logging.root.manager.disable, {
-        logger: _Logger(
-            logger.level, logger.disabled, logger.propagate, logger.handlers[:], logger.filters[:]
-        )
-        for logger in _loggers()
-    }
-
-
-def _restore_logging(saved: tuple[int, dict[logging.Logger, _Logger]]) -> None:
-    disable, before = saved
-    logging.disable(disable)
-    for logger in _loggers():
-        old = before.get(logger) or _new(logger)
-        if logger.level != old.level:
-            logger.setLevel(old.level)
-        logger.disabled, logger.propagate = old.disabled, old.propagate
-        logger.handlers[:], logger.filters[:] = old.handlers, old.filters
-
-
-def _new(logger: logging.Logger) -> _Logger:
-    """A logger that the run made is as a library makes it: silent, unless the application says otherwise."""
-    silent = [one for one in logger.handlers if isinstance(one, logging.NullHandler)]
-    return _Logger(logging.NOTSET, False, logger.propagate, silent, [])
+def _restore_logging(saved: _Logging) -> None:
+    now = _logging()
+    if now == saved:
+        return
+    logging.disable(saved.disable)
+    before = dict(zip(saved.loggers, saved.states, strict=True))
+    for logger, state in zip(now.loggers, now.states, strict=True):
+        if logger not in before:  # it is as a library makes it: silent, unless the application says otherwise
+            silent = tuple(one for one in logger.handlers if isinstance(one, logging.NullHandler))
+            state = (logging.NOTSET, False, logger.propagate, silent, ())
+        level, logger.disabled, logger.propagate, handlers, filters = before.get(logger, state)
+        if logger.level != level:
+            logger.setLevel(level)
+        logger.handlers[:], logger.filters[:] = handlers, filters
 
 
 # ---------------------------------------------------------------- the table
 
 KEPT: Final = (
-    Kept("environment variables", lambda: dict(os.environ), _restore_environment),
+    Kept("environment variables", _environment, _restore_environment),
     Kept("working directory", _folder, _restore_folder),
     Kept("umask", _umask, _set_if_changed(_umask, os.umask)),
     Kept("signal handlers", _handlers, _restore_handlers),
     Kept("warning filters", _save_warnings, lambda filters: filters.__exit__(None, None, None)),
-    Kept("logging", _save_logging, _restore_logging),
+    Kept("logging", _logging, _restore_logging),
     Kept("random", random.getstate, random.setstate),
     Kept("numpy's random", _numpy_random, _restore_numpy_random),
     Kept("decimal context", lambda: decimal.getcontext().copy(), decimal.setcontext),

@@ -59,11 +59,13 @@ def _read(
     """What a variable is, its value, and the secrets in that."""
     value = value.strip()
     kind = kind_of_variable(name, value, named, public)
+    if kind == "harmless" and not WHOLE_URL.fullmatch(value):
+        return kind, value, ()
     secret = kind == "secret"
     parts = tuple(part for part in _parts(value, secret=secret) if len(part) >= 6 and not common(part))
     if kind == "likely" and WHOLE_URL.fullmatch(value) and (parts or not looks_random(_path_of(value))):
         value = ""  # the place of a server is shown
-    return kind, value, () if kind == "harmless" and not WHOLE_URL.fullmatch(value) else parts
+    return kind, value, parts
 
 
 def _parts(value: str, *, secret: bool) -> Iterator[str]:

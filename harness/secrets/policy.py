@@ -13,8 +13,8 @@ Names are read as words: `apiKey`, `API_KEY` and `x-api-key` all end in the word
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Mapping
+from fnmatch import translate
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -56,6 +56,7 @@ _WORDS: Final = word_set(
     "orders passed please product question refund refunds request response result results return returns search "
     "server service status success support system weather welcome"
 )
+_COMMON: Final = _DUMMIES | _WORDS
 _MASKED: Final = re.compile(r".*(?:\*\*\*|\.\.\.|…).*", re.DOTALL)
 # The name of a variable, or a place for its value.
 _NAMED: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|\$?\{.*\}|<.*>|%.*%|\$[A-Z_]+", re.DOTALL)
@@ -72,7 +73,7 @@ def looks_random(value: str) -> bool:
 
 def common(value: str) -> bool:
     """True for a common word, or one repeated character, such as people write in place of a secret."""
-    return value.lower() in _DUMMIES | _WORDS or len(set(value)) <= 1
+    return value.lower() in _COMMON or len(set(value)) <= 1
 
 
 def stands_for_another(value: str) -> bool:
@@ -312,7 +313,9 @@ _COUNTS: Final = word_set("max min num number total budget window per rate avera
 _FLAGS: Final = word_set("true false yes no on off 0 1 none null")
 
 
-def kind_of_variable(name: str, value: str, named: Sequence[str] = (), public: Sequence[str] = ()) -> Kind:
+def kind_of_variable(
+    name: str, value: str, named: tuple[str, ...] = (), public: tuple[str, ...] = ()
+) -> Kind:
     """What the value of an environment variable is.
 
     `named` are patterns of those that are secret, from three characters on, `public` of those that are not.
@@ -331,8 +334,13 @@ def kind_of_variable(name: str, value: str, named: Sequence[str] = (), public: S
     return "harmless" if len(value) < MIN_LENGTH or common(value) or _is_harmless(name, value) else "likely"
 
 
-def _matches(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+def _matches(name: str, patterns: tuple[str, ...] | frozenset[str]) -> bool:
+    return bool(patterns) and _any_of(patterns).match(name) is not None
+
+
+@lru_cache(maxsize=64)
+def _any_of(patterns: tuple[str, ...] | frozenset[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, patterns)))
 
 
 def _is_harmless(name: str, value: str) -> bool:
@@ -346,7 +354,9 @@ def _is_harmless(name: str, value: str) -> bool:
     return _matches(name, _LIKELY_HARMLESS) and not looks_random(value)
 
 
-def is_secret_variable(name: str, value: str, named: Sequence[str] = (), public: Sequence[str] = ()) -> bool:
+def is_secret_variable(
+    name: str, value: str, named: tuple[str, ...] = (), public: tuple[str, ...] = ()
+) -> bool:
     """True if a variable is for a secret by its name, unless its value is a count or a switch."""
     if _matches(name, (*named, *public)):
         return _matches(name, named)

@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -257,13 +258,15 @@ def real_path(path: Path) -> Path:
 
 def shown_path(path: str | Path) -> str:
     """The path in messages: relative to the current folder if it is below it, else as given."""
-    path = Path(path)
-    if path.is_absolute():
-        try:
-            return path.relative_to(Path.cwd()).as_posix()
-        except ValueError:
-            return path.as_posix()
-    return path.as_posix()
+    return _below(os.fspath(path), os.getcwd()) if os.path.isabs(path) else Path(path).as_posix()
+
+
+@lru_cache(maxsize=1024)
+def _below(path: str, current: str) -> str:
+    try:
+        return Path(path).relative_to(current).as_posix()
+    except ValueError:
+        return Path(path).as_posix()
 
 
 def hint_for_missing(path: Path) -> str:

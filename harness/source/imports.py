@@ -171,6 +171,8 @@ def repeat_environment(folders: Sequence[Path]) -> None:
 
     A module is imported once, and what it sets then (`load_dotenv()`) is needed by every run that uses it.
     """
+    if not _set_by_modules:
+        return
     roots = [Path(folder).resolve() for folder in folders]
     for folder in reversed(roots):
         for name, value in _set_by_modules.get(folder, {}).items():

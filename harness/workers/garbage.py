@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 THRESHOLDS: Final = (50_000, 20, 50)
@@ -13,3 +15,14 @@ def collect_rarely() -> None:
     """Look for garbage rarely. What is there already is taken to stay, and not looked at again."""
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)
+
+
+@contextmanager
+def collected_rarely() -> Iterator[None]:
+    """Look for garbage rarely inside, in a process that is not ours alone."""
+    before = gc.get_threshold()
+    gc.set_threshold(*THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
