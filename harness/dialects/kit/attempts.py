@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from harness.engine.context import NodeContext
+from harness.time.deadline import Deadline
+from harness.time.idle import inside
 
 T = TypeVar("T")
 Attempt = Callable[[], Awaitable[T]]
@@ -69,11 +70,11 @@ async def in_time(
     ctx: NodeContext,
     timeout_s: float | None,
     what: str,
-    watch: asyncio.Timeout | None = None,
+    deadline: Deadline | None = None,
 ) -> T:
     """What the attempt returns, if that takes it at most `timeout_s` virtual seconds (None: any number).
 
-    `watch` keeps that time, for an attempt that moves its end.
+    `deadline` keeps that time, for an attempt that moves it, or for a caller who asks whose time was up.
 
     Raises:
         TimeoutError: it takes longer, whatever it makes of being cancelled. `what` names it in the message.
@@ -81,15 +82,16 @@ async def in_time(
     """
     if timeout_s is None:
         return await attempt()
-    watch = watch or asyncio.timeout(timeout_s)
+    deadline = deadline or Deadline(timeout_s)
     late = TimeoutError(f"{what} timed out after {timeout_s} s")
     try:
-        async with watch:
-            result = await attempt()
+        async with deadline:
+            with inside():  # of two that end at one instant, the inner is the first
+                result = await attempt()
     except Exception as error:
-        if ctx.is_fatal(error) or not watch.expired():
+        if ctx.is_fatal(error) or not deadline.expired():
             raise
         raise late from error
-    if watch.expired():
+    if deadline.expired():
         raise late
     return result

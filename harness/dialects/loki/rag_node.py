@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from harness.dialects.kit.attempts import in_time
 from harness.dialects.loki.document import RagNode
 from harness.dialects.loki.knowledge.provision import Knowledge
@@ -13,6 +11,7 @@ from harness.dialects.loki.templates import render
 from harness.engine.context import NodeContext
 from harness.graph.effects import RetrievalCall, RetrievalReply
 from harness.graph.model import State, Update
+from harness.time.deadline import Deadline
 
 
 async def retrieve(node: RagNode, knowledge: Knowledge, state: State, ctx: NodeContext) -> Update:
@@ -22,13 +21,13 @@ async def retrieve(node: RagNode, knowledge: Knowledge, state: State, ctx: NodeC
         Exception: the search failed, or took too long.
     """
     query = render(node.query, state)
-    watch = asyncio.timeout(node.timeout)
+    deadline = Deadline(node.timeout)
 
     async def real() -> RetrievalReply:
         # spec: "Knowledge base lifecycle": built before the graph runs, so the retrieval's time begins after that.
-        watch.reschedule(None)
+        deadline.stop()
         base = await knowledge.base(ctx)
-        watch.reschedule(asyncio.get_running_loop().time() + node.timeout)
+        deadline.restart()
         return await knowledge.search(base, query, node.top_k, ctx)
 
     effect = RetrievalCall(
@@ -38,6 +37,6 @@ async def retrieve(node: RagNode, knowledge: Knowledge, state: State, ctx: NodeC
         hint=f"or `{ctx.name}: real`, which searches its knowledge base",
     )
     what = f"the retrieval of node '{ctx.name}'"
-    found: RetrievalReply = await in_time(lambda: ctx.perform(effect), ctx, node.timeout, what, watch)
+    found: RetrievalReply = await in_time(lambda: ctx.perform(effect), ctx, node.timeout, what, deadline)
     output = {"context": found.context, "sources": list(found.sources)}
     return leaving(updated(state, node, output))

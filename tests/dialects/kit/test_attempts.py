@@ -95,7 +95,7 @@ async def slow(seconds: float) -> str:
     return "done"
 
 
-@pytest.mark.parametrize("limit_s", [None, 5, 3.5])
+@pytest.mark.parametrize("limit_s", [None, 5, 3.5, 3])
 def test_work_within_its_time_limit_is_not_touched(limit_s: float | None) -> None:
     visited = visit(lambda ctx: in_time(lambda: slow(3), ctx, limit_s, "the work"))
     assert (visited.value, visited.seconds) == ("done", 3)

@@ -1,0 +1,94 @@
+"""Deadlines: work may take just its time, and what ends at the instant of a deadline ends before it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from harness.time.clock import VirtualTimeLoop
+from harness.time.deadline import Deadline
+from harness.time.idle import inside
+
+
+def run(work: Callable[[], Awaitable[Any]]) -> tuple[Any, float]:
+    """What the work returns or raises, and how long it took."""
+
+    async def timed() -> tuple[Any, float]:
+        try:
+            result: Any = await work()
+        except TimeoutError as error:
+            result = type(error)
+        return result, asyncio.get_running_loop().time()
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        return runner.run(timed())
+
+
+async def within(seconds: float, *sleeps: float) -> str:
+    async with Deadline(seconds):
+        for each in sleeps:
+            await asyncio.sleep(each)
+    return "done"
+
+
+@pytest.mark.parametrize("sleeps", [(3,), (1, 2), (3, 0, 0), (0.1, 0.2, 2.7)])
+def test_work_may_take_just_its_time(sleeps: tuple[float, ...]) -> None:
+    assert run(lambda: within(3, *sleeps)) == ("done", 3)
+
+
+def test_work_that_takes_longer_is_cut_at_its_deadline() -> None:
+    assert run(lambda: within(3, 3, 0.001)) == (TimeoutError, 3)
+
+
+def test_of_two_deadlines_at_one_instant_the_inner_is_the_first() -> None:
+    async def work() -> str:
+        async with Deadline(5):
+            await asyncio.sleep(2)
+            with inside():
+                try:
+                    await within(3, 9)
+                except TimeoutError:
+                    return "inner"
+        return "done"
+
+    assert run(work) == ("inner", 5)
+
+
+def test_a_deadline_can_be_stopped_and_begin_anew() -> None:
+    async def work() -> str:
+        async with Deadline(3) as deadline:
+            deadline.stop()
+            await asyncio.sleep(10)
+            deadline.restart()
+            await asyncio.sleep(9)
+        return "done"
+
+    assert run(work) == (TimeoutError, 13)
+
+
+def test_a_deadline_that_is_over_does_nothing() -> None:
+    async def work() -> str:
+        deadline = Deadline(3)
+        async with deadline:
+            await asyncio.sleep(1)
+        await asyncio.sleep(9)
+        return "late" if deadline.expired() else "done"
+
+    assert run(work) == ("done", 10)
+
+
+def test_a_cancellation_from_outside_stays_one() -> None:
+    async def work() -> str:
+        task = asyncio.ensure_future(within(9, 5))
+        await asyncio.sleep(1)
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError:
+            return "cancelled"
+        return "done"
+
+    assert run(work) == ("cancelled", 1)
