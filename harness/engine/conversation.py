@@ -25,7 +25,8 @@ class Ending:
     """How an invocation ended.
 
     `state` is the last one reached; of an interrupted run, with the partial updates of its paused nodes
-    (`NodeContext.pause`). `node` is where it failed, where that is known. `output` is None unless it completed.
+    (`NodeContext.pause`). `node` is where it failed, where that is known. `output` is None unless it completed, or
+    `Lifecycle.salvage` made one.
     """
 
     status: Literal["completed", "interrupted", "failed"]
@@ -176,9 +177,10 @@ class Conversation:
             rescued = await self.graph.lifecycle.rescue(error, self.run)
             if rescued is None:
                 return await self._completed()
+            output = await self.graph.lifecycle.salvage(self.run)
         except Exception as worse:
-            rescued = worse
-        return Ending("failed", self.state, None, rescued, node)
+            rescued, output = worse, None
+        return Ending("failed", self.state, output, rescued, node)
 
 
 def _scheduler(run: RunContext, single: bool) -> Scheduler:

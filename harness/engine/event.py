@@ -51,7 +51,7 @@ from harness.engine.people import People
 from harness.engine.state import initial_state, merged, with_partial_updates
 from harness.engine.visit import next_edges, visit
 from harness.graph.events import Arrival, Detour, EventGraph, NodeFailure, Restart
-from harness.graph.model import END, START, Dispatch, Routes, State, Update
+from harness.graph.model import END, START, Dispatch, Edge, Routes, State, Update
 from harness.graph.to_json import error_text
 from harness.time.clock import end_of_instant
 from harness.time.idle import inside
@@ -214,13 +214,13 @@ class EventScheduler:
         for item in routes:
             edge, state = (item.edge, item.state) if isinstance(item, Dispatch) else (item, None)
             if edge.target != END:
-                self._activate(edge.target, Arrival(edge.source, state), source)
+                self._activate(edge, Arrival(edge.source, state), source)
 
-    def _activate(self, target: str, arrival: Arrival, source: Activation | None) -> None:
-        node = self._nodes[target]
-        if source is None or not self._joins.waits_for(target, arrival.source):
+    def _activate(self, edge: Edge, arrival: Arrival, source: Activation | None) -> None:
+        node = self._nodes[edge.target]
+        if source is None or edge.on_error or not self._joins.waits_for(edge.target, edge.source):
             self._queue.append(Activation(node, [arrival], source))
-        elif (join := self._joins.arrive(target, arrival, source.began)) is not None:
+        elif (join := self._joins.arrive(edge.target, arrival, source.began)) is not None:
             self._queue.append(Activation(node, join.arrivals, source, join))
 
     async def _start_queued(self) -> None:

@@ -90,7 +90,8 @@ async def first_unhandled(failures: Sequence[NodeFailure], _run: RunContext) -> 
 class EventGraph(Graph):
     """A graph whose nodes start when what they wait for has settled. Beside what any graph has:
 
-    joins         what nodes wait for, by name; an edge from a node that is no member of the join activates it at once
+    joins         what nodes wait for, by name; an edge from a node that is no member activates it at once, and so
+                  does an edge on error
     limits        how many visits run at once; activations over a limit wait in the order in which they were made
     input_of      makes the input of a node when it starts, from its arrivals and the state of the run
     late_routers  choose more edges after `routers`; they may take their time, and nobody else waits for them

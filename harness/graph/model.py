@@ -150,6 +150,7 @@ class Lifecycle:
        are no channels are seen by the router that is asked again, and not kept.
     6. `rescue` sees an error that ended the run and returns the error to report, or None to swallow it.
     7. `finish` makes the output from the final state; what it raises fails the run after its nodes.
+    8. `salvage` makes the output of a run whose nodes failed; None, if it has none.
     """
 
     prepare: Callable[[RunContext], Awaitable[None]] = _nothing
@@ -159,6 +160,7 @@ class Lifecycle:
     update_state: Callable[[Any, RunContext], Awaitable[Mapping[str, Any]]] = _as_it_is
     rescue: Callable[[Exception, RunContext], Awaitable[Exception | None]] = _not_rescued
     finish: Callable[[State, RunContext], Awaitable[Any]] = _as_it_is
+    salvage: Callable[[RunContext], Awaitable[Any]] = _nothing
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,6 +20,7 @@ from harness.dialects.leafmesh.yields import RERUN, YieldContractFailure, filled
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.model import NodeFunction, State, Update
+from harness.time.deadline import Deadline
 
 SETTLED: Final = "__settled__"
 """Under this key the router of an agent finds how it settled."""
@@ -68,9 +68,8 @@ def _as_mapping(value: Any) -> dict[str, Any]:
 def _start(name: str, agent: doc.Agent, parts: Parts, state: State, ctx: NodeContext) -> Start:
     session = session_of(ctx.run)
     arrived: Arrived = state[ARRIVED]
-    callers = [handover.caller for handover in arrived.handovers if handover.caller is not None]
     members = parts.joins[name].members if name in parts.joins else frozenset()
-    joined = frozenset(caller.agent for caller in callers if caller.agent in members) or None
+    joined = frozenset(caller.agent for caller in arrived.callers if caller.agent in members) or None
     call = arrived.call = session.task.started(name, state.get(BEGAN), joined)
     for handover in arrived.handovers:
         if handover.caller is not None and handover.position is not None:
@@ -114,11 +113,11 @@ async def _in_time(agent: doc.Agent, parts: Parts, start: Start, ctx: NodeContex
     if isinstance(agent, doc.HumanAgent):
         return await work()
     limit = parts.mesh.manager.agent_timeout_threshold
-    watch = asyncio.timeout(limit)
+    deadline = Deadline(limit)
     try:
-        return await in_time(work, ctx, limit, f"agent '{ctx.name}'", watch)
+        return await in_time(work, ctx, limit, f"agent '{ctx.name}'", deadline)
     except TimeoutError as error:
-        if not watch.expired():
+        if not deadline.expired():
             raise
         raise AgentTimeout(
             f"agent '{ctx.name}' worked longer than {limit} s (agent_timeout_threshold)"

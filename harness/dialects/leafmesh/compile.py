@@ -140,4 +140,10 @@ def _lifecycle(mesh: Mesh) -> Lifecycle:
     async def finish(_state: State, run: RunContext) -> Any:
         return response(mesh, session_of(run).task)
 
-    return Lifecycle(accept=accept, finish=finish)
+    async def salvage(run: RunContext) -> Any:
+        task = session_of(run).task
+        return (
+            response(mesh, task) if task.calls else None
+        )  # a branch may fail after the entry agent has answered
+
+    return Lifecycle(accept=accept, finish=finish, salvage=salvage)

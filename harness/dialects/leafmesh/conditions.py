@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -17,20 +17,24 @@ from lark import Transformer, v_args
 
 from harness.dialects.leafmesh.syntax import Language, LanguageError
 
-CALLER: Final = "calling_agent_response"
+OUTPUT: Final = "calling_agent_response"
 INPUT: Final = "input_data"
+"""What stands for the whole mapping: the first in any condition, the second in that of an entry point too."""
 
 Evaluate = Callable[[Mapping[str, Any]], Any]
 
 _GRAMMAR: Final = r"""
     ?start: or_
-    ?or_: and_ ("or" and_)*
-    ?and_: not_ ("and" not_)*
+    ?or_: and_ (_OR and_)*
+    ?and_: not_ (_AND not_)*
     ?not_: negation | comparison
-    negation: "not" not_
+    negation: _NOT not_
     ?comparison: value | value OPERATOR value -> compared
     ?value: "(" or_ ")" | STRING -> text | NUMBER -> number | PATH -> path
 
+    _OR: /or\b/
+    _AND: /and\b/
+    _NOT: /not\b/
     OPERATOR: "==" | "!=" | "<=" | ">=" | "<" | ">"
     STRING: /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"/
     NUMBER: /-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])/
@@ -62,22 +66,22 @@ class Condition:
         return truth(self._evaluate(values))
 
 
-def parse(written: str | bool) -> Condition:
-    """The condition that a manifest has.
+def parse(written: str | bool, *, of_input: bool = False) -> Condition:
+    """The condition that a manifest has, over an output or (`of_input`) over the input of an entry point.
 
     Raises:
         LanguageError: it is not one.
     """
     text = ("true" if written else "false") if isinstance(written, bool) else written.strip()
-    return _parse(text)
+    return _parse(text, of_input)
 
 
 @cache
-def _parse(text: str) -> Condition:
+def _parse(text: str, of_input: bool) -> Condition:
     if text.lower() in ("true", "always"):
         return Condition(None, (), lambda _values: True)
     try:
-        part: _Part = _language().parse(text)
+        part: _Part = _language(of_input).parse(text)
     except LanguageError as error:
         raise LanguageError(f"the condition `{text}` cannot be read: {error.message}", error.offset) from None
     return Condition(text, tuple(dict.fromkeys(part.paths)), part.value)
@@ -133,7 +137,11 @@ def _at(values: Any, keys: tuple[str, ...]) -> Any:
 
 @v_args(inline=True)
 class _Parts(Transformer[Any, Any]):
-    """Makes a function of each part of a condition."""
+    """Makes a function of each part of a condition. `roots` are the names of the whole mapping."""
+
+    def __init__(self, roots: Collection[str]) -> None:
+        super().__init__()
+        self._roots = roots
 
     def text(self, token: str) -> _Part:
         return _constant(_ESCAPED.sub(r"\1", token[1:-1]))
@@ -145,7 +153,7 @@ class _Parts(Transformer[Any, Any]):
         if token.lower() in _WORDS:
             return _constant(_WORDS[token.lower()])
         first, *rest = token.split(".")
-        keys = tuple(rest if first in (CALLER, INPUT) else (first, *rest))
+        keys = tuple(rest if first in self._roots else (first, *rest))
         return _Part(lambda values: _at(values, keys), (keys,) if keys else ())
 
     def compared(self, left: _Part, sign: str, right: _Part) -> _Part:
@@ -169,5 +177,5 @@ def _paths(parts: tuple[_Part, ...]) -> tuple[tuple[str, ...], ...]:
 
 
 @cache
-def _language() -> Language:
-    return Language(_GRAMMAR, _Parts())
+def _language(of_input: bool) -> Language:
+    return Language(_GRAMMAR, _Parts((OUTPUT, INPUT) if of_input else (OUTPUT,)))

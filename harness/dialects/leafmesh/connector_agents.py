@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -18,6 +17,7 @@ from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.effects import AgentCall, HTTPReply, MCPCall, MCPEndpoint, http_call
 from harness.graph.to_json import error_text, from_json
+from harness.time.deadline import Deadline
 
 CALLBACK_BASE: Final = "http://127.0.0.1:18820/callback/"
 """Where the other system posts its result. spec: "Sync vs Callback Mode"."""
@@ -88,7 +88,7 @@ async def _answered(agent: doc.Agent, connector: doc.Connector, start: Start, ct
             if isinstance(connector, doc.MCP | doc.Zapier):
                 return await _mcp(connector, data_of(agent, start, rerun=False), ctx)
             reply = await _post(connector, {"data": data_of(agent, start)}, ctx)
-        return reply.text if reply.json is None else reply.json
+        return _read(reply.text, reply.json)
 
     what = f"the connector of agent '{ctx.name}'"
     return await _limited(body, ctx, connector.limit_s, ConnectorTimeout, what)
@@ -129,11 +129,11 @@ def _transport(ctx: NodeContext) -> Iterator[None]:
 async def _limited(
     body: Callable[[], Awaitable[Any]], ctx: NodeContext, seconds: float, late: type[HarnessError], what: str
 ) -> Any:
-    watch = asyncio.timeout(seconds)
+    deadline = Deadline(seconds)
     try:
-        return await in_time(body, ctx, seconds, what, watch)
+        return await in_time(body, ctx, seconds, what, deadline)
     except TimeoutError as error:
-        if not watch.expired():
+        if not deadline.expired():
             raise
         raise late(f"{what} took longer than {seconds:g} s") from error
 
@@ -211,5 +211,9 @@ async def _mcp(connector: doc.MCP | doc.Zapier, args: Mapping[str, Any], ctx: No
         raise ConnectorError(f"agent '{ctx.name}': tool '{mcp_tool(connector)}' failed: {text}")
     if result.structured is not None:
         return result.structured
-    value = from_json(text)
-    return text if value is None else value
+    return _read(text, from_json(text))
+
+
+def _read(text: str, value: Any) -> Any:
+    """The value of a JSON text, or the text of what is no JSON; the value of both is None."""
+    return text if value is None and text.strip() != "null" else value

@@ -120,7 +120,8 @@ class Agent(Section):
     def posts_shown(self) -> int:
         """How many posts of its memory it is shown. spec: "Memory Config"; `memory_limit` is the older field."""
         if isinstance(self.memory, Memory):
-            return self.memory_limit if "memory_limit" in self.model_fields_set else self.memory.limit
+            is_older = "memory_limit" in self.model_fields_set and "limit" not in self.memory.model_fields_set
+            return self.memory_limit if is_older else self.memory.limit
         return self.memory_limit if self.memory else 0
 
 

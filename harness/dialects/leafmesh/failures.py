@@ -11,7 +11,7 @@ from harness.dialects.leafmesh.connector_agents import CallbackTimeout, Connecto
 from harness.dialects.leafmesh.document import Escalation
 from harness.dialects.leafmesh.escalation import escalated
 from harness.dialects.leafmesh.human_agent import HumanTimeout
-from harness.dialects.leafmesh.parts import ARRIVED, Parts
+from harness.dialects.leafmesh.parts import ARRIVED, Arrived, Parts
 from harness.dialects.leafmesh.session import Call, Session, session_of
 from harness.dialects.leafmesh.yields import RERUN, YieldContractFailure
 from harness.engine.context import RunContext
@@ -45,11 +45,11 @@ async def run_failure(parts: Parts, failures: Sequence[NodeFailure], run: RunCon
     task = session_of(run).task
     chosen = None
     for failure in failures:
-        call: Call | None = failure.state[ARRIVED].call
+        call: Call = failure.state[ARRIVED].call
         fan_ins = [name for name, join in parts.joins.items() if failure.node in join.members]
         if failure.handled:
             how = "the escalation handles it"
-        elif call is not None and (without := [f for f in fan_ins if task.goes_on_without(call, f)]):
+        elif without := [fan_in for fan_in in fan_ins if task.goes_on_without(call, fan_in)]:
             how = f"'{without[0]}' goes on without it"
         else:
             chosen = chosen or failure
@@ -65,13 +65,15 @@ async def handle(parts: Parts, failure: NodeFailure, run: RunContext) -> Routes 
     error, attempts = failure.error, failure.state.get(ATTEMPTS, Attempts())
     escalation = parts.mesh.manager.escalation if parts.mesh.manager.enabled else None
     if isinstance(error, YieldContractFailure):
+        session.timeouts.pop(failure.node, None)
         if attempts.contracts < parts.mesh.agents[failure.node].enforce_yields_retry:
             attempts = replace(attempts, contracts=attempts.contracts + 1)
             return _again(failure, attempts, error.rerun_context(attempts.contracts))
         session.errors += 1
     elif isinstance(error, WaitForTimeout):
         session.errors += 1
-        session.task.join_timed_out(failure.node)
+        arrived: Arrived = failure.state[ARRIVED]
+        arrived.call = session.task.join_timed_out(failure.node, arrived.callers)
     else:
         _count(failure, session)
         if escalation is not None and _may_try_again(failure, session, attempts, escalation):

@@ -9,7 +9,6 @@ from typing import Any
 from harness.dialects.kit.attempts import in_time
 from harness.dialects.leafmesh.channels import message_call
 from harness.dialects.leafmesh.document import HumanAgent
-from harness.dialects.leafmesh.parts import CALLER_OUTPUT
 from harness.dialects.leafmesh.session import Start
 from harness.dialects.leafmesh.templates import filled
 from harness.dialects.leafmesh.work import Work
@@ -18,6 +17,7 @@ from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.effects import HTTPCall, HTTPReply, HumanCall, http_call
 from harness.graph.to_json import error_text, to_json
+from harness.time.deadline import Deadline
 
 
 class HumanTimeout(HarnessError):
@@ -41,7 +41,7 @@ async def ask(agent: HumanAgent, start: Start, ctx: NodeContext) -> Work:
     if start.is_entered:
         reply: Any = start.input
     else:
-        request = {key: value for key, value in start.input.items() if key not in (CALLER_OUTPUT, RERUN)}
+        request = {key: value for key, value in start.input.items() if key != RERUN}
 
         async def deliver() -> None:
             if agent.human_interface == "webhook":
@@ -57,13 +57,18 @@ def output_of(reply: Any, name: str, caller: str) -> dict[str, Any]:
     said = dict(reply) if isinstance(reply, Mapping) else {"message": reply}
     return {
         **said,
-        "human_message": said.get("human_message", said.get("message", "")),
-        "human_decision": said.get("human_decision", said.get("decision", "")),
-        "human_data": said.get("human_data", said.get("data", {})),
+        "human_message": _first(said, "human_message", "message", otherwise=""),
+        "human_decision": _first(said, "human_decision", "decision", otherwise=""),
+        "human_data": _first(said, "human_data", "data", otherwise={}),
         "human_initiated": True,
         "source_agent": name,
         "from_agent": caller,
     }
+
+
+def _first(said: Mapping[str, Any], *keys: str, otherwise: Any) -> Any:
+    """The value of the first key that says something."""
+    return next((said[key] for key in keys if said.get(key) not in (None, "")), otherwise)
 
 
 async def _answer(agent: HumanAgent, start: Start, request: Mapping[str, Any], ctx: NodeContext) -> Any:
@@ -76,17 +81,17 @@ async def _answer(agent: HumanAgent, start: Start, request: Mapping[str, Any], c
     effect = HumanCall(name=ctx.name, args={"value": to_json(value)})
     if not ctx.run.world.answers_for(effect) and not ctx.uses_backend(effect):
         return await ctx.pause(value)
-    watch = asyncio.timeout(agent.human_timeout_seconds)
+    deadline = Deadline(agent.human_timeout_seconds)
     try:
         return await in_time(
             lambda: _perform(effect, ctx),
             ctx,
             agent.human_timeout_seconds,
             f"human agent '{ctx.name}'",
-            watch,
+            deadline,
         )
     except TimeoutError as error:
-        if not watch.expired():
+        if not deadline.expired():
             raise
         if agent.fallback_on_timeout:
             return agent.fallback_response or {}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from harness.dialects.kit.code_fence import without_fence
 from harness.dialects.leafmesh.document import LLMAgent
 from harness.dialects.leafmesh.knowledge import query
 from harness.dialects.leafmesh.models import model_call
@@ -33,8 +33,6 @@ CONTEXT_PARTS: Final[Mapping[str, str]] = {
     "flows": "FLOW INSTRUCTIONS",
 }
 """The labels of context parts, in the order in which models see them. spec: "`context_parts` Keys"."""
-
-_FENCED: Final = re.compile(r"\s*```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)
 
 
 class ResponseFormatError(HarnessError):
@@ -121,9 +119,8 @@ def _named_by_kind(error: Exception) -> Exception:
 
 def _checked(agent: LLMAgent, text: str, ctx: NodeContext) -> Any:
     """The reply as a function gets it: a JSON object as a mapping, else its text. NOTES 7.3, 7.4."""
-    fenced = _FENCED.fullmatch(text)
     try:
-        value: Any = json.loads(fenced[1] if fenced else text)
+        value: Any = json.loads(without_fence(text))
     except (ValueError, RecursionError):
         value = None
         if agent.response_format is not None:

@@ -62,6 +62,11 @@ class Arrived:
         """True if an escalation calls."""
         return any(handover.is_escalation for handover in self.handovers)
 
+    @property
+    def callers(self) -> list[Call]:
+        """The calls that settled and led here; none of an entry point or an escalation."""
+        return [each.caller for each in self.handovers if each.caller is not None and not each.is_escalation]
+
 
 def handing(edge: Edge, handover: Handover) -> Dispatch:
     """The call of an agent along an edge."""

@@ -57,7 +57,7 @@ def entries(mesh: Mesh, joins: Mapping[str, Join], document: Document) -> dict[s
 
 def entering(entry: EntryPoint, edge: Edge) -> Router:
     """The router of the start: the target gets the input, if the entry point's condition holds. NOTES 3.1, 3.2."""
-    condition = conditions.parse(entry.condition)
+    condition = conditions.parse(entry.condition, of_input=True)
 
     async def enter(_state: State, run: RunContext) -> Routes:
         session = session_of(run)
@@ -107,8 +107,11 @@ def narrating(name: str, own: Sequence[Entry], parts: Parts) -> Router:
 
 def _called(own: Sequence[Entry], output: Mapping[str, Any]) -> list[Entry]:
     """The entries whose condition holds, each agent once."""
-    holding = [entry for entry in own if entry.condition.holds(output)]
-    return list({entry.edge.target: entry for entry in reversed(holding)}.values())[::-1]
+    called: dict[str, Entry] = {}
+    for entry in own:
+        if entry.condition.holds(output):
+            called.setdefault(entry.edge.target, entry)
+    return list(called.values())
 
 
 def handed(edge: Edge, settled: Settled, position: int | None = None) -> Dispatch:
@@ -122,7 +125,7 @@ def start_edges(mesh: Mesh, document: Document) -> dict[str, Edge]:
     """The edges from the start to the target of each entry point, by its name."""
     edges = {}
     for at, entry in enumerate(mesh.entry_points):
-        condition = conditions.parse(entry.condition)
+        condition = conditions.parse(entry.condition, of_input=True)
         where = document.span(("entry_points", at))
         edges[entry.name] = Edge(START, entry.target, condition.text, span=where)
     return edges

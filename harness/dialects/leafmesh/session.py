@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -77,9 +77,10 @@ class Task:
             self.rounds[agent].append(Round(number, joined))
         return call
 
-    def join_timed_out(self, agent: str) -> None:
-        """The join of an agent is over without a start of it."""
+    def join_timed_out(self, agent: str, arrived: Iterable[Call]) -> Call:
+        """The join of an agent is over without a start of it. Returns the call that is not made, of no number."""
         self.rounds[agent].append(Round(len(self.calls) + 1, None))
+        return Call(agent, 0, min(call.began for call in arrived))
 
     def goes_on_without(self, failed: Call, fan_in: str) -> bool:
         """True if a fan-in agent started in the round of this failed call, and without it. NOTES 13.4."""

@@ -13,10 +13,12 @@ from harness.graph.joins import AllOf, AnyOf, Member, Requirement
 
 _GRAMMAR: Final = r"""
     ?start: or_
-    ?or_: and_ ("or"i and_)*
-    ?and_: item ("and"i item)*
+    ?or_: and_ (_OR and_)*
+    ?and_: item (_AND item)*
     ?item: "(" or_ ")" | NAME "?" -> optional | NAME -> member
 
+    _OR: /or(?![\w-])/i
+    _AND: /and(?![\w-])/i
     NAME: /(?!(?:or|and)(?![\w-]))[^\W\d][\w-]*/i
     %import common.WS
     %ignore WS

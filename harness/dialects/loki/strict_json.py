@@ -11,7 +11,6 @@ from harness.source.display import clip
 
 _SHOWN: Final = 20  # characters of a text in messages
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_FENCE: Final = re.compile(r"(`{3,})(?:[\w+-]+(?=[\s\[{\"]))?\s*(.*?)\s*\1", re.DOTALL)
 
 
 def parse_json(text: str) -> Any:
@@ -56,10 +55,3 @@ def _unexpected(text: str, error: json.JSONDecodeError) -> str:
     rest = text[error.pos :]
     what = f"{clip(rest, _SHOWN)!r} is unexpected" if rest else "the end is missing"
     return f"line {error.lineno}, column {error.colno}: {what}"
-
-
-def without_fence(text: str) -> str:
-    """The text, trimmed; if all of it is a Markdown code fence, what stands inside."""
-    text = text.strip()
-    found = _FENCE.fullmatch(text)
-    return found[2] if found else text

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
+from harness.dialects.kit.code_fence import without_fence
 from harness.dialects.loki.models import ModelSettings
-from harness.dialects.loki.strict_json import parse_json, without_fence
+from harness.dialects.loki.strict_json import parse_json
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.effects import LLMReply

@@ -1,0 +1,15 @@
+"""Code fences: what models like to put around JSON."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_FENCE: Final = re.compile(r"(`{3,})(?:[\w+-]+(?=[\s\[{\"]))?\s*(.*?)\s*\1", re.DOTALL)
+
+
+def without_fence(text: str) -> str:
+    """The text, trimmed; if all of it is a Markdown code fence, what stands inside."""
+    text = text.strip()
+    found = _FENCE.fullmatch(text)
+    return found[2] if found else text
