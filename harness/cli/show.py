@@ -39,21 +39,21 @@ def command(
 ) -> None:
     """Draw the graph of a manifest: as text, as a mermaid flowchart, or as an SVG picture.
 
-    Of several agents all are drawn, one after the other; an SVG shows one.
+    Of several agents all are drawn, one after the other, and those of the same graph once; an SVG shows one.
     """
     check_not_a_scenario(manifest)
     found, agents = agents_of(manifest, options.dialect)
-    if form == "svg" and len(agents) > 1 and options.agent is None:
-        message = f"{shown_path(manifest)} has several agents, and an SVG shows one"
-        raise FormatError(Problem("which-agent", message, hint=f"--agent, one of: {', '.join(agents)}"))
     graphs = {
         name: load_graph(options.request(manifest, name), found.name)
         for name in agents_to_load(agents, options.agent)
     }
     print_problems(dict.fromkeys(warning for graph in graphs.values() for warning in graph.warnings))
-    titled = len(graphs) > 1
-    drawn = [
-        (_TITLES[form](str(name)) if titled else "") + picture(graph, form, data=data)
-        for name, graph in graphs.items()
-    ]
+    pictures: dict[tuple[str, str], str] = {}
+    for name, graph in graphs.items():
+        pictures.setdefault((graph.name, picture(graph, form, data=data)), str(name))
+    if form == "svg" and len(pictures) > 1:
+        message = f"{shown_path(manifest)} has several agents, and an SVG shows one"
+        raise FormatError(Problem("which-agent", message, hint=f"--agent, one of: {', '.join(agents)}"))
+    titled = len(pictures) > 1
+    drawn = [(_TITLES[form](name) if titled else "") + drawing for (_, drawing), name in pictures.items()]
     deliver("\n".join(drawn), output)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import filterfalse
 from typing import Final, Literal
 
 from harness.draw import diagram
@@ -67,16 +66,12 @@ def _waits(graph: Graph, node: str, limits: Sequence[ConcurrencyLimit]) -> Itera
 
 
 def _limits(graph: Graph) -> tuple[str, Sequence[ConcurrencyLimit]]:
-    """What limits say of all nodes, and the limits that say something of some."""
+    """What limits say of all nodes, and those worth saying of some: one run of each node at a time is not."""
     limits = graph.limits if isinstance(graph, EventGraph) else ()
     said = [f"{limit.at_once} nodes at once" for limit in limits if limit.nodes is None]
-    of_one = {limit for limit in limits if limit.nodes is not None and len(limit.nodes) == 1}
-    values = {limit.at_once for limit in of_one}
-    if len(values) == 1 and len(of_one) == len(graph.nodes) > 1:
-        return ", ".join([*said, f"{values.pop()} of each at once"]), [
-            *filterfalse(of_one.__contains__, limits)
-        ]
-    return ", ".join(said), limits
+    alone = [limit for limit in limits if limit.nodes is not None and len(limit.nodes) == 1 == limit.at_once]
+    usual = len(alone) == len(graph.nodes) > 1
+    return ", ".join(said), [limit for limit in limits if not (usual and limit in alone)]
 
 
 def _edges(graph: Graph, said: str) -> list[EdgeSpec]:

@@ -122,10 +122,11 @@ def handed(edge: Edge, settled: Settled, position: int | None = None) -> Dispatc
 
 
 def start_edges(mesh: Mesh, document: Document) -> dict[str, Edge]:
-    """The edges from the start to the target of each entry point, by its name."""
+    """The edges from the start to the target of each entry point, by its name, which labels it."""
     edges = {}
     for at, entry in enumerate(mesh.entry_points):
         condition = conditions.parse(entry.condition, of_input=True)
         where = document.span(("entry_points", at))
-        edges[entry.name] = Edge(START, entry.target, condition.text, span=where)
+        label = entry.name if condition.text is None else f"{entry.name}: {condition.text}"
+        edges[entry.name] = Edge(START, entry.target, label, span=where)
     return edges
