@@ -31,6 +31,18 @@ class RecordMode(StrEnum):
     LIVE = "live"
 
 
+class Traces(StrEnum):
+    """Of which runs the traces are kept."""
+
+    ALL = "all"
+    FAILED = "failed"
+    NONE = "none"
+
+    def keeps(self, verdict: str) -> bool:
+        """True if the trace of a run with this verdict is kept."""
+        return self is Traces.ALL or (self is Traces.FAILED and verdict in ("failed", "error"))
+
+
 @dataclass(frozen=True)
 class Settings:
     """What a project sets once, and how this run is to treat cassettes.
@@ -45,6 +57,8 @@ class Settings:
     public_env       names of variables, as globs, whose values are not secret
     real_timeout     real seconds one run may take, checks included; recorded and live runs have no such limit
     isolation        `process`: each scenario runs in a process of its own
+    traces           of which runs the traces are kept: `all`, `failed` or `none`
+    traces_limit     MB that the traces of all runs may take together; no more are written then
     project          the root of the project (`harness.source.project`); not to be set
     record_mode      how this run treats cassettes; said on the command line only
     narrate          whether each step of a run is shown; said on the command line only
@@ -61,6 +75,8 @@ class Settings:
     public_env: tuple[str, ...] = ()
     real_timeout: float = 60.0
     isolation: str = "none"
+    traces: Traces = Traces.ALL
+    traces_limit: float = 1000.0
     project: Path = Path()
     record_mode: RecordMode = RecordMode.NONE
     record_in_ci: bool = False
@@ -95,14 +111,23 @@ def _texts(value: Any, _base: Path) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _seconds(value: Any, _base: Path) -> float:
-    try:
-        seconds = float(value)
-    except (TypeError, ValueError):
-        seconds = math.nan
-    if isinstance(value, bool) or not 0 < seconds < math.inf:
-        raise ValueError("expected a number of seconds above 0")
-    return seconds
+def _number(unit: str) -> Callable[[Any, Path], float]:
+    def read(value: Any, _base: Path) -> float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if isinstance(value, bool) or not 0 < number < math.inf:
+            raise ValueError(f"expected a number of {unit} above 0")
+        return number
+
+    return read
+
+
+def _traces(value: Any, _base: Path) -> Traces:
+    if value not in list(Traces):
+        raise ValueError('expected "all", "failed" or "none"')
+    return Traces(value)
 
 
 def _isolation(value: Any, _base: Path) -> str:
@@ -120,8 +145,10 @@ _READERS: Final[Mapping[str, Callable[[Any, Path], Any]]] = {
     "cassette_ignore": _texts,
     "secrets": _texts,
     "public_env": _texts,
-    "real_timeout": _seconds,
+    "real_timeout": _number("seconds"),
     "isolation": _isolation,
+    "traces": _traces,
+    "traces_limit": _number("MB"),
 }
 
 

@@ -12,7 +12,7 @@ import click
 
 from harness.cli.output import unwritable
 from harness.cli.problems import print_problems
-from harness.settings import RecordMode
+from harness.settings import RecordMode, Traces
 from harness.source.document import shown_path
 
 if TYPE_CHECKING:
@@ -70,6 +70,11 @@ class Jobs(click.ParamType[int]):
 @click.option(
     "--live", is_flag=True, help="Ask the real thing where no stub answers; cassettes stay as they are."
 )
+@click.option(
+    "--traces",
+    type=click.Choice([*Traces]),
+    help="Keep the traces of all runs (the default), of those that failed, or none; see `harness trace`.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Tell only of what did not pass, and the summary.")
 @click.option("-v", "--verbose", is_flag=True, help="Also every node, edge and branch that no scenario took.")
 @click.option(
@@ -91,6 +96,7 @@ def command(
     report: Path | None,
     record_mode: str,
     live: bool,
+    traces: str | None,
     quiet: bool,
     verbose: bool,
     narrate: bool,
@@ -111,7 +117,10 @@ def command(
     if live and record_mode != "none":
         raise click.UsageError("--live and --record-mode exclude each other")
     mode = RecordMode.LIVE if live else RecordMode(record_mode)
-    projects = Projects(chosen={"report": str(report)} if report else None, record_mode=mode, narrate=narrate)
+    chosen = {"report": str(report) if report else None, "traces": traces}
+    projects = Projects(
+        chosen={key: value for key, value in chosen.items() if value}, record_mode=mode, narrate=narrate
+    )
     workers = None
     if jobs > 1 and mode is RecordMode.NONE:
         workers = _pool(jobs, projects, lines)
@@ -190,6 +199,7 @@ def run_selection(
             quiet=quiet,
             ask=ask,
             workers=workers,
+            traces_limit=settings.traces_limit,
         )
         code = session.run(selection)
         for text in recorded_lines([*session.recorded.values()], quiet=quiet):

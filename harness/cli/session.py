@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +15,8 @@ from harness.cli.output import unwritable
 from harness.cli.selection import Selection
 from harness.errors import FormatError
 from harness.report.console import RunReporter
-from harness.report.encoding import encode
 from harness.report.formatting import plural
-from harness.report.results import ResultsWriter, line
+from harness.report.results import Record, ResultsWriter, record
 from harness.scenario.outcome import Observed, Outcome, Recorded
 from harness.settings import Projects
 from harness.source.document import shown_path
@@ -40,6 +40,7 @@ class Session:
     quiet       shows only what did not pass
     ask         asks a person, where a scenario is being recorded
     workers     run the scenarios; None: this process does
+    traces_limit  MB that all traces may take together
     """
 
     projects: Projects
@@ -50,6 +51,7 @@ class Session:
     quiet: bool = False
     ask: Ask | None = None
     workers: WorkerPool | None = None
+    traces_limit: float = math.inf
     interrupted: bool = False
     runs: int = 0
     recorded: dict[Path, Recorded] = field(default_factory=dict)
@@ -63,9 +65,9 @@ class Session:
         Raises:
             FormatError: the results cannot be written.
         """
-        with ResultsWriter(self.report) as writer:
+        with ResultsWriter(self.report, traces_limit=self.traces_limit) as writer:
             for file, error in selection.refused.items():
-                self._write(writer, encode(line(refused(file, error))), place=-1)
+                self._write(writer, record(refused(file, error)), place=-1)
             if not self.quiet:
                 self.reporter.start(selection.runs)
             try:
@@ -83,7 +85,7 @@ class Session:
             ):
                 for one in ended:
                     if one.outcome is not None:
-                        self._done(one.outcome, one.line, one.number, writer, interruption)
+                        self._done(one.outcome, one.record, one.number, writer, interruption)
                     elif self.exit_first and self.verdicts & NOT_PASSED:
                         break
         except KeyboardInterrupt:
@@ -101,7 +103,7 @@ class Session:
         with exit_refused():
             for number, scenario in enumerate(selection.scenarios):
                 for outcome in outcomes(scenario, self.projects.of(scenario.file), ask=self.ask):
-                    yield Ended(number, outcome, encode(line(outcome)))
+                    yield Ended(number, outcome, record(outcome))
                 yield Ended(number, None)
 
     def _incomplete(self, selection: Selection) -> str:
@@ -113,7 +115,7 @@ class Session:
         return "; ".join(reasons)
 
     def _done(
-        self, outcome: Outcome, text: str, number: int, writer: ResultsWriter, interruption: Interruption
+        self, outcome: Outcome, made: Record, number: int, writer: ResultsWriter, interruption: Interruption
     ) -> None:
         self.verdicts.add(outcome.verdict)
         self.runs += 1
@@ -121,14 +123,14 @@ class Session:
             self.refused = True
         if outcome.recorded is not None:
             self.recorded[outcome.recorded.folder] = outcome.recorded
-        self._write(writer, text, number)
+        self._write(writer, made, number)
         self.reporter.narrate(outcome)
         if outcome.verdict in NOT_PASSED or not self.quiet:
             self.reporter.done(outcome)
         interruption.raise_if_requested()
 
-    def _write(self, writer: ResultsWriter, text: str, place: int) -> None:
-        writer.add_line(text, place)
+    def _write(self, writer: ResultsWriter, made: Record, place: int) -> None:
+        text = writer.add_record(made, place)
         if self.lines is not None:
             try:
                 self.lines.write(text.encode() + b"\n")

@@ -11,17 +11,21 @@ from harness.plugin.options import projects_of
 from harness.workers.pool import WorkerPool
 
 if TYPE_CHECKING:
+    from harness.report.results import Record
     from harness.scenario.model import Scenario
     from harness.scenario.outcome import Outcome
 
 _pool_key = pytest.StashKey[WorkerPool]()
 
 
-def isolated_outcomes(scenario: Scenario, config: pytest.Config) -> Iterator[Outcome]:
-    """The outcomes of a scenario, from a process of its own. The session keeps the next one ready."""
+def isolated_runs(scenario: Scenario, config: pytest.Config) -> Iterator[tuple[Outcome, Record]]:
+    """The outcomes of a scenario and what is written of them, from a process of its own.
+
+    The session keeps the next process ready.
+    """
     if _pool_key not in config.stash:
         pool = config.stash[_pool_key] = WorkerPool(1, projects_of(config), one_by_one=True)
         config.add_cleanup(pool.close)
     for ended in config.stash[_pool_key].run([scenario]):
         if ended.outcome is not None:
-            yield ended.outcome
+            yield ended.outcome, ended.record

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,11 +17,12 @@ from harness.workers.garbage import collected_rarely
 
 if TYPE_CHECKING:
     from harness.report.failure import Detail
+    from harness.report.results import Record
     from harness.scenario.model import Scenario
     from harness.scenario.outcome import Outcome
 
-LINES: Final = "harness_lines"
-"""The attribute of a report with the lines of results.jsonl, as text: xdist is slow at sending nested data."""
+RECORDS: Final = "harness_records"
+"""The attribute of a report with what is written of its runs, text and bytes: xdist is slow at nested data."""
 DETAILS: Final[Mapping[str, Detail]] = {"short": "short", "long": "full", "native": "full"}
 """How much of a failure pytest's `--tb` asks for, where it is not the usual."""
 
@@ -33,6 +34,7 @@ class ScenarioItem(pytest.Item):
         super().__init__(**kwargs)
         self.scenario = scenario
         self.outcomes: list[Outcome] = []
+        self.records: list[Record] = []
         for tag in scenario.tags:
             self.config.addinivalue_line("markers", f"{tag}: a tag of scenarios")
             self.add_marker(tag)
@@ -47,23 +49,27 @@ class ScenarioItem(pytest.Item):
         Raises:
             ScenarioFailed: a repeat did not pass.
         """
-        self.outcomes.extend(self._outcomes())
+        for outcome, made in self._runs():
+            self.outcomes.append(outcome)
+            self.records.append(made)
         self.user_properties += properties(self.outcomes)
         if not all(outcome.passed for outcome in self.outcomes):
             raise ScenarioFailed
 
-    def _outcomes(self) -> Iterator[Outcome]:
+    def _runs(self) -> Iterator[tuple[Outcome, Record]]:
         settings = settings_of(self.config, self.path)
         if projects_of(self.config).isolates(self.path):
-            from harness.plugin.isolation import isolated_outcomes
+            from harness.plugin.isolation import isolated_runs
 
-            yield from isolated_outcomes(self.scenario, self.config)
+            yield from isolated_runs(self.scenario, self.config)
             return
+        from harness.report.results import record
         from harness.scenario.process_exit import exit_refused
         from harness.scenario.run import outcomes
 
         with exit_refused():
-            yield from outcomes(self.scenario, settings, ask=ask_past_capture(self.config))
+            for outcome in outcomes(self.scenario, settings, ask=ask_past_capture(self.config)):
+                yield outcome, record(outcome)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What failed, in the terms of the scenario; a traceback only for what is the harness's own fault."""
@@ -117,20 +123,16 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         return
     report: pytest.TestReport = made.get_result()
     if call.when == "call":
-        setattr(report, LINES, _lines(item.outcomes))
+        setattr(report, RECORDS, [tuple(made) for made in item.records])
         if isinstance(report.longrepr, FailureText):
             setattr(report, FAILURE, report.longrepr.as_json())
         item.outcomes.clear()  # they would stay for the whole session
+        item.records.clear()
     elif call.when == "setup" and report.skipped:
+        from harness.report.results import record
         from harness.scenario.run import run_scenario
 
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         skipped = replace(item.scenario, skip=item.scenario.skip or reason)
-        setattr(report, LINES, _lines(run_scenario(skipped, settings_of(item.config, item.path))))
-
-
-def _lines(outcomes: Iterable[Outcome]) -> list[str]:
-    from harness.report.encoding import encode
-    from harness.report.results import line
-
-    return [encode(line(outcome)) for outcome in outcomes]
+        made = map(record, run_scenario(skipped, settings_of(item.config, item.path)))
+        setattr(report, RECORDS, [*map(tuple, made)])

@@ -17,6 +17,7 @@ OPTIONS: Final = {
     "pythonpath": f"folders Python modules are imported from, separated by {os.pathsep!r}",
     "allow_paths": f"folders outside the project manifests may read, separated by {os.pathsep!r}",
 }
+TRACES: Final = ("all", "failed", "none")
 RECORD_MODES: Final = ("none", "once", "new_episodes", "all", "rewrite")
 PYTEST_RECORDING: Final = "pytest_recording.plugin"
 
@@ -34,6 +35,9 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
             f"--harness-{key.replace('_', '-')}", dest=f"harness_{key}", metavar="PATH", help=text
         )
         parser.addini(f"harness_{key}", text)
+    text = "keep the traces of all runs (the default), of those that failed, or none"
+    group.addoption("--traces", dest="harness_traces", choices=TRACES, help=text)
+    parser.addini("harness_traces", text)
     if not _has_pytest_recording(pluginmanager):
         group.addoption(
             "--record-mode",
@@ -64,8 +68,9 @@ def projects_of(config: pytest.Config) -> Projects:
     if _projects_key not in config.stash:
         from harness.settings import Projects
 
-        ini = {key: value for key in OPTIONS if (value := config.getini(f"harness_{key}"))}
-        chosen = {key: value for key in OPTIONS if (value := config.getoption(f"harness_{key}"))}
+        keys = [*OPTIONS, "traces"]
+        ini = {key: value for key in keys if (value := config.getini(f"harness_{key}"))}
+        chosen = {key: value for key in keys if (value := config.getoption(f"harness_{key}"))}
         config.stash[_projects_key] = Projects(
             ini=ini, ini_folder=config.rootpath, chosen=chosen, record_mode=record_mode(config)
         )

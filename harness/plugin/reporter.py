@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from harness.plugin.failure_text import restore, told_once
-from harness.plugin.item import LINES
+from harness.plugin.item import RECORDS
 from harness.plugin.options import projects_of
 from harness.plugin.part import Part, may_have_scenarios, part_of, scenario_files, why_incomplete
 from harness.plugin.redaction import Redaction
 
 if TYPE_CHECKING:
-    from harness.report.results import ResultsWriter
+    from harness.report.results import Record, ResultsWriter
 
 CRASHED: Final = "???"
 """What xdist says of a report it makes itself, since the worker that ran the item has died: it has no phase."""
@@ -55,8 +55,10 @@ class Reporter:
             self._part.kept = len(self._files)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Keep the files of the items; a controller of xdist has none."""
-        self._files = scenario_files(self._config, [item.nodeid for item in session.items])
+        """Keep the order of the items, and their files; a controller of xdist has none."""
+        ids = [item.nodeid for item in session.items]
+        self._files = scenario_files(self._config, ids)
+        self._places = {nodeid: place for place, nodeid in enumerate(ids)}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -75,20 +77,25 @@ class Reporter:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Append the lines of a scenario that has ended, or whose worker has."""
         restore(report)
-        lines = report.__dict__.pop(LINES, ())
+        records = report.__dict__.pop(RECORDS, ())
         if str(report.when) == CRASHED:
-            lines = _died(self._config, report)
-        for line in lines:
+            records = _died(self._config, report)
+        for line, trace in records:
             with _told_if_unwritable():
-                self._opened().add_line(line, self._places.get(report.nodeid, 0))
+                self._write(line, trace, self._places.get(report.nodeid, 0))
             self._ran.add(report.nodeid)
+
+    def _write(self, line: str, trace: bytes, place: int) -> None:
+        from harness.report.results import Record
+
+        self._opened().add_record(Record(line, trace), place)
 
     def _opened(self) -> ResultsWriter:
         if self._writer is None:
             from harness.report.results import ResultsWriter
 
             settings = projects_of(self._config).common(self._files)
-            self._writer = ResultsWriter(settings.report).__enter__()
+            self._writer = ResultsWriter(settings.report, traces_limit=settings.traces_limit).__enter__()
         return self._writer
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
@@ -144,14 +151,13 @@ def _told_if_unwritable() -> Iterator[None]:
         pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
 
 
-def _died(config: pytest.Config, report: Any) -> list[str]:
-    """The lines of a scenario whose worker ended in the middle of it; the report says so, too."""
+def _died(config: pytest.Config, report: Any) -> list[Record]:
+    """What is written of a scenario whose worker ended in the middle of it; the report says so, too."""
     file, _, name = report.nodeid.partition("::")
     if not may_have_scenarios(config, config.rootpath / file):
         return []
     from harness.errors import SourceError, WorkerDied
-    from harness.report.encoding import encode
-    from harness.report.results import line
+    from harness.report.results import record
     from harness.scenario.evaluation import died
     from harness.scenario.load import load_file
 
@@ -164,4 +170,4 @@ def _died(config: pytest.Config, report: Any) -> list[str]:
         from harness.plugin.item import failure
 
         report.longrepr = failure(outcomes, "auto")
-    return [encode(line(outcome)) for outcome in outcomes]
+    return [*map(record, outcomes)]

@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from harness.report.traces import FOLDER, remove_traces
+
 LAST_WHOLE: Final = "last-whole"
 _SUMMARY: Final = "summary.json"
 
@@ -26,7 +28,9 @@ def last_whole_run(folder: Path) -> Path | None:
 
 
 def put_aside(folder: Path, files: Sequence[str]) -> None:
-    """Keep the whole run that these files are of, if they are. The summary goes last: without it nothing is whole.
+    """Keep the whole run that these files are of, if they are, and its traces.
+
+    The summary goes last: without it nothing is whole.
 
     Raises:
         OSError: they cannot be moved.
@@ -36,6 +40,9 @@ def put_aside(folder: Path, files: Sequence[str]) -> None:
     kept = folder / LAST_WHOLE
     kept.mkdir(exist_ok=True)
     (kept / _SUMMARY).unlink(missing_ok=True)
+    remove_traces(kept)
+    with suppress(FileNotFoundError):
+        os.rename(folder / FOLDER, kept / FOLDER)
     for name in sorted(files, key=_SUMMARY.__eq__):
         if name == _SUMMARY:
             os.replace(folder / name, kept / name)
@@ -50,6 +57,7 @@ def forget(folder: Path, files: Sequence[str]) -> None:
     ):  # there was none, or something else is in it; `last_whole_run` does not need it gone
         for name in files:
             (folder / LAST_WHOLE / name).unlink(missing_ok=True)
+        remove_traces(folder / LAST_WHOLE)
         (folder / LAST_WHOLE).rmdir()
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Final, Self
+from typing import Any, BinaryIO, Final, NamedTuple, Self
 
 from harness.errors import FormatError, Problem, Span
 from harness.report.cause import fault
@@ -18,6 +20,7 @@ from harness.report.encoding import encode
 from harness.report.history import forget, put_aside
 from harness.report.markdown import markdown
 from harness.report.summary import Summary
+from harness.report.traces import TraceFolder, packed, remove_traces
 from harness.scenario.checks.finding import LONGEST_TEXT, trimmed
 from harness.scenario.outcome import JSON, CheckResult, Outcome
 from harness.source.display import beginning, clip
@@ -25,6 +28,21 @@ from harness.source.display import beginning, clip
 FORMAT: Final = "harness-results/1"
 RESULTS: Final = "results.jsonl"
 _FILES: Final = (RESULTS, "summary.json", "summary.md")
+_NO_TRACE: Final = '"trace":null}'
+
+
+class Record(NamedTuple):
+    """What is written of a run: its line of results.jsonl, which names no trace yet, and the file of its trace."""
+
+    line: str
+    trace: bytes = b""
+
+
+def record(outcome: Outcome) -> Record:
+    """What is written of an outcome. It gives its events away, which may take much memory."""
+    made = Record(encode(line(outcome)), packed(outcome))
+    outcome.events = []
+    return made
 
 
 def line(outcome: Outcome) -> dict[str, Any]:
@@ -71,6 +89,7 @@ def line(outcome: Outcome) -> dict[str, Any]:
         "recording": outcome.recording,
         "varies": outcome.varies,
         "shape": _graph_parts(outcome.shape),
+        "trace": None,
     }
 
 
@@ -119,12 +138,14 @@ class ResultsWriter:
         FormatError: the folder cannot be made or written (code `report-folder`).
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, *, traces_limit: float = math.inf) -> None:
         self.folder = Path(folder)
         self._home = Path.cwd()  # a tool may change the current folder
         self._file: BinaryIO | None = None
         self._sums = Summary()
-        self._places: list[int] = []
+        self._places: Counter[int] = Counter()
+        self._order: list[int] = []
+        self._traces = TraceFolder(self._home / self.folder, traces_limit * 1e6)
         self._summary: dict[str, Any] | None = None
 
     @property
@@ -137,6 +158,7 @@ class ResultsWriter:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._file = _opened_alone(self.path)
             put_aside(self.folder, _FILES)
+            remove_traces(self.folder)
             self._file.truncate(0)
             for name in _FILES:
                 if name != RESULTS:
@@ -152,28 +174,33 @@ class ResultsWriter:
 
     def add(self, outcome: Outcome) -> str:
         """Append the line of an outcome, and give it back."""
-        text = encode(line(outcome))
-        self.add_line(text)
-        return text
+        return self.add_record(record(outcome))
 
-    def add_line(self, text: str, place: int = 0) -> None:
-        """Append a line, without its line break, that `encode` made (in another process, perhaps).
+    def add_record(self, record: Record, place: int = 0) -> str:
+        """Write what `record` made (in another process, perhaps): the trace, then the line, which is given back.
 
-        `finish` sorts lines by `place`; those of one place stay in the order they came.
+        `finish` sorts lines by `place`; those of one place stay in the order they came. Traces are named after it.
 
         Raises:
             FormatError: it cannot be written, as on a full disk (code `report-folder`).
         """
         if self._file is None:
             raise ValueError("results are added between `with ResultsWriter(…)` and `finish()`")
+        self._places[place] += 1
+        text = record.line
+        if record.trace:
+            nth = self._places[place]
+            name = self._traces.add(f"{place + 1}-{nth}" if nth > 1 else str(place + 1), record.trace)
+            text = text.removesuffix(_NO_TRACE) + _NO_TRACE.replace("null", encode(name))
         try:
             self._file.write(text.encode() + b"\n")
             self._file.flush()
         except OSError as error:
             self._give_up()
             raise _unwritable(self.path, error) from error
-        self._places.append(place)
+        self._order.append(place)
         self._sums.add(json.loads(text))
+        return text
 
     def finish(self, incomplete: str = "") -> dict[str, Any]:
         """Close results.jsonl, write summary.json and summary.md, and give the summary back.
@@ -186,7 +213,7 @@ class ResultsWriter:
             self._sort()
             self._file.close()
             self._file = None
-        self._summary = self._sums.as_json(incomplete)
+        self._summary = self._sums.as_json(incomplete) | {"traces": self._traces.as_json()}
         _replace(self.path.with_name("summary.json"), encode(self._summary, indented=True).encode() + b"\n")
         _replace(self.path.with_name("summary.md"), markdown(self._summary).encode())
         if not incomplete:
@@ -202,7 +229,7 @@ class ResultsWriter:
         self._summary = self._sums.as_json("the results could not be written")
 
     def _sort(self) -> None:
-        order = sorted(range(len(self._places)), key=self._places.__getitem__)
+        order = sorted(range(len(self._order)), key=self._order.__getitem__)
         if order != list(range(len(order))):
             lines = self.path.read_bytes().splitlines(keepends=True)
             _replace(self.path, b"".join(lines[at] for at in order))

@@ -109,6 +109,7 @@ class Outcome:
     recording  the number of the recording that was replayed
     recorded   what was recorded so far, where the scenario is being recorded
     varies     the real thing was asked, or faults were drawn: a repeat may do something else
+    events     the trace as a file keeps it (`harness.graph.sharing`); none where it is not to be kept
     """
 
     suite: str
@@ -136,6 +137,7 @@ class Outcome:
     recording: int | None = None
     varies: bool = False
     recorded: Recorded | None = None
+    events: list[dict[str, Any]] = field(default_factory=list, repr=False)
 
     @property
     def id(self) -> str:

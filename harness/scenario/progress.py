@@ -36,6 +36,11 @@ class Progress:
         if self.listener is not None:
             self.listener(self._check)
 
+    @property
+    def trace(self) -> Trace | None:
+        """The trace of the run, whole or as far as it got; None where no graph was run."""
+        return self._trace
+
     def doing(self) -> tuple[str, str | None]:
         """What is under way, as text, and the node it is in."""
         if self._check:

@@ -5,10 +5,12 @@ Checks see values as they are. Names that the manifest and the scenario give (no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from harness.graph.sharing import DATA, with_shared
+from harness.graph.trace import Event
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome
 from harness.secrets import Secrets, placeholder
@@ -18,6 +20,8 @@ from harness.settings import Settings
 
 _NAMES: Final = frozenset({"kind", "name", "node", "type", "code", "where"})
 """Keys of a call and of an error whose values are names."""
+_TEXTS: Final = frozenset({"text", "message"})
+"""Fields of events that are texts for people, which may quote anything."""
 
 
 def secrets_of_process(settings: Settings) -> Secrets:
@@ -65,6 +69,27 @@ def redacted(outcome: Outcome, secrets: Secrets) -> Outcome:
     if scrubbed is not free or outcome.recording is not None or outcome.recorded is not None:
         observed.warnings += map(_guessed, secrets.guessed_in(scrubbed))
     return outcome
+
+
+def redacted_events(events: Sequence[Event], secrets: Secrets) -> list[Event]:
+    """The events of a trace as a file keeps them, without secrets.
+
+    What is found to be secret here stays unknown to `secrets`: results are the same with traces and without.
+    """
+    shared = with_shared(events)
+    free = [
+        {key: event[key] for key in event if key in DATA or key in _TEXTS or _is_url(event, key)}
+        for event in shared
+    ]
+    scrubbed = secrets.apart().data(free)
+    if scrubbed is free:
+        return shared
+    return [{**event, **rest} for event, rest in zip(shared, scrubbed, strict=True)]
+
+
+def _is_url(event: Event, key: str) -> bool:
+    """True for the name of an HTTP request."""
+    return key == "name" and event.get("kind") == "http"
 
 
 def _guessed(name: str) -> str:

@@ -31,7 +31,7 @@ from harness.scenario.outcome import Outcome
 from harness.scenario.process_state import kept
 from harness.scenario.progress import progress
 from harness.scenario.real_limit import RealTimeExceeded, real_limit
-from harness.scenario.redaction import redacted, redacted_output, secrets_of
+from harness.scenario.redaction import redacted, redacted_events, redacted_output, secrets_of
 from harness.scenario.request import import_folders, load_request
 from harness.scenario.run_result import RunResult, failed, refused
 from harness.scenario.streams import streams_kept
@@ -74,6 +74,8 @@ def outcomes(scenario: Scenario, settings: Settings, *, ask: Ask | None = None) 
             for repeat in range(scenario.repeat):
                 with redacted_output(secrets):
                     outcome = _repeat(scenario, settings, repeat, cassette)
+                if progress.trace is not None and settings.traces.keeps(outcome.verdict):
+                    outcome.events = redacted_events([*progress.trace.events], secrets)
                 yield redacted(outcome, secrets)
     except (CassetteError, FormatError) as error:  # before anything ran
         yield redacted(outcome_of(scenario, 0, failed(error), 0.0), secrets)

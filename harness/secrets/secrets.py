@@ -84,6 +84,12 @@ class Secrets:
         limited._know(known)
         return limited
 
+    def apart(self) -> Secrets:
+        """The same secrets, but what it learns from now on is not known here."""
+        apart = copy.copy(self)
+        apart._know(KnownValues(parent=self._known))
+        return apart
+
     @property
     def unprotected(self) -> Collection[str]:
         """The variables for secrets whose values are too short, or too common words, to be searched for."""

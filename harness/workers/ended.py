@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from harness.report.results import Record
 from harness.scenario.outcome import Outcome
 
 
 class Ended(NamedTuple):
-    """An outcome of scenario `number` with its line of results; without outcome, the end of the scenario."""
+    """An outcome of scenario `number` and what is written of it; without outcome, the end of the scenario."""
 
     number: int
     outcome: Outcome | None
-    line: str = ""
+    record: Record = Record("")

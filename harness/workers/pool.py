@@ -1,8 +1,8 @@
 """Scenarios in worker processes: side by side (`harness run -j N`), or each in its own (`isolation = "process"`).
 
     WorkerPool.run ──task──▶ worker.work: outcomes(scenario)
-                   ◀──(number, outcome, line)── for each repeat
-                   ◀──(number, None, "")── at the end
+                   ◀──(number, outcome, record)── for each repeat
+                   ◀──(number, None)── at the end
 
 Workers that serve many scenarios are told the next before they have ended the current one, so that they never
 wait for this process. Where each scenario has its own, the next worker starts while the current one runs. A
@@ -197,8 +197,7 @@ class WorkerPool:
     def _died(self, number: int, scenario: Scenario, worker: _Worker) -> Iterator[Ended]:
         """An error for each repeat that is missing."""
         from harness.errors import WorkerDied
-        from harness.report.encoding import encode
-        from harness.report.results import line
+        from harness.report.results import record
         from harness.scenario.evaluation import died
         from harness.scenario.real_limit import RealTimeExceeded
 
@@ -208,7 +207,7 @@ class WorkerPool:
         late = worker.too_late
         error = RealTimeExceeded(limit_s, doing) if late else WorkerDied(worker.process.exitcode, doing)
         for outcome in died(scenario, error, worker.repeats):
-            yield Ended(number, outcome, encode(line(outcome)))
+            yield Ended(number, outcome, record(outcome))
         yield Ended(number, None)
 
     def _end(self, workers: Sequence[_Worker]) -> None:

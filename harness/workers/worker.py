@@ -32,11 +32,10 @@ def work(
 ) -> None:
     """Run scenarios until the parent wants no more, or `only_one`. Ctrl-C is the parent's to handle.
 
-    Sends (-1, None, "") when everything is imported, an outcome with its line for each repeat of a scenario, and
-    (number, None, "") at its end. `note` is shared memory; see NOTE_SIZE.
+    Sends (-1, None) when everything is imported, an outcome with its record for each repeat of a scenario, and
+    (number, None) at its end. `note` is shared memory; see NOTE_SIZE.
     """
-    from harness.report.encoding import encode
-    from harness.report.results import line
+    from harness.report.results import record
     from harness.scenario.progress import progress
     from harness.scenario.redaction import secrets_of_process
     from harness.scenario.run import outcomes
@@ -54,15 +53,16 @@ def work(
         redacted_process(secrets_of_process(projects.around(Path.cwd())).text),
         redirect_stdout(sys.stderr if stdout_to_stderr else sys.stdout),
     ):
-        connection.send((-1, None, ""))
+        connection.send((-1, None))
         while True:
             task = Task(*connection.recv())
             _enter(task)
             for outcome in outcomes(task.scenario, projects.of(task.scenario.file)):
-                connection.send((task.number, outcome, encode(line(outcome))))
+                made = record(outcome)  # first: the outcome is sent without its events
+                connection.send((task.number, outcome, made))
             take_note("")
             sys.stdout.flush()
-            connection.send((task.number, None, ""))
+            connection.send((task.number, None))
             if only_one:
                 return
 

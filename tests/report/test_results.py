@@ -29,7 +29,14 @@ def test_a_line_has_the_documented_fields_in_their_order(outcome: MakeOutcome) -
 
 
 def test_beyond_those_a_line_has_the_reason_and_the_shape(outcome: MakeOutcome) -> None:
-    assert list(line(outcome()))[len(FIELDS) :] == ["reason", "fault", "recording", "varies", "shape"]
+    assert list(line(outcome()))[len(FIELDS) :] == [
+        "reason",
+        "fault",
+        "recording",
+        "varies",
+        "shape",
+        "trace",
+    ]
 
 
 def test_a_line_says_what_ran_and_how_it_went(outcome: MakeOutcome) -> None:

@@ -1,0 +1,119 @@
+"""A trace as a file keeps it: what stands in several events is written once, and referred to.
+
+A conversation is sent again with every call, and one long list may be in the update of every node. Each message, and
+each long list or text, is an event of its own, before the first event that has it:
+
+    shared       number, value
+
+In its place is `{"$shared": number}`; in a list, `{"$shared": [first, last]}` is put for values that follow each
+other. A reader puts the values back (`harness.report.trace_reader`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from harness.graph.snapshots import LONG_LIST, LONG_TEXT
+from harness.graph.to_json import MAX_DEPTH, key_text, to_json
+from harness.graph.trace import Event
+
+SHARED: Final = "$shared"
+DATA: Final = frozenset({"request", "update", "value", "values", "error", "output"})
+"""The fields of events that hold what a run worked with; the others are names, numbers and texts."""
+
+_ROLES: Final = ("type", "role")
+
+
+def with_shared(events: Sequence[Event]) -> list[Event]:
+    """The events as JSON data, with what they share as events of their own."""
+    sharing = _Sharing()
+    for event in events:
+        sharing.add(event)
+    return sharing.events
+
+
+class _Sharing:
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._by_id: dict[int, tuple[Any, int]] = {}
+        self._by_text: dict[str, int] = {}
+        self._count = 0
+
+    def add(self, event: Event) -> None:
+        if "usage" in event and "chunks" in event["value"]:
+            # The text is there as a whole; a secret that is split over the pieces of it would not be found.
+            event = {**event, "value": {**event["value"], "chunks": len(event["value"]["chunks"])}}
+        self.events.append(
+            {key: self._value(item, 0) if key in DATA else to_json(item) for key, item in event.items()}
+        )
+
+    def _value(self, value: Any, depth: int) -> Any:
+        kind = type(value)
+        if kind is str:
+            return value if len(value) < LONG_TEXT else {SHARED: self._known(value) or self._share(value)}
+        if depth > MAX_DEPTH:
+            return to_json(value)
+        if kind is dict:
+            if _is_message(value) or SHARED in value:
+                return {SHARED: self._message(value)}
+            return {key_text(key): self._value(item, depth + 1) for key, item in value.items()}
+        if kind is list or kind is tuple:
+            return self._list(value, depth)
+        if hasattr(value, "content") and hasattr(value, "type"):
+            return {SHARED: self._message(value)}
+        return to_json(value)
+
+    def _list(self, value: Sequence[Any], depth: int) -> Any:
+        if len(value) >= LONG_LIST and not _is_conversation(value):
+            return {SHARED: self._known(value) or self._share(value)}
+        items: list[Any] = []
+        for item in value:
+            plain = self._value(item, depth + 1)
+            if type(plain) is not dict or SHARED not in plain:
+                items.append(plain)
+                continue
+            number = plain[SHARED]
+            before = items[-1][SHARED] if items and type(items[-1]) is dict and SHARED in items[-1] else None
+            if before is not None and before[1] + 1 == number:
+                before[1] = number
+            else:
+                items.append({SHARED: [number, number]})
+        return items
+
+    def _message(self, value: Any) -> int:
+        known = self._known(value)
+        if known:
+            return known
+        plain = value if type(value) is dict else to_json(value)
+        text = _text(plain)
+        number = self._by_text.get(text)
+        if number is None:
+            number = self._by_text[text] = self._share(plain)
+        self._by_id[id(value)] = (value, number)
+        return number
+
+    def _known(self, value: Any) -> int:
+        """The number of a value that was shared before, 0 for no other."""
+        found = self._by_id.get(id(value))
+        return found[1] if found is not None else 0
+
+    def _share(self, value: Any) -> int:
+        self._count += 1
+        self._by_id[id(value)] = (value, self._count)
+        self.events.append({"event": "shared", "number": self._count, "value": to_json(value)})
+        return self._count
+
+
+def _is_message(value: Mapping[Any, Any]) -> bool:
+    return "content" in value and any(role in value for role in _ROLES)
+
+
+def _is_conversation(value: Sequence[Any]) -> bool:
+    """True for a list of messages: it grows, so that it is never quite the same, but its messages are."""
+    first = value[0]
+    return _is_message(first) if type(first) is dict else hasattr(first, "content") and hasattr(first, "type")
+
+
+_text = json.JSONEncoder(ensure_ascii=False, default=to_json).encode

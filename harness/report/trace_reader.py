@@ -1,0 +1,132 @@
+"""Reads what `harness.report.traces` wrote: `read_trace(report / line["trace"])`, with `line` from results.jsonl.
+
+    trace = read_trace(Path("reports/latest/traces/1.jsonl.gz"))
+    trace.head["id"], trace.head["verdict"]
+    for event in trace.events:      # as in harness.graph.trace, messages in full
+        ...
+
+The same message is the same object in all events that have it.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from harness.errors import FormatError, Problem, Span
+from harness.graph.sharing import DATA, SHARED
+from harness.report.traces import FORMAT
+from harness.source.document import shown_path
+
+_GZIP: Final = 31
+_PIECE: Final = 1 << 16
+
+
+@dataclass(frozen=True)
+class RunTrace:
+    """The trace of a run.
+
+    head     which run it is: id, repeat, seed, verdict, digest, …
+    events   what happened, in order, with what they share put back
+    damage   why the end of it is missing, None where the file is whole
+    """
+
+    head: Mapping[str, Any]
+    events: list[dict[str, Any]]
+    damage: FormatError | None = None
+
+
+def read_trace(path: Path) -> RunTrace:
+    """The trace in a file. Of one that is damaged all that stands before the damage.
+
+    Raises:
+        FormatError: there is no such file (`trace-missing`), or it is no trace (`trace-damaged`).
+    """
+    lines = _lines(path)
+    try:
+        head = next(lines, None)
+    except FormatError as error:
+        raise error from None
+    if head is None or head.get("format") != FORMAT:
+        found = "nothing" if head is None else f"{str(head.get('format', head))[:60]!r}"
+        raise _damaged(path, 1, f"this is no trace of the format {FORMAT}: found {found}")
+    events: list[dict[str, Any]] = []
+    shared: dict[int, Any] = {}
+    damage = None
+    try:
+        for event in lines:
+            if event.get("event") == "shared":
+                shared[event.get("number", 0)] = event.get("value")
+            else:
+                events.append(_whole(event, shared))
+    except FormatError as error:
+        damage = error
+    return RunTrace(head, events, damage)
+
+
+def _whole(event: dict[str, Any], shared: Mapping[int, Any]) -> dict[str, Any]:
+    return {key: _put_back(value, shared) if key in DATA else value for key, value in event.items()}
+
+
+def _put_back(value: Any, shared: Mapping[int, Any]) -> Any:
+    if isinstance(value, list):
+        items: list[Any] = []
+        for item in value:
+            numbers = item.get(SHARED) if isinstance(item, dict) and len(item) == 1 else None
+            if isinstance(numbers, list):
+                first, last = numbers
+                items += [shared.get(number) for number in range(first, last + 1)]
+            else:
+                items.append(_put_back(item, shared))
+        return items
+    if isinstance(value, dict):
+        if len(value) == 1 and isinstance(number := value.get(SHARED), int):
+            return shared.get(number)
+        return {key: _put_back(item, shared) for key, item in value.items()}
+    return value
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    number = 0
+    for number, raw in enumerate(_raw_lines(path), start=1):
+        try:
+            event = json.loads(raw)
+        except (ValueError, RecursionError):
+            event = None
+        if not isinstance(event, dict):
+            raise _damaged(path, number, f"this is no event: {raw[:60].decode(errors='replace')!r}")
+        yield event
+
+
+def _raw_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a gzip file.
+
+    Raises:
+        FormatError: it cannot be read, is no gzip file, or ends too early.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        message = f"cannot read the trace {shown_path(path)}: {error.strerror or error}"
+        raise FormatError(Problem("trace-missing", message)) from None
+    gzip = zlib.decompressobj(_GZIP)
+    number, rest = 1, b""
+    for at in range(0, len(content), _PIECE):
+        try:
+            rest += gzip.decompress(content[at : at + _PIECE])
+        except zlib.error:
+            what = "the rest of the file is damaged" if number > 1 or at else "this is no gzip file"
+            raise _damaged(path, number, what) from None
+        *lines, rest = rest.split(b"\n")
+        number += len(lines)
+        yield from lines
+    if not gzip.eof or rest:
+        raise _damaged(path, number, "the file is cut off here")
+
+
+def _damaged(path: Path, line: int, message: str) -> FormatError:
+    return FormatError(Problem("trace-damaged", message, Span(shown_path(path), line, 1)))

@@ -1,0 +1,156 @@
+"""traces/: what happened in each run, a file a run (docs/results.md). `harness.report.trace_reader` reads them.
+
+A file is gzip, with an event a line. The first line says which run it is:
+
+    trace    format, suite, scenario, id, manifest, dialect, agent, variant, repeat, seed, status, verdict, digest
+
+Then come the events of the run (`harness.graph.trace`), with what several of them share as events of their own
+(`harness.graph.sharing`), and without secrets. A value of more than a million characters is cut; `cut` of its event
+has the places, such as `["update.pages"]`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from harness.report.encoding import encode
+from harness.scenario.outcome import Outcome
+
+FORMAT: Final = "harness-trace/1"
+FOLDER: Final = "traces"
+LARGEST_VALUE: Final = 1_000_000
+"""Characters of a value that are kept."""
+
+_BLOCK: Final = 4096  # what the smallest file takes on a disk
+_UNFINISHED: Final = ".unfinished"
+_OURS: Final = re.compile(r"\d+(-\d+)?\.jsonl\.gz|\.unfinished")
+_LEVEL: Final = 1
+_GZIP: Final = 31  # the window, with a header of gzip, which has no time in it
+
+
+def packed(outcome: Outcome) -> bytes:
+    """The file of a run's trace; empty where it is not to be kept."""
+    if not outcome.events:
+        return b""
+    head = {
+        "event": "trace",
+        "format": FORMAT,
+        "suite": outcome.suite,
+        "scenario": outcome.scenario,
+        "id": outcome.id,
+        "manifest": outcome.manifest,
+        "dialect": outcome.dialect,
+        "agent": outcome.agent,
+        "variant": outcome.variant,
+        "repeat": outcome.repeat,
+        "seed": outcome.seed,
+        "status": outcome.observed.status,
+        "verdict": outcome.verdict,
+        "digest": outcome.digest,
+    }
+    gzip = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+    pieces = [gzip.compress(_line(event)) for event in (head, *outcome.events)]
+    return b"".join([*pieces, gzip.flush()])
+
+
+def _line(event: Mapping[str, Any]) -> bytes:
+    text = encode(event)
+    if len(text) > LARGEST_VALUE:
+        text = encode(_bounded(event))
+    return text.encode() + b"\n"
+
+
+def _bounded(event: Mapping[str, Any]) -> dict[str, Any]:
+    """The event with the beginning of each value that is too large."""
+    places: list[str] = []
+    bounded = {key: _beginning(value, key, places)[0] for key, value in event.items()}
+    return {**bounded, "cut": places} if places else bounded
+
+
+def _beginning(value: Any, place: str, places: list[str]) -> tuple[Any, int]:
+    """As much of a value as is kept, with its size; `places` are told what was cut."""
+    if isinstance(value, str):
+        if len(value) <= LARGEST_VALUE:
+            return value, len(value)
+        places.append(place)
+        return f"{value[:LARGEST_VALUE]}… ({len(value)} characters)", LARGEST_VALUE
+    if not isinstance(value, dict | list):
+        return value, 8
+    size = 0
+    kept: list[Any] = []
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if size >= LARGEST_VALUE:
+            places.append(place)
+            break
+        item, of_item = _beginning(item, f"{place}.{key}", places)
+        kept.append((key, item))
+        size += of_item + len(str(key))
+    more = f"… {len(value) - len(kept)} more" if len(kept) < len(value) else ""
+    if isinstance(value, dict):
+        return dict(kept) | ({"…": more} if more else {}), size
+    return [item for _, item in kept] + ([more] if more else []), size
+
+
+class TraceFolder:
+    """The folder `traces` of a report. A file in it is whole, or is not there.
+
+    What takes more than `limit` bytes of disk together is left out, and so is what comes after the disk was full:
+    the results of a run count more than its traces.
+    """
+
+    def __init__(self, report: Path, limit: float) -> None:
+        self._folder, self._limit = report / FOLDER, limit
+        self._taken = 0
+        self._kept = 0
+        self._left_out = 0
+        self._why = ""
+
+    def add(self, name: str, content: bytes) -> str | None:
+        """Write a file, and give its path in the report; None where it is left out."""
+        size = -(-len(content) // _BLOCK) * _BLOCK
+        if not self._why and self._taken + size > self._limit:
+            self._why = f"all of them may take {self._limit / 1e6:g} MB (traces_limit)"
+        if not self._why:
+            self._write(f"{name}.jsonl.gz", content)
+        if self._why:
+            self._left_out += 1
+            return None
+        self._taken += size
+        self._kept += 1
+        return f"{FOLDER}/{name}.jsonl.gz"
+
+    def _write(self, name: str, content: bytes) -> None:
+        unfinished = self._folder / _UNFINISHED
+        try:
+            self._folder.mkdir(exist_ok=True)
+            unfinished.write_bytes(content)
+            os.replace(unfinished, self._folder / name)
+        except OSError as error:
+            self._why = f"they cannot be written: {error.strerror or error}"
+            with suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+
+    def as_json(self) -> dict[str, Any]:
+        """How many were kept and left out, and why they were; null for none."""
+        return {"kept": self._kept, "left_out": self._left_out, "why": self._why or None}
+
+
+def remove_traces(report: Path) -> None:
+    """Remove the traces of an earlier run, and nothing else that is in their folder.
+
+    Raises:
+        OSError: they cannot be removed.
+    """
+    folder = report / FOLDER
+    if folder.is_dir():
+        for file in folder.iterdir():
+            if _OURS.fullmatch(file.name):
+                file.unlink(missing_ok=True)
+        with suppress(OSError):  # something else is in it
+            folder.rmdir()
