@@ -21,6 +21,7 @@ BENCHMARKS = {
     "h": "parallel",
     "i": "long_list",
     "l": "graph_agent",
+    "m": "mesh",
 }
 
 
@@ -29,9 +30,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     what = (
         "a: five nodes, b: long conversations, c: 2,000 scenarios, d: start-up, e: Agent Spec, "
-        "f: a fan-out, g: replayed calls, h: two processes, i: long lists, l: Loki (default: all)"
+        "f: a fan-out, g: replayed calls, h: two processes, i: long lists, l: Loki, "
+        "m: LeafMesh (default: all)"
     )
-    parser.add_argument("benchmarks", nargs="*", metavar="a|b|c|d|e|f|g|h|i|l", help=what)
+    parser.add_argument("benchmarks", nargs="*", metavar="a|b|c|d|e|f|g|h|i|l|m", help=what)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     given = parser.parse_args()
     unknown = [name for name in given.benchmarks if name not in BENCHMARKS]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,60 @@ def echo() -> dict[str, Any]:
     return {"name": "a script says hello", "input": "go", "expect": {"output": "hello"}}
 
 
+WIDTH = 50
+WORKER = {"agent_type": "llm", "prompt": "Weigh it.", "auto_store_yields": False}
+"""An agent whose output is not put into the prompts of all later ones: what they say would grow with their number."""
+
+
+def mesh(agents: int) -> dict[str, Any]:
+    """A LeafMesh mesh of so many agents: a hub calls 50 workers, the next hub waits for all of them, and so on."""
+    found: dict[str, Any] = {}
+    workers: list[str] = []
+    hub = 0
+    while len(found) < agents:
+        name = f"hub_{hub}"
+        found[name] = {"agent_type": "programmatic", "wait_for_timeout": 1000}
+        if workers:
+            found[name]["wait_for"] = " AND ".join(workers)
+        left = agents - len(found)
+        workers = [f"worker_{hub}_{at}" for at in range(min(WIDTH, left - 1))] if left > 1 else []
+        found[name]["can_call"] = [{"agent": worker, "condition": "parcels > 0"} for worker in workers]
+        found |= {worker: dict(WORKER) for worker in workers}
+        hub += 1
+    return {"name": "depot", "entry_points": [{"name": "go", "target": "hub_0"}], "agents": found}
+
+
+def write_mesh(path: Path, agents: int) -> Path:
+    """A file with that mesh; gives back its path."""
+    path.write_text(_yaml(mesh(agents)), encoding="utf-8")
+    return path
+
+
+def depot(agents: int, seed: int) -> dict[str, Any]:
+    """One scenario of that mesh. How long each worker takes is drawn from the seed, and so is which have to wait."""
+    draw = random.Random(seed)
+    names = mesh(agents)["agents"]
+    hubs = [name for name in names if name.startswith("hub")]
+    workers = [name for name in names if name not in hubs]
+    return {
+        "name": f"{agents} agents",
+        "seed": seed,
+        "timeout": 10_000,
+        "input": {"parcels": agents},
+        "scripts": {hub: {"return": {"parcels": agents}} for hub in hubs},
+        "llm": {
+            worker: [{"json": {"weight": at}, "latency": round(draw.uniform(0.1, 9), 3)}]
+            for at, worker in enumerate(workers)
+        },
+        "faults": [{"effect": "llm", "rate": 0.1, "latency": 20}],
+        "expect": {
+            "visits": dict.fromkeys(names, 1),
+            "call_counts": {"llm": len(workers), "script": len(hubs)},
+            "state": {hubs[-1]: {"parcels": agents}},
+        },
+    }
+
+
 def history(length: int) -> list[dict[str, str]]:
     """A conversation of so many messages, as an input gives it."""
     return [
@@ -117,6 +172,10 @@ def write(path: Path, manifest: str, scenarios: Sequence[dict[str, Any]], dialec
         "dialect": dialect,
         "scenarios": list(scenarios),
     }
-    text = yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
-    path.write_text(text, encoding="utf-8")
+    path.write_text(_yaml(document), encoding="utf-8")
     return path
+
+
+def _yaml(document: dict[str, Any]) -> str:
+    text: str = yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
+    return text

@@ -154,8 +154,14 @@ class _Known:
     def _nodes(self) -> list[str]:
         return [node.name for node in self.graph.nodes]
 
+    @cached_property
+    def _own(self) -> frozenset[str]:
+        return frozenset(self._nodes)
+
     def _node(self, mention: Mention) -> Problem | None:
         """A node that is named in full: expectations of nodes speak of the top graph."""
+        if mention.name in self._own:
+            return None
         known = [*self._nodes]
         if mention.role in ("source", "target"):
             known.append(START if mention.role == "source" else END)
@@ -170,10 +176,14 @@ class _Known:
             problem = replace(problem, hint=f"{inside}; this speaks of the outer graph alone")
         return problem
 
+    @cached_property
+    def _callers(self) -> frozenset[str]:
+        """All that may make a call. Most are named in full, and need not be searched."""
+        return frozenset([*(self.names.callers if self.names is not None else ()), START, JUDGE_NODE])
+
     def _caller(self, mention: Mention, names: Names) -> Problem | None:
-        known = [*names.callers, START, JUDGE_NODE]
         pattern = mention.name.rpartition("/")[2] if names.circular else mention.name
-        if any(last_part_matches(pattern, name) for name in known):
+        if pattern in self._callers or any(last_part_matches(pattern, name) for name in self._callers):
             return None
         return self._refused(mention, NODE, list(names.callers), names.open.get(NODE, ""))
 
