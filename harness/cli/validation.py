@@ -82,13 +82,17 @@ def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
     found: dict[Problem, None] = {}
     for scenario in loaded.scenarios:
         options.used_by(scenario)
-        found |= dict.fromkeys([*scenario.warnings, *_not_importable(scenario, options)])
-        if scenario.expect.values.get("status") == "invalid":
-            continue
-        try:
-            graph = _graph(scenario, options)
-        except ManifestError as error:
-            found |= dict.fromkeys(error.problems)
+        found |= dict.fromkeys(scenario.warnings)
+        graph = None
+        if scenario.expect.values.get("status") != "invalid":
+            try:
+                graph = _graph(scenario, options)
+            except ManifestError as error:
+                found |= dict.fromkeys(error.problems)
+        found |= dict.fromkeys(
+            _not_importable(scenario, options)
+        )  # what the manifest imports may be found by now
+        if graph is None:
             continue
         settings = options.projects.of(scenario.file)
         names = unknown_names(scenario, graph, settings, lambda other: _graph(other, options))

@@ -101,9 +101,7 @@ def agency_files(discover: AutoDiscover, document: Document, request: LoadReques
         request.record(tools)
         paths[tools] = None
     reader = _Reader(document.span(AT))
-    found = [
-        reader.read(path, _module_name(path, project)) for path in paths if path != project / "__init__.py"
-    ]
+    found = [reader.read_found(path, project) for path in paths if _is_module(path, project)]
     imported = _imported(found, (project, listing.path), reader)
     if reader.problems:
         raise ManifestError(reader.problems)
@@ -134,9 +132,8 @@ def _project(directory: Path, request: LoadRequest) -> Path:
     return common if request.may_read(common) else directory.parent
 
 
-def _module_name(path: Path, project: Path) -> str:
-    parts = path.relative_to(project).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+def _is_module(path: Path, project: Path) -> bool:
+    return path.suffix == ".py" and path != project / "__init__.py"
 
 
 def _nothing_found(discover: AutoDiscover, document: Document) -> Problem:
@@ -156,7 +153,17 @@ class _Reader:
         self._span = span
         self.problems: list[Problem] = []
 
+    def read_found(self, path: Path, project: Path) -> PythonFile | None:
+        """A file that is named from the folder of the project; None where there is a problem."""
+        parts = path.relative_to(project).with_suffix("").parts
+        if any("." in part for part in parts):
+            text = f"'{path.relative_to(project)}' cannot be imported: the name of a module has no dot in it"
+            self.problems.append(Problem("import", text, self._span, "rename it"))
+            return None
+        return self.read(path, ".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+
     def read(self, path: Path, module: str) -> PythonFile | None:
+        """The file; None where there is a problem."""
         try:
             return PythonFile(path, module, ast.parse(path.read_bytes(), str(path)))
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -48,7 +49,14 @@ class AgentFunction:
         return prepared
 
     async def run(self, first: Any, input_data: Mapping[str, Any], context: Mapping[str, Any]) -> Returned:
-        """What the function makes of `first`: the model's reply, the connector's answer, or None. NOTES 8.1."""
+        """What the function makes of `first`: the model's reply, the connector's answer, or None. NOTES 8.1.
+
+        Raises:
+            TypeError: it is a generator.
+            Exception: what it raises.
+        """
         given = (copied(first), copied(input_data), copied(context))
         value, shaped = await self.caller(composed, self.function, self.agents, *given)
+        if inspect.isgenerator(value) or inspect.isasyncgen(value):
+            raise TypeError(f"the function of agent '{self.name}' yields: it must return its output")
         return Returned(to_json(as_mapping(value)), {agent: to_json(each) for agent, each in shaped.items()})

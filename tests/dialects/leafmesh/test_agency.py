@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from harness.cli.main import cli
 from tests.dialects.leafmesh.project import MESH, Project
 from tests.dialects.places import text_at
 
@@ -327,6 +329,45 @@ def test_a_file_that_cannot_be_imported_is_refused_with_its_line(
     assert (problem.code, text_at(problem)) == ("import", "./agency")
     assert message in problem.message
     assert f"agency/desk_agent.py:{line})" in problem.message
+
+
+def test_a_file_that_no_module_can_be_called_like_is_refused(project: Project) -> None:
+    project.write({"agency/night.desk_agent.py": DESK})
+    (problem,) = project.problems(imports=False)
+    assert (problem.code, text_at(problem)) == ("import", "./agency")
+    assert "'agency/night.desk_agent.py' cannot be imported" in problem.message
+
+
+def test_only_files_of_python_are_imported(project: Project) -> None:
+    mesh = MESH.replace("*_agent.py", "*")
+    project.write({"configs/config.yaml": mesh, "agency/README.md": "# Desk", "agency/desk.py": DESK})
+    assert project.output() == {"said": "hi"}
+
+
+def test_a_tool_that_a_scenario_names_by_its_path_can_be_validated_with_imports(studio: Project) -> None:
+    studio.write(
+        {
+            "agency/tools.py": TOOLS,
+            "it.scenario.yaml": """\
+            harness: 1
+            manifest: configs/config.yaml
+            scenarios: [{name: it, entry_point: go, tools: {weigh: {real: agency.tools.weigh}}, llm: {desk: [done]}}]
+            """,
+        }
+    )
+    result = CliRunner().invoke(cli, ["validate", "--imports", str(studio.folder / "it.scenario.yaml")])
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_a_function_that_yields_fails(project: Project, kind: str) -> None:
+    project.write({"agency/desk_agent.py": f"{kind} desk(a, b, c):\n    yield 1\n"})
+    error = project.run().observed.error
+    assert error is not None
+    assert (error["type"], error["message"]) == (
+        "TypeError",
+        "the function of agent 'desk' yields: it must return its output",
+    )
 
 
 def test_the_problems_of_all_files_are_told_at_once(project: Project) -> None:
