@@ -112,7 +112,8 @@ class LoadRequest:
             found = (Path(within, name) for name in names if _is_content(name) and fnmatchcase(name, pattern))
             files += [path for path in found if path.is_file()]
         for path in sorted(files):
-            self._check_readable(path.resolve(), path.name, where)
+            if path.is_symlink():
+                self._check_readable(path.resolve(), path.name, where)
             self.record(path)
         return FolderListing(folder, tuple(sorted(files)))
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +30,7 @@ from harness.source.static_lookup import bindings
 AT: Final = ("auto_discover", "directory")
 _PATTERN: Final = ("auto_discover", "pattern")
 _TOOLS: Final = "tools.py"
-_IMPORT: Final = (ast.Import, ast.ImportFrom)
+PACKAGE: Final = "leafmesh"
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,29 @@ class PythonFile:
         """The span of a part of the file."""
         return Span(shown_path(self.path), node.lineno, node.col_offset + 1)
 
+    @cached_property
+    def imports(self) -> Sequence[ast.Import | ast.ImportFrom]:
+        """Its import statements, those inside of functions too."""
+        return [node for node in ast.walk(self.tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+
     @property
     def imports_lazily(self) -> bool:
         """True if its functions import something while they run."""
-        at_once = sum(isinstance(each, _IMPORT) for each in _statements(self.tree.body))
-        return sum(isinstance(each, _IMPORT) for each in ast.walk(self.tree)) > at_once
+        at_once = set(_statements(self.tree.body))
+        return any(statement not in at_once for statement in self.imports)
+
+    @cached_property
+    def names_of_package(self) -> Mapping[str, str]:
+        """What it calls `leafmesh` and its members, with what these are: `{"lm": "leafmesh", "t": "tool"}`."""
+        found: dict[str, str] = {}
+        for statement in self.imports:
+            if isinstance(statement, ast.Import):
+                found |= {
+                    alias.asname or PACKAGE: PACKAGE for alias in statement.names if alias.name == PACKAGE
+                }
+            elif statement.module == PACKAGE and not statement.level:
+                found |= {alias.asname or alias.name: alias.name for alias in statement.names}
+        return found
 
     @property
     def package(self) -> str:

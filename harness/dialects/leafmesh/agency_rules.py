@@ -6,10 +6,10 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from harness.dialects.leafmesh.agency_files import AgencyFiles, PythonFile
+from harness.dialects.leafmesh.agency_files import PACKAGE, AgencyFiles, PythonFile
 from harness.dialects.leafmesh.document import AnyAgent, HumanAgent
 from harness.dialects.leafmesh.stand_in import NAMES, may_have
-from harness.dialects.leafmesh.static_decorators import PACKAGE, decorators_of, names_of_package
+from harness.dialects.leafmesh.static_decorators import decorators_of
 from harness.errors import Problem
 from harness.source.static_lookup import Function
 from harness.source.suggest import did_you_mean, nearest
@@ -28,12 +28,11 @@ def problems_of(files: AgencyFiles, agents: Mapping[str, AnyAgent]) -> Iterator[
         name for name, agent in agents.items() if name not in bound and not isinstance(agent, HumanAgent)
     ]
     for file in files.found:
-        names = names_of_package(file)
         for name, statement in file.bindings.items():
             if not isinstance(statement, Function):
                 continue
             if name in agents:
-                yield from _arguments(file, statement, names)
+                yield from _arguments(file, statement)
             elif _takes_three(statement):
                 yield from _misnamed(file, statement, without)
 
@@ -57,17 +56,16 @@ def _imports(file: PythonFile) -> Iterator[Problem]:
 
 
 def _decorators(file: PythonFile) -> Iterator[Problem]:
-    names = names_of_package(file)
     for function in file.bindings.values():
-        for decorator, call, place in decorators_of(function, names):
+        for decorator, call, place in decorators_of(file, function):
             if decorator in _PIPELINES and call is None:
                 text = f"@{decorator} takes functions, in parentheses"
                 yield Problem("bad-decorator", text, file.span(place))
 
 
-def _arguments(file: PythonFile, function: Function, names: Mapping[str, str]) -> Iterator[Problem]:
+def _arguments(file: PythonFile, function: Function) -> Iterator[Problem]:
     """Decorators that are not LeafMesh's may change what a function takes."""
-    if len(list(decorators_of(function, names))) == len(function.decorator_list) and not _takes_three(
+    if len(list(decorators_of(file, function))) == len(function.decorator_list) and not _takes_three(
         function
     ):
         text = f"agent '{function.name}' calls its function with three arguments, which it does not take"

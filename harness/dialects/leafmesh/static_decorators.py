@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
-from harness.dialects.leafmesh.agency_files import PythonFile
+from harness.dialects.leafmesh.agency_files import PACKAGE, PythonFile
 from harness.dialects.leafmesh.registered_tool import RegisteredTool
 from harness.source.static_lookup import Function
 
-PACKAGE: Final = "leafmesh"
 _TOOLS: Final = ("tool", "global_tool")
 
 
-def decorators_of(
-    statement: ast.stmt, names: Mapping[str, str]
-) -> Iterator[tuple[str, ast.Call | None, ast.expr]]:
-    """The decorators of LeafMesh that a function has: the name, the call if it is one, and the whole.
-
-    `names` are those of `names_of_package`.
-    """
+def decorators_of(file: PythonFile, statement: ast.stmt) -> Iterator[tuple[str, ast.Call | None, ast.expr]]:
+    """The decorators of LeafMesh that a function of a file has: the name, the call if it is one, and the whole."""
+    names = file.names_of_package
     for decorator in statement.decorator_list if isinstance(statement, Function) else ():
         call = decorator if isinstance(decorator, ast.Call) else None
         written = ast.unparse(call.func if call else decorator)
@@ -31,28 +26,16 @@ def decorators_of(
             yield name, call, decorator
 
 
-def names_of_package(file: PythonFile) -> Mapping[str, str]:
-    """What a file calls the package and its members, with what these are: `{"lm": "leafmesh", "t": "tool"}`."""
-    found: dict[str, str] = {}
-    for statement in ast.walk(file.tree):
-        if isinstance(statement, ast.ImportFrom) and statement.module == PACKAGE and not statement.level:
-            found |= {alias.asname or alias.name: alias.name for alias in statement.names}
-        elif isinstance(statement, ast.Import):
-            found |= {alias.asname or PACKAGE: PACKAGE for alias in statement.names if alias.name == PACKAGE}
-    return found
-
-
 def is_decorated(file: PythonFile, statement: ast.stmt, decorator: str) -> bool:
     """True if the statement is a function with this decorator of LeafMesh."""
-    return any(name == decorator for name, *_ in decorators_of(statement, names_of_package(file)))
+    return any(name == decorator for name, *_ in decorators_of(file, statement))
 
 
 def tools_in(file: PythonFile) -> Iterator[tuple[RegisteredTool, ast.stmt]]:
     """The tools that a file defines, as far as its text tells."""
-    names = names_of_package(file)
     for statement in file.bindings.values():
         if isinstance(statement, Function):
-            for decorator, call, _ in decorators_of(statement, names):
+            for decorator, call, _ in decorators_of(file, statement):
                 if decorator in _TOOLS:
                     yield _tool(statement, call), statement
 
