@@ -97,8 +97,9 @@ class Project:
     def _point_agents_at(self, url: str) -> None:
         for path in self.folder.iterdir():
             text = path.read_text(encoding="utf-8") if path.suffix in (".yaml", ".py") else ""
-            if self._served in text:
-                self.write(path.name, text.replace(self._served, url))
+            pointed = text.replace(self._served, url).replace(SERVED, url)
+            if pointed != text:
+                self.write(path.name, pointed)
         self._served = url
 
     # ------------------------------------------------------------ runs

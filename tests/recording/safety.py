@@ -109,7 +109,7 @@ class Project:
     def run(self, command: str, *args: str, **env: str | None) -> Done:
         """An installed command, in a process of its own, run to its end."""
         process = self.start(command, *args, **env)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
         return Done(process.returncode, out, err)
 
     def start(self, command: str, *args: str, **env: str | None) -> subprocess.Popen[str]:
