@@ -24,13 +24,15 @@ def digests(prefix: Sequence[str] = (), environment: Mapping[str, str] | None = 
     with TemporaryDirectory() as folder:
         lines = Path(folder) / "lines.jsonl"
         command = [*prefix, sys.executable, "-m", "harness.cli.main", "run", *SUITES, "-q"]
-        subprocess.run(
+        done = subprocess.run(
             [*command, "--json", str(lines), "--report", f"{folder}/report"],
             cwd=ROOT,
             env={**os.environ, **(environment or {})},
             capture_output=True,
-            check=True,
+            text=True,
+            check=False,
         )
+        assert done.returncode == 0, done.stdout + done.stderr
         found = map(json.loads, lines.read_text(encoding="utf-8").splitlines())
         return {f"{line['id']} #{line['repeat']}": line["digest"] or "-" * 64 for line in found}
 

@@ -1,18 +1,12 @@
 """The pytest plugin, used as its users use it: in a folder of theirs, through pytest's command line."""
 
-import importlib
 import json
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import pytest
 
-# A run inside this process forgets the modules it was the first to import, and extension modules do not
-# survive being imported twice: so they are imported here, before any run.
-for module in ("celpy.evaluation", "rich.console", "rich.table", "jsonschema", "harness.scenario.run",
-               "harness.dialects.sherma.compile", "harness.report.console", "harness.report.results",
-               "harness.expressions.lowering", "harness.source.excerpt", "xdist.plugin", "hypothesis"):  # fmt: skip
-    importlib.import_module(module)
+import tests.preloaded  # noqa: F401
 
 MANIFEST = """\
 manifest_version: 1
@@ -52,7 +46,9 @@ class RunSuite(Protocol):
 
 
 @pytest.fixture
-def suite(pytester: pytest.Pytester) -> RunSuite:
+def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> RunSuite:
+    monkeypatch.setenv("COLUMNS", "200")  # pytest cuts lines at the width of the terminal
+
     def run(*scenarios: str, options: Sequence[str] = ()) -> pytest.RunResult:
         pytester.makefile(".yaml", desk=MANIFEST)
         text = "harness: 1\nmanifest: desk.yaml\nscenarios:\n" + "".join(scenarios)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.fixtures import RunCommand, WriteSuite
+from tests.cli.fixtures import Invoke, WriteSuite
 
 FULL = Path("/dev/full")
 pytestmark = pytest.mark.skipif(not FULL.exists(), reason="the system has no device that is full")
@@ -17,9 +17,9 @@ def _one_scenario(suite: WriteSuite) -> None:
     suite("{name: counts}")
 
 
-def test_lines_that_cannot_be_written(harness: RunCommand) -> None:
-    done = harness("run", ".", "--json", "/dev/full")
-    assert (done.returncode, done.stderr) == (
+def test_lines_that_cannot_be_written(invoke: Invoke) -> None:
+    done = invoke("run", ".", "--json", "/dev/full")
+    assert (done.exit_code, done.stderr) == (
         2,
         "error: /dev/full cannot be written: No space left on device [cannot-write]\n",
     )
@@ -42,28 +42,28 @@ def test_output_that_cannot_be_written(installed: str, more: list[str], said: st
     assert (done.returncode, done.stderr) == (2, f"error: {said}\n")
 
 
-def test_a_name_that_is_too_long(harness: RunCommand) -> None:
+def test_a_name_that_is_too_long(invoke: Invoke) -> None:
     name = "x" * 300 + ".scenario.yaml"
-    done = harness("run", name)
-    assert (done.returncode, done.stderr) == (2, f"error: {name}: File name too long [system]\n")
+    done = invoke("run", name)
+    assert (done.exit_code, done.stderr) == (2, f"error: {name}: File name too long [system]\n")
 
 
-def test_a_pipe_that_nobody_reads_is_not_waited_for(harness: RunCommand, tmp_path: Path) -> None:
+def test_a_pipe_that_nobody_reads_is_not_waited_for(invoke: Invoke, tmp_path: Path) -> None:
     pipe = tmp_path / "lines"
     os.mkfifo(pipe)
-    done = harness("run", ".", "--json", str(pipe))
-    assert (done.returncode, done.stderr) == (
+    done = invoke("run", ".", "--json", str(pipe))
+    assert (done.exit_code, done.stderr) == (
         2,
         f"error: {pipe} cannot be written: nobody reads from this pipe [cannot-write]\n",
     )
 
 
-def test_a_pipe_that_is_read_gets_the_lines(harness: RunCommand, tmp_path: Path) -> None:
+def test_a_pipe_that_is_read_gets_the_lines(invoke: Invoke, tmp_path: Path) -> None:
     pipe = tmp_path / "lines"
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        assert harness("run", ".", "--json", str(pipe)).returncode == 0
+        assert invoke("run", ".", "--json", str(pipe)).exit_code == 0
         assert os.read(reading, 1 << 20).count(b"\n") == 1
     finally:
         os.close(reading)

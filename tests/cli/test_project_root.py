@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tests.preloaded  # noqa: F401
 from tests.cli.fixtures import Invoke, WriteFile
 
 COUNTER = """\
@@ -34,10 +36,11 @@ def suite(write: WriteFile) -> None:
     write("elsewhere/pyproject.toml", "[tool.harness]\n")
 
 
-def run_pytest(*args: str) -> "subprocess.CompletedProcess[str]":
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "HARNESS_"))}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *args]
-    return subprocess.run(command, capture_output=True, text=True, env=kept, check=False)
+@pytest.fixture
+def run_pytest(pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs pytest in this process."""
+    monkeypatch.chdir(tmp_path)
+    return partial(pytester.runpytest_inprocess, "-q", "-p", "no:cacheprovider")
 
 
 def reports() -> list[str]:
@@ -84,7 +87,7 @@ def test_where_nothing_marks_a_project_it_is_the_folder_of_the_file(invoke: Invo
 
 
 def test_the_command_and_pytest_write_one_report_wherever_they_are_started(
-    invoke: Invoke, write: WriteFile, monkeypatch: pytest.MonkeyPatch
+    invoke: Invoke, write: WriteFile, run_pytest: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("shop/pyproject.toml", "[tool.harness]\nreport = 'out'\n")
     monkeypatch.chdir("elsewhere")
@@ -94,11 +97,8 @@ def test_the_command_and_pytest_write_one_report_wherever_they_are_started(
     assert reports() == ["shop/out/summary.json"]
     Path("shop/out/summary.json").unlink()
     monkeypatch.chdir("elsewhere")
-    for args in ((), ("-n", "1")):
-        tested = run_pytest("../shop/scenarios", *args)
-        assert tested.returncode == 0, tested.stdout
-        assert json.loads(Path("../shop/out/summary.json").read_text())["total"]["passed"] == 2
-        Path("../shop/out/summary.json").unlink()
+    run_pytest("../shop/scenarios").assert_outcomes(passed=2)
+    assert json.loads(Path("../shop/out/summary.json").read_text())["total"]["passed"] == 2
     assert not list(Path().rglob("summary.json"))
 
 
@@ -160,7 +160,6 @@ def test_the_last_whole_run_stays_until_the_next_one(invoke: Invoke) -> None:
     assert not Path(kept).exists()
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "with workers"])
 @pytest.mark.parametrize(
     ("args", "reason"),
     [
@@ -170,13 +169,37 @@ def test_the_last_whole_run_stays_until_the_next_one(invoke: Invoke) -> None:
     ],
     ids=["-k", "FILE::NAME", "whole"],
 )
-def test_pytest_says_so_too(workers: list[str], args: list[str], reason: str | None) -> None:
-    done = run_pytest(*args, *workers)
+def test_pytest_says_so_too(run_pytest: Any, args: list[str], reason: str | None) -> None:
+    done = run_pytest(*args)
     assert (summary()["complete"], summary()["reason"]) == (reason is None, reason)
-    assert ("not whole" in done.stdout) is (reason is not None)
+    assert ("not whole" in done.stdout.str()) is (reason is not None)
 
 
-def test_pytest_tells_of_what_failed_last_of_x_and_of_files_with_faults(write: WriteFile) -> None:
+def test_pytest_with_workers_says_so_too_wherever_it_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("PYTEST_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir("elsewhere")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-n",
+        "2",
+        "-k",
+        "one",
+        "../shop",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert summary("../shop/reports/latest")["reason"] == "1 of 2 scenarios selected (-k 'one')", done.stdout
+    assert "not whole" in done.stdout
+
+
+def test_pytest_tells_of_what_failed_last_of_x_and_of_files_with_faults(
+    write: WriteFile, run_pytest: Any
+) -> None:
     write(FILE, SCENARIOS.replace("{name: one}", "{name: one, expect: {path: [other]}}"))
     cache = ["-p", "cacheprovider", "-o", "cache_dir=.cache"]
     run_pytest("shop", "-x", *cache)

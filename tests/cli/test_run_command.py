@@ -76,25 +76,17 @@ def test_a_file_that_is_no_text_or_no_yaml_is_told(invoke: Invoke, tmp_path: Pat
     assert result.stderr.startswith("odd.scenario.yaml:1:")
 
 
-def test_json_on_stdout_is_what_the_results_file_has_and_nothing_else(
-    harness: RunCommand, suite: WriteSuite
-) -> None:
-    suite(PASSES, FAILS)
-    done = harness("run", ".", "--json", "-")
-    assert done.stdout == Path("reports/latest/results.jsonl").read_text()
-    assert [line["verdict"] for line in lines(done.stdout)] == ["passed", "failed"]
-    assert "1 passed · 1 failed" in done.stderr
-
-
-def test_what_the_code_of_an_agent_prints_stays_out_of_json_on_stdout(
+def test_json_on_stdout_is_what_the_results_file_has_whatever_the_code_of_an_agent_prints(
     harness: RunCommand, invoke: Invoke
 ) -> None:
     invoke("init")
     tools = Path("agents/shop_tools.py")
     tools.write_text(tools.read_text() + "\n\nprint('I am imported')\n")
     done = harness("run", ".", "--json", "-")
+    assert done.stdout == Path("reports/latest/results.jsonl").read_text()
     assert [line["verdict"] for line in lines(done.stdout)] == ["passed", "passed"]
     assert "I am imported" in done.stderr
+    assert "2 passed" in done.stderr
 
 
 def test_json_may_be_a_file(invoke: Invoke, suite: WriteSuite) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.fixtures import RunCommand, WriteFile
+from tests.cli.fixtures import Invoke, RunCommand, WriteFile
 
 GRAPH = """\
 start: add
@@ -46,11 +46,14 @@ def test_a_typescript_script_runs(harness: RunCommand) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_without_tsx_it_is_told_what_is_missing(harness: RunCommand, tmp_path: Path) -> None:
+def test_without_tsx_it_is_told_what_is_missing(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("bash", "sh", "env", "unshare", "true"):
         if found := shutil.which(name):
             (programs / name).symlink_to(found)
-    shown = harness("run", "sums.scenario.yaml", PATH=str(programs)).stdout
+    monkeypatch.setenv("PATH", str(programs))
+    shown = invoke("run", "sums.scenario.yaml").stdout
     assert "the script needs the program 'tsx', which is not on the PATH" in shown

@@ -34,7 +34,7 @@ def test_two_scenarios_cannot_record_one_cassette(tmp_path: Path) -> None:
         project.parrot("one", "two")
         text = (tmp_path / "p.scenario.yaml").read_text()
         project.write("p.scenario.yaml", text.replace("cassette: two", "cassette: one"))
-        by_pytest = project.run("pytest", "p.scenario.yaml", "-n", "2", "--record-mode=once", *PYTEST)
+        by_pytest = project.run("pytest", "p.scenario.yaml", "--record-mode=once", *PYTEST)
         by_command = project.record()
     assert (by_pytest.code, by_command.code) == (4, 2)
     for said in (by_pytest.all, by_command.all):

@@ -31,9 +31,11 @@ class Attacked:
     written: dict[str, bytes]
     heard: bytes
 
-    def places(self, how: str) -> list[str]:
+    def leaks(self) -> dict[str, set[str]]:
+        """Which secrets stand where."""
         shown = {name: done.all.encode() for name, done in self.done.items()}
-        return [name for name, data in {**shown, **self.written}.items() if how in attack.leaks(data)]
+        found = {name: attack.leaks(data) for name, data in {**shown, **self.written}.items()}
+        return {name: leaks for name, leaks in found.items() if leaks}
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +73,8 @@ def test_the_attacks_are_made(attacked: Attacked) -> None:
     assert len(attacked.heard.splitlines()) >= 12
 
 
-@pytest.mark.parametrize("how", attack.SECRETS)
-def test_no_secret_gets_out(attacked: Attacked, how: str) -> None:
-    assert attacked.places(how) == []
+def test_no_secret_gets_out(attacked: Attacked) -> None:
+    assert attacked.leaks() == {}
 
 
 def test_what_is_harmless_is_still_there(attacked: Attacked) -> None:

@@ -39,7 +39,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def run(project: Project) -> tuple[Done, dict[str, object]]:
-    done = project.run("harness", "run", "tell.scenario.yaml", "--report", "out")
+    done = project.harness("run", "tell.scenario.yaml", "--report", "out")
     assert done.code == 0, done.all
     return done, json.loads((project.folder / "out/results.jsonl").read_text())
 
@@ -71,4 +71,4 @@ def test_commands_that_run_nothing_show_no_secret(project: Project, command: str
     for name in ("tell.yaml", "tell.scenario.yaml"):
         project.write(name, (NODE if name == "tell.yaml" else SCENARIO).replace("tell", "tok-q7Rt0Lm2xP"))
     file = "tell.scenario.yaml" if command == "validate" else "tell.yaml"
-    assert "tok-q7Rt0Lm2xP" not in project.run("harness", command, file).all
+    assert "tok-q7Rt0Lm2xP" not in project.harness(command, file).all
