@@ -20,9 +20,12 @@ def print_problems(problems: Iterable[Problem], *, err: bool = True) -> None:
 
 
 def shown(problem: Problem) -> str:
-    """`file:line:column: error: message [code]`, the line it is about with a caret, and the hint."""
+    """`file:line:column: error: message [code]`, the line it is about with a caret, and the hint.
+
+    A note is one line.
+    """
     titled = replace(problem, message=f"{problem.severity}: {problem.message} [{problem.code}]")
-    return printable(render(titled), keep_newlines=True)
+    return printable(titled.one_line if problem.severity == "note" else render(titled), keep_newlines=True)
 
 
 def as_json(problem: Problem, file: str) -> dict[str, Any]:

@@ -6,10 +6,18 @@ spec: "connector_config fields per framework".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from harness.dialects.kit.manifest import Problems
-from harness.dialects.leafmesh.document import CONNECTORS, MCP, Connector, Fallback, Zapier
+from harness.dialects.leafmesh.document import (
+    CONNECTORS,
+    MCP,
+    Connector,
+    Fallback,
+    Framework,
+    Integration,
+    Zapier,
+)
 from harness.dialects.leafmesh.unknown_keys import unknown_keys
 from harness.dialects.leafmesh.visiting import EACH, places
 from harness.errors import Problem
@@ -25,11 +33,13 @@ def connectors(document: Document, env: Mapping[str, str]) -> tuple[dict[str, Co
     problems = Problems()
     for path, agent in places(document.value, "agents", EACH):
         kind = _kind(agent)
-        if kind is None:
+        if kind is None or not isinstance(agent.get(CONFIG, {}), dict):  # which is told of the agent
             continue
         name = str(path[-1])
         with problems.collecting():
-            found[name] = _with_fallbacks(_read(document, path, CONNECTORS[kind]), env)
+            model = CONNECTORS[kind]
+            written = validate(model, document, (*path, CONFIG)) if CONFIG in agent else model()
+            found[name] = _with_fallbacks(written, env)
             problems.add(_missing(found[name], name, kind, document, path))
             problems.add(unknown_keys(found[name], document, (*path, CONFIG)))
     return found, [*problems.errors, *problems.warnings]
@@ -37,21 +47,13 @@ def connectors(document: Document, env: Mapping[str, str]) -> tuple[dict[str, Co
 
 def _kind(agent: Any) -> str | None:
     """The framework of an external agent, the integration of a programmatic one; None for others."""
-    if not isinstance(agent, dict):
-        return None
-    kind = {"external": agent.get("framework"), "programmatic": agent.get("integration")}.get(
-        str(agent.get("agent_type"))
-    )
-    return kind if isinstance(kind, str) and kind in CONNECTORS else None
-
-
-def _read(document: Document, path: DocumentPath, model: type[Connector]) -> Connector:
-    config = document.value
-    for step in path:
-        config = config[step]
-    if not isinstance(config.get(CONFIG, {}), dict):
-        return model()  # what it is instead is told of the agent
-    return validate(model, document, (*path, CONFIG)) if CONFIG in config else model()
+    match agent:
+        case {"agent_type": "external", "framework": str(kind)} if kind in get_args(Framework):
+            return kind
+        case {"agent_type": "programmatic", "integration": str(kind)} if kind in get_args(Integration):
+            return kind
+        case _:
+            return None
 
 
 def _with_fallbacks(connector: Connector, env: Mapping[str, str]) -> Connector:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 import yaml as pyyaml
 
-from harness.errors import Problem
+from harness.errors import ManifestError, Problem
 from harness.source.document import Document
 from harness.source.location import Lines
 from harness.source.rewriting import Replacement, Rewritten
 
-_REFERENCE: Final = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<colon>:(?P<default>[^}\r\n]*))?\}")
+_OPENING: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)([:}])")
+_END: Final = re.compile(r"[}\r\n]")
+_HARMLESS: Final = 3  # characters; a value that short is no secret
 _LOADER: Final[Any] = getattr(pyyaml, "CSafeLoader", pyyaml.SafeLoader)
 
 
@@ -23,22 +27,21 @@ class Environment:
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = values
+        self._used: dict[str, str] = {}
         self._missing: dict[str, tuple[int, int]] = {}  # where each is first used
 
     def rewrite(self, text: str) -> Rewritten:
         """The text with each variable replaced by its value or its default, else by nothing. Comments stay."""
-        return Rewritten(
-            text,
-            [Replacement(found.start(), found.end(), self._value(found)) for found in _references(text)],
-        )
+        found = _outside_comments(text)
+        return Rewritten(text, [Replacement(each.start, each.end, self._value(each)) for each in found])
 
-    def _value(self, found: re.Match[str]) -> str:
-        name = found["name"]
-        if name in self._values:
-            return self._values[name]
-        if found["colon"] is None:
-            self._missing.setdefault(name, found.span())
-        return found["default"] or ""
+    def _value(self, found: _Reference) -> str:
+        if found.name in self._values:
+            self._used[found.name] = self._values[found.name]
+            return self._values[found.name]
+        if found.default is None:
+            self._missing.setdefault(found.name, (found.start, found.end))
+        return found.default or ""
 
     def warnings(self, document: Document) -> Iterator[Problem]:
         """A warning for each variable, at its first use, that has neither a value nor a default in the document."""
@@ -48,32 +51,86 @@ class Environment:
             text = f"the environment variable {name} is not set: it is empty"
             yield Problem("missing-variable", text, lines.span(document.file, start, end), hint, "warning")
 
+    @contextmanager
+    def values_hidden(self) -> Iterator[None]:
+        """Errors that are raised inside do not show values of variables, which may be secrets."""
+        try:
+            yield
+        except ManifestError as error:
+            raise ManifestError(map(self.hidden, error.problems)) from None
 
-def masked(text: str) -> Rewritten:
-    """The text with letters for each variable: its structure, whatever the variables may be."""
-    return Rewritten(
-        text, [Replacement(*found.span(), "x" * len(found[0])) for found in _REFERENCE.finditer(text)]
-    )
+    def hidden(self, problem: Problem) -> Problem:
+        """The problem with names of variables in its message instead of their values, whole or clipped."""
+        message = problem.message
+        for name, value in self._used.items():
+            for line in (value, *value.split("\n")):
+                if len(line.strip()) > _HARMLESS:
+                    message = message.replace(line, f"${{{name}}}")
+                    message = _without_beginning(message, line, f"${{{name}}}")
+        return replace(problem, message=message)
 
 
-def _references(text: str) -> Iterator[re.Match[str]]:
-    """The variables that do not stand in comments."""
+def _without_beginning(message: str, value: str, name: str) -> str:
+    """The message with the name for the longest beginning of the value that an ellipsis follows."""
+    for end in (found.start() for found in re.finditer("…", message)):
+        for length in range(min(len(value), end), _HARMLESS, -1):
+            if message.endswith(value[:length], 0, end):
+                return message[: end - length] + name + message[end:]
+    return message
+
+
+class _Reference(NamedTuple):
+    """`text[start:end]` is a variable; `default` is None if it has none."""
+
+    start: int
+    end: int
+    name: str
+    default: str | None
+
+
+def _references(text: str) -> Iterator[_Reference]:
+    """The variables of a text. A default ends at the first `}`, in its line."""
+    at, end = 0, None
+    while opening := _OPENING.search(text, at):
+        start, at = opening.span()
+        if opening[2] == "}":
+            yield _Reference(start, at, opening[1], None)
+            continue
+        if end is None or end.start() < at:  # else it was looked up for an opening before this one
+            end = _END.search(text, at)
+        if end is None:
+            return
+        if end[0] == "}":
+            yield _Reference(start, end.end(), opening[1], text[at : end.start()])
+            at = end.end()
+
+
+def _outside_comments(text: str) -> Iterator[_Reference]:
     tokens: Sequence[tuple[int, int]] | None = None
-    for found in _REFERENCE.finditer(text):
-        start = found.start()
-        if "#" in text[text.rfind("\n", 0, start) + 1 : start]:  # else it is in no comment
-            tokens = _tokens(masked(text).text) if tokens is None else tokens
-            at = bisect_right(tokens, (start, len(text))) - 1
-            if at < 0 or start >= tokens[at][1]:
+    after, in_doubt = 0, False
+    for found in _references(text):
+        line_start = text.rfind("\n", after, found.start) + 1
+        in_doubt = (in_doubt and not line_start) or text.find("#", line_start or after, found.start) >= 0
+        after = found.end
+        if in_doubt:  # a '#' stands before it in its line
+            tokens = _tokens(text) if tokens is None else tokens
+            at = bisect_right(tokens, (found.start, len(text))) - 1
+            if found.start >= tokens[at][1]:
                 continue
         yield found
 
 
 def _tokens(text: str) -> list[tuple[int, int]]:
-    """Where the tokens of a YAML text are, in order. What cannot be read is one token to the end."""
+    """Where the tokens of a YAML text are, in order, each variable read as a word.
+
+    What cannot be read is one token to the end.
+    """
+    words = Rewritten(
+        text, [Replacement(each.start, each.end, "x" * (each.end - each.start)) for each in _references(text)]
+    )
     tokens = [(0, 0)]
     try:
-        for token in pyyaml.scan(text, Loader=_LOADER):
+        for token in pyyaml.scan(words.text, Loader=_LOADER):
             start, end = token.start_mark.index, token.end_mark.index
             if getattr(token, "style", None) in ("|", ">"):  # a comment may stand in its first line
                 start = max(text.find("\n", start, end), start)

@@ -34,7 +34,7 @@ _FIELDS: Final[Mapping[Sequence[Any], Sequence[str]]] = {
         "human_escalation_triggers",
         "operator_ids",
     ),
-    ("agents", EACH, "memory"): ("cross_session", "relevance_weight", "recency_weight", "decay_hours"),
+    ("agents", EACH, "memory"): ("cross_session",),
     ("agents", EACH, "webhook_config"): ("inbound_endpoint", "inbound_auth_token", "response_mapping"),
     ("agents", EACH, "connector_config"): ("poll_interval", "max_poll_seconds"),
 }

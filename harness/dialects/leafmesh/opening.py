@@ -5,7 +5,7 @@ Nothing is imported, and nothing is compiled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from harness.dialects.kit.manifest import Problems, only_document
@@ -46,11 +46,18 @@ def open_mesh(request: LoadRequest) -> Opened:
         ManifestError: with all errors, in the order of the file.
     """
     environment = Environment(request.env)
+    with environment.values_hidden():
+        return _open(request, environment)
+
+
+def _open(request: LoadRequest, environment: Environment) -> Opened:
     document = only_document(request, what="a LeafMesh mesh", rewrite=environment.rewrite)
     problems = Problems(environment.warnings(document))
     mesh = Mesh()
     with problems.collecting():
         mesh = validate(Mesh, document)
+    if not isinstance(document.value, dict) or not isinstance(document.value.get("agents", {}), dict):
+        problems.raise_errors()
     problems.add(field_problems(document))
     problems.add(rule_problems(document))
     problems.add(Names(document).problems())
@@ -58,11 +65,15 @@ def open_mesh(request: LoadRequest) -> Opened:
     problems.add(of_connectors)
     problems.raise_errors()
     problems.add(unknown_keys(mesh, document))
-    default = next(iter(mesh.entry_points), None)
-    if "entry_points" not in mesh.model_fields_set and default and default.target not in mesh.agents:
-        text = f"there are no entry_points, and no agent '{default.target}' for the one that is the default"
+    problems.add(_default_entry(mesh, document))
+    warnings = map(environment.hidden, in_file_order(problems.warnings))
+    return Opened(mesh, document, found, tuple(warnings), tuple(in_file_order(inert_notes(document))))
+
+
+def _default_entry(mesh: Mesh, document: Document) -> Iterator[Problem]:
+    """The default entry point leads to an agent that need not be there: then there is none, with a warning."""
+    if "entry_points" not in mesh.model_fields_set and mesh.entry_points[0].target not in mesh.agents:
+        text = f"there are no entry_points, and no agent '{mesh.entry_points[0].target}' for the default one"
         hint = "a scenario can name an agent to enter"
-        problems.add([Problem("no-entry-point", text, document.span(), hint, "warning")])
+        yield Problem("no-entry-point", text, document.span(), hint, "warning")
         mesh.entry_points = []
-    warnings, notes = in_file_order(problems.warnings), in_file_order(inert_notes(document))
-    return Opened(mesh, document, found, tuple(warnings), tuple(notes))

@@ -23,8 +23,10 @@ class Names:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self.agents = [str(path[-1]) for path, _ in places(document.value, "agents", EACH)]
-        self.entry_points = [value for _, value in texts(document.value, "entry_points", EACH, "name")]
+        self.agents = {str(path[-1]): path for path, _ in places(document.value, "agents", EACH)}
+        self.entry_points = {
+            value: path for path, value in texts(document.value, "entry_points", EACH, "name")
+        }
 
     def problems(self) -> Iterator[Problem]:
         """What is defined twice, or used and not defined; and conditions that cannot be read."""
@@ -54,7 +56,7 @@ class Names:
         """A warning, since the mesh runs without them."""
         for path, scenario in places(self.document.value, "evolution", "test_scenarios", EACH):
             name = scenario.get("entry_point", "test") if isinstance(scenario, dict) else None
-            if isinstance(name, str) and name not in (*self.entry_points, *self.agents):
+            if isinstance(name, str) and name not in self.entry_points and name not in self.agents:
                 text = f"a test scenario enters '{name}', which is neither an entry point nor an agent"
                 where = self.document.span((*path, "entry_point"))
                 hint = did_you_mean(name, self.entry_points)

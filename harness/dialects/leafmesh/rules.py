@@ -46,7 +46,7 @@ def _names(document: Document) -> Iterator[Problem]:
             yield Problem("id-mismatch", text, document.span((*path, "name")), "correct it, or leave it out")
         if key in (START, END, ""):
             yield Problem("reserved-name", f"'{key}' is not a name for an agent", document.key_span(path))
-    if isinstance(document.value, dict) and document.value.get("agents") in (None, {}):
+    if isinstance(document.value, dict) and document.value.get("agents", {}) == {}:
         yield Problem("no-agent", "the mesh has no agents", document.key_span(("agents",)))
     if next(texts(document.value, "agents", EACH, "narration"), None):
         for path, _ in places(document.value, "agents", _SUMMARIZER):

@@ -1,0 +1,97 @@
+"""What the dialect tells of a mesh without loading it: where it is, that it is one, its agents and its prompts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.dialects.leafmesh import dialect
+from harness.dialects.load import load_prompts
+from harness.dialects.registry import dialect_of
+from harness.dialects.request import LoadRequest
+from harness.errors import ManifestError
+from harness.source.document import parse
+
+FLOW = "redis: {port: ${PORT:6379}}\nentry_points: [{name: go, target: a}]\nagents: {a: {prompt: x}}\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        (["configs/config.yaml", "config.yaml"], "configs/config.yaml"),
+        (["config.yaml"], "config.yaml"),
+        (["configs/mesh.yaml"], None),
+    ],
+)
+def test_the_mesh_of_a_project(tmp_path: Path, files: list[str], found: str | None) -> None:
+    (tmp_path / "configs").mkdir()
+    for file in files:
+        (tmp_path / file).write_text(FLOW)
+    assert list(dialect.locate(tmp_path)) == ([tmp_path / found] if found else [])
+    assert list(dialect.locate(tmp_path / "mesh.yaml")) == [tmp_path / "mesh.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        (FLOW, True),
+        ("agents: {a: {can_call: []}}", True),
+        ("agents: {a: {agent_type: llm}}", True),
+        ("agents: {a: {prompt: x}}\nmesh: {}", True),
+        ("agents: {a: {prompt: x}}", False),
+        ("agents: {a: {graph: {}, yields: {}}}", False),
+        ("manifest_version: 1\nagents: {a: {yields: {}}}", False),
+        ("agents: [a]\nentry_points: []", False),
+        ("agents: {}\nentry_points: []", True),
+        ("- a", False),
+        ("a", False),
+        ("entry_points: []", False),
+    ],
+)
+def test_detection(text: str, is_one: bool) -> None:
+    assert dialect.detect(parse(text, file="f", yaml=dialect.yaml)) is is_one
+
+
+def test_a_mesh_is_detected_whatever_brackets_its_variables_stand_in(tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(FLOW)
+    assert dialect_of(path).name == "leafmesh"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("entry_points: [{name: b}, {name: a}, {name: b}, {target: c}, 5]\nagents: {x: {}}", ["b", "a"]),
+        ("agents: {x: {}, y: 5}", ["x", "y"]),
+        ("agents: 5\nentry_points: 6", []),
+        ("- a", []),
+    ],
+)
+def test_agents(text: str, names: list[str]) -> None:
+    assert dialect.agents(parse(text, file="f", yaml=dialect.yaml)) == names
+
+
+def test_prompts_are_as_they_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text("""\
+manager: {prompt: Judge well., model: ${MODEL:m}}
+agents:
+  a: {prompt: "Hi ${WHO:you}.", context_parts: {care: Be kind., own: "${X}"}, narration: Sometimes b.}
+  b: {agent_type: programmatic}
+""")
+    found = load_prompts(LoadRequest((path,)), "leafmesh")
+    assert [(prompt.id, prompt.kind, prompt.text, prompt.where.line) for prompt in found] == [
+        ("manager.prompt", "prompt", "Judge well.", 1),
+        ("a.prompt", "prompt", "Hi ${WHO:you}.", 3),
+        ("a.context_parts.care", "context_parts", "Be kind.", 3),
+        ("a.context_parts.own", "context_parts", "${X}", 3),
+        ("a.narration", "narration", "Sometimes b.", 3),
+    ]
+
+
+def test_prompts_of_what_is_no_mesh(tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text("agents: [a]")
+    with pytest.raises(ManifestError, match="agents: expected a mapping, found a list"):
+        load_prompts(LoadRequest((path,)), "leafmesh")
