@@ -81,8 +81,11 @@ def test_an_entry_point_or_an_agent_is_entered(tmp_path: Path, entry: str) -> No
 @pytest.mark.parametrize(
     ("test", "fault"),
     [
-        ("entry_point: pres", ("there is no entry point 'pres'", 6, 21)),
-        ("name: none", ("there is no entry point 'test'", 6, 7)),
+        (
+            "entry_point: pres",
+            ("a test scenario enters 'pres', which is neither an entry point nor an agent", 6, 21),
+        ),
+        ("name: none", ("a test scenario enters 'test', which is neither an entry point nor an agent", 6, 7)),
         ("entry_point: press, weight: 0", ("weight: must be greater than 0, found the number 0.0", 6, 36)),
         ("entry_point: press, timeout: 0", ("timeout: must be greater than 0, found the number 0", 6, 37)),
         ("entry_point: press, input: [1]", ("input: expected text or a mapping, found a list", 6, 35)),
