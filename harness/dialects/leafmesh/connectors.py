@@ -35,13 +35,13 @@ def connectors(document: Document, env: Mapping[str, str]) -> tuple[dict[str, Co
         kind = _kind(agent)
         if kind is None or not isinstance(agent.get(CONFIG, {}), dict):  # which is told of the agent
             continue
-        name = str(path[-1])
+        name, model = str(path[-1]), CONNECTORS[kind]
+        if CONFIG in agent:
+            problems.add(unknown_keys(model, document, (*path, CONFIG)))
         with problems.collecting():
-            model = CONNECTORS[kind]
             written = validate(model, document, (*path, CONFIG)) if CONFIG in agent else model()
             found[name] = _with_fallbacks(written, env)
             problems.add(_missing(found[name], name, kind, document, path))
-            problems.add(unknown_keys(found[name], document, (*path, CONFIG)))
     return found, [*problems.errors, *problems.warnings]
 
 

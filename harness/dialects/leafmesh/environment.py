@@ -23,11 +23,11 @@ _LOADER: Final[Any] = getattr(pyyaml, "CSafeLoader", pyyaml.SafeLoader)
 
 
 class Environment:
-    """The variables that a mesh file may use; nothing else is looked up."""
+    """The variables that a mesh file may use; nothing else is looked up. `names` are those it has."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = values
-        self._used: dict[str, str] = {}
+        self.names: dict[str, None] = {}
         self._missing: dict[str, tuple[int, int]] = {}  # where each is first used
 
     def rewrite(self, text: str) -> Rewritten:
@@ -36,8 +36,8 @@ class Environment:
         return Rewritten(text, [Replacement(each.start, each.end, self._value(each)) for each in found])
 
     def _value(self, found: _Reference) -> str:
+        self.names[found.name] = None
         if found.name in self._values:
-            self._used[found.name] = self._values[found.name]
             return self._values[found.name]
         if found.default is None:
             self._missing.setdefault(found.name, (found.start, found.end))
@@ -62,12 +62,18 @@ class Environment:
     def hidden(self, problem: Problem) -> Problem:
         """The problem with names of variables in its message instead of their values, whole or clipped."""
         message = problem.message
-        for name, value in self._used.items():
-            for line in (value, *value.split("\n")):
-                if len(line.strip()) > _HARMLESS:
-                    message = message.replace(line, f"${{{name}}}")
-                    message = _without_beginning(message, line, f"${{{name}}}")
+        values = [(form, name) for name in self.names for form in _shown_forms(self._values.get(name, ""))]
+        for value, name in sorted(values, key=lambda pair: -len(pair[0])):
+            message = _without_beginning(message.replace(value, f"${{{name}}}"), value, f"${{{name}}}")
         return replace(problem, message=message)
+
+
+def _shown_forms(value: str) -> Iterator[str]:
+    """A value as a message may show it: whole, on one line, or a line of it; each as Python writes it, too."""
+    forms = [value, " ".join(value.split()), *(line.strip() for line in value.splitlines())]
+    for form in dict.fromkeys([*forms, *(repr(form)[1:-1] for form in forms)]):
+        if len(form.strip()) > _HARMLESS:
+            yield form
 
 
 def _without_beginning(message: str, value: str, name: str) -> str:

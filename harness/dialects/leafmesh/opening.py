@@ -6,7 +6,8 @@ Nothing is imported, and nothing is compiled.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from harness.dialects.kit.manifest import Problems, only_document
 from harness.dialects.leafmesh.connectors import connectors
@@ -18,9 +19,11 @@ from harness.dialects.leafmesh.rules import rule_problems
 from harness.dialects.leafmesh.strict_fields import field_problems
 from harness.dialects.leafmesh.unknown_keys import unknown_keys
 from harness.dialects.request import LoadRequest
-from harness.errors import Problem
+from harness.errors import ManifestError, Problem
 from harness.source.document import Document
 from harness.source.models import in_file_order, validate
+
+_WHAT: Final = "a LeafMesh mesh"
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ def open_mesh(request: LoadRequest) -> Opened:
 
 
 def _open(request: LoadRequest, environment: Environment) -> Opened:
-    document = only_document(request, what="a LeafMesh mesh", rewrite=environment.rewrite)
+    document = _document(request, environment)
     problems = Problems(environment.warnings(document))
     mesh = Mesh()
     with problems.collecting():
@@ -63,11 +66,33 @@ def _open(request: LoadRequest, environment: Environment) -> Opened:
     problems.add(Names(document).problems())
     found, of_connectors = connectors(document, request.env)
     problems.add(of_connectors)
-    problems.raise_errors()
-    problems.add(unknown_keys(mesh, document))
+    problems.add(unknown_keys(Mesh, document))
+    if problems.errors:  # a key that is missing may be there, but misspelt
+        misspelt = [
+            problem for problem in problems.warnings if problem.code == "unknown-key" and problem.hint
+        ]
+        raise ManifestError([*in_file_order(problems.errors), *in_file_order(misspelt)])
     problems.add(_default_entry(mesh, document))
     warnings = map(environment.hidden, in_file_order(problems.warnings))
     return Opened(mesh, document, found, tuple(warnings), tuple(in_file_order(inert_notes(document))))
+
+
+def _document(request: LoadRequest, environment: Environment) -> Document:
+    """The file with its variables replaced.
+
+    Raises:
+        ManifestError: it cannot be read. The hint says so if the values of variables are to blame.
+    """
+    try:
+        return only_document(request, what=_WHAT, rewrite=environment.rewrite)
+    except ManifestError as error:
+        problems = error.problems
+    if environment.names and problems[0].span is not None:
+        only_document(request, what=_WHAT, yaml="templated")  # else it is not for them that it cannot be read
+        names = ", ".join(f"${{{name}}}" for name in environment.names)
+        hint = f"the file can be read as it is written, but not with the values of its variables: {names}"
+        problems = tuple(replace(problem, hint=hint) for problem in problems)
+    raise ManifestError(problems)
 
 
 def _default_entry(mesh: Mesh, document: Document) -> Iterator[Problem]:

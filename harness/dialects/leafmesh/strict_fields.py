@@ -34,6 +34,11 @@ def agent_type(agent: Mapping[str, Any]) -> str | None:
     return kind if isinstance(kind, str) and kind in AGENT_TYPES else None
 
 
+def owners(key: str) -> list[str]:
+    """The types of agents that a field belongs to; none if it is not a field of a type."""
+    return [kind for kind, fields in _OF_TYPE.items() if key in fields]
+
+
 def _of_agent(
     document: Document, path: DocumentPath, agent: Mapping[str, Any], kind: str
 ) -> Iterator[Problem]:
@@ -42,10 +47,9 @@ def _of_agent(
         where = document.key_span((*path, key))
         if key in _UNIVERSAL or key in _OF_TYPE[kind]:
             continue
-        owners = [other for other, fields in _OF_TYPE.items() if key in fields]
-        if owners:
+        if owners(key):
             text = f"'{key}' of agent '{name}' is not a field of {kind} agents"
-            hint = f"it belongs to agent_type {' or '.join(owners)}"
+            hint = f"it belongs to agent_type {' or '.join(owners(key))}"
             yield Problem("other-type", text, where, hint)
     if kind == "human":
         yield from _of_human(document, path, agent)

@@ -1,33 +1,73 @@
-"""Keys of a mesh file that mean nothing: each is kept and ignored, with a warning. NOTES 1.4."""
+"""Keys of a mesh file that mean nothing: each is kept and ignored, with a warning. NOTES 1.4.
+
+The file is looked at as it is written: a key that is missing may be there, but misspelt.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
+from harness.dialects.leafmesh.document import AGENT_TYPES
 from harness.dialects.leafmesh.fields import Section
+from harness.dialects.leafmesh.strict_fields import agent_type, owners
 from harness.errors import Problem
 from harness.source.document import Document, DocumentPath
+from harness.source.keys import models_at
 from harness.source.models import keys_of
 from harness.source.suggest import did_you_mean
 
-
-def unknown_keys(value: Any, document: Document, path: DocumentPath = ()) -> Iterator[Problem]:
-    """A warning for each, in a section at that path, and in everything inside it."""
-    if isinstance(value, Section):
-        if not value.has_own_keys:
-            yield from _of(value, document, path)
-        for name in value.model_fields_set & set(keys_of(type(value))):
-            yield from unknown_keys(getattr(value, name), document, (*path, name))
-    elif isinstance(value, dict | list):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            if isinstance(item, Section | dict | list):
-                yield from unknown_keys(item, document, (*path, key))
+Steps = tuple[tuple[bool, str | int], ...]
 
 
-def _of(section: Section, document: Document, path: DocumentPath) -> Iterator[Problem]:
-    known = keys_of(type(section))
-    for key in section.model_extra or ():
-        text = f"unknown key '{key}' in {section.model_config.get('title')}: it is ignored"
+def unknown_keys(model: type[Section], document: Document, path: DocumentPath = ()) -> Iterator[Problem]:
+    """A warning for each key that is not known in a section of that model, and in everything inside it."""
+    value = document.value
+    for step in path:
+        value = value[step]
+    yield from _inside(value, [model], (), document, path)
+
+
+def _inside(
+    value: Any, sections: Sequence[type[Section]], steps: Steps, document: Document, path: DocumentPath
+) -> Iterator[Problem]:
+    """Those in a value; `steps` lead to it from one of these sections."""
+    if not isinstance(value, dict | list):
+        return
+    if isinstance(value, dict) and (found := _sections_at(value, sections, steps, path)):
+        yield from _of_section(value, found, document, path)
+        sections, steps = found, ()
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        step = (True, key if isinstance(key, str) else 0)  # all items of a list are of one kind
+        yield from _inside(item, sections, (*steps, step), document, (*path, key))
+
+
+def _sections_at(
+    value: dict[str, Any], sections: Sequence[type[Section]], steps: Steps, path: DocumentPath
+) -> list[type[Section]]:
+    """The models of a mapping; none if it is no section."""
+    if len(path) == 2 and path[0] == "agents":
+        kind = agent_type(value)
+        return [AGENT_TYPES[kind]] if kind else []
+    return list(dict.fromkeys(at for section in sections for at in _sections_of(section, steps)))
+
+
+@lru_cache(maxsize=1024)
+def _sections_of(section: type[Section], steps: Steps) -> list[type[Section]]:
+    return [model for model in models_at(section, steps) if issubclass(model, Section)]
+
+
+def _of_section(
+    value: dict[str, Any], models: Sequence[type[Section]], document: Document, path: DocumentPath
+) -> Iterator[Problem]:
+    if any(model.has_own_keys or model.model_config.get("extra") == "forbid" for model in models):
+        return
+    known = [key for model in models for key in keys_of(model)]
+    of_agent = models[0] in AGENT_TYPES.values()
+    for key in value:
+        if key in known or (of_agent and owners(key)):
+            continue
+        text = f"unknown key '{key}' in {models[0].model_config.get('title')}: it is ignored"
         where = document.key_span((*path, key))
         yield Problem("unknown-key", text, where, did_you_mean(key, known, listing=False), "warning")

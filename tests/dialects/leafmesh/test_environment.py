@@ -162,3 +162,46 @@ def test_a_hostile_value_is_text_and_at_worst_a_located_error(opener: Opener, ho
 def test_values_that_make_a_text_too_large_are_not_even_put_together(opener: Opener) -> None:
     (problem,) = opener.problems("a: '" + "${X}" * 2000 + "'", {"X": "x" * 1_000_000})
     assert problem.code == "too-large"
+
+
+SECRET = "sk-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ"
+KEY = "-----BEGIN KEY-----\\nMIIBVQIBADANBgkqhkiG\n  9w0BAQEFAASCAT8wggE7\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "temperature: ${TOKEN}",
+        "temperature: Bearer ${TOKEN}",
+        "agent_type: ${TOKEN}",
+        "can_call: [{agent: '${TOKEN}'}]",
+        "can_call: [{agent: a, condition: '${TOKEN} = 1'}]",
+        "name: '${TOKEN}'",
+        "'${TOKEN}': 1",
+        "wait_for: 'x and ${TOKEN}'",
+        "response_format: {type: '${TOKEN}'}",
+        "memory: ${TOKEN}",
+        "]\n${TOKEN}",
+        "prompt: 'x\n${TOKEN}",
+    ],
+)
+@pytest.mark.parametrize("value", [SECRET, KEY, "four"])
+def test_what_is_said_of_a_mesh_does_not_show_values_of_variables(
+    opener: Opener, text: str, value: str
+) -> None:
+    try:
+        problems = opener.open(f"entry_points: []\nagents:\n  a:\n    {text}\n", {"TOKEN": value}).warnings
+    except ManifestError as error:
+        problems = error.problems
+    assert problems
+    for part in (value, value[:12], *value.splitlines()):
+        assert part not in str(problems)
+
+
+def test_a_value_that_breaks_the_yaml_is_to_blame_not_the_file(opener: Opener) -> None:
+    text = "agents: {a: {prompt: ${TEXT}}}\nname: ${NAME:x}\n"
+    (problem,) = opener.problems(text, {"TEXT": "x: y: z"})
+    assert problem.code == "syntax"
+    assert problem.hint.endswith("but not with the values of its variables: ${TEXT}, ${NAME}")
+    (problem,) = opener.problems(text + "]", {"TEXT": "x: y: z"})
+    assert "variables" not in problem.hint

@@ -248,6 +248,15 @@ workflows: {}
     ]  # fmt: skip
 
 
+def test_a_key_that_is_misspelt_is_told_beside_what_is_missing_for_it(opener: Opener) -> None:
+    problems = opener.problems(mesh("agent_type: external, framwork: n8n"))
+    assert [(problem.severity, problem.hint) for problem in problems] == [
+        ("error", ""),
+        ("warning", "did you mean 'framework'?"),
+    ]
+    assert problems[0].code == "missing-key"
+
+
 @pytest.mark.parametrize(
     ("text", "message", "place"),
     [
