@@ -231,6 +231,11 @@ class NodeContext:
         effect = dataclasses.replace(effect, node=self.run.effect_node(self.name))
         return self.run.world.uses_backend(effect, self.state)
 
+    def has_answer(self, effect: Effect) -> bool:
+        """True if the world would answer an effect; uses nothing up."""
+        effect = dataclasses.replace(effect, node=self.run.effect_node(self.name))
+        return self.run.world.has_answers([effect], self.state)
+
     def asks_live(self, effect: Effect) -> bool:
         """True if the real thing would answer an effect, and nothing of it is recorded."""
         effect = dataclasses.replace(effect, node=self.run.effect_node(self.name))

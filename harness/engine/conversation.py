@@ -26,7 +26,7 @@ class Ending:
 
     `state` is the last one reached; of an interrupted run, with the partial updates of its paused nodes
     (`NodeContext.pause`). `node` is where it failed, where that is known. `output` is None unless it completed, or
-    `Lifecycle.salvage` made one.
+    `Lifecycle.salvage` or `so_far` made one.
     """
 
     status: Literal["completed", "interrupted", "failed"]
@@ -159,7 +159,7 @@ class Conversation:
             error, node = run.failure or (raised, None)
             return await self._failed(run.simulation.fatal or error, node)
         if self.pending:
-            return Ending("interrupted", self.state)
+            return Ending("interrupted", self.state, await self.graph.lifecycle.so_far(self.run))
         try:
             return await self._completed()
         except Exception as error:

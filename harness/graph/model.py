@@ -151,6 +151,7 @@ class Lifecycle:
     6. `rescue` sees an error that ended the run and returns the error to report, or None to swallow it.
     7. `finish` makes the output from the final state; what it raises fails the run after its nodes.
     8. `salvage` makes the output of a run whose nodes failed; None, if it has none.
+    9. `so_far` makes the output of a run that pauses; None, if it has none yet.
     """
 
     prepare: Callable[[RunContext], Awaitable[None]] = _nothing
@@ -161,6 +162,7 @@ class Lifecycle:
     rescue: Callable[[Exception, RunContext], Awaitable[Exception | None]] = _not_rescued
     finish: Callable[[State, RunContext], Awaitable[Any]] = _as_it_is
     salvage: Callable[[RunContext], Awaitable[Any]] = _nothing
+    so_far: Callable[[RunContext], Awaitable[Any]] = _nothing
 
 
 @dataclass(frozen=True)

@@ -146,4 +146,7 @@ def _lifecycle(mesh: Mesh) -> Lifecycle:
             response(mesh, task) if task.calls else None
         )  # a branch may fail after the entry agent has answered
 
-    return Lifecycle(accept=accept, finish=finish, salvage=salvage)
+    async def so_far(run: RunContext) -> Any:
+        return response(mesh, session_of(run).task, whole=True)
+
+    return Lifecycle(accept=accept, finish=finish, salvage=salvage, so_far=so_far)

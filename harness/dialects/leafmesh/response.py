@@ -9,24 +9,31 @@ from harness.dialects.leafmesh.document import Mesh
 from harness.dialects.leafmesh.session import Call, Task
 
 
-def response(mesh: Mesh, task: Task) -> dict[str, Any] | None:
-    """The response of the entry agent; None if it failed, and empty if nothing was started."""
+def response(mesh: Mesh, task: Task, *, whole: bool = False) -> dict[str, Any] | None:
+    """The response of the entry agent; None if it failed, and empty if nothing was started.
+
+    With `whole`, None if something that it waits for has not settled.
+    """
     if not task.calls:
         return {}
     made: dict[Call, dict[str, Any] | None] = {}
     for call in reversed(task.calls):  # whom a call calls starts after it
-        made[call] = _response(mesh, call, made)
+        made[call] = _response(mesh, call, made, whole)
     first = task.calls[0]
     return next((made[call] for call in reversed(task.calls) if call.began == first.began), None)
 
 
-def _response(mesh: Mesh, call: Call, of: Mapping[Call, dict[str, Any] | None]) -> dict[str, Any] | None:
+def _response(
+    mesh: Mesh, call: Call, of: Mapping[Call, dict[str, Any] | None], whole: bool
+) -> dict[str, Any] | None:
     if call.output is None:
         return None
     result = dict(call.output)
     how = mesh.agents[call.agent].communication_type
     for _, callee in sorted(call.callees.items()) if how != "dual" else ():
         answer = of[callee]
+        if answer is None and whole:
+            return None
         if answer is not None:
             result.update(answer if how == "chain" else {callee.agent: answer})
     return result

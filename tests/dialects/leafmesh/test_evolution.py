@@ -6,12 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from harness.cli.main import cli
 from harness.dialects.leafmesh.evolution import scenarios
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError
 from harness.scenario.in_manifest import built
+from harness.scenario.load import load_file
 from harness.scenario.model import Scenario
+from harness.scenario.run import run_scenario
+from harness.settings import RecordMode, Settings
 
 MESH = """\
 name: cider
@@ -102,3 +107,71 @@ def test_a_name_is_given_once(tmp_path: Path) -> None:
     assert refusal(tmp_path, two, "entry_point: press") == [
         ("a second scenario 'scenario_2' (first in line 6)", 7, 7)
     ]
+
+
+# ------------------------------------------------------------------ runs
+
+ASKING = """\
+entry_points: [{name: press, target: presser}]
+agents:
+  presser:
+    agent_type: external
+    framework: custom
+    communication_type: COMMUNICATION
+    can_call: [{agent: taster}]
+  taster: {agent_type: human, human_interface: default}
+evolution:
+  test_scenarios:
+    - {name: pressed, entry_point: press, expected_outcome: {juice: 4, grade: A}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("communication", "score"),
+    [
+        pytest.param("dual", 0.5, id="dual answers at once"),
+        pytest.param("chain", 0, id="chain waits for the person"),
+    ],
+)
+def test_4_3_what_was_answered_before_a_person_is_asked_is_scored(
+    tmp_path: Path, communication: str, score: float
+) -> None:
+    (tmp_path / "config.yaml").write_text(ASKING.replace("COMMUNICATION", communication), encoding="utf-8")
+    (tmp_path / "a.scenario.yaml").write_text(
+        "harness: 1\nmanifest: config.yaml\nscenarios:\n"
+        "  - {name: a, test_scenario: pressed, agents: {presser: {return: {juice: 4, grade: B}}}}\n",
+        encoding="utf-8",
+    )
+    [scenario] = load_file(tmp_path / "a.scenario.yaml").scenarios
+    [outcome] = run_scenario(scenario)
+    assert (outcome.observed.status, outcome.score) == ("interrupted", score)
+
+
+def test_10_6_without_a_terminal_a_run_that_is_recorded_pauses_at_a_person(tmp_path: Path) -> None:
+    mesh = tmp_path / "config.yaml"
+    people = "{agent_type: human, can_call: [{agent: taster}]}, taster: {agent_type: human}"
+    text = MESH.replace("{agent_type: programmatic}", people)
+    mesh.write_text(text + "    - {entry_point: press}\n", encoding="utf-8")
+    [scenario] = load_file(mesh).scenarios
+    recorded = Settings(record_mode=RecordMode.REWRITE, cassettes=tmp_path / "cassettes")
+    [outcome] = run_scenario(scenario, recorded)
+    assert (outcome.observed.status, outcome.observed.path) == ("interrupted", ["presser", "taster"])
+
+
+def test_their_cassettes_are_no_orphans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").write_text("[tool.harness]\n")
+    read(tmp_path, "name: full, entry_point: press")
+    Path("other.scenario.yaml").write_text(
+        "harness: 1\nmanifest: config.yaml\nscenarios: [{name: other, skip: later}]\n"
+    )
+    recording = Path("cassettes/config/full/http.yaml")
+    recording.parent.mkdir(parents=True)
+    recording.write_text("version: 1\ninteractions: []\n")
+    pruned = CliRunner().invoke(cli, ["cassettes", "--prune"])
+    assert "orphaned" not in pruned.output
+    assert recording.exists()
+    Path("config.yaml").write_text("agents: {a: {agent_type: llm, wait_for: [b]}}\n")
+    refused = CliRunner().invoke(cli, ["cassettes", "--prune"])
+    assert "nothing is removed while there are files that cannot be read: config.yaml" in refused.output
+    assert recording.exists()
