@@ -35,9 +35,11 @@ def spec_of_function(function: Callable[..., Any], name: str, description: str |
 
 def _untyped(function: Callable[..., Any]) -> dict[str, Any]:
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    parameters = [
-        each for each in inspect.signature(function).parameters.values() if each.kind not in variadic
-    ]
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # some functions of C have none
+        return {"type": "object"}
+    parameters = [each for each in signature.parameters.values() if each.kind not in variadic]
     return {
         "type": "object",
         "properties": {each.name: {} for each in parameters},

@@ -97,7 +97,7 @@ class _Found:
         for file in self._files:
             members = vars(modules[file.module]).values() if file.module in modules else ()
             for tool in chain.from_iterable(map(registered_tools, list(members))):
-                self._add_tool(tool, _place(tool.function))
+                self._add_tool(tool, _place(tool.function, file))
 
     def look_up(self) -> None:
         """Take what the text of the files tells."""
@@ -160,9 +160,14 @@ class _Found:
                 self._warning("tool-argument", text, place)
 
 
-def _place(function: Callable[..., Any]) -> Span:
-    code = inspect.unwrap(function).__code__
-    return Span(shown_path(code.co_filename), code.co_firstlineno, 1)
+def _place(function: Callable[..., Any], file: PythonFile) -> Span:
+    """The place of a function; of an object that can be called, the file it was found in."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return (
+        Span(shown_path(code.co_filename), code.co_firstlineno, 1)
+        if code
+        else Span(shown_path(file.path), 1, 1)
+    )
 
 
 def _line(span: Span) -> str:

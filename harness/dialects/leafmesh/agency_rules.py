@@ -31,7 +31,10 @@ def problems_of(files: AgencyFiles, agents: Mapping[str, AnyAgent]) -> Iterator[
         for name, statement in file.bindings.items():
             if not isinstance(statement, Function):
                 continue
-            if name in agents:
+            if isinstance(agents.get(name), HumanAgent):
+                text = f"agent '{name}' is human, so that this function is never called"
+                yield Problem("unused-function", text, file.span(statement), "", "warning")
+            elif name in agents:
                 yield from _arguments(file, statement)
             elif _takes_three(statement):
                 yield from _misnamed(file, statement, without)

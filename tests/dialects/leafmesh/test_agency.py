@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,12 @@ def test_a_function_may_take_more_than_three(project: Project, parameters: str) 
     assert project.output() == {"ok": True}
 
 
+def test_a_function_of_a_human_agent_is_a_warning(project: Project) -> None:
+    mesh = MESH.replace("programmatic", "human")
+    project.write({"configs/config.yaml": mesh, "agency/desk_agent.py": DESK})
+    assert [warning.code for warning in project.warnings(imports=False)] == ["unused-function"]
+
+
 def test_a_decorator_that_loses_pre_compose_is_a_warning(project: Project) -> None:
     project.write(
         {
@@ -238,6 +245,7 @@ def test_a_helper_may_be_imported_while_the_function_runs(project: Project) -> N
                 from helpers import word as again
                 from leafmesh import LeafMeshError
                 import sys
+import textwrap
                 assert "leafmesh" in sys.modules
                 return {"said": word, "again": again}
             """,
@@ -581,6 +589,32 @@ def test_a_file_that_is_imported_under_two_names_has_its_tools_once(studio: Proj
 
 def test_one_function_may_be_two_tools(studio: Project) -> None:
     studio.write({"agency/tools.py": f"{TOOLS}\n\ntool(name='scales')(weigh)\n"})
+    assert tool_result(studio)["ok"]
+
+
+@pytest.mark.parametrize("function", ["partial(weigh, glazed=True)", "Scales()", "quoted", "odd", "unknown"])
+def test_whatever_can_be_called_may_be_a_tool(studio: Project, function: str) -> None:
+    more = """\
+    from functools import partial
+
+    class Scales:
+        def __call__(self, pots):
+            return {"kg": pots * 2}
+
+    def quoted(pots: "Pots", *, glazed: "bool" = False):
+        return {"kg": pots * 2}
+
+    class Pots: ...
+
+    def odd(pots: Pots = None, *others: Pots):
+        return {"kg": 6}
+
+    def unknown(pots: "Lost"):
+        return {"kg": 6}
+    """
+    plain = TOOLS.replace("@global_tool\n", "")
+    register = f"scales = {function}\nglobal_tool(name='weigh')(scales)\n"
+    studio.write({"agency/tools.py": f"{plain}\n{textwrap.dedent(more)}\n{register}"})
     assert tool_result(studio)["ok"]
 
 
