@@ -155,35 +155,73 @@ def test_a_decorated_function_keeps_its_name_and_docstring() -> None:
     assert chain(a)(desk).__name__ == "desk"
 
 
-@given(st.lists(st.integers(-5, 5)), st.lists(st.booleans(), min_size=1))
-def test_chain_is_a_fold_however_it_is_split_into_decorators(numbers: list[int], splits: list[bool]) -> None:
-    def adding(number: int) -> Function:
-        return lambda result, context: {"n": result["n"] * 2 + number}
+# ---------------------------------------------------------------- any stack
 
+Step = tuple[int, str]
+Layer = tuple[str, Any]
+
+STEP = st.tuples(st.integers(-5, 5), st.sampled_from(["new", "in place", "async"]))
+LAYER = st.one_of(
+    st.tuples(st.sampled_from(["chain", "chain_with_results", "if", "if not"]), st.lists(STEP, max_size=3)),
+    st.tuples(st.just("compose"), st.sampled_from(["left", "right"])),
+)
+
+
+def as_function(number: int, kind: str) -> Function:
+    """A step that makes n into 2n + number."""
+
+    def new(result: Any, context: Any) -> Any:
+        return {**result, "n": result["n"] * 2 + number}
+
+    def change(result: Any, context: Any) -> Any:
+        result["n"] = result["n"] * 2 + number
+        return result
+
+    async def waiting(result: Any, context: Any) -> Any:
+        await asyncio.sleep(0)
+        return new(result, context)
+
+    return {"new": new, "in place": change, "async": waiting}[kind]
+
+
+def decorator_of(kind: str, given: Any) -> Function:
+    if kind == "compose":
+        return compose(**{given: lambda result, context: {"n": result["n"]}})  # type: ignore[no-any-return]
+    steps = [as_function(*each) for each in given]
+    if kind.startswith("if"):
+        return conditional_chain(lambda result, context: kind == "if", *steps)  # type: ignore[no-any-return]
+    return (chain if kind == "chain" else chain_with_results)(*steps)  # type: ignore[no-any-return]
+
+
+def by_the_documents(layers: list[Layer]) -> Returned:
+    """What a stack makes of `{n: 1}`, the lowest layer first."""
+    result: dict[str, Any] = {"n": 1}
+    shaped: dict[str, Any] = {}
+    for kind, what in layers:
+        if kind == "compose":
+            shaped[what] = {"n": result["n"]}
+        elif kind != "if not":
+            stages = [result]
+            for number, _ in what:
+                stages.append({**stages[-1], "n": stages[-1]["n"] * 2 + number})
+            result = stages[-1]
+            if kind == "chain_with_results":
+                result = {**result, "main_result": stages[0], "chain_results": stages[1:]}
+    return Returned(result, shaped)
+
+
+@given(st.lists(LAYER, max_size=5), st.sampled_from(["sync", "async"]))
+def test_any_stack_does_what_the_documents_say(layers: list[Layer], kind: str) -> None:
     def start(first: Any, input_data: Any, context: Any) -> Any:
         return {"n": 1}
 
-    function: Function = start
-    waiting: list[Function] = []
-    for at, number in enumerate(numbers):
-        waiting.append(adding(number))
-        if splits[at % len(splits)]:
-            function, waiting = chain(*waiting)(function), []
-    function = chain(*waiting)(function)
-    assert called(function).value == {"n": functools.reduce(lambda n, number: n * 2 + number, numbers, 1)}
+    async def start_async(first: Any, input_data: Any, context: Any) -> Any:
+        return {"n": 1}
 
-
-@given(st.lists(st.integers(-5, 5)))
-def test_chain_with_results_returns_what_chain_does_and_keeps_every_step(numbers: list[int]) -> None:
-    steps = [lambda result, context, n=n: {"n": result["n"] + n} for n in numbers]
-
-    def start(first: Any, input_data: Any, context: Any) -> Any:
-        return {"n": 0}
-
-    plain, kept = called(chain(*steps)(start)).value, called(chain_with_results(*steps)(start)).value
-    assert kept["n"] == plain["n"]
-    assert [kept["main_result"], *kept["chain_results"]][-1] == plain
-    assert len(kept["chain_results"]) == len(numbers)
+    function: Function = start if kind == "sync" else start_async
+    for layer in layers:
+        function = decorator_of(*layer)(function)
+    assert called(function) == by_the_documents(layers)
 
 
 # ---------------------------------------------------------------- compose
