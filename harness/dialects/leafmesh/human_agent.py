@@ -79,9 +79,8 @@ async def _answer(agent: HumanAgent, start: Start, request: Mapping[str, Any], c
     if RERUN in start.input:
         value[RERUN] = start.input[RERUN]
     effect = HumanCall(name=ctx.name, args={"value": to_json(value)})
-    if not ctx.run.world.answers_for(effect) and not ctx.has_answer(
-        effect
-    ):  # nor a recording, nor a terminal
+    # Where no stub answers, a recording may, or somebody at a terminal.
+    if not ctx.run.world.answers_for(effect) and not ctx.has_answer(effect):
         return await ctx.pause(value)
     deadline = Deadline(agent.human_timeout_seconds)
     try:
