@@ -245,7 +245,6 @@ def test_a_helper_may_be_imported_while_the_function_runs(project: Project) -> N
                 from helpers import word as again
                 from leafmesh import LeafMeshError
                 import sys
-import textwrap
                 assert "leafmesh" in sys.modules
                 return {"said": word, "again": again}
             """,
