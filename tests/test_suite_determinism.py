@@ -1,6 +1,7 @@
 """The same graph, input, world and seed give the same trace: in other processes, under other hash seeds, offline.
 
-`tests/test_digests.py` runs the suites under a third hash seed, the one its process happens to have.
+`tests/test_digests.py` runs the suites under the hash seed that its process happens to have, and
+`tests/dialects/conftest.py` the cases of the dialects under that of pytest.
 """
 
 import subprocess
@@ -13,10 +14,10 @@ OFFLINE = ("unshare", "--map-root-user", "--net")
 
 
 def test_digests_are_the_same_under_another_hash_seed() -> None:
-    assert digests(environment={"PYTHONHASHSEED": "4242"}) == written()
+    assert digests(["scenarios"], environment={"PYTHONHASHSEED": "4242"}) == written(["scenarios"])
 
 
 def test_digests_are_the_same_under_a_fixed_hash_seed_with_the_network_cut() -> None:
     if subprocess.run([*OFFLINE, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("this machine does not let a process leave the network (unshare --net)")
-    assert digests(OFFLINE, {"PYTHONHASHSEED": "0"}) == written()
+    assert digests(prefix=OFFLINE, environment={"PYTHONHASHSEED": "0"}) == written()
