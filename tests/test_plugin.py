@@ -199,7 +199,7 @@ def test_a_worker_that_dies_leaves_an_error_of_the_scenario_it_ran(
     ]
 
 
-@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one process", "workers"])
+@pytest.mark.parametrize("options", [[], ["-n", "1"]], ids=["one process", "workers"])
 def test_a_fault_of_many_scenarios_is_told_once(
     suite: RunSuite, pytester: pytest.Pytester, options: list[str]
 ) -> None:
