@@ -12,7 +12,7 @@ from harness.plugin.options import projects_of, record_mode, settings_of
 from harness.plugin.part import may_have_scenarios, part_of
 from harness.plugin.reporter import PART, REFUSAL
 from harness.scenario import SUFFIXES
-from harness.workers.garbage import collected_rarely
+from harness.workers.garbage import collect_nothing_at_exit, collected_rarely
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioCollector | None:
@@ -61,6 +61,7 @@ class ScenarioCollector(pytest.File):
             )
             part_of(self.config).faulty.append(self.path.name)
             raise self.CollectError(problems) from None
+        collect_nothing_at_exit()
         part_of(self.config).found += len(scenarios)
         for scenario in scenarios:
             yield ScenarioItem.from_parent(self, name=scenario.name, scenario=scenario)
