@@ -16,15 +16,18 @@ class GraphCoverage:
 
     def __init__(self) -> None:
         self._graphs: dict[tuple[str, str], dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {}
+        self._last: dict[tuple[str, str], tuple[Any, Any]] = {}
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Count a line of results.jsonl. What was taken is part of the graph even where its shape lacks it."""
         shape, taken = line.get("shape") or {}, line["coverage"]
         if not any(shape.get(part) or taken.get(part) for part in _PARTS):
             return
-        graph = self._graphs.setdefault(
-            (line["manifest"], line["agent"] or ""), {part: ({}, {}) for part in _PARTS}
-        )
+        key = (line["manifest"], line["agent"] or "")
+        if self._last.get(key) == (shape, taken):
+            return  # as most scenarios of a file
+        self._last[key] = shape, taken
+        graph = self._graphs.setdefault(key, {part: ({}, {}) for part in _PARTS})
         for part, (everything, went) in graph.items():
             went.update((repr(item), item) for item in taken.get(part, ()))
             everything.update((repr(item), item) for item in [*shape.get(part, ()), *taken.get(part, ())])

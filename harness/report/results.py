@@ -116,6 +116,8 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 def _bounded(value: JSON) -> JSON:
     """The value with long texts and lists cut, or where that is not enough the beginning of its JSON text."""
     short = trimmed(value)
+    if not isinstance(short, dict | list):
+        return short
     text = encode(beginning(short, _LONGEST))
     if len(text) <= _LONGEST:
         return short

@@ -52,7 +52,8 @@ class Summary:
 
     def add(self, line: Line) -> None:
         """Count a line of results.jsonl."""
-        self._total.add(line)
+        did = "" if line.get("varies", True) else encode([line[name] for name in _DID])
+        self._total.add(line, did)
         names: dict[str, Iterable[str]] = {
             "suites": (line["suite"],),
             "tags": set(line["tags"]),
@@ -64,7 +65,7 @@ class Summary:
             for name in of_line:
                 if name not in groups:
                     groups[name] = _Group()
-                groups[name].add(line)
+                groups[name].add(line, did)
         if line["verdict"] in ("failed", "error"):
             self._failures.append(_failure(line))
         elif line["verdict"] == "passed" and line["score"] < 1:
@@ -127,12 +128,11 @@ class _Alike:
     varies: bool = False
     did: set[str] = field(default_factory=set)
 
-    def add(self, line: Line) -> None:
+    def add(self, line: Line, did: str) -> None:
         self.runs += 1
         self.passed += line["verdict"] == "passed"
-        self.varies = self.varies or line.get("varies", True)
-        if not self.varies:
-            self.did.add(encode([line[name] for name in _DID]))
+        self.varies = self.varies or not did
+        self.did.add(did)
 
     @property
     def distinct(self) -> tuple[int, int]:
@@ -149,11 +149,11 @@ class _Scenario:
     verdicts: list[str] = field(default_factory=list)
     alike: dict[int | None, _Alike] = field(default_factory=dict)
 
-    def add(self, line: Line) -> None:
+    def add(self, line: Line, did: str) -> None:
         self.weight = max(self.weight, line["weight"])
         self.scores.append(line["score"] or 0.0)
         self.verdicts.append(line["verdict"])
-        self.alike.setdefault(line.get("recording"), _Alike()).add(line)
+        self.alike.setdefault(line.get("recording"), _Alike()).add(line, did)
 
     @property
     def passed(self) -> int:
@@ -183,7 +183,8 @@ class _Group:
         self._latencies: list[float] = []
         self._scenarios: dict[Key, _Scenario] = {}
 
-    def add(self, line: Line) -> None:
+    def add(self, line: Line, did: str) -> None:
+        """Count a line; `did` is what its run did, as text, or "" if another run of it may do something else."""
         verdict, usage = line["verdict"], line["usage"]
         self._counts[_COUNTED[verdict]] += 1
         for name in _USAGE:
@@ -195,7 +196,7 @@ class _Group:
             self._latencies.append(_latency(line))
         scenario = self._scenarios.setdefault(_key(line), _Scenario())
         if verdict != "skipped":
-            scenario.add(line)
+            scenario.add(line, did)
 
     def as_json(self) -> dict[str, Any]:
         """The figures of the group.
