@@ -14,6 +14,7 @@ from harness.plugin.item import RECORDS
 from harness.plugin.options import projects_of
 from harness.plugin.part import Part, may_have_scenarios, part_of, scenario_files, why_incomplete
 from harness.plugin.redaction import Redaction
+from harness.workers.garbage import collect_nothing_at_exit
 
 if TYPE_CHECKING:
     from harness.report.results import Record, ResultsWriter
@@ -53,6 +54,8 @@ class Reporter:
             self._places = {nodeid: place for place, nodeid in enumerate(ids)}
             self._files = scenario_files(self._config, ids)
             self._part.kept = len(self._files)
+            if self._files:
+                collect_nothing_at_exit()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Keep the order of the items, and their files; a controller of xdist has none."""
