@@ -21,6 +21,7 @@ COMMANDS = {
     "cassettes": "List recordings, and what is wrong with them.",
     "serve": "Answer any client from the stubs of a scenario.",
     "validate": "Check manifests and scenario files without running them.",
+    "report": "Write the page of a run, also against an earlier one.",
     "show": "Draw the graph of a manifest.",
     "prompts": "List the prompts of a manifest, with their places.",
     "schema": "Print the JSON Schema of scenario files, for editors.",

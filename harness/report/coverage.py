@@ -32,14 +32,16 @@ class GraphCoverage:
             went.update((repr(item), item) for item in taken.get(part, ()))
             everything.update((repr(item), item) for item in [*shape.get(part, ()), *taken.get(part, ())])
 
+    def name(self, manifest: str, agent: str) -> str:
+        """What a graph is listed as."""
+        several = sum(found == manifest for found, _ in self._graphs) > 1
+        return f"{manifest}#{agent}" if several else manifest
+
     def summary(self) -> dict[str, Any]:
         """By manifest, for nodes, edges and branches: {taken, all: counts, missing: those not taken}."""
-        manifests = [manifest for manifest, _ in self._graphs]
         return {
-            manifest if manifests.count(manifest) == 1 else f"{manifest}#{agent}": {
-                part: _counted(*found) for part, found in graph.items()
-            }
-            for (manifest, agent), graph in sorted(self._graphs.items())
+            self.name(*key): {part: _counted(*found) for part, found in graph.items()}
+            for key, graph in sorted(self._graphs.items())
         }
 
 

@@ -89,21 +89,22 @@ def _header(outcome: Outcome, same: int) -> str:
 def _check(check: CheckResult, detail: Detail) -> str:
     partial = f" (score {check.score:.2f})" if check.score > 0 else ""
     lines = [f"  {short_name(check.name)}{partial}"]
-    lines += _indented(short_words(check.message or _difference(check)), 4)
+    lines += _indented(short_words(check.message or difference(check.expected, check.actual)), 4)
     if check.span:
         lines += _indented(str(check.span) if detail == "short" else _source(check.span), 4)
     return "\n".join(lines)
 
 
-def _difference(check: CheckResult) -> str:
+def difference(expected: Any, actual: Any) -> str:
+    """What differs, for a check that says nothing itself."""
     from harness.errors import HarnessError
     from harness.scenario.diff import one_line, readable_diff
 
     try:
-        found = readable_diff(check.expected, check.actual)
+        found = readable_diff(expected, actual)
     except HarnessError:  # an expectation that is itself malformed
         found = ""
-    return found or f"expected {one_line(check.expected)}, was {one_line(check.actual)}"
+    return found or f"expected {one_line(expected)}, was {one_line(actual)}"
 
 
 def _followers(checks: Sequence[CheckResult]) -> str:
@@ -227,9 +228,15 @@ def _call(call: dict[str, Any]) -> str:
 
 def rerun_command(outcome: Outcome) -> str:
     """The command that runs the scenario again, ready to be pasted; seed, repeat and variant as a comment."""
-    more = [f"seed {outcome.seed}"]
-    more += [f"repeat {outcome.repeat}"] if outcome.repeat else []
-    more += [f"variant {outcome.variant}"] if outcome.variant else []
+    return rerun_text(outcome.id, outcome.seed, outcome.repeat, outcome.variant)
+
+
+def rerun_text(scenario: str, seed: int, repeat: int, variant: str | None) -> str:
+    """As `rerun_command`, of a scenario by its id."""
+    more = [f"seed {seed}"]
+    more += [f"repeat {repeat}"] if repeat else []
+    more += [f"variant {variant}"] if variant else []
     # pytest reads `::` and `[` in an id as its own.
-    program = "harness run" if any(mark in outcome.scenario for mark in ("::", "[")) else "pytest"
-    return printable(f"{program} {shlex.quote(outcome.id)}  # {', '.join(more)}")
+    _, _, name = scenario.partition("::")
+    program = "harness run" if any(mark in name for mark in ("::", "[")) else "pytest"
+    return printable(f"{program} {shlex.quote(scenario)}  # {', '.join(more)}")

@@ -6,28 +6,27 @@ import json
 import math
 import os
 import tempfile
-import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final, NamedTuple, Self
 
-from harness.errors import FormatError, Problem, Span
+from harness.errors import FormatError, Problem
 from harness.report.cause import fault
 from harness.report.encoding import encode
+from harness.report.failure import failed_checks
 from harness.report.history import forget, put_aside
 from harness.report.markdown import markdown
+from harness.report.reading import FORMAT, RESULTS
 from harness.report.summary import Summary
 from harness.report.traces import TraceFolder, packed, remove_traces
 from harness.scenario.checks.finding import LONGEST_TEXT, trimmed
 from harness.scenario.outcome import JSON, CheckResult, Outcome
 from harness.source.display import beginning, clip
 
-FORMAT: Final = "harness-results/1"
-RESULTS: Final = "results.jsonl"
-_FILES: Final = (RESULTS, "summary.json", "summary.md")
+_FILES: Final = (RESULTS, "summary.json", "summary.md", "report.html")
 _NO_TRACE: Final = '"trace":null}'
 
 
@@ -48,9 +47,10 @@ def record(outcome: Outcome) -> Record:
 def line(outcome: Outcome) -> dict[str, Any]:
     """The outcome as the mapping that becomes its line, fields in the order of docs/results.md.
 
-    Beside those it has `reason` (why it was skipped or could not be judged, else ""), `fault` (the same text for runs
-    that failed for the same reason, else "") and `shape` (all nodes, edges and branches of the graph). Only `wall`
-    differs between reruns. Values are shared with the outcome; long arguments and expected values are cut.
+    Beside those it has `reason` (why it was skipped or could not be judged, else ""), `cause` (why it did not pass,
+    on one line, else ""), `fault` (the same text for runs that failed for the same reason, else ""), `where` (the
+    place of the scenario) and `shape` (all that the graph has). Only `wall` differs between reruns. Values are shared
+    with the outcome; long arguments and expected values are cut.
     """
     observed = outcome.observed
     return {
@@ -85,10 +85,12 @@ def line(outcome: Outcome) -> dict[str, Any]:
         "coverage": _graph_parts(outcome.coverage),
         "digest": outcome.digest,
         "reason": outcome.reason,
+        "cause": failed_checks(outcome) if outcome.verdict in ("failed", "error") else "",
         "fault": fault(outcome),
         "recording": outcome.recording,
         "varies": outcome.varies,
-        "shape": _graph_parts(outcome.shape),
+        "where": None if outcome.span is None else str(outcome.span),
+        "shape": outcome.shape,
         "trace": None,
     }
 
@@ -105,7 +107,8 @@ _LONGEST: Final = 5_000
 
 def _check(check: CheckResult) -> dict[str, Any]:
     written = {name: getattr(check, name) for name in _CHECK}
-    return {**written, "expected": _bounded(check.expected)}
+    where = None if check.span is None else str(check.span)
+    return {**written, "expected": _bounded(check.expected), "where": where}
 
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,7 +208,7 @@ class ResultsWriter:
         return text
 
     def finish(self, incomplete: str = "") -> dict[str, Any]:
-        """Close results.jsonl, write summary.json and summary.md, and give the summary back.
+        """Close results.jsonl, write summary.json, summary.md and report.html, and give the summary back.
 
         `incomplete` says why this is not a whole run. A second call gives the same summary and writes nothing.
         """
@@ -218,6 +221,9 @@ class ResultsWriter:
         self._summary = self._sums.as_json(incomplete) | {"traces": self._traces.as_json()}
         _replace(self.path.with_name("summary.json"), encode(self._summary, indented=True).encode() + b"\n")
         _replace(self.path.with_name("summary.md"), markdown(self._summary).encode())
+        from harness.report.html.page import PAGE, page
+
+        _replace(self.path.with_name(PAGE), page(self.path.parent, self._summary).encode())
         if not incomplete:
             forget(self.path.parent, _FILES)
         return self._summary
@@ -282,43 +288,3 @@ def _unwritable(path: Path, error: OSError) -> FormatError:
         file = next((at for at in (path, *path.parents) if at.is_file()), path)
         why = f"{file} is a file, not a folder"
     return FormatError(Problem("report-folder", f"cannot write the report {path}: {why}"))
-
-
-def read_lines(path: str | Path) -> Iterator[dict[str, Any]]:
-    """The lines of a results.jsonl (or of the one in a folder), one after the other.
-
-    A last line that was cut off (the run was killed while writing it) is left out with a UserWarning.
-
-    Raises:
-        FormatError: the file cannot be read (`results-missing`), or a line is not one of this format
-            (`results-line`).
-    """
-    path = Path(path)
-    path = path / RESULTS if path.is_dir() else path
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        problem = Problem("results-missing", f"cannot read the results {path}: {error.strerror or error}")
-        raise FormatError(problem) from error
-    with file:
-        for number, raw in enumerate(file, start=1):
-            if not raw.strip():
-                continue
-            try:
-                yield _parse(raw)
-            except ValueError as error:
-                if not raw.endswith(b"\n"):
-                    warnings.warn(f"{path}:{number}: the last line was cut off and is left out", stacklevel=2)
-                    return
-                raise FormatError(Problem("results-line", str(error), Span(str(path), number, 1))) from error
-
-
-def _parse(raw: bytes) -> dict[str, Any]:
-    try:
-        parsed = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"not a line of JSON: {error}") from error
-    if not isinstance(parsed, dict) or parsed.get("format") != FORMAT:
-        found = parsed.get("format") if isinstance(parsed, dict) else parsed
-        raise ValueError(f"not a line of the format {FORMAT}: found {str(found)[:60]!r}")
-    return parsed

@@ -222,7 +222,7 @@ class _Group:
             "pass_rate": passed / runs if runs else None,
             "pass_rate_interval": list(wilson(passed, runs)),
             "fitness": suite_fitness((each.weight, each.score) for each in judged.values()) if runs else None,
-            "latency": {name: _percentile(latencies, share) for name, share in _PERCENTILES.items()},
+            "latency": {name: percentile(latencies, share) for name, share in _PERCENTILES.items()},
             "wall": math.fsum(self._walls),
             "llm_calls": self._usage["llm_calls"],
             "tokens": tokens | {"total": sum(tokens.values())},
@@ -250,7 +250,7 @@ def _latency(line: Line) -> float:
     return float(line["latency"]["total"] or 0.0)
 
 
-def _percentile(ordered: Sequence[float], share: float) -> float | None:
+def percentile(ordered: Sequence[float], share: float) -> float | None:
     """The value below which this share lies, interpolated between the two nearest; None of no values."""
     if not ordered:
         return None

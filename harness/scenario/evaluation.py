@@ -11,6 +11,7 @@ from harness.errors import HarnessError, SourceError
 from harness.graph import observe
 from harness.graph.model import Graph
 from harness.scenario.checks.run import run_checks
+from harness.scenario.graph_shape import graph_shape
 from harness.scenario.model import MISSING, Expectations, Scenario
 from harness.scenario.outcome import CheckResult, Observed, Outcome
 from harness.scenario.run_result import RunResult, error_json
@@ -79,7 +80,7 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
         narration=result.narration,
     )
     if result.graph is not None:
-        outcome.shape = observe.shape(result.graph)
+        outcome.shape = graph_shape(result.graph, outcome.manifest)
     if result.trace is not None:
         outcome.coverage = observe.coverage(result.trace.events)
         outcome.digest = result.trace.digest(result.without_secrets)

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from harness.report.history import last_whole_run
-from harness.report.results import ResultsWriter, read_lines
+from harness.report.reading import read_lines
+from harness.report.results import ResultsWriter
 from tests.report.fixtures import MakeOutcome
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from harness.errors import FormatError, Span
 from harness.report.encoding import encode
-from harness.report.results import ResultsWriter, line, read_lines
+from harness.report.reading import read_lines
+from harness.report.results import ResultsWriter, line
 from harness.scenario.outcome import CheckResult
 from tests.report.fixtures import MakeOutcome
 
@@ -30,13 +31,8 @@ def test_a_line_has_the_documented_fields_in_their_order(outcome: MakeOutcome) -
 
 def test_beyond_those_a_line_has_the_reason_and_the_shape(outcome: MakeOutcome) -> None:
     assert list(line(outcome()))[len(FIELDS) :] == [
-        "reason",
-        "fault",
-        "recording",
-        "varies",
-        "shape",
-        "trace",
-    ]
+        "reason", "cause", "fault", "recording", "varies", "where", "shape", "trace",
+    ]  # fmt: skip
 
 
 def test_a_line_says_what_ran_and_how_it_went(outcome: MakeOutcome) -> None:
@@ -50,7 +46,7 @@ def test_a_line_says_what_ran_and_how_it_went(outcome: MakeOutcome) -> None:
     assert made["interrupts"] == ["ok?"]
 
 
-def test_a_check_is_a_mapping_without_its_place(outcome: MakeOutcome) -> None:
+def test_a_check_is_a_mapping_with_its_place(outcome: MakeOutcome) -> None:
     check = CheckResult("path", False, 0.5, 2.0, ["a"], ["b"], "not in order", Span("x.yaml", 1, 1))
     assert line(outcome(checks=[check]))["checks"] == [
         {
@@ -61,6 +57,7 @@ def test_a_check_is_a_mapping_without_its_place(outcome: MakeOutcome) -> None:
             "expected": ["a"],
             "actual": ["b"],
             "message": "not in order",
+            "where": "x.yaml:1:1",
         }
     ]
 
@@ -176,7 +173,7 @@ def test_finishing_leaves_three_files_and_nothing_half_written(tmp_path: Path, o
         results.add(outcome())
         summary = results.finish()
     written = sorted(path.name for path in results.folder.iterdir())
-    assert written == ["results.jsonl", "summary.json", "summary.md"]
+    assert written == ["report.html", "results.jsonl", "summary.json", "summary.md"]
     assert json.loads((results.folder / "summary.json").read_text()) == summary
     assert summary["total"]["runs"] == 1
 

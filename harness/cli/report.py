@@ -1,0 +1,39 @@
+"""`harness report`: the page of a run, made again from its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from harness.cli.output import deliver
+from harness.source.document import shown_path
+
+
+@click.command("report")
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="An earlier run, to show what is new, fixed, or went another way since.",
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to write the page."
+)
+def command(run: Path | None, baseline: Path | None, output: Path | None) -> None:
+    """Write report.html of a run: one page that opens from disk, without a server.
+
+    RUN is a folder of results, or a results.jsonl (default: the last run of this project). A run writes its page
+    itself; this writes it again, held against a baseline, or to another file.
+    """
+    from harness.report.baseline import Baseline
+    from harness.report.html.page import PAGE, page
+    from harness.report.html.run_summary import summary_of
+    from harness.settings import load_settings
+
+    run = run or load_settings().report
+    before = None if baseline is None else Baseline.read(baseline)
+    file = output or (run if run.is_dir() else run.parent) / PAGE
+    deliver(page(run, summary_of(run), before), file)
+    click.echo(shown_path(file))

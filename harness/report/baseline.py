@@ -1,0 +1,69 @@
+"""A run held against another: which scenarios are new, broken or mended, and how the totals moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.report.html.scenarios import NOT_PASSED, Row, Rows
+from harness.report.reading import read_lines
+from harness.report.summary import Summary
+from harness.source.document import shown_path
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """An earlier run: its name, its total (a group of summary.json), its scenarios."""
+
+    name: str
+    total: Mapping[str, Any]
+    rows: Rows
+
+    @classmethod
+    def read(cls, run: Path) -> Baseline:
+        """The run of a folder, or of a file with its results.
+
+        Raises:
+            FormatError: it cannot be read.
+        """
+        rows, sums = Rows(), Summary()
+        for number, line in enumerate(read_lines(run)):
+            rows.add(number, line)
+            sums.add(line)
+        return cls(shown_path(run), sums.as_json()["total"], rows)
+
+    def change(self, row: Row) -> str:
+        """In one word, what became of a scenario; "" where nothing did.
+
+        new     it does not pass, and did; or was not there
+        still   it does not pass, and did not
+        fixed   it passes, and did not
+        added   it was not there
+        moved   it went another way
+        """
+        before = self.rows.get((row.id, row.variant or ""))
+        fails = row.verdict in NOT_PASSED
+        if before is None:
+            return "new" if fails else "added"
+        failed = before.verdict in NOT_PASSED
+        if fails:
+            return "still" if failed else "new"
+        if failed:
+            return "fixed"
+        return "moved" if list(before.path) != list(row.path) and before.verdict == row.verdict else ""
+
+    def before(self, row: Row) -> dict[str, Any] | None:
+        """What the scenario was: {verdict, score, latency, path}; the path only where it is another."""
+        found = self.rows.get((row.id, row.variant or ""))
+        if found is None:
+            return None
+        path = None if list(found.path) == list(row.path) else found.path
+        return {"verdict": found.verdict, "score": found.score, "latency": found.latency, "path": path}
+
+    def removed(self, rows: Rows) -> Iterator[str]:
+        """The scenarios that are not there any more."""
+        for row in self.rows:
+            if rows.get((row.id, row.variant or "")) is None:
+                yield row.id + (f" [{row.variant}]" if row.variant else "")

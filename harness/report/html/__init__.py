@@ -1,0 +1,1 @@
+"""report.html: a run as one page that opens from disk (docs/report.md)."""

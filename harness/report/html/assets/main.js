@@ -1,0 +1,64 @@
+// Which view is shown, and the keys.
+
+const TABS = [
+  ["scenarios", () => `Scenarios ${ROWS.length.toLocaleString("en")}`], ["manifests", () => `Manifests ${DATA.manifests.length}`], ["latency", () => "Latency and score"],
+  ["groups", () => Object.keys(DATA.summary.variants).length ? "Variants and groups" : "Groups"], ["warnings", () => `Warnings ${DATA.summary.warnings.length}`],
+];
+const OF_TAB = {scenario: "scenarios", manifest: "manifests"};
+
+function scenarioOf(what, parts) {
+  const variant = parts.get("variant");
+  return ROWS.find((row) => row.id === what && (row.variant || null) === variant) || ROWS.find((row) => row.id === what);
+}
+
+function viewOf({view, what, parts}) {
+  if (view === "scenario") { const row = scenarioOf(what, parts); return row ? scenarioView(row, parts) : missing("scenario", what); }
+  if (view === "manifest") { const found = DATA.manifests.find((each) => each.name === what); return found ? manifestView(found) : missing("manifest", what); }
+  const views = {manifests: manifestsView, latency: latencyView, groups: groupsView, warnings: warningsView};
+  return views[view] ? views[view]() : [...removed(), ...scenariosView(parts)];
+}
+
+function missing(kind, what) {
+  return [el("p", {class: "empty"}, `This run has no ${kind} `, el("b", {}, what), "."), el("p", {}, el("a", {href: "#scenarios"}, "All scenarios"))];
+}
+
+function removed() {
+  if (!DATA.removed.length) return [];
+  return [el("details", {class: "note"}, el("summary", {}, `${plural(DATA.removed.length, "scenario")} of the baseline ${DATA.removed.length === 1 ? "is" : "are"} not in this run`), ...DATA.removed.slice(0, 200).map((id) => el("div", {}, id)))];
+}
+
+function show() {
+  const at = parse(location.hash), tab = OF_TAB[at.view] || (TABS.some(([name]) => name === at.view) ? at.view : "scenarios");
+  document.getElementById("tabs").replaceChildren(...TABS.map(([name, title]) => el("a", {href: "#" + name, "aria-current": name === tab ? "page" : null}, title())));
+  document.getElementById("causes").hidden = tab !== "scenarios" || at.view === "scenario" || at.parts.size > 1;
+  document.body.classList.toggle("inside", at.view === "scenario" || tab !== "scenarios");
+  document.getElementById("view").replaceChildren(...viewOf(at).flat().filter(Boolean));
+  document.getElementById("main").focus({preventScroll: true});
+  if (at.view === "scenario" || at.view === "manifest") scrollTo(0, 0);
+}
+
+function nextFailure() {
+  const at = parse(location.hash), failing = listed.filter((row) => NOT_PASSED.has(row.verdict));
+  if (!failing.length) return;
+  const current = at.view === "scenario" ? failing.indexOf(scenarioOf(at.what, at.parts)) : -1;
+  location.hash = scenarioAddress(failing[(current + 1) % failing.length]);
+}
+
+const KEYS = {
+  "/": () => { const search = document.getElementById("search"); if (search) search.focus(); else { location.hash = "#scenarios"; setTimeout(() => document.getElementById("search").focus()); } },
+  j: () => step(1),
+  k: () => step(-1),
+  n: nextFailure,
+  Escape: () => { if (["scenario", "manifest"].includes(parse(location.hash).view)) history.length > 1 ? history.back() : (location.hash = "#scenarios"); },
+};
+
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.matches("input, select, textarea")) { if (event.key === "Escape") event.target.blur(); return; }
+  if (KEYS[event.key]) { event.preventDefault(); KEYS[event.key](); }
+});
+addEventListener("hashchange", show);
+addEventListener("beforeprint", () => { for (const each of document.querySelectorAll("details.cause")) each.open = true; });
+document.getElementById("tabs").hidden = false;
+document.getElementById("keys").hidden = false;
+show();

@@ -1,0 +1,142 @@
+// The page of a scenario: what was expected and what happened, the graph with the path taken, what it said.
+
+function scenarioView(row, parts) {
+  const wanted = Number(parts.get("run"));
+  const run = row.runs.find((each) => each[1] === wanted && parts.has("run")) || row.runs.find((each) => NOT_PASSED.has(each[2])) || row.runs[0];
+  const found = stored("run-" + run[0]);
+  const manifest = DATA.manifests.find((each) => each.name === row.manifest);
+  const head = el("div", {class: "head"}, badge(run[2]), row.change ? el("span", {class: "badge new"}, row.change) : null, el("h2", {}, heading(row)), el("b", {}, score(run[3])));
+  const again = row.runs.length > 1 ? [el("nav", {class: "meta", "aria-label": "Runs of this scenario"}, "runs: ", ...row.runs.map((each) => runLink(row, each, each === run)))] : [];
+  if (!found) {
+    const where = `The details of this run were left out of the page; line ${run[0] + 1} of results.jsonl has them.`;
+    return [head, ...again, el("p", {class: "meta"}, row.suite), el("p", {class: "note"}, where)];
+  }
+  const panes = [checksPane(found), graphPane(row, found, manifest), callsPane(found)];
+  return [head, ...again, metaLine(row, found), rerunLine(found.rerun), ...notes(found), el("div", {class: "panes three"}, ...panes), timePane(found), endPane(found)];
+}
+
+function runLink(row, run, current) {
+  return el("a", {href: scenarioAddress(row, {run: run[1]}), "aria-current": current ? "true" : null}, `${MARKS[run[2]]} ${run[1] + 1}`);
+}
+
+function metaLine(row, found) {
+  const facts = [
+    [found.where || row.suite, ""], ["manifest", el("a", {href: address("manifest", row.manifest)}, row.manifest)], ["dialect", row.dialect], ["status", found.status],
+    ["latency", seconds(found.latency.total)], ["tokens", `${found.usage.input_tokens.toLocaleString("en")} in, ${found.usage.output_tokens.toLocaleString("en")} out`],
+    found.usage.cost ? ["cost", money(found.usage.cost)] : null, ["seed", found.seed], row.tags.length ? ["tags", row.tags.join(", ")] : null,
+    found.recording === null || found.recording === undefined ? null : ["recording", found.recording], ["digest", found.digest ? found.digest.slice(0, 12) : "–"], ["real time", seconds(found.wall)],
+  ];
+  return el("p", {class: "meta"}, ...facts.filter(Boolean).map(([name, value]) => value === "" ? el("span", {class: "place"}, name) : el("span", {}, name, " ", el("b", {}, value))));
+}
+
+function rerunLine(command) {
+  const button = el("button", {type: "button"}, "Copy");
+  const code = el("code", {}, command);
+  button.addEventListener("click", async () => {
+    try { await navigator.clipboard.writeText(command); button.textContent = "Copied"; }
+    catch { getSelection().selectAllChildren(code); button.textContent = "Selected"; }
+  });
+  return el("p", {class: "rerun"}, code, button);
+}
+
+function notes(found) {
+  const said = [];
+  if (found.reason) said.push(el("p", {class: "note"}, text(found.reason)));
+  if (found.error) said.push(errorNote(found.error));
+  if (found.warnings.length) {
+    said.push(el("details", {class: "note warn"}, el("summary", {}, plural(found.warnings.length, "warning")), ...found.warnings.map((each) => el("p", {}, text(each)))));
+  }
+  return said;
+}
+
+function errorNote(error) {
+  const frames = (error.traceback || []).map((frame) => el("div", {}, el("span", {class: "place"}, `${frame.file}:${frame.line} in ${frame.function}`), frame.source ? el("pre", {tabindex: 0}, frame.source) : null));
+  return el("div", {class: "note warn"}, el("b", {}, error.type), error.code ? ` (${error.code})` : "", error.node ? [" in ", el("code", {}, error.node)] : null,
+    el("pre", {tabindex: 0}, text(error.message || "")), error.where && error.where !== error.node ? el("p", {class: "place"}, error.where) : null, ...frames);
+}
+
+function checksPane(found) {
+  const failed = found.checks.filter((check) => !check.passed), held = found.checks.filter((check) => check.passed);
+  const pane = el("section", {class: "card", "aria-label": "Checks"}, el("h3", {}, `Checks: ${found.checks.length - failed.length} of ${found.checks.length} hold`));
+  pane.append(...failed.map(failedCheck));
+  if (held.length) {
+    const list = el("details", {class: "check"}, el("summary", {}, `✓ ${plural(held.length, "check")} ${held.length === 1 ? "holds" : "hold"}: ${held.slice(0, 6).map((check) => check.name).join(", ")}${held.length > 6 ? ", …" : ""}`));
+    list.append(...held.map((check) => el("div", {class: "check"}, "✓ ", el("b", {}, check.name), check.where ? [" ", el("span", {class: "place"}, check.where)] : null, el("div", {class: "json"}, json(check.expected, "expected", false), "actual" in check ? json(check.actual, "actual", false) : null))));
+    list.open = !failed.length && held.length <= 8;
+    pane.append(list);
+  }
+  return pane;
+}
+
+function failedCheck(check) {
+  const part = check.score > 0 ? ` score ${score(check.score)}` : "";
+  const parts = [el("span", {class: "badge failed"}, "✗"), " ", el("b", {}, check.name), part, check.where ? [" ", el("span", {class: "place"}, check.where)] : null, el("pre", {tabindex: 0}, text(check.message))];
+  if (check.diff && check.diff.length) {
+    const kinds = {"-": "gone", "+": "there", "@": "place"};
+    parts.push(el("details", {open: check.diff.length < 60}, el("summary", {}, "expected (−) against actual (+)"), el("pre", {class: "diff", tabindex: 0}, ...check.diff.map((line) => el("span", {class: kinds[line[0]] || ""}, line)))));
+  }
+  return el("div", {class: "check"}, ...parts);
+}
+
+// Where the run left the path it should have gone, or that of the baseline: the number of the step, or null.
+function astray(row, found) {
+  const check = found.checks.find((each) => !each.passed && each.name === "path" && Array.isArray(each.expected));
+  if (check) return {at: firstDifference(found.path, check.expected), from: "the expected path", other: check.expected};
+  if (row.before && row.before.path) return {at: firstDifference(found.path, row.before.path), from: "the path of the baseline", other: row.before.path};
+  return null;
+}
+
+function graphPane(row, found, manifest) {
+  const steps = stepsOf(found.path), away = astray(row, found);
+  const wrong = away && away.at !== null && away.at < found.path.length ? [found.path[away.at]].flat()[0] : null;
+  const pane = el("section", {class: "card", "aria-label": "Graph"}, el("h3", {}, "Graph and path"), pathLine(found.path, away));
+  if (away && away.at !== null) pane.append(el("p", {}, `Step ${away.at + 1} is where it left ${away.from}: `, el("b", {}, away.other.length > away.at ? [away.other[away.at]].flat().join(" | ") : "the end"), " was to follow."));
+  if (manifest && manifest.figure) {
+    pane.append(el("div", {class: "pane-scroll", tabindex: 0, role: "group", "aria-label": "Graph, scrollable"}, drawGraph(manifest.figure, {taken: takenParts(found.coverage), steps, wrong, label: `Graph of ${row.manifest} with the path taken`, onpick: pick})));
+  } else {
+    pane.append(el("p", {class: "empty"}, manifest ? "The graph is too large to be drawn; harness show lists it." : "The manifest could not be loaded: there is no graph."));
+  }
+  return pane;
+}
+
+function pathLine(path, away) {
+  if (!path.length) return el("p", {class: "empty"}, "No node ran.");
+  const shownSteps = path.slice(0, 60);
+  const list = el("p", {class: "path"}, ...shownSteps.flatMap((step, at) => [at ? " → " : "", ...[step].flat().flatMap((node, place) => [place ? " | " : "", lightens(el("button", {class: away && away.at === at ? "link badge failed" : "link", type: "button", onclick: () => pick(node)}, node), node)])]));
+  if (path.length > 60) list.append(` → … ${path.length - 60} more steps`);
+  return list;
+}
+
+// Go to what a node did.
+function pick(name) {
+  light(name);
+  const target = [...document.querySelectorAll("[data-node]")].find((each) => each.dataset.node === name && each.closest(".calls"));
+  if (target) target.scrollIntoView({block: "nearest"});
+}
+
+function callsPane(found) {
+  const pane = el("section", {class: "card calls", "aria-label": "Calls"}, el("h3", {}, `Calls: ${found.calls.length}`));
+  const list = el("div", {class: "pane-scroll", tabindex: 0, role: "group", "aria-label": "Calls, scrollable"});
+  const shownCalls = found.calls.slice(0, 300);
+  list.append(...shownCalls.map((call) => lightens(el("div", {class: "check"}, el("span", {class: call.ok ? "badge" : "badge failed"}, call.ok ? call.kind : `✗ ${call.kind}`), " ", el("b", {}, call.name), call.node && call.node !== call.name ? [" in ", el("code", {}, call.node)] : null, " ", el("small", {}, seconds(call.latency)),
+    call.reason ? el("pre", {tabindex: 0}, (call.refused ? "refused: " : "") + call.reason) : null, call.args && Object.keys(call.args).length ? el("div", {class: "json"}, json(call.args, undefined, false)) : null), call.node)));
+  if (found.calls.length > 300) list.append(el("p", {}, `… ${found.calls.length - 300} more`));
+  if (!found.calls.length) list.append(el("p", {class: "empty"}, "It asked nobody."));
+  pane.append(list);
+  return pane;
+}
+
+function timePane(found) {
+  const nodes = Object.entries(found.latency.nodes).sort((one, two) => two[1] - one[1]), most = Math.max(...nodes.map(([, value]) => value), 0);
+  if (!nodes.length || !most) return null;
+  const rows = nodes.slice(0, 40).map(([name, value]) => lightens(el("tr", {}, el("th", {scope: "row"}, name), el("td", {class: "number"}, seconds(value)), el("td", {}, bar(value / most))), name));
+  return el("section", {class: "card", "aria-label": "Latency by node"}, el("h3", {}, `Latency by node, of ${seconds(found.latency.total)}`), el("table", {}, el("tbody", {}, ...rows)));
+}
+
+function endPane(found) {
+  const parts = [];
+  if (found.output !== null) parts.push(el("h3", {}, "Output"), el("div", {class: "json"}, json(found.output)));
+  if (found.interrupts.length) parts.push(el("h3", {}, `Paused with`), el("div", {class: "json"}, json(found.interrupts)));
+  if (found.state !== null) parts.push(el("h3", {}, "State at the end"), el("div", {class: "json"}, json(found.state)));
+  return parts.length ? el("section", {class: "card", "aria-label": "State and output"}, ...parts) : null;
+}

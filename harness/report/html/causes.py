@@ -1,0 +1,51 @@
+"""What did not pass, one for each cause: the list that the page has even without its script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from harness.report.html.scenarios import NOT_PASSED
+
+Row = Mapping[str, Any]
+
+_MOST_CHECKS: Final = 3
+_MOST_MEMBERS: Final = 12
+
+
+def by_cause(rows: Sequence[Row]) -> list[list[Row]]:
+    """The scenarios that did not pass; those with the same fault together. New ones first, then the most frequent."""
+    groups: dict[str, list[Row]] = {}
+    for at, row in enumerate(rows):
+        if row["verdict"] in NOT_PASSED:
+            groups.setdefault(row["fault"] or str(at), []).append(row)
+    return sorted(groups.values(), key=lambda group: (not _new(group), -len(group)))
+
+
+def cause(group: Sequence[Row], texts: Mapping[int, str]) -> dict[str, Any]:
+    """A cause as the page shows it; `texts` are the details of runs.
+
+    {rows: some of them, count, more, first, new: how many, error, where, rerun, checks, more_checks}
+    """
+    first = group[0]
+    number = next(run[0] for run in first["runs"] if run[2] in NOT_PASSED)
+    found = json.loads(texts.get(number, "{}"))
+    failed = [check for check in found.get("checks", ()) if not check["passed"]]
+    checks = [] if first["fault"] else failed[:_MOST_CHECKS]
+    return {
+        "rows": group[:_MOST_MEMBERS],
+        "count": len(group),
+        "more": max(0, len(group) - _MOST_MEMBERS),
+        "first": first,
+        "new": _new(group),
+        "error": found.get("error"),
+        "where": found.get("where"),
+        "rerun": found.get("rerun"),
+        "checks": checks,
+        "more_checks": 0 if first["fault"] else len(failed) - len(checks),
+    }
+
+
+def _new(group: Sequence[Row]) -> int:
+    return sum(row.get("change") == "new" for row in group)

@@ -1,0 +1,129 @@
+"""The manifests of a run, as the page shows them: the graph, what of it was taken and how often, seconds by node."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from harness.draw.figure import figure
+from harness.draw.sketch import ANY_KIND
+from harness.graph.model import ANY_NODE, GOTO
+from harness.graph.observe import branch
+from harness.report.coverage import GraphCoverage
+from harness.report.summary import percentile
+
+Line = Mapping[str, Any]
+Key = tuple[str, str]
+"""The path of a manifest, and the agent."""
+
+MOST_DRAWN: Final = 400
+"""Nodes and edges of a graph that is drawn: a larger one takes long, and shows nothing."""
+_PARTS: Final = ("nodes", "edges", "branches")
+
+
+@dataclass
+class _Manifest:
+    dialect: str
+    shape: Mapping[str, Any] = field(default_factory=dict)
+    taken: dict[str, Counter[str]] = field(default_factory=lambda: {part: Counter() for part in _PARTS})
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+
+
+class Manifests:
+    """Collects the manifests of a run, line by line."""
+
+    def __init__(self) -> None:
+        self._manifests: dict[Key, _Manifest] = {}
+        self._coverage = GraphCoverage()
+
+    def add(self, line: Line) -> None:
+        """Count a line of results.jsonl."""
+        self._coverage.add(line)
+        key = line["manifest"], line["agent"] or ""
+        found = self._manifests.get(key)
+        if found is None:
+            found = self._manifests[key] = _Manifest(line["dialect"])
+        shape = line.get("shape") or {}
+        if not found.shape and shape.get("nodes"):
+            found.shape = shape
+        for part, counts in found.taken.items():
+            counts.update(_name(item) for item in line["coverage"].get(part, ()))
+        for node, seconds in line["latency"]["nodes"].items():
+            found.seconds.setdefault(node, []).append(seconds)
+
+    def names(self) -> dict[Key, str]:
+        """What each is called: its path, with the agent where a manifest has several."""
+        return {key: self._coverage.name(*key) for key in sorted(self._manifests)}
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """By name: {name, dialect, coverage, taken, lines, nodes, figure}.
+
+        coverage  as in summary.json
+        taken     how many runs took each node, edge and branch, by its name
+        lines     where each of them stands, by its name: "file:line"
+        seconds   by node: {runs, p50, p95, max}, the slowest first
+        figure    of the graph; null where it is too large, or nothing is known of it
+        """
+        coverage = self._coverage.summary()
+        return [
+            {
+                "name": name,
+                "dialect": found.dialect,
+                "coverage": coverage.get(name),
+                "taken": {part: dict(counts) for part, counts in found.taken.items()},
+                "lines": _lines(found.shape, key[0]),
+                "seconds": _seconds(found.seconds),
+                "figure": _figure(found.shape),
+            }
+            for key, name in self.names().items()
+            for found in [self._manifests[key]]
+            if key[0]
+        ]
+
+
+def _name(item: Any) -> str:
+    return " -> ".join(item) if isinstance(item, list) else item
+
+
+def _lines(shape: Mapping[str, Any], manifest: str) -> dict[str, str]:
+    places = shape.get("lines") or {}
+    return {
+        _name(item): f"{manifest}:{place}" if isinstance(place, int) else place
+        for part in _PARTS
+        for item, place in zip(shape.get(part, ()), places.get(part, ()), strict=False)
+        if place is not None
+    }
+
+
+def _seconds(by_node: Mapping[str, list[float]]) -> list[dict[str, Any]]:
+    rows = []
+    for node, seconds in by_node.items():
+        ordered = sorted(seconds)
+        shares = {
+            name: percentile(ordered, share) for name, share in (("p50", 0.5), ("p95", 0.95), ("max", 1.0))
+        }
+        rows.append({"node": node, "runs": len(ordered), **shares})
+    return sorted(rows, key=lambda row: (-(row["p95"] or 0), row["node"]))
+
+
+def _figure(shape: Mapping[str, Any]) -> dict[str, Any] | None:
+    nodes, edges, branches = (shape.get(part, ()) for part in _PARTS)
+    if not nodes or len(nodes) + len(edges) + len(branches) > MOST_DRAWN:
+        return None
+    kinds = shape.get("kinds") or [""] * len(nodes)
+    drawn = list(zip(nodes, kinds, strict=True))
+    labels = {(source, target): _labels(source, target, branches) for source, target in edges}
+    arrows = [(*edge, label) for edge, of_edge in labels.items() for label in of_edge or (None,)]
+    anywhere = [node for node in nodes if branch(node, ANY_NODE, GOTO) in branches]
+    if anywhere:
+        drawn.append((ANY_NODE, ANY_KIND))
+        arrows += [(node, ANY_NODE, GOTO) for node in anywhere]
+    return figure(drawn, arrows)
+
+
+def _labels(source: str, target: str, branches: list[str]) -> list[str]:
+    """The conditions of the branches from one node to another."""
+    lead = branch(source, target, "")[:-1]
+    return [found[len(lead) : -1] for found in branches if found.startswith(lead)]

@@ -1,0 +1,109 @@
+"""The figures of a run in words, as they stand at the head of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.report.baseline import Baseline
+from harness.report.formatting import cost, distinct, percent, plural, seconds
+from harness.report.html.scenarios import Rows
+from harness.source.display import printable
+
+__all__ = ["headline", "percent", "plural", "score", "seconds", "shown", "state", "tiles"]
+
+
+def headline(rows: Rows, baseline: Baseline | None) -> str:
+    """Is it good, and what changed: "3 of 288 scenarios fail, 2 of them new"."""
+    verdicts = [row.verdict for row in rows]
+    failed, errors, skipped = (verdicts.count(name) for name in ("failed", "error", "skipped"))
+    judged = len(verdicts) - skipped
+    parts = []
+    if failed:
+        parts.append(f"{failed} of {plural(judged, 'scenario')} {'fails' if failed == 1 else 'fail'}")
+    if errors:
+        of = "" if failed else f" of {plural(judged, 'scenario')}"
+        parts.append(f"{errors}{of} could not be judged")
+    if not parts:
+        passed = "No scenario was judged" if not judged else f"All {judged} scenarios pass"
+        parts = ["The scenario passes" if judged == 1 else passed]
+    text = " and ".join(parts)
+    if baseline is not None:
+        changes = [baseline.change(row) for row in rows]
+        new, fixed = changes.count("new"), changes.count("fixed")
+        if failed + errors:
+            text += f", {_of_them(new, failed + errors)} new"
+        if fixed:
+            text += f"; {plural(fixed, 'scenario')} fixed"
+    return text + (f"; {skipped} skipped." if skipped else ".")
+
+
+def _of_them(count: int, of: int) -> str:
+    if of == 1:
+        return "and it is" if count else "which is not"
+    return "none of them" if not count else "all of them" if count == of else f"{count} of them"
+
+
+def state(total: Mapping[str, Any]) -> str:
+    """The state of the whole: `failed`, `error`, `skipped` or `passed`."""
+    if total["failed"]:
+        return "failed"
+    if total["errors"]:
+        return "error"
+    return "passed" if total["passed"] else "skipped"
+
+
+def tiles(total: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[dict[str, str]]:
+    """The figures of a total, a tile each: {name, value, note, change}; `change` is against the baseline."""
+    low, high = total["pass_rate_interval"]
+    latency, old = total["latency"], before or {"latency": {}, "tokens": {}}
+    tokens = total["tokens"]
+    rate_note = f"95 % interval {percent(low)} to {percent(high)}" if total["pass_rate"] is not None else ""
+    if text := distinct(total):
+        rate_note += f"; {text}"
+    return [
+        _tile("pass rate", percent(total["pass_rate"]), rate_note, _moved(total, old, "pass_rate", _points)),
+        _tile("fitness", score(total["fitness"]), "mean score, by weight", _moved(total, old, "fitness", score)),
+        _tile(
+            "latency p95",
+            seconds(latency["p95"]),
+            f"virtual; p50 {seconds(latency['p50'])}, longest {seconds(latency['max'])}",
+            _moved(latency, old["latency"], "p95", seconds),
+        ),
+        _tile(
+            "tokens",
+            f"{tokens['total']:,}",
+            f"{tokens['input']:,} in, {tokens['output']:,} out; {plural(total['llm_calls'], 'model call')}",
+            _moved(tokens, old["tokens"], "total", lambda value: f"{value:,}"),
+        ),
+        _tile("cost", cost(total["cost"]), "", _moved(total, old, "cost", cost)),
+        _tile("real time", seconds(total["wall"]), "summed over runs", ""),
+    ]  # fmt: skip
+
+
+def _tile(name: str, value: str, note: str, change: str) -> dict[str, str]:
+    return {"name": name, "value": value, "note": note, "change": change}
+
+
+def _moved(now: Mapping[str, Any], before: Mapping[str, Any], name: str, shown: Any) -> str:
+    """By how much a figure went up or down; "" without a baseline, or a figure in it."""
+    new, old = now.get(name), before.get(name)
+    if new is None or old is None:
+        return ""
+    if shown(abs(new - old)) == shown(0 * new):
+        return "as before"
+    return f"{'▲' if new > old else '▼'} {shown(abs(new - old))}"
+
+
+def _points(share: float) -> str:
+    return f"{share * 100:.1f} points"
+
+
+def score(value: float | None) -> str:
+    """A score with three digits."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def shown(text: Any) -> str:
+    """Any text as people can read it: no control characters, and nothing that turns the writing direction."""
+    return printable(str(text), keep_newlines=True)
