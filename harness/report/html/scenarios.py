@@ -189,7 +189,7 @@ def _check(check: Mapping[str, Any]) -> dict[str, Any]:
             name: value for name, value in check.items() if name != "actual" or value != check["expected"]
         }
     message = check["message"] or difference(check["expected"], check["actual"])
-    return {**check, "message": message, "diff": diff(check["expected"], check["actual"])}
+    return {"where": None, **check, "message": message, "diff": diff(check["expected"], check["actual"])}
 
 
 def diff(expected: Any, actual: Any) -> list[str]:

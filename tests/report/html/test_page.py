@@ -1,0 +1,155 @@
+"""report.html as a file: its figures are those of summary.json, and nothing of a run can act in it."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.report.baseline import Baseline
+from harness.report.html import page as module
+from harness.report.html.page import page
+from harness.report.html.run_summary import summary_of
+from harness.scenario.outcome import Outcome
+from tests.report.html.conftest import HOSTILE, TURNED, MakeRun, astray, outcome
+
+
+def text_of(run: Path) -> str:
+    return (run / "report.html").read_text(encoding="utf-8")
+
+
+def data_of(text: str, name: str = "data") -> dict:  # type: ignore[type-arg]
+    [found] = re.findall(rf'<script type="application/json" id="{name}">(.*?)</script>', text, re.S)
+    return json.loads(found)  # type: ignore[no-any-return]
+
+
+def tiles(text: str) -> dict[str, str]:
+    return dict(re.findall(r"<dt>(.*?)</dt><dd><b>(.*?)</b>", text))
+
+
+def test_a_run_writes_its_page_and_the_figures_are_those_of_its_summary(
+    written: MakeRun, several: list[Outcome]
+) -> None:
+    run = written(*several)
+    summary = json.loads((run / "summary.json").read_text())
+    total = summary["total"]
+    data = data_of(text_of(run))
+    assert data["summary"]["total"] == total
+    assert tiles(text_of(run))["fitness"] == f"{total['fitness']:.3f}"
+    assert tiles(text_of(run))["pass rate"] == f"{total['pass_rate']:.1%}".replace("%", " %")
+    assert {each["name"]: each["coverage"] for each in data["manifests"] if each["coverage"]} == summary[
+        "coverage"
+    ]
+    assert len(data["rows"]) == total["scenarios"]
+    assert sum(len(row["runs"]) for row in data["rows"]) == total["runs"]
+
+
+def test_the_head_says_in_words_what_failed(written: MakeRun, several: list[Outcome]) -> None:
+    assert '<h1 class="failed">3 of 6 scenarios fail and 1 could not be judged; 1 skipped.</h1>' in text_of(
+        written(*several)
+    )
+    assert '<h1 class="passed">All 2 scenarios pass.</h1>' in text_of(written(outcome("a"), outcome("b")))
+
+
+def test_against_a_baseline_it_says_what_is_new_fixed_and_gone(written: MakeRun) -> None:
+    before = written(outcome("a"), outcome("b", "failed"), outcome("c"), outcome("gone"), folder="before")
+    now = written(
+        outcome("a", "failed", checks=[astray()]), outcome("b"), outcome("c", path=["classify"]), outcome("d")
+    )
+    text = page(now, summary_of(now), Baseline.read(before))
+    data = data_of(text)
+    assert {row["name"]: row["change"] for row in data["rows"]} == {
+        "a": "new",
+        "b": "fixed",
+        "c": "moved",
+        "d": "added",
+    }
+    assert data["removed"] == ["triage.scenario.yaml::gone"]
+    assert data["rows"][2]["before"]["path"] == ["classify", "answer"]
+    assert "1 of 4 scenarios fails, and it is new; 1 scenario fixed." in text
+
+
+def test_scenarios_that_failed_for_one_reason_are_one_cause(written: MakeRun) -> None:
+    error = {
+        "type": "ManifestError",
+        "code": "no-file",
+        "message": "no such file",
+        "node": None,
+        "where": "a.yaml:2:1",
+    }
+    run = written(*(outcome(f"number {n}", "error", error=error, status="invalid") for n in range(8)))
+    text = text_of(run)
+    assert text.count('<details class="cause') == 1
+    assert "affects 8" in text
+
+
+def test_a_page_of_a_part_says_so(written: MakeRun) -> None:
+    assert "<b>Not a whole run:</b> interrupted after 1 of 5 runs." in text_of(
+        written(outcome("a"), incomplete="interrupted after 1 of 5 runs")
+    )
+
+
+def test_nothing_of_a_run_ends_a_script_or_turns_a_text(written: MakeRun) -> None:
+    run = written(
+        outcome(
+            HOSTILE, "failed", output=HOSTILE + TURNED, tags=[HOSTILE], checks=[astray()], warnings=[HOSTILE]
+        )
+    )
+    text = text_of(run)
+    assert "<img" not in text
+    assert text.count("</script>") == 3  # the data, one run, our own
+    assert "\u2028" not in text
+    assert "‮" not in re.sub(r"<script.*?</script>", "", text, flags=re.S)
+    assert data_of(text)["rows"][0]["name"] == HOSTILE
+    assert data_of(text, "run-0")["output"] == HOSTILE + TURNED
+
+
+def test_the_policy_allows_our_script_and_style_by_their_hashes_and_nothing_else(written: MakeRun) -> None:
+    policy = re.search(r'Content-Security-Policy" content="(.*?)"', text_of(written(outcome("a"))))
+    assert policy is not None
+    rules = policy[1].replace("&#39;", "'").split("; ")
+    assert rules[0] == "default-src 'none'"
+    assert [rule.split()[0] for rule in rules if "sha256-" in rule] == ["script-src", "style-src"]
+    assert not [rule for rule in rules if "unsafe" in rule or "http" in rule or "*" in rule]
+
+
+def test_a_page_is_bounded_and_says_what_it_left_out(
+    written: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = written(
+        *(outcome(f"number {n}", output="long " * 1000) for n in range(20)),
+        outcome("last", "failed", checks=[astray()]),
+    )
+    monkeypatch.setattr(module, "MOST_DETAILS", 30_000)
+    text = page(run, summary_of(run))
+    kept = re.findall(r'id="run-(\d+)"', text)
+    assert "20" in kept  # that did not pass comes first
+    assert f"the details of {21 - len(kept)} runs" in text
+    monkeypatch.setattr(module, "MOST_ROWS", 5)
+    text = page(run, summary_of(run))
+    assert "16 scenarios that passed" in text
+    assert data_of(text)["rows"][0]["name"] == "last"
+
+
+def test_branches_that_nobody_took_have_their_place(written: MakeRun, several: list[Outcome]) -> None:
+    [manifest] = [each for each in data_of(text_of(written(*several)))["manifests"] if each["coverage"]]
+    assert manifest["coverage"]["branches"]["missing"] == [
+        'classify -> open_ticket [state.intent == "billing"]'
+    ]
+    assert manifest["lines"]['classify -> open_ticket [state.intent == "billing"]'] == "more.yaml:19"
+    assert manifest["lines"]["classify -> answer"] == "triage.yaml:20"
+    assert {"node": "answer", "runs": 8, "p50": 1.0, "p95": 1.0, "max": 1.0} in manifest["seconds"]
+
+
+def test_results_of_before_lines_had_causes_and_places_still_make_a_page(
+    written: MakeRun, several: list[Outcome]
+) -> None:
+    run = written(*several)
+    lines = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    for line in lines:
+        del line["cause"], line["where"], line["shape"]
+        for check in line["checks"]:
+            del check["where"]
+    (run / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (run / "summary.json").unlink()
+    assert "3 of 6 scenarios fail" in page(run, summary_of(run))
