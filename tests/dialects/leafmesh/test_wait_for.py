@@ -1,0 +1,124 @@
+"""`wait_for` expressions, by the table and by their laws. NOTES 11.1, 11.2."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from itertools import chain, combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.dialects.leafmesh.syntax import LanguageError
+from harness.dialects.leafmesh.wait_for import parse
+from harness.graph.joins import AllOf, AnyOf, Join, Member, Requirement
+
+NAMES = ("a", "b", "c", "d")
+
+
+def starts(written: str | list[str], *arrived: str) -> bool:
+    """True if the agent starts when these have arrived."""
+    requirement = parse(written)
+    assert requirement is not None
+    return Join(requirement).missing(set(arrived)) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "enough", "too_few"),
+    [
+        ("a", ["a", "ab"], ["", "b"]),
+        ("a AND b", ["ab", "abc"], ["a", "b"]),
+        ("a OR b", ["a", "b"], [""]),
+        ("a OR b AND c", ["a", "bc"], ["b", "c"]),
+        ("a AND b OR c", ["ab", "c"], ["a", "b"]),
+        ("(a OR b) AND c", ["ac", "bc"], ["ab", "c"]),
+        ("a and b Or c", ["ab", "c"], ["a"]),
+        ("a AND b?", ["a"], ["b"]),
+        ("a OR b?", ["a"], ["b"]),
+        ("a?", ["a"], [""]),
+        ("a? AND b?", ["a", "b"], [""]),
+        ("a? OR b?", ["a", "b"], [""]),
+        ("(a? AND b) OR (c? AND d?)", ["b"], ["a", "cd"]),
+        ("a AND (b OR c) AND d?", ["ab", "ac"], ["a", "bd", "ad"]),
+        ("a ?AND b", ["b"], ["a"]),
+        (["a", "b"], ["ab"], ["a"]),
+        (["a OR b", "c?"], ["a", "b"], ["c"]),
+        (["a"], ["a"], [""]),
+    ],
+)
+def test_what_starts_it(written: str | list[str], enough: list[str], too_few: list[str]) -> None:
+    for arrived in enough:
+        assert starts(written, *arrived), arrived
+    for arrived in too_few:
+        assert not starts(written, *arrived), arrived
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a AND", "AND a", "a b", "(a", "a)", "()", "a & b", "a, b", "NOT a", "(a OR b)?", "?", "a??", "a ANDb",
+        "a ORb", "a AND AND b", "a OR OR",
+    ],
+)  # fmt: skip
+def test_what_is_refused(text: str) -> None:
+    with pytest.raises(LanguageError):
+        parse(text)
+
+
+@pytest.mark.parametrize("written", ["", "  ", []])
+def test_nothing_waits_for_nobody(written: str | list[str]) -> None:
+    assert parse(written) is None
+
+
+@pytest.mark.parametrize("name", ["order", "android", "or_else", "and-then", "ORder", "ünder", "a1"])
+def test_names_may_begin_as_keywords_do(name: str) -> None:
+    assert parse(f"{name} OR b") == AnyOf((Member(name), Member("b")))
+
+
+# Laws
+
+members = st.builds(Member, st.sampled_from(NAMES), st.booleans())
+
+
+def _both(items: st.SearchStrategy[Requirement]) -> st.SearchStrategy[Requirement]:
+    several = st.lists(items, min_size=2, max_size=3).map(tuple)
+    return several.map(AllOf) | several.map(AnyOf)
+
+
+requirements: st.SearchStrategy[Requirement] = st.recursive(members, _both, max_leaves=8)
+
+
+def by_hand(requirement: Requirement, arrived: Set[str]) -> bool | None:
+    """Whether it holds; None of what is optional throughout."""
+    if isinstance(requirement, Member):
+        return None if requirement.optional else requirement.name in arrived
+    items = [held for item in requirement.items if (held := by_hand(item, arrived)) is not None]
+    if not items:
+        return None
+    return all(items) if isinstance(requirement, AllOf) else any(items)
+
+
+@given(requirements)
+def test_what_is_written_is_read_again(requirement: Requirement) -> None:
+    text = str(requirement)
+    read = parse(text)
+    assert read is not None
+    assert str(read) == text
+
+
+@given(requirements)
+def test_it_starts_exactly_when_the_truth_table_says_so(requirement: Requirement) -> None:
+    read = parse(str(requirement))
+    assert read is not None
+    join = Join(read)
+    for arrived in map(set, chain.from_iterable(combinations(NAMES, n) for n in range(len(NAMES) + 1))):
+        held = by_hand(requirement, arrived)
+        expected = bool(arrived & join.members) if held is None else held
+        assert (join.missing(arrived) is None) == expected
+
+
+@given(requirements, st.sets(st.sampled_from(NAMES)), st.sampled_from(NAMES))
+def test_one_more_arrival_never_undoes_it(requirement: Requirement, arrived: set[str], more: str) -> None:
+    join = Join(requirement)
+    if join.missing(arrived) is None:
+        assert join.missing(arrived | {more}) is None
