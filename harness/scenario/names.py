@@ -252,6 +252,10 @@ class _Known:
         )
 
     def _suggestion(self, name: str, noun: str, known: Collection[str]) -> str:
+        named = self.names.names if self.names is not None else {}
+        others = [_NOUNS.get(kind, kind) for kind, names in named.items() if name in names]
+        if others:
+            return f"it has {'an' if others[0][0] in 'aM' else 'a'} {others[0]} of that name"
         if not known:
             return f"'{clip(self.graph.name, _NAME_LENGTH)}' has no {noun}"
         return did_you_mean(name, [clip(each, _NAME_LENGTH) for each in known])

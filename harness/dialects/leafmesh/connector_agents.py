@@ -83,7 +83,7 @@ async def _answered(agent: doc.Agent, connector: doc.Connector, start: Start, ct
     async def body() -> Any:
         whole = AgentCall(name=ctx.name, args={"input": data_of(agent, start)})
         if is_answered_whole(connector) or ctx.run.world.answers_for(whole):
-            return await ctx.perform(whole)
+            return await _whole(whole, ctx)
         with _transport(ctx):
             if isinstance(connector, doc.MCP | doc.Zapier):
                 return await _mcp(connector, data_of(agent, start, rerun=False), ctx)
@@ -107,12 +107,22 @@ async def _called_back(agent: doc.Agent, connector: doc.Connector, start: Start,
             await _post(connector, body, ctx)
     effect = AgentCall(name=ctx.name, args={"input": data}, hint="it is what the callback brings")
     return await _limited(
-        lambda: ctx.perform(effect),
+        lambda: _whole(effect, ctx),
         ctx,
         connector.callback_timeout,
         CallbackTimeout,
         f"the callback for '{ctx.name}'",
     )
+
+
+async def _whole(effect: AgentCall, ctx: NodeContext) -> Any:
+    """The answer of a stub for the whole agent; an exception of a type of its own stays what it is."""
+    try:
+        return await ctx.perform(effect)
+    except Exception as error:
+        if ctx.is_fatal(error) or not getattr(error, "kind", ""):
+            raise
+        raise ConnectorError(f"agent '{ctx.name}': {error_text(error)}") from error
 
 
 @contextmanager

@@ -35,6 +35,16 @@ CONTEXT_PARTS: Final[Mapping[str, str]] = {
 """The labels of context parts, in the order in which models see them. spec: "`context_parts` Keys"."""
 
 
+MOST_TURNS: Final = 200
+"""So often one run of an agent asks its model, as a guard against scripts that always call a tool."""
+
+
+class TooManyTurns(HarnessError):
+    """A model that still asks for tools after `MOST_TURNS` calls."""
+
+    code = "too-many-turns"
+
+
 class ResponseFormatError(HarnessError):
     """A final reply that is no JSON of the agent's `response_format`."""
 
@@ -45,7 +55,7 @@ async def call_model(agent: LLMAgent, parts: Parts, start: Start, ctx: NodeConte
     """Ask the model until it calls no more tools, and hand its reply to the function of the agent.
 
     Raises:
-        ResponseFormatError: see there.
+        ResponseFormatError, TooManyTurns: see there.
         Exception: the model cannot be asked, or the function failed.
     """
     function = parts.agency.functions.get(ctx.name)
@@ -98,7 +108,7 @@ async def _converse(
     agent: LLMAgent, parts: Parts, messages: Sequence[BaseMessage], tools: Toolbox, ctx: NodeContext
 ) -> str:
     conversation = list(messages)
-    while True:
+    for _ in range(MOST_TURNS):
         call = model_call(agent, parts.mesh, conversation, tools.specs)
         try:
             reply: LLMReply = await ctx.perform(call)
@@ -109,6 +119,7 @@ async def _converse(
         if not reply.tool_calls:
             return reply.text
         conversation += await tools.answers(reply)
+    raise TooManyTurns(f"the model of agent '{ctx.name}' still asks for tools after {MOST_TURNS} calls")
 
 
 def _named_by_kind(error: Exception) -> Exception:

@@ -124,7 +124,12 @@ class Toolbox:
         return Offered(spec, limit, perform)
 
     def _query(self, knowledge: Knowledge) -> Offered:
-        async def perform(args: Mapping[str, Any]) -> str:
-            return await query(knowledge, as_text(args.get("query", "")), self._ctx)
+        async def perform(args: Mapping[str, Any]) -> Any:
+            async def real() -> str:
+                return await query(knowledge, as_text(args.get("query", "")), self._ctx)
+
+            return await self._ctx.perform(
+                ToolCall(name=QUERY_KNOWLEDGE.name, args=args, real=real, native=True)
+            )
 
         return Offered(QUERY_KNOWLEDGE, self._agent.tool_call_timeout, perform)
