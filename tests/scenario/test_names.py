@@ -107,7 +107,7 @@ edges: []
 MESH = """\
 name: desk
 entry_points: [{name: in, target: ask}]
-agents: {ask: {prompt: Answer.}}
+agents: {ask: {prompt: Answer., tools: [find]}}
 """
 FILES = {"sherma": SHERMA, "agentspec": AGENTSPEC, "yagra": YAGRA, "mesh": MESH}
 
@@ -197,7 +197,7 @@ def test_a_name_that_nothing_can_have_is_an_error(told: Told, dialect: str, keys
             "it is a node inside 'consult'; this speaks of the outer graph alone",
         ),
         ("yagra", "handlers: {askng: {return: {}}}", "did you mean 'asking'?"),
-        ("mesh", "agents: {ask: {return: {}}}", "it has a script of that name"),
+        ("mesh", "scripts: {find: {return: {}}}", "it has a tool of that name"),
         ("yagra", "expect: {never_calls: [{tool: find}]}", "'manifest' has no tool"),
         ("yagra", "expect: {interrupt: [pack]}", "known: ask"),
     ],
