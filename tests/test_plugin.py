@@ -261,3 +261,27 @@ def test_a_project_without_scenarios_gets_no_report(pytester: pytest.Pytester) -
     pytester.makepyfile("def test_nothing(): pass")
     pytester.runpytest().assert_outcomes(passed=1)
     assert not (pytester.path / "reports").exists()
+
+
+MESH = """\
+entry_points: [{name: go, target: clerk}]
+agents: {clerk: {agent_type: human}}
+evolution:
+  test_scenarios:
+    - {name: as it came, entry_point: go, expected_outcome: {message: Test scenario input}}
+    - {name: half, entry_point: go, input: hi, expected_outcome: {message: hi, human_decision: yes}, weight: 3}
+"""
+
+
+@pytest.mark.parametrize(
+    ("named", "passed", "failed"), [("config.yaml", 1, 1), ("config.yaml::as it came", 1, 0), (".", 0, 0)]
+)
+def test_scenarios_that_stand_in_a_manifest_run_where_it_is_named(
+    pytester: pytest.Pytester, named: str, passed: int, failed: int
+) -> None:
+    pytester.makefile(".yaml", config=MESH)
+    done = pytester.runpytest("-p", "no:cacheprovider", named)
+    done.assert_outcomes(passed=passed, failed=failed)
+    if failed:
+        done.stdout.fnmatch_lines(["fitness  0.625"])  # (1 x 1 + 3 x 0.5) / (1 + 3)
+        assert json.loads((pytester.path / "reports/latest/summary.json").read_text())["complete"] is True

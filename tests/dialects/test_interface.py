@@ -286,6 +286,14 @@ def test_what_is_wrong_in_the_file_is_told_there(tested: Path, tmp_path: Path, k
     assert fault in done.output
 
 
+def test_which_of_them_is_meant_has_no_default(tested: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.scenario.yaml").write_text(
+        "harness: 1\nmanifest: agent/relay.yaml\ndefaults: {test_scenario: half}\nscenarios: [{name: one}]\n"
+    )
+    done = CliRunner().invoke(cli, ["run", "a.scenario.yaml"])
+    assert "a.scenario.yaml:3:12: error: a test_scenario cannot have a default" in done.output
+
+
 @pytest.mark.parametrize("command", ["run", "validate"])
 def test_what_is_wrong_in_the_manifest_is_told_there(tested: Path, command: str) -> None:
     text = TESTED.replace("weight: 3", "weight: -3").replace("said: hello, papers: []", "$foo: 1")

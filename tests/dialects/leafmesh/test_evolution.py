@@ -78,6 +78,11 @@ def test_numbers_may_be_written_as_texts(tmp_path: Path) -> None:
     assert (one.weight, one.timeout_s) == (2, 3.5)
 
 
+def test_a_date_is_expected_as_the_text_it_is_in_an_output(tmp_path: Path) -> None:
+    (one,) = read(tmp_path, "entry_point: press, expected_outcome: {days: [2024-01-31]}")
+    assert one.expect.values == {"output": {"days": ["2024-01-31"]}}
+
+
 @pytest.mark.parametrize("entry", ["press", "presser"])
 def test_an_entry_point_or_an_agent_is_entered(tmp_path: Path, entry: str) -> None:
     assert read(tmp_path, f"entry_point: {entry}")[0].agent == entry
