@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from harness.dialects.kit.attempts import in_time
 from harness.dialects.kit.tool_calls import mcp_texts
+from harness.dialects.leafmesh import connector_document
 from harness.dialects.leafmesh import document as doc
 from harness.dialects.leafmesh.parts import CALLER_OUTPUT, UPSTREAM, Parts
 from harness.dialects.leafmesh.session import Start
@@ -66,18 +67,20 @@ def data_of(agent: doc.Agent, start: Start, *, rerun: bool = True) -> dict[str, 
     return data
 
 
-def is_answered_whole(connector: doc.Connector) -> bool:
+def is_answered_whole(connector: connector_document.Connector) -> bool:
     """True if only a stub under `agents:` can answer: the wire form of the connector is not documented. NOTES 9.1."""
     match connector:
-        case doc.Composio() | doc.Custom():
+        case connector_document.Composio() | connector_document.Custom():
             return True
-        case doc.Zapier():
+        case connector_document.Zapier():
             return not connector.prefer_mcp
         case _:
             return False
 
 
-async def _answered(agent: doc.Agent, connector: doc.Connector, start: Start, ctx: NodeContext) -> Any:
+async def _answered(
+    agent: doc.Agent, connector: connector_document.Connector, start: Start, ctx: NodeContext
+) -> Any:
     """The response of a sync exchange."""
 
     async def body() -> Any:
@@ -85,7 +88,7 @@ async def _answered(agent: doc.Agent, connector: doc.Connector, start: Start, ct
         if is_answered_whole(connector) or ctx.run.world.answers_for(whole):
             return await _whole(whole, ctx)
         with _transport(ctx):
-            if isinstance(connector, doc.MCP | doc.Zapier):
+            if isinstance(connector, connector_document.MCP | connector_document.Zapier):
                 return await _mcp(connector, data_of(agent, start, rerun=False), ctx)
             reply = await _post(connector, {"data": data_of(agent, start)}, ctx)
         return _read(reply.text, reply.json)
@@ -94,10 +97,14 @@ async def _answered(agent: doc.Agent, connector: doc.Connector, start: Start, ct
     return await _limited(body, ctx, connector.limit_s, ConnectorTimeout, what)
 
 
-async def _called_back(agent: doc.Agent, connector: doc.Connector, start: Start, ctx: NodeContext) -> Any:
+async def _called_back(
+    agent: doc.Agent, connector: connector_document.Connector, start: Start, ctx: NodeContext
+) -> Any:
     """The result of a callback, which comes after the answer of the request. NOTES 9.4."""
     data = data_of(agent, start)
-    if not is_answered_whole(connector) and not isinstance(connector, doc.MCP | doc.Zapier):
+    if not is_answered_whole(connector) and not isinstance(
+        connector, connector_document.MCP | connector_document.Zapier
+    ):
         body = {
             "data": data,
             "_leafmesh_callback_url": CALLBACK_BASE + ctx.name,
@@ -148,7 +155,9 @@ async def _limited(
         raise late(f"{what} took longer than {seconds:g} s") from error
 
 
-async def _post(connector: doc.Connector, body: Mapping[str, Any], ctx: NodeContext) -> HTTPReply:
+async def _post(
+    connector: connector_document.Connector, body: Mapping[str, Any], ctx: NodeContext
+) -> HTTPReply:
     url = _address(connector)
     hint = f"or answer the whole agent with `agents: {{{ctx.name}: {{return: …}}}}`"
     reply: HTTPReply = await ctx.perform(
@@ -159,49 +168,49 @@ async def _post(connector: doc.Connector, body: Mapping[str, Any], ctx: NodeCont
     return reply
 
 
-def _address(connector: doc.Connector) -> str:
+def _address(connector: connector_document.Connector) -> str:
     match connector:
-        case doc.N8n():
+        case connector_document.N8n():
             return connector.webhook_url
-        case doc.A2A():
+        case connector_document.A2A():
             return connector.url
-        case doc.CrewAI() | doc.LangGraph() | doc.AutoGen():
+        case connector_document.CrewAI() | connector_document.LangGraph() | connector_document.AutoGen():
             return connector.endpoint
     raise TypeError(f"no address for {connector!r}")
 
 
-def _headers(connector: doc.Connector) -> dict[str, str]:
+def _headers(connector: connector_document.Connector) -> dict[str, str]:
     """The authentication of a connector. spec: "connector_config fields per framework"."""
     match connector:
-        case doc.CrewAI():
+        case connector_document.CrewAI():
             key = connector.user_api_key or connector.api_key
-        case doc.AutoGen():
+        case connector_document.AutoGen():
             key = connector.api_key
-        case doc.N8n():
+        case connector_document.N8n():
             key = connector.auth_token
-        case doc.A2A():
+        case connector_document.A2A():
             return (
                 {"Authorization": f"{connector.auth_scheme} {connector.auth_token}"}
                 if connector.auth_token
                 else {}
             )
-        case doc.LangGraph():
+        case connector_document.LangGraph():
             return {"X-Api-Key": connector.api_key} if connector.api_key else {}
         case _:
             key = ""
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-def mcp_tool(connector: doc.MCP | doc.Zapier) -> str:
+def mcp_tool(connector: connector_document.MCP | connector_document.Zapier) -> str:
     """The name of the tool that a connector calls. spec: "mcp", "zapier"."""
-    if isinstance(connector, doc.MCP):
+    if isinstance(connector, connector_document.MCP):
         return connector.tool_name
     return "_".join(filter(None, (connector.connection, connector.action)))
 
 
-def mcp_endpoint(agent: str, connector: doc.MCP | doc.Zapier) -> MCPEndpoint:
+def mcp_endpoint(agent: str, connector: connector_document.MCP | connector_document.Zapier) -> MCPEndpoint:
     """The MCP server of a connector, whose id is the name of the agent. NOTES 9.1."""
-    if isinstance(connector, doc.Zapier):
+    if isinstance(connector, connector_document.Zapier):
         return MCPEndpoint(id=agent, transport="streamable_http", url="https://mcp.zapier.com/api/mcp")
     if connector.transport == "stdio":
         env = connector.env or {}
@@ -212,7 +221,9 @@ def mcp_endpoint(agent: str, connector: doc.MCP | doc.Zapier) -> MCPEndpoint:
     return MCPEndpoint(id=agent, transport="streamable_http", url=connector.url, headers=headers)
 
 
-async def _mcp(connector: doc.MCP | doc.Zapier, args: Mapping[str, Any], ctx: NodeContext) -> Any:
+async def _mcp(
+    connector: connector_document.MCP | connector_document.Zapier, args: Mapping[str, Any], ctx: NodeContext
+) -> Any:
     """The result of the connector's tool: its structured content, else its text, as JSON where it is JSON."""
     endpoint = mcp_endpoint(ctx.name, connector)
     result = await ctx.perform(MCPCall(name=mcp_tool(connector), endpoint=endpoint, args=args))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, get_args
 
 from harness.dialects.kit.manifest import Problems
-from harness.dialects.leafmesh.document import (
+from harness.dialects.leafmesh.connector_document import (
     CONNECTORS,
     MCP,
     Connector,

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from harness.dialects.kit.manifest import Problems, only_document
+from harness.dialects.leafmesh.connector_document import Connector
 from harness.dialects.leafmesh.connectors import connectors
-from harness.dialects.leafmesh.document import Connector, Mesh
+from harness.dialects.leafmesh.document import Mesh
 from harness.dialects.leafmesh.environment import Environment
 from harness.dialects.leafmesh.inert import inert_notes
 from harness.dialects.leafmesh.references import Names

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness.dialects.leafmesh.agency import Agency
-from harness.dialects.leafmesh.document import Connector, Mesh
+from harness.dialects.leafmesh.connector_document import Connector
+from harness.dialects.leafmesh.document import Mesh
 from harness.dialects.leafmesh.session import Call, Output, Start
 from harness.graph.events import Arrival
 from harness.graph.joins import Join

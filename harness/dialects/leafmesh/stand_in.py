@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, Final, NoReturn
 
 from harness.dialects.leafmesh import decorators
-from harness.dialects.leafmesh.document import CONNECTORS
+from harness.dialects.leafmesh.connector_document import CONNECTORS
 from harness.dialects.leafmesh.registered_tool import global_tool
 from harness.errors import HarnessError
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.dialects.leafmesh import connector_document
 from harness.dialects.leafmesh import document as doc
 from harness.dialects.leafmesh.connector_agents import mcp_tool
 from harness.dialects.leafmesh.models import provider_of
@@ -22,7 +23,7 @@ def vocabulary(parts: Parts) -> Vocabulary:
     servers = {
         name: mcp_tool(connector)
         for name, connector in parts.connectors.items()
-        if isinstance(connector, doc.MCP | doc.Zapier)
+        if isinstance(connector, connector_document.MCP | connector_document.Zapier)
     }
     return Vocabulary(
         names={
