@@ -26,12 +26,9 @@ def project(tmp_path: Path) -> Project:
 
 @pytest.fixture(autouse=True)
 def _nothing_leaks() -> Iterator[None]:
-    modules, path = dict(sys.modules), list(sys.path)
+    path = list(sys.path)
     yield
-    left = dict(sys.modules)
-    sys.modules.clear()
-    sys.modules.update(modules)
-    assert not any(name.partition(".")[0] == "leafmesh" for name in left)
+    assert not any(name.partition(".")[0] == "leafmesh" for name in sys.modules)
     assert sys.path == path
 
 
