@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import settings
 
 pytest_plugins = ["pytester"]
@@ -10,3 +11,11 @@ pytest_plugins = ["pytester"]
 settings.register_profile("unhurried", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "unhurried"))
+
+LONGEST = ("test_digests.py", "test_suite_determinism.py")
+"""Each of their tests runs all suites."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest come first, so that no worker is left alone with one in the end."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
