@@ -63,14 +63,19 @@ class Rules:
 
     def _cycles(self) -> Iterator[Problem]:
         """Each cycle of declared edges, until none is left."""
-        targets: dict[str, set[str]] = {id_: set() for id_ in self.graph.nodes}
+        sources: dict[str, list[str]] = {id_: [] for id_ in self.graph.nodes}
+        ways: dict[tuple[str, str], Declared] = {}
         for way in self.edges:
-            if way.target in targets:
-                targets[way.source].add(way.target)
-        while (cycle := _cycle(targets)) is not None:
-            source, target = cycle[-2], cycle[-1]
-            targets[source].discard(target)
-            way = next(edge for edge in self.edges if (edge.source, edge.target) == (source, target))
+            if way.target in sources:
+                ways.setdefault((way.source, way.target), way)
+        # In the order of the nodes, so that the cycles found are the same on every run.
+        for source in self.graph.nodes:
+            for target in sorted(target for start, target in ways if start == source):
+                sources[target].append(source)
+        while (cycle := _cycle(sources)) is not None:
+            source, target = cycle[-2:]
+            sources[target].remove(source)
+            way = ways[source, target]
             text = f"declared edges form a cycle: {' → '.join(cycle)}"
             hint = "a script can lead back by `_next`, up to max_loop_iterations"
             yield self._problem("cycle", text, *way.path, hint=hint)
@@ -185,15 +190,10 @@ def _named(way: Declared) -> str:
     return f"{'the next' if way.exit == NEXT else way.exit} of node '{way.source}'"
 
 
-def _cycle(targets: Mapping[str, set[str]]) -> list[str] | None:
+def _cycle(sources: Mapping[str, list[str]]) -> list[str] | None:
     """The nodes of a cycle in the direction of its edges, the first again at the end; None if there is none."""
-    # Sorted, and as predecessors: so the cycle found is the same on every run, and in the direction of the edges.
-    predecessors: dict[str, list[str]] = {id_: [] for id_ in targets}
-    for source in targets:
-        for target in sorted(targets[source]):
-            predecessors[target].append(source)
     try:
-        TopologicalSorter(predecessors).prepare()
+        TopologicalSorter(sources).prepare()
     except CycleError as error:
         found: list[str] = error.args[1]
         return found
