@@ -1,6 +1,7 @@
 """A run in words, from its trace: what ran, whom it called, where it went, how long that took.
 
-The lines are those that Loki writes (spec: Loki, "Streaming and Observability"), for any dialect. Nodes of nested
+`told` says one event in a line; `narration` tells a run so, and `harness.report.conversation` with what was said. The
+lines are those that Loki writes (spec: Loki, "Streaming and Observability"), for any dialect. Nodes of nested
 graphs have the path that leads to them. Times are virtual.
 """
 
@@ -16,9 +17,26 @@ from harness.graph.trace import Event
 _MARK = "▸"
 
 
+def told(event: Event, kinds: Mapping[str, str]) -> str:
+    """What an event is, in a line; "" for one that follows from others. `kinds` are those of the nodes, by name."""
+    match event["event"]:
+        case "node_start":
+            name = event["graph"] + event["node"]
+            return f"{name} ({kinds[name]})" if name in kinds else str(name)
+        case "call":
+            return _call(event)
+        case "node_error":
+            return f"{event['graph']}{event['node']} failed: {event['message']}"
+        case "warning":
+            return f"warning: {event['text']}"
+        case "route":
+            return f"{event['graph']}{event['source']} -> {event['graph']}{event['target']}"
+    return ""
+
+
 def narration(events: Sequence[Event], graph: Graph) -> Iterator[str]:
     """A line for each step of a run, then its performance summary."""
-    kinds = {node.name: node.kind for node in graph.nodes}
+    kinds = kinds_of(graph)
     starts = ", ".join(edge.target for edge in graph.edges_from(START))
     began = 0.0
     for event in events:
@@ -29,19 +47,12 @@ def narration(events: Sequence[Event], graph: Graph) -> Iterator[str]:
             case "resume" if event["graph"] == "":
                 began = event["at"]
                 yield f"{_MARK} graph: {graph.name} (resumed)"
-            case "node_start":
-                name = event["graph"] + event["node"]
-                yield f"{_MARK} {name} ({kinds[name]})" if name in kinds else f"{_MARK} {name}"
-            case "call":
-                yield f"{_MARK} {_call(event)}"
-            case "node_error":
-                yield f"{_MARK} {event['graph']}{event['node']} failed: {event['message']}"
-            case "warning":
-                yield f"{_MARK} warning: {event['text']}"
-            case "route" if event["source"] != START and event["target"] != END:
-                yield f"{_MARK} {event['graph']}{event['source']} -> {event['graph']}{event['target']}"
             case "end" if event["graph"] == "":
-                yield f"{_MARK} graph {_ended(event)} in {event['at'] - began:.2f}s"
+                yield f"{_MARK} graph {ended(event)} in {event['at'] - began:.2f}s"
+            case "route" if event["source"] == START or event["target"] == END:
+                pass
+            case _ if text := told(event, kinds):
+                yield f"{_MARK} {text}"
     yield from _performance(events, graph)
 
 
@@ -52,7 +63,13 @@ def _call(event: Event) -> str:
     return f"llm call: model={event['name']} tools={tools}"
 
 
-def _ended(event: Event) -> str:
+def kinds_of(graph: Graph) -> dict[str, str]:
+    """The kinds of the nodes, by name."""
+    return {node.name: node.kind for node in graph.nodes}
+
+
+def ended(event: Event) -> str:
+    """How a graph ended, in a word."""
     return "done" if event["status"] == "completed" else str(event["status"])
 
 

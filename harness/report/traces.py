@@ -2,7 +2,8 @@
 
 A file is gzip, with an event a line. The first line says which run it is:
 
-    trace    format, suite, scenario, id, manifest, dialect, agent, variant, repeat, seed, status, verdict, digest
+    trace    format, suite, scenario, id, manifest, dialect, agent, variant, repeat, seed, status, verdict, digest,
+             kinds (those of the nodes, by name)
 
 Then come the events of the run (`harness.graph.trace`), with what several of them share as events of their own
 (`harness.graph.sharing`), and without secrets. A value of more than a million characters is cut; `cut` of its event
@@ -53,6 +54,7 @@ def packed(outcome: Outcome) -> bytes:
         "status": outcome.observed.status,
         "verdict": outcome.verdict,
         "digest": outcome.digest,
+        "kinds": outcome.kinds,
     }
     gzip = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
     pieces = [gzip.compress(_line(event)) for event in (head, *outcome.events)]

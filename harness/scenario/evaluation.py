@@ -10,6 +10,7 @@ from harness.dialects.registry import dialect_of
 from harness.errors import HarnessError, SourceError
 from harness.graph import observe
 from harness.graph.model import Graph
+from harness.graph.narration import kinds_of
 from harness.scenario.checks.run import run_checks
 from harness.scenario.graph_shape import graph_shape
 from harness.scenario.model import MISSING, Expectations, Scenario
@@ -81,6 +82,7 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
     )
     if result.graph is not None:
         outcome.shape = graph_shape(result.graph, outcome.manifest)
+        outcome.kinds = kinds_of(result.graph)
     if result.trace is not None:
         outcome.coverage = observe.coverage(result.trace.events)
         outcome.digest = result.trace.digest(result.without_secrets)

@@ -1,0 +1,156 @@
+"""`harness trace`: what happened in a run, as a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.errors import FormatError, Problem
+from harness.report.formatting import plural, seconds
+from harness.report.history import LAST_WHOLE
+from harness.report.results import RESULTS, read_lines
+from harness.source.display import printable
+from harness.source.document import shown_path
+from harness.source.suggest import did_you_mean
+
+Line = dict[str, Any]
+
+
+@click.command("trace")
+@click.argument("scenario", metavar="FILE::NAME")
+@click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
+@click.option(
+    "--repeat", type=click.IntRange(min=0), metavar="N", help="Of several repeats, that with number N."
+)
+@click.option("--variant", metavar="NAME", help="Of several variants, this one.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the events, one a line, with all messages in full."
+)
+@click.option("-v", "--verbose", is_flag=True, help="Print long texts to their end.")
+def command(
+    scenario: str, run: Path | None, repeat: int | None, variant: str | None, as_json: bool, verbose: bool
+) -> None:
+    """Print what happened in a run of a scenario, as a conversation.
+
+    Nodes, prompts, replies, calls and their results, and where the run went on and why; the virtual
+    time is in the margin. RUN is a folder with results (default: reports/latest in the project).
+    Of several repeats the first that did not pass is shown, or else the first.
+    """
+    from harness.report.console import open_console, terminal_width
+    from harness.report.conversation import print_rows, rows
+    from harness.report.encoding import encode
+    from harness.report.trace_reader import read_trace
+
+    folder = _folder(scenario, run)
+    lines = _found(scenario, folder, variant)
+    line = _chosen(lines, repeat)
+    if line.get("trace") is None:
+        raise FormatError(_not_kept(line, folder))
+    trace = read_trace(folder / str(line["trace"]))
+    if as_json:
+        for event in (trace.head, *trace.events):
+            click.echo(encode(event))
+    else:
+        console = open_console()
+        width = terminal_width(console)
+        for text in _title(line, lines):
+            console.print(text, soft_wrap=True)
+        print_rows(rows(trace.events, trace.head.get("kinds", {})), console, width, whole=verbose)
+    if trace.damage is not None:
+        raise trace.damage
+
+
+def _folder(scenario: str, run: Path | None) -> Path:
+    """The folder of the run that is meant."""
+    from harness.settings import load_settings
+
+    if run is not None:
+        return run.parent if run.name == RESULTS else run
+    file = Path(scenario.partition("::")[0])
+    return load_settings(file.parent if file.exists() else None).report
+
+
+def _found(scenario: str, folder: Path, variant: str | None) -> list[Line]:
+    """The lines of the repeats of a scenario.
+
+    Raises:
+        FormatError: there is no such scenario in this run, or several are meant.
+    """
+    file, separator, name = scenario.partition("::")
+    lines = [*read_lines(folder)]
+    named = [line for line in lines if line["scenario"] == name]
+    found = [line for line in named if line["suite"] == file] or [
+        line for line in named if _ends_alike(line["suite"], file)
+    ]
+    if not separator or not found:
+        raise FormatError(_unknown(scenario, folder, lines))
+    ids = sorted({line["id"] for line in found})
+    if len(ids) > 1:
+        message = f"'{scenario}' may be one of {len(ids)} scenarios"
+        raise FormatError(Problem("unknown-scenario", message, hint=f"name one of: {', '.join(ids)}"))
+    variants = [line["variant"] for line in found]
+    if variant is not None and variant not in variants:
+        hint = did_you_mean(variant, [each for each in variants if each])
+        raise FormatError(Problem("unknown-scenario", f"'{scenario}' has no variant '{variant}'", hint=hint))
+    return [line for line in found if variant is None or line["variant"] == variant]
+
+
+def _ends_alike(one: str, other: str) -> bool:
+    """True if two paths of a file, from two folders, may be of the same file: the longer ends in the shorter."""
+    parts, others = Path(one).parts, Path(other).parts
+    common = min(len(parts), len(others))
+    return common > 0 and parts[-common:] == others[-common:]
+
+
+def _unknown(scenario: str, folder: Path, lines: Sequence[Line]) -> Problem:
+    file, separator, name = scenario.partition("::")
+    whole = folder / LAST_WHOLE
+    if (whole / RESULTS).is_file() and any(line["id"] == scenario for line in read_lines(whole)):
+        hint = f"the last whole run has it: harness trace '{scenario}' {shown_path(whole)}"
+    elif names := [line["scenario"] for line in lines if _ends_alike(line["suite"], file)]:
+        hint = did_you_mean(name, names)
+    else:
+        hint = did_you_mean(file, [line["suite"] for line in lines])
+    message = f"no scenario '{scenario}' in the results of {shown_path(folder)}"
+    if not separator:
+        message = f"'{scenario}' is not FILE::NAME"
+    return Problem("unknown-scenario", message, hint=hint)
+
+
+def _chosen(lines: Sequence[Line], repeat: int | None) -> Line:
+    if repeat is None:
+        return next((line for line in lines if line["verdict"] in ("failed", "error")), lines[0])
+    found = next((line for line in lines if line["repeat"] == repeat), None)
+    if found is None:
+        message = f"'{lines[0]['id']}' has no repeat {repeat}"
+        hint = f"repeats: {', '.join(str(line['repeat']) for line in lines)}"
+        raise FormatError(Problem("unknown-scenario", message, hint=hint))
+    return found
+
+
+def _not_kept(line: Line, folder: Path) -> Problem:
+    """Why a run has no trace, as far as its results tell."""
+    message = f"no trace of '{line['id']}' is in {shown_path(folder)}"
+    if line["verdict"] == "skipped":
+        return Problem("trace-missing", f"{message}: it was skipped", hint=line["reason"])
+    if not line["path"] and line["error"]:
+        return Problem("trace-missing", f"{message}: it failed before it ran", hint=line["error"]["message"])
+    return Problem("trace-missing", message, hint="it is kept with --traces all, up to `traces_limit`")
+
+
+def _title(line: Line, lines: Sequence[Line]) -> list[str]:
+    ran = [
+        line["verdict"] + (f" (score {line['score']:.2f})" if line["score"] < 1 else ""),
+        f"{line['manifest']} ({line['dialect']})",
+        f"seed {line['seed']}",
+        f"{seconds(line['latency']['total'])} of virtual time",
+    ]
+    title = [printable(line["id"]), printable("  ".join(ran))]
+    if len(lines) > 1:
+        shown = {each["repeat"]: each["verdict"] for each in lines}
+        others = ", ".join(f"{number} {verdict}" for number, verdict in shown.items())
+        title.append(f"repeat {line['repeat']} of {plural(len(lines), 'run')} (--repeat N: {others})")
+    return [*title, ""]

@@ -1,0 +1,291 @@
+"""The trace of a run as a conversation: what each node was asked and said, whom it called, and where the run went on.
+
+`rows` says what is to be read, as data; `print_rows` puts it on a terminal of any width. The words for what happened
+are those of `harness.graph.narration`. What was shown before is not shown again: of the messages of a call those that
+are new, of an update what it changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from harness.graph.model import END, START
+from harness.graph.narration import ended, told
+from harness.graph.trace import Event
+from harness.report.encoding import encode
+from harness.report.formatting import plural, seconds
+from harness.report.wrap import hanging
+from harness.source.display import columns, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_ROLES: Final = {"human": "user", "ai": "assistant"}
+_MARGIN: Final = 12
+"""Columns of the times."""
+_LABEL: Final = 11
+"""Columns of what a text is."""
+_NARROW: Final = 60
+"""A terminal with fewer columns: less is indented there."""
+_NARROWEST: Final = 24
+_LONGEST: Final = 800
+_MOST_LINES: Final = 12
+_WORTH_FOLDING: Final = 40
+"""Characters below which it takes as much room to say that they are left out."""
+_STYLES: Final = {"": "", "node": "bold", "call": "cyan", "route": "magenta", "failure": "red"}
+_LABELS: Final = {"failure": "red"}
+
+
+class Row(NamedTuple):
+    """What is to be read.
+
+    at      when it happened, in virtual seconds
+    kind    node, call, route, failure, or "" for what belongs to the row before
+    depth   how far it stands to the right
+    label   what `text` is: `user`, `reply`, the name of a field; or ""
+    """
+
+    at: float
+    kind: str
+    depth: int
+    label: str
+    text: str
+
+
+def rows(events: Sequence[Event], kinds: Mapping[str, str]) -> Iterator[Row]:
+    """What happened, in order. `kinds` are those of the nodes, by name."""
+    told_run = _Telling(kinds)
+    for event in events:
+        yield from told_run.rows(event)
+
+
+class _Telling:
+    def __init__(self, kinds: Mapping[str, str]) -> None:
+        self._kinds = kinds
+        self._speaker = ""
+        self._calls: dict[int, Event] = {}
+        self._shown: dict[int, Any] = {}
+        self._replies: set[str] = set()
+        self._state: dict[tuple[str, str], str] = {}
+
+    def rows(self, event: Event) -> Iterator[Row]:
+        """What is to be read of an event."""
+        at, text = event["at"], told(event, self._kinds)
+        match event["event"]:
+            case "input" | "resume" if event["graph"] == "":
+                yield Row(at, "", 0, event["event"], _plain(event["value"]))
+            case "node_start" | "node_resume":
+                self._speaker = event["graph"] + event["node"]
+                yield Row(at, "node", 0, "", f"▸ {text or f'{self._speaker} (resumed)'}")
+            case "call":
+                yield from self._call(event, text)
+            case "answer":
+                yield from self._answer(event)
+            case "node_end":
+                yield from self._update(event)
+            case "node_pause":
+                yield from self._in(event["graph"] + event["node"], at)
+                values = [_plain(value) for value in event["values"] if value is not None]
+                yield Row(at, "", 1, "pauses", "\n".join(values) or "and waits for an answer")
+            case "end" if event["graph"] == "":
+                yield from _end(event)
+            case _:
+                yield from _between_nodes(event, text)
+
+    def _in(self, node: str, at: float) -> Iterator[Row]:
+        """A heading, where it was another node that had the word."""
+        if node != self._speaker:
+            self._speaker = node
+            yield Row(at, "node", 0, "", f"▸ {node} (goes on)")
+
+    def _call(self, event: Event, text: str) -> Iterator[Row]:
+        request, at = event["request"], event["at"]
+        yield from self._in(event["node"], at)
+        self._calls[event["call"]] = event
+        yield Row(at, "call", 1, "", f"▸ {text}")
+        yield from self._messages(request.get("messages", ()), at)
+        if request.get("args"):
+            yield Row(at, "", 2, "with", _plain(request["args"]))
+        if request.get("response_format") is not None:
+            yield Row(at, "", 2, "format", _plain(request["response_format"]))
+
+    def _messages(self, messages: Sequence[Any], at: float) -> Iterator[Row]:
+        """Those that were not shown before."""
+        known = 0
+        for message in [*messages, None]:
+            if message is not None and id(message) in self._shown:
+                known += 1
+                continue
+            if known:
+                yield Row(at, "", 2, "", f"… {plural(known, 'message')} as before")
+                known = 0
+            if message is not None:
+                self._shown[id(message)] = message
+                yield from self._message(message, at)
+
+    def _message(self, message: Any, at: float) -> Iterator[Row]:
+        if not _is_message(message):
+            yield Row(at, "", 2, "message", _plain(message))
+            return
+        role = str(message.get("type") or message.get("role"))
+        role = _ROLES.get(role, role)
+        text = _content(message.get("content"))
+        if role == "assistant" and text and text in self._replies:
+            text = "(the reply)"
+        calls = [_asked(call) for call in message.get("tool_calls") or ()]
+        if text or not calls:
+            yield Row(at, "", 2, role, text)
+        yield from (Row(at, "", 2, role, f"asks for {call}") for call in calls)
+
+    def _answer(self, event: Event) -> Iterator[Row]:
+        at, call = event["at"], self._calls.pop(event["call"], None)
+        if call is not None:
+            yield from self._in(call["node"], at)
+        took = f"  ({seconds(event['latency'])})" if event["latency"] else ""
+        if "error" in event:
+            said = event["error"]
+            label = "refused" if event.get("refused") else "failed"
+            yield Row(at, "failure", 1, label, f"{said['type']}: {said['message']}{took}")
+            return
+        value = event["value"]
+        if call is None or call["kind"] != "llm" or not isinstance(value, Mapping):
+            kind, label = ("", "result") if event["ok"] else ("failure", "failed")
+            yield Row(at, kind, 1, label, f"{_plain(value)}{took}")
+            return
+        text = str(value.get("text", ""))
+        self._replies.add(text)
+        usage = event.get("usage") or {}
+        if usage.get("input_tokens") or usage.get("output_tokens"):
+            took += f"  {usage.get('input_tokens', 0)} tokens in, {usage.get('output_tokens', 0)} out"
+        asked = [_asked(each) for each in value.get("tool_calls") or ()]
+        if text or not asked:
+            yield Row(at, "", 1, "reply", text + ("" if asked else took))
+        for number, each in enumerate(asked, start=1):
+            yield Row(at, "", 1, "reply", f"asks for {each}" + (took if number == len(asked) else ""))
+
+    def _update(self, event: Event) -> Iterator[Row]:
+        """What a node changed: of an update that repeats the whole state the rest is left out."""
+        at, update, label = event["at"], event["update"], "sets"
+        if update is None:
+            return
+        for key, value in update.items() if isinstance(update, Mapping) else [("", update)]:
+            new = _plain(value)
+            if self._state.get((event["graph"], key)) == new:
+                continue
+            self._state[event["graph"], key] = new
+            yield from self._in(event["graph"] + event["node"], at)
+            if isinstance(value, list) and value and all(map(_is_message, value)):
+                yield Row(at, "", 1, label, f"{key} =")
+                yield from self._messages(value, at)
+            else:
+                yield Row(at, "", 1, label, f"{key} = {new}" if key else new)
+            label = " "
+
+
+def _between_nodes(event: Event, text: str) -> Iterator[Row]:
+    """Where the run went on, and what went wrong on the way."""
+    at = event["at"]
+    match event["event"]:
+        case "route":
+            source = "(start)" if event["source"] == START else event["source"]
+            target = "(end)" if event["target"] == END else event["target"]
+            condition = f"  [{event['condition']}]" if event["condition"] is not None else ""
+            graph = event["graph"]
+            yield Row(at, "route", 0, "", f"{graph}{source} -> {graph}{target}{condition}")
+        case "reroute":
+            instead = plural(event["instead_of"], "route")
+            yield Row(at, "route", 0, "", f"the state was updated; instead of the last {instead}:")
+        case "pause":
+            yield Row(at, "node", 0, "", f"paused {event['when']} {', '.join(event['nodes'])}")
+        case "node_error":
+            yield Row(at, "failure", 0, "", f"{text}  ({event['type']})")
+        case "join_timeout":
+            yield Row(at, "failure", 0, "", f"{event['node']}: {event['message'] or event['type']}")
+        case "warning":
+            yield Row(at, "failure", 0, "", text)
+
+
+def _end(event: Event) -> Iterator[Row]:
+    at = event["at"]
+    yield Row(at, "node" if event["status"] == "completed" else "failure", 0, "", f"graph {ended(event)}")
+    if event.get("error"):
+        in_node = f"  (in {event['node']})" if event.get("node") else ""
+        yield Row(at, "failure", 1, "error", f"{_plain(event['error'])}{in_node}")
+    if event.get("output") is not None:
+        yield Row(at, "", 1, "output", _plain(event["output"]))
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, Mapping) and "content" in value and ("type" in value or "role" in value)
+
+
+def _asked(call: Any) -> str:
+    if not isinstance(call, Mapping):
+        return _plain(call)
+    args = call.get("args")
+    if not isinstance(args, Mapping):
+        return f"{call.get('name')}({_plain(args) if args else ''})"
+    return f"{call.get('name')}({', '.join(f'{key}={encode(value)}' for key, value in args.items())})"
+
+
+def _content(content: Any) -> str:
+    """The text of a message; of blocks those that are text, the others as JSON."""
+    if not isinstance(content, list):
+        return _plain(content)
+    return "\n".join(
+        str(block["text"]) if isinstance(block, Mapping) and "text" in block else _plain(block)
+        for block in content
+    )
+
+
+def _plain(value: Any) -> str:
+    """A text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else encode(value)
+
+
+def print_rows(found: Iterable[Row], console: Console, width: int | None, *, whole: bool = False) -> None:
+    """Print rows, with their times in the margin; long texts are folded, unless the `whole` of them is wanted.
+
+    Lines fit a terminal of this width; None: there is none, and lines are as long as they are.
+    """
+    from rich.text import Text
+
+    is_narrow = width is not None and width < _NARROW
+    at: float | None = None
+    for row in found:
+        time = "" if row.at == at else seconds(row.at)
+        at = row.at
+        margin = f"{time:>{_MARGIN - 2}}  " + (" " if is_narrow else "  ") * row.depth
+        label = _label(row.label, 0 if is_narrow else _LABEL)
+        text = printable(row.text if whole else folded(row.text), keep_newlines=True)
+        room = None if width is None else max(width - len(margin) - len(label), _NARROWEST)
+        for line in _lines(text, room):
+            shown = Text.assemble(
+                (margin, "dim"), (label, _LABELS.get(row.kind, "dim")), (line, _STYLES[row.kind])
+            )
+            shown.rstrip()
+            console.print(shown, soft_wrap=True)
+            margin, label = " " * len(margin), " " * columns(label)
+
+
+def folded(text: str) -> str:
+    """The beginning of a long text, and how much more there is."""
+    lines = text.split("\n")
+    kept = "\n".join(lines[:_MOST_LINES])
+    kept = kept if len(kept) <= _LONGEST else kept[:_LONGEST]
+    left = len(text) - len(kept)
+    return text if left < _WORTH_FOLDING else f"{kept.rstrip()}\n… {left:,} more characters"
+
+
+def _label(name: str, width: int) -> str:
+    """What a text is, in a column of this width where it fits; a blank name leaves the column empty."""
+    if not name:
+        return ""
+    shown = f"{printable(name)}: " if name.strip() else ""
+    return f"{shown:<{width}}"
+
+
+def _lines(text: str, room: int | None) -> Iterator[str]:
+    for line in text.split("\n"):
+        yield from [line] if room is None or len(line) <= room else hanging(line, room)
