@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
+GZIP = b"\x1f\x8b"
+
 
 def encodings(secret: str) -> dict[str, list[bytes]]:
     """The encodings of a secret by name. Of base64, the part that stands inside any longer base64 text."""
@@ -64,7 +66,9 @@ def files_with(folder: Path, secret: str) -> dict[str, list[str]]:
 
 
 def _unpacked(data: bytes) -> Iterator[bytes]:
-    """What is in the compressed and binary bodies of a cassette, as vcrpy and PyYAML write them."""
+    """What is in a file of gzip, and in compressed and binary bodies of a cassette as vcrpy and PyYAML write them."""
+    if data.startswith(GZIP):
+        yield zlib.decompress(data, 31)
     for found in re.finditer(rb"!!binary \|\s+((?:[A-Za-z0-9+/=]+\s+)+)", data):
         body = b64decode(b"".join(found[1].split()) + b"==")
         yield body

@@ -72,7 +72,7 @@ class Jobs(click.ParamType[int]):
 )
 @click.option(
     "--traces",
-    type=click.Choice([*Traces]),
+    type=click.Choice([kept.value for kept in Traces]),
     help="Keep the traces of all runs (the default), of those that failed, or none; see `harness trace`.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Tell only of what did not pass, and the summary.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -150,7 +151,9 @@ def _title(line: Line, lines: Sequence[Line]) -> list[str]:
     ]
     title = [printable(line["id"]), printable("  ".join(ran))]
     if len(lines) > 1:
-        shown = {each["repeat"]: each["verdict"] for each in lines}
-        others = ", ".join(f"{number} {verdict}" for number, verdict in shown.items())
-        title.append(f"repeat {line['repeat']} of {plural(len(lines), 'run')} (--repeat N: {others})")
+        counts = Counter(each["verdict"] for each in lines)
+        others = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        title.append(
+            f"repeat {line['repeat']} of {plural(len(lines), 'run')} ({others}); another: --repeat N"
+        )
     return [*title, ""]

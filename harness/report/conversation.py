@@ -66,7 +66,7 @@ class _Telling:
         self._speaker = ""
         self._calls: dict[int, Event] = {}
         self._shown: dict[int, Any] = {}
-        self._replies: set[str] = set()
+        self._said: dict[str, str] = {}
         self._state: dict[tuple[str, str], str] = {}
 
     def rows(self, event: Event) -> Iterator[Row]:
@@ -130,13 +130,11 @@ class _Telling:
             return
         role = str(message.get("type") or message.get("role"))
         role = _ROLES.get(role, role)
-        text = _content(message.get("content"))
-        if role == "assistant" and text and text in self._replies:
-            text = "(the reply)"
-        calls = [_asked(call) for call in message.get("tool_calls") or ()]
-        if text or not calls:
-            yield Row(at, "", 2, role, text)
-        yield from (Row(at, "", 2, role, f"asks for {call}") for call in calls)
+        texts = _texts(_content(message.get("content")), message.get("tool_calls") or ())
+        said = {self._said.get(text, "") for text in texts} if role in ("assistant", "tool") else {""}
+        if len(said) == 1 and "" not in said:
+            texts = [f"(the {said.pop()})"]
+        yield from (Row(at, "", 2, role, text) for text in texts)
 
     def _answer(self, event: Event) -> Iterator[Row]:
         at, call = event["at"], self._calls.pop(event["call"], None)
@@ -144,25 +142,22 @@ class _Telling:
             yield from self._in(call["node"], at)
         took = f"  ({seconds(event['latency'])})" if event["latency"] else ""
         if "error" in event:
-            said = event["error"]
             label = "refused" if event.get("refused") else "failed"
-            yield Row(at, "failure", 1, label, f"{said['type']}: {said['message']}{took}")
+            yield Row(at, "failure", 1, label, f"{_error(event['error'])}{took}")
             return
         value = event["value"]
         if call is None or call["kind"] != "llm" or not isinstance(value, Mapping):
             kind, label = ("", "result") if event["ok"] else ("failure", "failed")
-            yield Row(at, kind, 1, label, f"{_plain(value)}{took}")
+            self._said[_plain(value)] = label
+            yield Row(at, kind, 1, label, f"{_plain(value).rstrip()}{took}")
             return
-        text = str(value.get("text", ""))
-        self._replies.add(text)
         usage = event.get("usage") or {}
         if usage.get("input_tokens") or usage.get("output_tokens"):
             took += f"  {usage.get('input_tokens', 0)} tokens in, {usage.get('output_tokens', 0)} out"
-        asked = [_asked(each) for each in value.get("tool_calls") or ()]
-        if text or not asked:
-            yield Row(at, "", 1, "reply", text + ("" if asked else took))
-        for number, each in enumerate(asked, start=1):
-            yield Row(at, "", 1, "reply", f"asks for {each}" + (took if number == len(asked) else ""))
+        texts = _texts(str(value.get("text", "")), value.get("tool_calls") or ())
+        self._said |= dict.fromkeys(texts, "reply")
+        for number, text in enumerate(texts, start=1):
+            yield Row(at, "", 1, "reply", text.rstrip() + (took if number == len(texts) else ""))
 
     def _update(self, event: Event) -> Iterator[Row]:
         """What a node changed: of an update that repeats the whole state the rest is left out."""
@@ -211,13 +206,25 @@ def _end(event: Event) -> Iterator[Row]:
     yield Row(at, "node" if event["status"] == "completed" else "failure", 0, "", f"graph {ended(event)}")
     if event.get("error"):
         in_node = f"  (in {event['node']})" if event.get("node") else ""
-        yield Row(at, "failure", 1, "error", f"{_plain(event['error'])}{in_node}")
+        yield Row(at, "failure", 1, "error", f"{_error(event['error'])}{in_node}")
     if event.get("output") is not None:
         yield Row(at, "", 1, "output", _plain(event["output"]))
 
 
+def _error(error: Any) -> str:
+    if not isinstance(error, Mapping):
+        return _plain(error)
+    return f"{error.get('type')}: {error.get('message')}" if error.get("message") else str(error.get("type"))
+
+
 def _is_message(value: Any) -> bool:
     return isinstance(value, Mapping) and "content" in value and ("type" in value or "role" in value)
+
+
+def _texts(text: str, tool_calls: Sequence[Any]) -> list[str]:
+    """What a model said: its text, and the tools it asked for."""
+    asked = [f"asks for {_asked(call)}" for call in tool_calls]
+    return [text, *asked] if text or not asked else asked
 
 
 def _asked(call: Any) -> str:
@@ -258,7 +265,7 @@ def print_rows(found: Iterable[Row], console: Console, width: int | None, *, who
         at = row.at
         margin = f"{time:>{_MARGIN - 2}}  " + (" " if is_narrow else "  ") * row.depth
         label = _label(row.label, 0 if is_narrow else _LABEL)
-        text = printable(row.text if whole else folded(row.text), keep_newlines=True)
+        text = printable(row.text.rstrip() if whole else folded(row.text.rstrip()), keep_newlines=True)
         room = None if width is None else max(width - len(margin) - len(label), _NARROWEST)
         for line in _lines(text, room):
             shown = Text.assemble(

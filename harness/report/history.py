@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from harness.report.traces import FOLDER, remove_traces
+from harness.report.traces import move_traces, remove_traces
 
 LAST_WHOLE: Final = "last-whole"
 _SUMMARY: Final = "summary.json"
@@ -41,8 +41,7 @@ def put_aside(folder: Path, files: Sequence[str]) -> None:
     kept.mkdir(exist_ok=True)
     (kept / _SUMMARY).unlink(missing_ok=True)
     remove_traces(kept)
-    with suppress(FileNotFoundError):
-        os.rename(folder / FOLDER, kept / FOLDER)
+    move_traces(folder, kept)
     for name in sorted(files, key=_SUMMARY.__eq__):
         if name == _SUMMARY:
             os.replace(folder / name, kept / name)

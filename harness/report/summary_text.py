@@ -41,7 +41,7 @@ def figures(summary: Mapping[str, Any], width: int | None = None, *, coverage: b
     is padded. No line ends in blanks.
     """
     facts = [("not whole", summary["reason"])] if summary["reason"] else []
-    facts += [*_totals(summary["total"]), *_scenarios(summary)]
+    facts += [*_totals(summary["total"]), *_scenarios(summary), *_traces(summary.get("traces") or {})]
     facts += _coverage(summary["coverage"]) if coverage else []
     if width is None:
         return [f"{label}  {value}" for label, value in facts]
@@ -112,6 +112,12 @@ def _totals(total: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     tokens = total["tokens"]
     yield "tokens", f"{tokens['input']:,} in · {tokens['output']:,} out · cost {cost(total['cost'])}"
     yield "real time", seconds(total["wall"])
+
+
+def _traces(traces: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """That traces are missing which should be there."""
+    if traces.get("left_out"):
+        yield "traces", f"{traces['left_out']} left out: {printable(traces['why'])}"
 
 
 def _scenarios(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -55,39 +55,59 @@ def read_trace(path: Path) -> RunTrace:
         found = "nothing" if head is None else f"{str(head.get('format', head))[:60]!r}"
         raise _damaged(path, 1, f"this is no trace of the format {FORMAT}: found {found}")
     events: list[dict[str, Any]] = []
-    shared: dict[int, Any] = {}
+    shared = _Shared()
     damage = None
     try:
         for event in lines:
             if event.get("event") == "shared":
-                shared[event.get("number", 0)] = event.get("value")
+                shared.add(event)
             else:
-                events.append(_whole(event, shared))
+                events.append(shared.put_back(event))
     except FormatError as error:
         damage = error
     return RunTrace(head, events, damage)
 
 
-def _whole(event: dict[str, Any], shared: Mapping[int, Any]) -> dict[str, Any]:
-    return {key: _put_back(value, shared) if key in DATA else value for key, value in event.items()}
+class _Shared:
+    """Values that stand in several events, by number."""
 
+    def __init__(self) -> None:
+        self._values: dict[int, Any] = {}
+        self._cut: set[int] = set()
 
-def _put_back(value: Any, shared: Mapping[int, Any]) -> Any:
-    if isinstance(value, list):
-        items: list[Any] = []
-        for item in value:
-            numbers = item.get(SHARED) if isinstance(item, dict) and len(item) == 1 else None
-            if isinstance(numbers, list):
-                first, last = numbers
-                items += [shared.get(number) for number in range(first, last + 1)]
-            else:
-                items.append(_put_back(item, shared))
-        return items
-    if isinstance(value, dict):
-        if len(value) == 1 and isinstance(number := value.get(SHARED), int):
-            return shared.get(number)
-        return {key: _put_back(item, shared) for key, item in value.items()}
-    return value
+    def add(self, event: Mapping[str, Any]) -> None:
+        number = event.get("number", 0)
+        self._values[number] = event.get("value")
+        if "cut" in event:
+            self._cut.add(number)
+
+    def put_back(self, event: dict[str, Any]) -> dict[str, Any]:
+        """The event with the values in their places; `cut` says where one of them was cut."""
+        cut: list[str] = []
+        whole = {key: self._whole(item, key, cut) if key in DATA else item for key, item in event.items()}
+        return {**whole, "cut": [*event.get("cut", ()), *cut]} if cut else whole
+
+    def _whole(self, value: Any, place: str, cut: list[str]) -> Any:
+        if isinstance(value, list):
+            items: list[Any] = []
+            for item in value:
+                numbers = item.get(SHARED) if isinstance(item, dict) and len(item) == 1 else None
+                if isinstance(numbers, list) and all(number in self._values for number in numbers):
+                    followers = range(numbers[0], numbers[-1] + 1)
+                    items += [self._value(number, place, cut) for number in followers]
+                else:
+                    items.append(self._whole(item, f"{place}.{len(items)}", cut))
+            return items
+        if isinstance(value, dict):
+            if len(value) == 1 and isinstance(number := value.get(SHARED), int):
+                return self._value(number, place, cut)
+            return {key: self._whole(item, f"{place}.{key}", cut) for key, item in value.items()}
+        return value
+
+    def _value(self, number: int, place: str, cut: list[str]) -> Any:
+        if number in self._cut:
+            cut.append(place)
+        return self._values.get(number)
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -117,7 +117,7 @@ class TraceFolder:
         """Write a file, and give its path in the report; None where it is left out."""
         size = -(-len(content) // _BLOCK) * _BLOCK
         if not self._why and self._taken + size > self._limit:
-            self._why = f"all of them may take {self._limit / 1e6:g} MB (traces_limit)"
+            self._why = f"the traces of a run may take {self._limit / 1e6:g} MB (traces_limit)"
         if not self._why:
             self._write(f"{name}.jsonl.gz", content)
         if self._why:
@@ -149,10 +149,25 @@ def remove_traces(report: Path) -> None:
     Raises:
         OSError: they cannot be removed.
     """
+    for file in _traces_in(report):
+        file.unlink(missing_ok=True)
+    with suppress(OSError):  # there is none, or something else is in it
+        (report / FOLDER).rmdir()
+
+
+def move_traces(report: Path, other: Path) -> None:
+    """Move the traces of a run to another report.
+
+    Raises:
+        OSError: they cannot be moved.
+    """
+    found = _traces_in(report)
+    if found:
+        (other / FOLDER).mkdir(exist_ok=True)
+    for file in found:
+        os.replace(file, other / FOLDER / file.name)
+
+
+def _traces_in(report: Path) -> list[Path]:
     folder = report / FOLDER
-    if folder.is_dir():
-        for file in folder.iterdir():
-            if _OURS.fullmatch(file.name):
-                file.unlink(missing_ok=True)
-        with suppress(OSError):  # something else is in it
-            folder.rmdir()
+    return [file for file in folder.iterdir() if _OURS.fullmatch(file.name)] if folder.is_dir() else []
