@@ -12,7 +12,7 @@ import click
 from harness.errors import FormatError, Problem
 from harness.report.formatting import plural, seconds
 from harness.report.history import LAST_WHOLE
-from harness.report.results import RESULTS, read_lines
+from harness.report.reading import RESULTS, read_lines
 from harness.source.display import printable
 from harness.source.document import shown_path
 from harness.source.suggest import did_you_mean

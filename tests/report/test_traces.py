@@ -15,7 +15,8 @@ from harness.errors import FormatError
 from harness.graph.effects import LLMCall, LLMReply
 from harness.graph.sharing import with_shared
 from harness.graph.trace import Trace
-from harness.report.results import ResultsWriter, read_lines
+from harness.report.reading import read_lines
+from harness.report.results import ResultsWriter
 from harness.report.trace_reader import RunTrace, read_trace
 from tests.report.fixtures import MakeOutcome
 
