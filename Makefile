@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+AXE := tests/report/html/node_modules/axe-core/axe.min.js
 
 .PHONY: scenarios test check lint types unit quick fuzz bench clean
 
@@ -26,8 +27,12 @@ types: $(INSTALLED)
 	$(BIN)/mypy
 
 # One worker more than there are processors: many tests wait for servers and child processes.
-unit: $(INSTALLED)
+unit: $(INSTALLED) $(AXE)
 	$(BIN)/pytest tests/ -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist worksteal
+
+# What the tests of report.html look for faults of accessibility with. Without npm they are skipped, and say so.
+$(AXE): tests/report/html/package-lock.json
+	npm ci --prefix tests/report/html --ignore-scripts --no-audit --no-fund --silent || echo "axe-core is not installed"
 
 # The tests of what runs in one process, properties with few examples; the others start servers, terminals and pytest.
 quick: $(INSTALLED)

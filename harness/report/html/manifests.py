@@ -58,7 +58,7 @@ class Manifests:
         return {key: self._coverage.name(*key) for key in sorted(self._manifests)}
 
     def as_json(self) -> list[dict[str, Any]]:
-        """By name: {name, dialect, coverage, taken, lines, nodes, figure}.
+        """Those that could be loaded, by name: {name, dialect, coverage, taken, lines, nodes, figure}.
 
         coverage  as in summary.json
         taken     how many runs took each node, edge and branch, by its name
@@ -71,7 +71,7 @@ class Manifests:
             {
                 "name": name,
                 "dialect": found.dialect,
-                "coverage": coverage.get(name),
+                "coverage": coverage[name],
                 "taken": {part: dict(counts) for part, counts in found.taken.items()},
                 "lines": _lines(found.shape, key[0]),
                 "seconds": _seconds(found.seconds),
@@ -79,7 +79,7 @@ class Manifests:
             }
             for key, name in self.names().items()
             for found in [self._manifests[key]]
-            if key[0]
+            if found.shape
         ]
 
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,8 +15,9 @@ from harness.report.encoding import encode
 from harness.report.formatting import plural
 from harness.report.html import words
 from harness.report.html.causes import by_cause, cause
+from harness.report.html.embedded import Embedded, details_of, trace_of
 from harness.report.html.manifests import Manifests
-from harness.report.html.scenarios import NOT_PASSED, Embedded, Row, Rows
+from harness.report.html.scenarios import NOT_PASSED, Row, Rows
 from harness.report.reading import RESULTS, read_lines
 
 if TYPE_CHECKING:
@@ -25,9 +26,20 @@ if TYPE_CHECKING:
 PAGE: Final = "report.html"
 MOST_DETAILS: Final = 16_000_000
 """Characters of the details of runs in a page; so much is read in about a second."""
+MOST_TRACES: Final = 12_000_000
+"""Characters of the traces of runs in a page, packed."""
 MOST_ROWS: Final = 20_000
 _MOST_CAUSES: Final = 40
-_SCRIPTS: Final = ("base.js", "graph.js", "table.js", "scenario.js", "manifests.js", "charts.js", "main.js")
+_SCRIPTS: Final = (
+    "base.js",
+    "graph.js",
+    "table.js",
+    "trace.js",
+    "scenario.js",
+    "manifests.js",
+    "charts.js",
+    "main.js",
+)
 
 
 def page(run: Path, summary: Mapping[str, Any], baseline: Baseline | None = None) -> str:
@@ -36,13 +48,16 @@ def page(run: Path, summary: Mapping[str, Any], baseline: Baseline | None = None
     Raises:
         FormatError: the results cannot be read.
     """
-    rows, manifests, embedded = Rows(), Manifests(), Embedded(MOST_DETAILS)
+    rows, manifests, embedded = Rows(), Manifests(), Embedded(MOST_DETAILS, details_of)
+    traced = Embedded(MOST_TRACES, partial(trace_of, run if run.is_dir() else run.parent))
     for number, line in enumerate(read_lines(run)):
         rows.add(number, line)
         manifests.add(line)
         embedded.add(number, line, first=line["verdict"] in NOT_PASSED)
+        traced.add(number, line, first=line["verdict"] in NOT_PASSED)
     names = manifests.names()
     listed = [_listed(row, names[row.manifest], baseline) for row in _most_wanted(rows)]
+    conversations = traced.texts()
     texts, alike = embedded.texts(), by_cause(listed)
     data = {
         "format": "harness-report/1",
@@ -60,6 +75,7 @@ def page(run: Path, summary: Mapping[str, Any], baseline: Baseline | None = None
         style=_safe(_asset("style.css")),
         script=_safe(_script()),
         data=_inert(encode(data)),
+        traces=list(conversations.items()),
         runs=[(number, _inert(text)) for number, text in texts.items()],
         complete=summary["complete"],
         reason=summary["reason"] or "",
@@ -67,7 +83,7 @@ def page(run: Path, summary: Mapping[str, Any], baseline: Baseline | None = None
         state=words.state(summary["total"]),
         tiles=words.tiles(summary["total"], None if baseline is None else baseline.total),
         facts=_facts(results, summary, baseline),
-        left_out=_left_out(len(rows) - len(listed), embedded.left_out),
+        left_out=_left_out(len(rows) - len(listed), embedded.left_out, traced.left_out),
         causes=[cause(group, texts) for group in alike[:_MOST_CAUSES]],
         more_causes=max(0, len(alike) - _MOST_CAUSES),
         suites=summary["suites"],
@@ -99,10 +115,11 @@ def _facts(results: Path, summary: Mapping[str, Any], baseline: Baseline | None)
     return facts
 
 
-def _left_out(rows: int, runs: int) -> list[str]:
+def _left_out(rows: int, runs: int, traces: int) -> list[str]:
     """What the page does not have, in words."""
     found = [f"{plural(rows, 'scenario')} that passed"] if rows else []
     found += [f"the details of {plural(runs, 'run')}"] if runs else []
+    found += [f"the conversations of {plural(traces, 'run')} (in traces/)"] if traces else []
     return found
 
 
@@ -110,8 +127,8 @@ def _policy() -> str:
     """The content security policy: our script and our style, by their hashes, and nothing else."""
     script, style = (_hash(text) for text in (_script(), _asset("style.css")))
     return (
-        f"default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; form-action 'none';"
-        " require-trusted-types-for 'script'; trusted-types 'none'"
+        f"default-src 'none'; script-src '{script}'; style-src '{style}'; connect-src 'self'; base-uri 'none';"
+        " form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from harness.report.encoding import encode
 from harness.report.failure import difference, rerun_text
 
 Line = Mapping[str, Any]
@@ -207,39 +206,3 @@ def _lines(value: Any) -> list[str]:
     if isinstance(value, str):
         return value.splitlines()
     return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True).splitlines()
-
-
-class Embedded:
-    """Texts that stand in the page, as many as fit: those of runs that did not pass first, then in their order.
-
-    At no time more than twice the bound is kept.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: dict[bool, dict[int, str]] = {True: {}, False: {}}
-        self._size = {True: 0, False: 0}
-        self._full = {True: False, False: False}
-        self.left_out = 0
-
-    def add(self, number: int, line: Line, *, first: bool) -> None:
-        """Keep the details of a line, unless there is no room any more."""
-        if not self._full[first]:
-            text = encode(details(line))
-            self._size[first] += len(text)
-            self._full[first] = self._size[first] > self._most
-        if self._full[first]:
-            self.left_out += 1
-        else:
-            self._kept[first][number] = text
-
-    def texts(self) -> dict[int, str]:
-        """What fits, by the number of the line."""
-        chosen, size = dict(self._kept[True]), sum(map(len, self._kept[True].values()))
-        for number, text in self._kept[False].items():
-            size += len(text)
-            if size > self._most:
-                self.left_out += len(self._kept[True]) + len(self._kept[False]) - len(chosen)
-                break
-            chosen[number] = text
-        return dict(sorted(chosen.items()))

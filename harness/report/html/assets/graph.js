@@ -48,11 +48,11 @@ function drawnNode(node, taken, steps, wrong, options) {
   }
   const middle = node.y - 13 * (node.captions.length - 1) / 2;
   const said = [node.name, node.captions.join(", "), taken ? (steps.length ? "step " + steps.join(", ") : "taken") : "not taken", wrong ? "here it went another way than expected" : ""];
-  const group = svg("g", {class: `node ${state}${wrong ? " wrong" : ""}`, tabindex: 0, role: "button", "aria-label": said.filter(Boolean).join("; ")},
+  const group = svg("g", {class: `node ${state}${wrong ? " wrong" : ""}`, tabindex: 0, role: "button"},
     svg("title", {}, said.filter(Boolean).join("; ")),
     svg("rect", {class: "box", x: node.x - node.width / 2, y: node.y - node.height / 2, width: node.width, height: node.height, rx: 9}),
-    svg("text", {class: "name", x: node.x, y: middle - 1.5}, node.text),
-    ...node.captions.map((row, at) => svg("text", {class: "caption", x: node.x, y: middle + 13 + 13 * at}, row)));
+    svg("text", {class: "name", "aria-hidden": "true", x: node.x, y: middle - 1.5}, node.text),
+    ...node.captions.map((row, at) => svg("text", {class: "caption", "aria-hidden": "true", x: node.x, y: middle + 13 + 13 * at}, row)));
   if (steps.length) group.append(stepMark(node, steps));
   if (options.onpick) {
     group.addEventListener("click", () => options.onpick(node.name));
@@ -65,7 +65,7 @@ function drawnNode(node, taken, steps, wrong, options) {
 function stepMark(node, steps) {
   const written = steps.length > 4 ? `${steps.slice(0, 3).join(" ")} … ${steps[steps.length - 1]}` : steps.join(" ");
   const width = 9 + 6.5 * written.length, x = node.x - node.width / 2 - 6, y = node.y - node.height / 2 - 9;
-  return svg("g", {class: "steps"}, svg("rect", {x, y, width, height: 17, rx: 8.5}), svg("text", {x: x + width / 2, y: y + 12.5}, written));
+  return svg("g", {class: "steps", "aria-hidden": "true"}, svg("rect", {x, y, width, height: 17, rx: 8.5}), svg("text", {x: x + width / 2, y: y + 12.5}, written));
 }
 
 // {node: [numbers of its steps]}

@@ -49,15 +49,18 @@ const KEYS = {
   j: () => step(1),
   k: () => step(-1),
   n: nextFailure,
+  ArrowRight: () => stepEvent(1),
+  ArrowLeft: () => stepEvent(-1),
   Escape: () => { if (["scenario", "manifest"].includes(parse(location.hash).view)) history.length > 1 ? history.back() : (location.hash = "#scenarios"); },
 };
 
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.matches("input, select, textarea")) { if (event.key === "Escape") event.target.blur(); return; }
+  if (event.key.startsWith("Arrow") && !document.querySelector(".story")) return;
   if (KEYS[event.key]) { event.preventDefault(); KEYS[event.key](); }
 });
-addEventListener("hashchange", show);
+addEventListener("hashchange", () => location.hash === "#main" ? document.getElementById("main").focus() : show());
 addEventListener("beforeprint", () => { for (const each of document.querySelectorAll("details.cause")) each.open = true; });
 document.getElementById("tabs").hidden = false;
 document.getElementById("keys").hidden = false;

@@ -15,7 +15,7 @@ function partMark(found) {
 }
 
 function manifestsView() {
-  const known = DATA.manifests.filter((each) => each.coverage);
+  const known = DATA.manifests;
   if (!known.length) return [el("p", {class: "empty"}, "No manifest was loaded.")];
   const rows = known.map((each) => el("tr", {}, el("th", {scope: "row"}, el("a", {href: address("manifest", each.name)}, each.name)), el("td", {}, each.dialect), el("td", {class: "number"}, ROWS.filter((row) => row.manifest === each.name).length),
     ...PARTS.map((part) => el("td", {class: "number"}, ...partMark(each.coverage[part]))), el("td", {class: "number"}, each.coverage.branches.missing.length || "–")));
@@ -34,8 +34,7 @@ function arrows(name) {
 function manifestView(manifest) {
   const scenarios = ROWS.filter((row) => row.manifest === manifest.name);
   const head = [el("div", {class: "head"}, el("h2", {}, manifest.name)), el("p", {class: "meta"}, el("span", {}, "dialect ", el("b", {}, manifest.dialect)), el("span", {}, "scenarios ", el("a", {href: address("scenarios", "", {manifest: manifest.name})}, scenarios.length)),
-    ...(manifest.coverage ? PARTS.map((part) => el("span", {}, part + " ", el("b", {}, ...partMark(manifest.coverage[part])))) : []))];
-  if (!manifest.coverage) return [...head, el("p", {class: "empty"}, "The manifest could not be loaded: there is no graph.")];
+    ...PARTS.map((part) => el("span", {}, part + " ", el("b", {}, ...partMark(manifest.coverage[part])))))];
   return [...head, el("div", {class: "panes"}, coveragePane(manifest), el("div", {}, missingPane(manifest), secondsPane(manifest)))];
 }
 

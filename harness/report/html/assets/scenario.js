@@ -11,8 +11,15 @@ function scenarioView(row, parts) {
     const where = `The details of this run were left out of the page; line ${run[0] + 1} of results.jsonl has them.`;
     return [head, ...again, el("p", {class: "meta"}, row.suite), el("p", {class: "note"}, where)];
   }
-  const panes = [checksPane(found), graphPane(row, found, manifest), callsPane(found)];
-  return [head, ...again, metaLine(row, found), rerunLine(found.rerun), ...notes(found), el("div", {class: "panes three"}, ...panes), timePane(found), endPane(found)];
+  const told = el("div", {}, callsPane(found, "The conversation is being read …")), times = el("div", {}, timePane(found));
+  const panes = [checksPane(found), graphPane(row, found, manifest), told];
+  readTrace(run, found).then((events) => {
+    if (!events) throw new Error("it is not in this page");
+    told.replaceChildren(conversationPane(events));
+    times.replaceChildren(waterfall(events, found.latency.total) || "");
+    goAstray(row, found);
+  }).catch((error) => told.replaceChildren(callsPane(found, notTold(row, found, error))));
+  return [head, ...again, metaLine(row, found), rerunLine(found.rerun), ...notes(found), el("div", {class: "panes three"}, ...panes), times, endPane(found)];
 }
 
 function runLink(row, run, current) {
@@ -107,15 +114,54 @@ function pathLine(path, away) {
   return list;
 }
 
-// Go to what a node did.
+// Go to what a node did, from its next visit on.
 function pick(name) {
+  const items = [...document.querySelectorAll(".story > .event")], at = items.findIndex((item) => item.classList.contains("current"));
+  const starts = (item) => item.classList.contains("node_start") && item.dataset.node === name;
+  goTo(items.slice(at + 1).find(starts) || items.find(starts));
   light(name);
-  const target = [...document.querySelectorAll("[data-node]")].find((each) => each.dataset.node === name && each.closest(".calls"));
-  if (target) target.scrollIntoView({block: "nearest"});
 }
 
-function callsPane(found) {
-  const pane = el("section", {class: "card calls", "aria-label": "Calls"}, el("h3", {}, `Calls: ${found.calls.length}`));
+// Make an event of the conversation the current one, and light up its node.
+function goTo(item, focus = false) {
+  if (!item) return;
+  for (const other of document.querySelectorAll(".story > .current")) { other.classList.remove("current"); other.removeAttribute("aria-current"); }
+  item.classList.add("current");
+  item.setAttribute("aria-current", "step");
+  const holder = item.closest(".pane-scroll");
+  holder.scrollTop = item.offsetTop - holder.offsetTop - 8;
+  if (focus) item.focus({preventScroll: true});
+  light(item.dataset.node || null);
+}
+
+function stepEvent(by) {
+  const items = [...document.querySelectorAll(".story > .event")], at = items.findIndex((item) => item.classList.contains("current"));
+  goTo(items[at < 0 ? 0 : Math.min(Math.max(at + by, 0), items.length - 1)]);
+}
+
+function conversationPane(events) {
+  const button = (title, by) => el("button", {type: "button", onclick: () => stepEvent(by)}, title);
+  return el("section", {class: "card", "aria-label": "Conversation"}, el("div", {class: "head"}, el("h3", {}, "Conversation"), button("‹ back", -1), button("step ›", 1)),
+    el("div", {class: "pane-scroll", tabindex: 0, role: "group", "aria-label": "Conversation, scrollable"}, conversation(events)));
+}
+
+// Show the step that was not to follow.
+function goAstray(row, found) {
+  const away = astray(row, found);
+  if (!away || away.at === null) return;
+  const starts = [...document.querySelectorAll(".story > .node_start")].filter((item) => !item.dataset.inner);
+  const before = found.path.slice(0, away.at).flat().length;
+  goTo(starts[Math.min(before, starts.length - 1)]);
+  light(null);
+}
+
+function notTold(row, found, error) {
+  const file = found.trace ? `${found.trace} beside this page has it. ` : "No trace was kept. ";
+  return `The conversation is not shown: ${error.message}. ${found.trace ? file + `harness trace '${row.id}' prints it.` : file}`;
+}
+
+function callsPane(found, note) {
+  const pane = el("section", {class: "card calls", "aria-label": "Calls"}, el("h3", {}, `Calls: ${found.calls.length}`), el("p", {class: "why"}, note));
   const list = el("div", {class: "pane-scroll", tabindex: 0, role: "group", "aria-label": "Calls, scrollable"});
   const shownCalls = found.calls.slice(0, 300);
   list.append(...shownCalls.map((call) => lightens(el("div", {class: "check"}, el("span", {class: call.ok ? "badge" : "badge failed"}, call.ok ? call.kind : `✗ ${call.kind}`), " ", el("b", {}, call.name), call.node && call.node !== call.name ? [" in ", el("code", {}, call.node)] : null, " ", el("small", {}, seconds(call.latency)),

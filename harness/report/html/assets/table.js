@@ -126,7 +126,7 @@ function runsOf(row) {
 }
 
 function virtual(body, used) {
-  const gap = () => el("tr", {class: "gap", "aria-hidden": "true"}, el("td", {colspan: used.length}));
+  const gap = () => el("tr", {class: "gap", "aria-hidden": "true"}, el("td", {}));
   const above = gap(), below = gap();
   let first = -1, last = -1;
   const draw = () => {
