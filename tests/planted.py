@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 GZIP = b"\x1f\x8b"
+_TRACE_IN_A_PAGE = re.compile(rb'id="trace-\d+">([^<]*)</script>')
 
 
 def encodings(secret: str) -> dict[str, list[bytes]]:
@@ -66,9 +67,11 @@ def files_with(folder: Path, secret: str) -> dict[str, list[str]]:
 
 
 def _unpacked(data: bytes) -> Iterator[bytes]:
-    """What is in a file of gzip, and in compressed and binary bodies of a cassette as vcrpy and PyYAML write them."""
+    """What is in a file of gzip, in the traces of report.html, and in the bodies that vcrpy and PyYAML write."""
     if data.startswith(GZIP):
         yield zlib.decompress(data, 31)
+    for found in _TRACE_IN_A_PAGE.finditer(data):
+        yield zlib.decompress(b64decode(found[1]), 31)
     for found in re.finditer(rb"!!binary \|\s+((?:[A-Za-z0-9+/=]+\s+)+)", data):
         body = b64decode(b"".join(found[1].split()) + b"==")
         yield body

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,6 +72,7 @@ def test_the_attacks_are_made(attacked: Attacked) -> None:
     assert {text for text in said if text not in done["pytest"].all} == set()
     assert {text for text in said - {"debug"} if text not in done["run"].all} == set()
     assert {"junit.xml", "log.txt", "cassettes/send/http.yaml"} <= set(attacked.written)
+    assert {"reports/run/report.html", "reports/run/traces/1.jsonl.gz"} <= set(attacked.written)
     assert len(attacked.heard.splitlines()) >= 12
 
 
@@ -83,6 +86,13 @@ def test_what_is_harmless_is_still_there(attacked: Attacked) -> None:
         "leak", ["leak"], "<secret:ACME_THING>",
     )  # fmt: skip
     assert first["state"]["told"][4] == "postgres://%3Csecret%3Auserinfo%3E@db.example/app"
+
+
+def test_traces_are_searched_as_files_and_in_the_page() -> None:
+    trace = gzip.compress(attack.SECRETS["state"].encode())
+    assert attack.leaks(trace) == {"state"}
+    packed = b64encode(trace).decode()
+    assert attack.leaks(f'<script type="text/plain" id="trace-0">{packed}</script>') == {"state"}
 
 
 def test_the_search_finds_what_is_there(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 PAGE: Final = "report.html"
-MOST_DETAILS: Final = 16_000_000
+MOST_DETAILS: Final = 12_000_000
 """Characters of the details of runs in a page; so much is read in about a second."""
-MOST_TRACES: Final = 12_000_000
+MOST_TRACES: Final = 10_000_000
 """Characters of the traces of runs in a page, packed."""
 MOST_ROWS: Final = 20_000
 _MOST_CAUSES: Final = 40
