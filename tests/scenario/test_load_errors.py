@@ -125,8 +125,11 @@ def test_mistakes_in_a_file(file: Path, text: str, expected: str) -> None:
         ("agent: a, entry_point: b", "5:1 'agent' cannot stand beside 'entry_point'|"),
         ("turns: [{input: a}], human: [x]", "5:22 'human' cannot stand beside 'turns'|"),
         ("turns: []", "5:8 turns: must have at least 1 item, found an empty list|"),
-        ("turns: [{resume: a}]", "5:10 the first turn has nothing to resume|"),
-        ("turns: [{input: a}, {input: a, resume: b}]", "5:32 a turn has an input or resumes, not both|"),
+        ("turns: [{resume: a}]", "5:10 the first turn has nothing to resume, and nothing to run again|"),
+        (
+            "turns: [{input: a}, {input: a, resume: b}]",
+            "5:32 a turn has an input, or resumes, or reruns: only one of these|",
+        ),
         ("turns: [{input: a, expct: 1}]", "5:20 unknown key 'expct' in a turn|did you mean 'expect'?"),
         ("input: 5", "5:8 input: expected text or a mapping, found the number 5|"),
         ("weight: 0", "5:9 weight: must be greater than 0, found the number 0|"),
