@@ -1,7 +1,8 @@
 """(c) pytest on 2,000 scenarios, against the least that could do it.
 
 The least: pytest with a collector that parses the same files and makes an item of each scenario that does
-nothing, and beside it 2,000 runs of the graph on bare LangGraph, in a process of their own.
+nothing, and beside it 2,000 runs of the graph on bare LangGraph, in a process of their own. What the traces
+of the runs cost, which are kept unless one says otherwise, is a figure of its own.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from benchmarks import scenarios
 from benchmarks.measure import Figure, compiled_once, medians, seconds_of_process
 
 TARGET = 1.7
+TRACES_TARGET = 1.15
 ROUNDS = 3
 FILES, PER_FILE = 40, 50
 COUNT = FILES * PER_FILE
@@ -56,6 +58,7 @@ def run() -> list[Figure]:
         took = medians(
             {
                 "harness": partial(seconds_of_process, PYTEST, ours, environment),
+                "untraced": partial(seconds_of_process, [*PYTEST, "--traces", "none"], ours, environment),
                 "collector": partial(seconds_of_process, [*PYTEST, "-p", "no:harness"], least, environment),
                 "bare": partial(seconds_of_process, BARE_RUNS, here, environment),
             },
@@ -64,6 +67,7 @@ def run() -> list[Figure]:
     ratio = took["harness"] / (took["collector"] + took["bare"])
     return [
         Figure("c", f"pytest on {COUNT} scenarios / bare collector + bare LangGraph", ratio, target=TARGET),
+        Figure("c", "with traces / without", took["harness"] / took["untraced"], target=TRACES_TARGET),
         Figure("c", f"pytest on {COUNT} scenarios", took["harness"], "s"),
         Figure("c", "bare collector", took["collector"], "s"),
         Figure("c", f"{COUNT} runs on bare LangGraph", took["bare"], "s"),

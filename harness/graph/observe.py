@@ -60,7 +60,8 @@ def _taken(events: Iterable[Event]) -> list[Event]:
 def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
     """Every effect, in the order they were asked for: {kind, name, node, args, ok, latency}.
 
-    One that failed also has the `reason`, in at most 500 characters, and one that was never made is `refused`.
+    One that failed also has the `reason`, in at most 500 characters, and one that was never made is `refused`. One
+    of a model has its `prompt` (the last message), and what of `reply`, `tool_calls` and `usage` there is.
     """
     answers = {event["call"]: event for event in events if event["event"] == "answer"}
     found = []
@@ -75,12 +76,27 @@ def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
                 "ok": answer["ok"],
                 "latency": answer["latency"],
             }
+            if event["kind"] == "llm":
+                call |= _said(event["request"].get("messages", ()), answer)
             if not answer["ok"] and (reason := _reason(answer)):
                 call["reason"] = reason[:LONGEST_REASON]
             if answer.get("refused"):
                 call["refused"] = True
             found.append(call)
     return found
+
+
+def _said(messages: Sequence[Any], answer: Event) -> dict[str, Any]:
+    """What a model was asked, and what it answered."""
+    from harness.graph.messages import message_text
+
+    said: dict[str, Any] = {"prompt": message_text(messages[-1]) if messages else ""}
+    if answer["ok"]:
+        value, usage = answer["value"], answer.get("usage")
+        said["reply"] = value["text"]
+        said |= {"tool_calls": value["tool_calls"]} if value.get("tool_calls") else {}
+        said |= {"usage": usage} if usage else {}
+    return said
 
 
 def _reason(answer: Event) -> str:

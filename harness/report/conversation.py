@@ -105,8 +105,15 @@ class _Telling:
         self._calls[event["call"]] = event
         yield Row(at, "call", 1, "", f"▸ {text}")
         yield from self._messages(request.get("messages", ()), at)
-        if request.get("args"):
-            yield Row(at, "", 2, "with", _plain(request["args"]))
+        args = request.get("args")
+        if event["kind"] == "http" and isinstance(args, Mapping):  # its text is the JSON once more
+            args = {
+                key: value
+                for key, value in args.items()
+                if value and not (key == "text" and args.get("json"))
+            }
+        if args:
+            yield Row(at, "", 2, "with", _plain(args))
         if request.get("response_format") is not None:
             yield Row(at, "", 2, "format", _plain(request["response_format"]))
 

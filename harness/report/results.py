@@ -99,6 +99,8 @@ def line(outcome: Outcome) -> dict[str, Any]:
 _CHECK: Final = ("name", "passed", "score", "weight", "expected", "actual", "message")
 _ERROR: Final = dict.fromkeys(("type", "code", "message", "node", "where")) | {"traceback": []}
 _CALL: Final = dict.fromkeys(("kind", "name", "node", "args", "ok", "latency"))
+_LONG: Final = frozenset({"args", "prompt", "reply", "tool_calls"})
+"""What of a call is cut where it is long."""
 
 
 _LONGEST: Final = 5_000
@@ -113,7 +115,7 @@ def _check(check: CheckResult) -> dict[str, Any]:
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     written = {**_CALL, **call}
-    return {**written, "args": _bounded(written["args"])}
+    return {key: _bounded(value) if key in _LONG else value for key, value in written.items()}
 
 
 def _bounded(value: JSON) -> JSON:

@@ -3,8 +3,11 @@
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage, SystemMessage
 
 from harness.graph import observe
+from harness.graph.effects import LLMCall, LLMReply
+from harness.graph.trace import Trace
 
 
 @pytest.mark.parametrize("reported", [float("inf"), float("nan"), -5, "many", None, 10**20])
@@ -42,3 +45,22 @@ def test_a_call_that_failed_says_why(answer: Any, reason: str) -> None:
     [call] = observe.calls(events)
     assert call["reason"] == reason
     assert "refused" not in call
+
+
+def test_a_call_of_a_model_says_what_it_was_asked_and_answered() -> None:
+    trace = Trace()
+    call = trace.call(LLMCall(name="m", messages=(SystemMessage("Sort."), HumanMessage("Twice!"))), 0.0)
+    reply = LLMReply(
+        "billing", tool_calls=[{"name": "find", "args": {}, "id": "1"}], usage={"input_tokens": 9}
+    )
+    trace.answered(call, 0.0, 0.0, reply, None)
+    trace.answered(trace.call(LLMCall(name="m"), 0.0), 0.0, 0.0, None, TimeoutError("late"))
+    answered, failed = observe.calls(trace.events)
+    assert {key: answered[key] for key in ("prompt", "reply", "tool_calls", "usage")} == {
+        "prompt": "Twice!",
+        "reply": "billing",
+        "tool_calls": [{"name": "find", "args": {}, "id": "1"}],
+        "usage": {"input_tokens": 9},
+    }
+    assert (failed["prompt"], failed["reason"]) == ("", "late")
+    assert "reply" not in failed

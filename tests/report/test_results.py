@@ -249,3 +249,9 @@ def test_a_folder_another_run_is_writing_to_is_refused(tmp_path: Path) -> None:
         pass
     with ResultsWriter(tmp_path):
         pass
+
+
+def test_what_a_model_was_asked_and_answered_is_cut(outcome: MakeOutcome) -> None:
+    call = {"kind": "llm", "name": "m", "node": "n", "args": {}, "ok": True, "latency": 0.0}
+    [written] = line(outcome(calls=[{**call, "prompt": "p" * 900, "reply": "fine"}]))["calls"]
+    assert (written["prompt"], written["reply"]) == ("p" * 500 + "… (900 characters)", "fine")
