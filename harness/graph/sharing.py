@@ -24,6 +24,7 @@ DATA: Final = frozenset({"request", "update", "value", "values", "error", "outpu
 """The fields of events that hold what a run worked with; the others are names, numbers and texts."""
 
 _ROLES: Final = ("type", "role")
+_SCALARS: Final = frozenset({int, bool, float, type(None)})
 
 
 def with_shared(events: Sequence[Event]) -> list[Event]:
@@ -45,12 +46,15 @@ class _Sharing:
         if "usage" in event and "chunks" in event["value"]:
             # The text is there as a whole; a secret that is split over the pieces of it would not be found.
             event = {**event, "value": {**event["value"], "chunks": len(event["value"]["chunks"])}}
-        self.events.append(
-            {key: self._value(item, 0) if key in DATA else to_json(item) for key, item in event.items()}
-        )
+        shared = {
+            key: self._value(event[key], 0) for key in DATA & event.keys() if type(event[key]) not in _SCALARS
+        }
+        self.events.append({**event, **shared} if shared else event)
 
     def _value(self, value: Any, depth: int) -> Any:
         kind = type(value)
+        if kind in _SCALARS:
+            return value
         if kind is str:
             return value if len(value) < LONG_TEXT else {SHARED: self._known(value) or self._share(value)}
         if depth > MAX_DEPTH:
@@ -102,7 +106,7 @@ class _Sharing:
     def _share(self, value: Any) -> int:
         self._count += 1
         self._by_id[id(value)] = (value, self._count)
-        self.events.append({"event": "shared", "number": self._count, "value": to_json(value)})
+        self.events.append({"event": "shared", "number": self._count, "value": value})
         return self._count
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -57,15 +57,25 @@ def packed(outcome: Outcome) -> bytes:
         "kinds": outcome.kinds,
     }
     gzip = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
-    pieces = [gzip.compress(_line(event)) for event in (head, *outcome.events)]
+    pieces = [gzip.compress("\n".join(lines).encode() + b"\n") for lines in _batches((head, *outcome.events))]
     return b"".join([*pieces, gzip.flush()])
 
 
-def _line(event: Mapping[str, Any]) -> bytes:
-    text = encode(event)
-    if len(text) > LARGEST_VALUE:
-        text = encode(_bounded(event))
-    return text.encode() + b"\n"
+def _batches(events: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
+    """The lines, as many at once as are quickly compressed and do not take much memory."""
+    lines: list[str] = []
+    size = 0
+    for event in events:
+        text = encode(event)
+        if len(text) > LARGEST_VALUE:
+            text = encode(_bounded(event))
+        lines.append(text)
+        size += len(text)
+        if size > LARGEST_VALUE:
+            yield lines
+            lines, size = [], 0
+    if lines:
+        yield lines
 
 
 def _bounded(event: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,7 +117,8 @@ class TraceFolder:
     """
 
     def __init__(self, report: Path, limit: float) -> None:
-        self._folder, self._limit = report / FOLDER, limit
+        self._folder, self._limit = str(report / FOLDER), limit
+        self._unfinished = f"{self._folder}/{_UNFINISHED}"
         self._taken = 0
         self._kept = 0
         self._left_out = 0
@@ -128,15 +139,16 @@ class TraceFolder:
         return f"{FOLDER}/{name}.jsonl.gz"
 
     def _write(self, name: str, content: bytes) -> None:
-        unfinished = self._folder / _UNFINISHED
         try:
-            self._folder.mkdir(exist_ok=True)
-            unfinished.write_bytes(content)
-            os.replace(unfinished, self._folder / name)
+            if not self._kept:
+                os.makedirs(self._folder, exist_ok=True)
+            with open(self._unfinished, "wb") as file:
+                file.write(content)
+            os.replace(self._unfinished, f"{self._folder}/{name}")
         except OSError as error:
             self._why = f"they cannot be written: {error.strerror or error}"
             with suppress(OSError):
-                unfinished.unlink(missing_ok=True)
+                os.unlink(self._unfinished)
 
     def as_json(self) -> dict[str, Any]:
         """How many were kept and left out, and why they were; null for none."""
