@@ -10,8 +10,9 @@ function branchName(edge) {
 function takenParts(coverage) {
   const edges = new Set(coverage.edges.map(([source, target]) => `${source} -> ${target}`));
   const branches = new Set(coverage.branches);
+  const anywhere = coverage.branches.some((name) => name.endsWith(" -> * [goto any]"));
   return {
-    node: (name) => coverage.nodes.includes(name) || [...edges].some((edge) => edge.startsWith(name + " -> ") || edge.endsWith(" -> " + name)),
+    node: (name) => (name === "*" && anywhere) || coverage.nodes.includes(name) || [...edges].some((edge) => edge.startsWith(name + " -> ") || edge.endsWith(" -> " + name)),
     edge: (edge) => edge.label === null ? edges.has(`${edge.source} -> ${edge.target}`) : branches.has(branchName(edge)),
   };
 }

@@ -23,10 +23,6 @@ function manifestsView() {
   return [el("h2", {}, "Manifests"), el("p", {class: "why"}, "How much of each graph the scenarios went through."), el("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Manifests, scrollable"}, el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows)))];
 }
 
-function missingName(item) {
-  return Array.isArray(item) ? item.join(" -> ") : item;
-}
-
 function arrows(name) {
   return name.replaceAll("__start__", "(start)").replaceAll("__end__", "(end)").replaceAll(" -> ", " → ");
 }
@@ -47,12 +43,15 @@ function coveragePane(manifest) {
   return pane;
 }
 
+// What no scenario took; an edge only where none of its branches says the same.
 function missingPane(manifest) {
-  const missing = PARTS.flatMap((part) => manifest.coverage[part].missing.map((item) => [part.replace(/e?s$/, (end) => part === "branches" ? "" : end === "es" ? "e" : ""), missingName(item)]));
-  const pane = el("section", {class: "card", "aria-label": "Not taken"}, el("h3", {}, missing.length ? `No scenario took these ${missing.length}` : "Every node, edge and branch was taken"));
-  const rows = missing.slice(0, 300).map(([part, name]) => el("tr", {}, el("td", {}, part), el("td", {}, arrows(name)), el("td", {class: "place"}, manifest.lines[name] || "")));
-  if (missing.length) pane.append(el("table", {}, el("thead", {}, el("tr", {}, ...["part", "what", "where"].map((each) => el("th", {scope: "col"}, each)))), el("tbody", {}, ...rows)));
-  if (missing.length > 300) pane.append(el("p", {}, `… ${missing.length - 300} more`));
+  const [nodes, edges, branches] = PARTS.map((part) => manifest.coverage[part].missing);
+  const plain = edges.filter(([source, target]) => !branches.some((branch) => branch.startsWith(`${source} -> ${target} [`)));
+  const rows = [...nodes.map((name) => ["node", name, name]), ...plain.map((edge) => ["edge", edge.join(" -> "), edge[0]]), ...branches.map((name) => ["branch", name, name.split(" -> ")[0]])];
+  const pane = el("section", {class: "card", "aria-label": "Not taken"}, el("h3", {}, rows.length ? "No scenario took these" : "Every node, edge and branch was taken"));
+  const shownRows = rows.slice(0, 300).map(([kind, name, node]) => el("tr", {}, el("td", {class: "kind"}, kind), el("td", {}, arrows(name)), el("td", {class: "place"}, manifest.lines[name] || manifest.lines[node] || "")));
+  if (rows.length) pane.append(el("table", {}, el("thead", {}, el("tr", {}, ...["part", "what", "where"].map((each) => el("th", {scope: "col"}, each)))), el("tbody", {}, ...shownRows)));
+  if (rows.length > 300) pane.append(el("p", {}, `… ${rows.length - 300} more`));
   return pane;
 }
 

@@ -11,7 +11,7 @@ function scenarioView(row, parts) {
     const where = `The details of this run were left out of the page; line ${run[0] + 1} of results.jsonl has them.`;
     return [head, ...again, el("p", {class: "meta"}, row.suite), el("p", {class: "note"}, where)];
   }
-  const told = el("div", {}, callsPane(found, "The conversation is being read …")), times = el("div", {}, timePane(found));
+  const told = el("div", {}, callsPane(found, "The conversation is being read …")), times = el("div", {class: "times"}, timePane(found));
   const panes = [checksPane(found), graphPane(row, found, manifest), told];
   readTrace(run, found).then((events) => {
     if (!events) throw new Error("it is not in this page");
@@ -156,6 +156,8 @@ function goAstray(row, found) {
 }
 
 function notTold(row, found, error) {
+  if (found.status === "skipped" && !found.calls.length) return "It was skipped.";
+  if (found.status === "invalid") return "It did not start.";
   const file = found.trace ? `${found.trace} beside this page has it. ` : "No trace was kept. ";
   return `The conversation is not shown: ${error.message}. ${found.trace ? file + `harness trace '${row.id}' prints it.` : file}`;
 }
