@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import click
@@ -33,7 +34,12 @@ def command(run: Path | None, baseline: Path | None, output: Path | None) -> Non
     from harness.settings import load_settings
 
     run = run or load_settings().report
-    before = None if baseline is None else Baseline.read(baseline)
     file = output or (run if run.is_dir() else run.parent) / PAGE
-    deliver(page(run, summary_of(run), before), file)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        before = None if baseline is None else Baseline.read(baseline)
+        text = page(run, summary_of(run), before)
+    for warning in dict.fromkeys(str(each.message) for each in told):
+        click.echo(f"warning: {warning}", err=True)
+    deliver(text, file)
     click.echo(shown_path(file))

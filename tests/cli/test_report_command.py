@@ -1,0 +1,43 @@
+from pathlib import Path
+
+from tests.cli.fixtures import Invoke, WriteSuite
+
+
+def test_the_page_is_written_with_each_run_and_again_against_a_baseline(
+    invoke: Invoke, suite: WriteSuite
+) -> None:
+    suite("{name: it counts, input: go, expect: {state: {count: 1}}}")
+    assert invoke("run", "a.scenario.yaml", "--report", "before").exit_code == 0
+    assert "The scenario passes." in Path("before/report.html").read_text(encoding="utf-8")
+    suite("{name: it counts, input: go, expect: {state: {count: 2}}}")
+    assert invoke("run", "a.scenario.yaml").exit_code == 1
+    assert "1 of 1 scenario fails." in Path("reports/latest/report.html").read_text(encoding="utf-8")
+    result = invoke("report", "--baseline", "before", "-o", "page.html")
+    assert (result.exit_code, result.stdout) == (0, "page.html\n")
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "1 of 1 scenario fails, and it is new." in page
+    assert "against before" in page
+
+
+def test_a_run_that_was_killed_still_has_a_page_and_it_is_said_what_it_lacks(
+    invoke: Invoke, suite: WriteSuite
+) -> None:
+    suite(
+        "{name: one, input: go, expect: {state: {count: 1}}}", "{name: two, input: go, expect: {output: 1}}"
+    )
+    invoke("run", "a.scenario.yaml")
+    results = Path("reports/latest/results.jsonl")
+    results.write_text(results.read_text(encoding="utf-8")[:-100], encoding="utf-8")
+    Path("reports/latest/summary.json").unlink()
+    result = invoke("report")
+    assert result.exit_code == 0
+    assert result.stderr.count("the last line was cut off and is left out") == 1
+    page = Path("reports/latest/report.html").read_text(encoding="utf-8")
+    assert "<b>Not a whole run:</b> there is no summary.json beside the results." in page
+
+
+def test_what_is_no_run_is_told(invoke: Invoke) -> None:
+    result = invoke("report", "nowhere")
+    assert (result.exit_code, result.stderr) == (
+        2, "error: cannot read the results nowhere: No such file or directory [results-missing]\n",
+    )  # fmt: skip
