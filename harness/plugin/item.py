@@ -12,7 +12,7 @@ import pytest
 from harness.plugin.asking import ask_past_capture
 from harness.plugin.failure_text import FAILURE, Crash, FailureText
 from harness.plugin.options import projects_of, settings_of
-from harness.plugin.properties import properties
+from harness.report.properties import measured, properties
 from harness.workers.garbage import collected_rarely
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class ScenarioItem(pytest.Item):
         for outcome, made in self._runs():
             self.outcomes.append(outcome)
             self.records.append(made)
-        self.user_properties += properties(self.outcomes)
+        self.user_properties += properties([measured(outcome) for outcome in self.outcomes])
         if not all(outcome.passed for outcome in self.outcomes):
             raise ScenarioFailed
 

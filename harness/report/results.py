@@ -18,15 +18,16 @@ from harness.report.cause import fault
 from harness.report.encoding import encode
 from harness.report.failure import failed_checks
 from harness.report.history import forget, put_aside
+from harness.report.junit import JUNIT, junit
 from harness.report.markdown import markdown
-from harness.report.reading import FORMAT, RESULTS
+from harness.report.reading import FORMAT, RESULTS, read_lines
 from harness.report.summary import Summary
 from harness.report.traces import TraceFolder, packed, remove_traces
 from harness.scenario.checks.finding import LONGEST_TEXT, trimmed
 from harness.scenario.outcome import JSON, CheckResult, Outcome
 from harness.source.display import beginning, clip
 
-_FILES: Final = (RESULTS, "summary.json", "summary.md", "report.html")
+_FILES: Final = (RESULTS, "summary.json", "summary.md", "report.html", JUNIT)
 _NO_TRACE: Final = '"trace":null}'
 
 
@@ -210,7 +211,7 @@ class ResultsWriter:
         return text
 
     def finish(self, incomplete: str = "") -> dict[str, Any]:
-        """Close results.jsonl, write summary.json, summary.md and report.html, and give the summary back.
+        """Close results.jsonl, write summary.json, summary.md, junit.xml and report.html, and give the summary back.
 
         `incomplete` says why this is not a whole run. A second call gives the same summary and writes nothing.
         """
@@ -223,6 +224,7 @@ class ResultsWriter:
         self._summary = self._sums.as_json(incomplete) | {"traces": self._traces.as_json()}
         _replace(self.path.with_name("summary.json"), encode(self._summary, indented=True).encode() + b"\n")
         _replace(self.path.with_name("summary.md"), markdown(self._summary).encode())
+        _replace(self.path.with_name(JUNIT), b"".join(junit(read_lines(self.path), incomplete)))
         from harness.report.html.page import PAGE, page
 
         _replace(self.path.with_name(PAGE), page(self.path.parent, self._summary).encode())

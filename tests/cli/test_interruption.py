@@ -1,6 +1,7 @@
 import json
 import signal
 import subprocess
+import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -47,6 +48,9 @@ def test_an_interrupted_run_reports_and_writes_what_is_done_and_leaves_with_3(
     assert len(written) >= 3
     assert all(json.loads(line)["passed"] for line in written)
     assert json.loads(Path("reports/latest/summary.json").read_text())["total"]["runs"] == len(written)
+    suites = ET.parse("reports/latest/junit.xml").getroot()
+    assert [case.get("name") for case in suites.iter("testcase")] == ["again and again"]
+    assert {"name": "complete", "value": "false"} in [each.attrib for each in suites.iter("property")]
 
 
 @pytest.mark.parametrize("args", [[], ["--json", "-"]], ids=["text", "json"])

@@ -168,12 +168,14 @@ def test_what_an_earlier_run_left_is_gone_when_the_next_one_starts(
         assert not list(read_lines(tmp_path))
 
 
-def test_finishing_leaves_three_files_and_nothing_half_written(tmp_path: Path, outcome: MakeOutcome) -> None:
+def test_finishing_leaves_the_files_of_a_report_and_nothing_half_written(
+    tmp_path: Path, outcome: MakeOutcome
+) -> None:
     with ResultsWriter(tmp_path / "reports" / "latest") as results:
         results.add(outcome())
         summary = results.finish()
     written = sorted(path.name for path in results.folder.iterdir())
-    assert written == ["report.html", "results.jsonl", "summary.json", "summary.md"]
+    assert written == ["junit.xml", "report.html", "results.jsonl", "summary.json", "summary.md"]
     assert json.loads((results.folder / "summary.json").read_text()) == summary
     assert summary["total"]["runs"] == 1
 

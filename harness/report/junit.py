@@ -1,0 +1,117 @@
+"""junit.xml: a run as build servers read it, a test case for each scenario.
+
+It has what pytest's `--junitxml` has (one case for all repeats, the same properties), whatever ran the scenarios.
+"""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from harness.report.properties import properties
+from harness.source.display import clip, printable
+
+JUNIT: Final = "junit.xml"
+_COUNTED: Final = {"failed": "failures", "error": "errors", "skipped": "skipped"}
+_LONGEST_MESSAGE: Final = 2_000
+
+Line = Mapping[str, Any]
+
+
+def junit(lines: Iterable[Line], incomplete: str = "") -> Iterator[bytes]:
+    """The lines of a run as JUnit XML, in pieces: what is kept at a time is one suite.
+
+    `lines` are sorted as in results.jsonl; `incomplete` says why they are not a whole run.
+    """
+    yield b'<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="harness">\n'
+    for suite, of_suite in groupby(lines, lambda line: str(line["suite"])):
+        yield from _suite(suite, of_suite, incomplete)
+    yield b"</testsuites>\n"
+
+
+def _suite(name: str, lines: Iterable[Line], incomplete: str) -> Iterator[bytes]:
+    counts, walls, cases = Counter[str](), [], []
+    for _, group in groupby(lines, lambda line: (line["id"], line["variant"])):
+        runs = [*group]
+        case, result = _case(runs)
+        counts[result] += 1
+        walls.append(_wall(runs))
+        cases.append(_written(case))
+    attributes = {"name": printable(name), "tests": str(len(cases))}
+    attributes |= {counted: str(counts[result]) for result, counted in _COUNTED.items()}
+    suite = ET.Element("testsuite", attributes, time=f"{math.fsum(walls):.3f}")
+    if incomplete:
+        _add_properties(suite, [("complete", "false"), ("reason", incomplete)])
+    suite.text = suite.text or "\n"  # so that it has an end tag of its own
+    start, end, _ = _written(suite).rpartition(b"</testsuite>")
+    yield from (start, *cases, end, b"\n")
+
+
+def _case(runs: Sequence[Line]) -> tuple[ET.Element, str]:
+    """A scenario with all its repeats, and its result: the worst verdict of them."""
+    first, found = runs[0], dict(properties(runs))
+    result = found["verdict"]
+    variant = f" [variant {first['variant']}]" if first["variant"] else ""
+    file, line, _ = place(first["where"]) or (first["suite"], 0, 0)
+    attributes = {"classname": first["suite"], "name": first["scenario"] + variant, "file": file}
+    attributes |= {"line": str(line)} if line else {}
+    case = ET.Element("testcase", {name: printable(text) for name, text in attributes.items()})
+    case.set("time", f"{_wall(runs):.3f}")
+    _add_properties(case, found.items())
+    told = [run for run in runs if run["verdict"] == result]
+    if result == "skipped":
+        ET.SubElement(case, "skipped", message=printable(told[0]["reason"]))
+    elif result != "passed":
+        kind = {"failed": "failure", "error": "error"}[result]
+        not_passed = [run for run in runs if run["verdict"] in ("failed", "error")]
+        element = ET.SubElement(case, kind, message=_cause(told[0]), type=_type(told[0]))
+        element.text = "\n\n".join(_failure(run, numbered=len(runs) > 1) for run in not_passed)
+    return case, result
+
+
+def place(where: str | None) -> tuple[str, int, int] | None:
+    """The file, line and column of a `file:line:column`; None of anything else."""
+    file, _, rest = (where or "").rpartition(":")
+    file, _, line = file.rpartition(":")
+    return (file, int(line), int(rest)) if file and line.isdecimal() and rest.isdecimal() else None
+
+
+def _cause(run: Line) -> str:
+    return printable(clip(run.get("cause") or run["reason"] or run["verdict"], _LONGEST_MESSAGE))
+
+
+def _type(run: Line) -> str:
+    error = run["error"]
+    return printable(str(error["code"] or error["type"])) if error else "checks"
+
+
+def _failure(run: Line, *, numbered: bool) -> str:
+    """Why a run did not pass: its cause, the error with its line, and the checks that failed with theirs."""
+    head = f"repeat {run['repeat']}: " if numbered else ""
+    texts = [f"{head}score {run['score'] or 0:.2f}, {run['verdict']}: {_cause(run)}"]
+    if error := run["error"]:
+        texts.append(f"{error['where'] or ''}: {error['type']}: {error['message']}".removeprefix(": "))
+    texts += [
+        f"{check.get('where') or ''}: {check['name']}: {check['message'] or 'not met'}".removeprefix(": ")
+        for check in run["checks"]
+        if not check["passed"]
+    ]
+    return "\n".join(printable(clip(text, _LONGEST_MESSAGE), keep_newlines=True) for text in texts)
+
+
+def _add_properties(element: ET.Element, pairs: Iterable[tuple[str, str]]) -> None:
+    listed = ET.SubElement(element, "properties")
+    for name, value in pairs:
+        ET.SubElement(listed, "property", name=name, value=printable(value))
+
+
+def _wall(runs: Sequence[Line]) -> float:
+    return math.fsum(run["wall"] or 0.0 for run in runs)
+
+
+def _written(element: ET.Element) -> bytes:
+    return ET.tostring(element, encoding="unicode").encode() + b"\n"

@@ -1,0 +1,49 @@
+"""The properties of a scenario in JUnit XML, one function a property: for `junit.xml` and pytest's `--junitxml`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from harness.scenario.outcome import Outcome
+
+Line = Mapping[str, Any]
+"""What is taken of a line of results.jsonl: `verdict`, `score`, `latency`, `usage`."""
+_WORST_FIRST: Final = ("error", "failed", "passed", "skipped")
+
+
+def _verdict(runs: Sequence[Line]) -> str:
+    return min((str(run["verdict"]) for run in runs), key=_WORST_FIRST.index)
+
+
+PROPERTIES: Final[Mapping[str, Callable[[Sequence[Line]], float | str]]] = {
+    "verdict": _verdict,
+    "score": lambda runs: fmean(run["score"] or 0.0 for run in runs),
+    "latency": lambda runs: max(run["latency"]["total"] or 0.0 for run in runs),
+    "input_tokens": lambda runs: sum(run["usage"]["input_tokens"] or 0 for run in runs),
+    "output_tokens": lambda runs: sum(run["usage"]["output_tokens"] or 0 for run in runs),
+}
+"""From all runs of a scenario: worst verdict, mean score, longest latency in virtual seconds, sums of tokens."""
+
+
+def properties(runs: Sequence[Line]) -> list[tuple[str, str]]:
+    """The properties of a scenario, a name and a text each; none of one that has no runs."""
+    values = [(name, of(runs)) for name, of in PROPERTIES.items() if runs]
+    return [(name, value if isinstance(value, str) else _number(value)) for name, value in values]
+
+
+def measured(outcome: Outcome) -> Line:
+    """What properties are made of, from an outcome that is not a line yet."""
+    observed = outcome.observed
+    return {
+        "verdict": outcome.verdict,
+        "score": outcome.score,
+        "latency": observed.latency,
+        "usage": observed.usage,
+    }
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"
