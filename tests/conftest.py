@@ -12,6 +12,9 @@ settings.register_profile("unhurried", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "unhurried"))
 
+for _name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):  # of this run, not of those that tests begin
+    os.environ.pop(_name, None)
+
 LONGEST = ("test_digests.py", "test_suite_determinism.py")
 """Each of their tests runs all suites."""
 

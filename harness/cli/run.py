@@ -168,6 +168,7 @@ def run_selection(
     from harness.cli.session import Session
     from harness.report.asking import at_terminal
     from harness.report.console import RunReporter, open_console
+    from harness.report.github import tell_github
     from harness.report.recorded import recorded_lines
     from harness.scenario.redaction import secrets_of_process
     from harness.secrets.output import redacted_process
@@ -213,6 +214,7 @@ def run_selection(
         click.echo("interrupted: what had ended is written down, the rest was not run", err=True)
     if not quiet:
         click.echo(f"results: {shown_path(settings.report)}", err=lines == "-")
+    tell_github(settings.report, lambda text: click.echo(text, err=lines == "-"))
     return code
 
 

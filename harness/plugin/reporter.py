@@ -117,6 +117,7 @@ class Reporter:
             terminalreporter.write_line(f"ERROR: {self._refusal}", red=True)
         if self._writer is None:
             return
+        from harness.report.github import tell_github
         from harness.report.summary_text import counts, figures, notes
         from harness.source.document import shown_path
 
@@ -133,6 +134,7 @@ class Reporter:
         ]:
             terminalreporter.write_line(line)
         terminalreporter.write_line(f"results in {shown_path(self._writer.folder)}")
+        tell_github(self._writer.path.parent, terminalreporter.write_line)
 
     def _finish(self, writer: ResultsWriter) -> dict[str, Any]:
         return writer.finish(why_incomplete(self._config, self._part, len(self._ran)))

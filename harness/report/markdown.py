@@ -19,6 +19,7 @@ _SPECIAL = re.compile(
 _MOST_FAILURES = 25
 _MOST_NAMES = 30
 _MESSAGE_LENGTH = 300
+_LONGEST = 60_000
 
 
 def markdown(summary: Mapping[str, Any]) -> str:
@@ -32,7 +33,14 @@ def markdown(summary: Mapping[str, Any]) -> str:
         *_warnings(summary["warnings"]),
         *_coverage(summary),
     ]
-    return "\n\n".join(parts) + "\n"
+    return _bounded("\n\n".join(parts) + "\n")
+
+
+def _bounded(page: str) -> str:
+    """As many lines of the page as a comment on GitHub may have; it says so if that is not all."""
+    if len(page) <= _LONGEST:
+        return page
+    return page[: page.rindex("\n", 0, _LONGEST)] + "\n\nThe rest is in report.html and summary.json.\n"
 
 
 def escape(text: str) -> str:
@@ -167,4 +175,17 @@ def _coverage(summary: Mapping[str, Any]) -> list[str]:
         + " |"
         for manifest, parts in summary["coverage"].items()
     ]
-    return ["### Coverage", "\n".join([head, *rows])]
+    return ["### Coverage", "\n".join([head, *rows]), *_untaken(summary["coverage"])]
+
+
+def _untaken(graphs: Mapping[str, Any]) -> list[str]:
+    """The branches that no scenario took, by manifest."""
+    lines = []
+    for manifest, parts in graphs.items():
+        missing = [escape(clip(str(branch), _MESSAGE_LENGTH)) for branch in parts["branches"]["missing"]]
+        if missing:
+            more = [f"… and {len(missing) - _MOST_NAMES} more"] if len(missing) > _MOST_NAMES else []
+            lines.append(f"- {escape(manifest)}: {', '.join(missing[:_MOST_NAMES] + more)}")
+    if len(lines) > _MOST_FAILURES:
+        lines[_MOST_FAILURES:] = [f"- … and {plural(len(lines) - _MOST_FAILURES, 'more graph')}"]
+    return ["Branches that no scenario took:", "\n".join(lines)] if lines else []

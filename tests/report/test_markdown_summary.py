@@ -64,6 +64,18 @@ def test_coverage_is_a_table_by_graph(outcome: MakeOutcome) -> None:
     assert "| triage.yaml | 1 of 2 | 0 of 1 | 0 of 0 |" in page
 
 
+def test_branches_that_no_scenario_took_are_named_by_graph(outcome: MakeOutcome) -> None:
+    shape = {"nodes": ["a"], "edges": [], "branches": ["a: yes", "a: x | y"]}
+    page = _markdown(outcome(shape=shape, coverage={"nodes": ["a"], "edges": [], "branches": ["a: yes"]}))
+    assert "Branches that no scenario took:\n\n- triage.yaml: a: x \\| y\n" in page
+
+
+def test_a_page_of_many_suites_fits_a_comment_and_says_what_it_left_out(outcome: MakeOutcome) -> None:
+    page = _markdown(*(outcome(suite=f"{number:080}.scenario.yaml") for number in range(1_000)))
+    assert len(page) < 65_536
+    assert page.endswith("|\n\nThe rest is in report.html and summary.json.\n")
+
+
 def test_flaky_scenarios_are_named(outcome: MakeOutcome) -> None:
     page = _markdown(outcome(), outcome("failed", repeat=1))
     assert "Flaky: triage.scenario.yaml::a double charge (1 of 2 passed)" in page

@@ -1,0 +1,97 @@
+"""What GitHub Actions shows of a run: annotations on the lines that failed, and summary.md on the page of the job."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from harness.report.formatting import plural
+from harness.report.junit import place
+from harness.report.reading import read_lines
+from harness.report.shorten import short_name
+from harness.source.display import clip, printable
+
+Line = Mapping[str, Any]
+_MOST: Final = 10
+"""Annotations of one kind that GitHub shows of a step."""
+_LONGEST: Final = 1_000
+
+
+def tell_github(folder: Path, write: Callable[[str], object]) -> None:
+    """Annotate what failed, and append summary.md to the summary of the job. Does nothing outside GitHub Actions.
+
+    `folder` has the report of a run that has ended; `write` writes a line of the output.
+    """
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    for command in commands(read_lines(folder), _root()):
+        write(command)
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with suppress(OSError), open(summary, "a", encoding="utf-8") as file:
+            file.write((folder / "summary.md").read_text(encoding="utf-8") + "\n")
+
+
+def commands(lines: Iterable[Line], root: Path) -> Iterator[str]:
+    """Workflow commands for what did not pass, one for each reason, at most ten; then how many more there are."""
+    told, more = set[Any](), 0
+    for line in lines:
+        reason = line["fault"] or (line["id"], line["variant"])
+        if line["verdict"] not in ("failed", "error") or reason in told:
+            continue
+        if len(told) == _MOST:
+            more += 1
+            continue
+        told.add(reason)
+        yield _annotation(line, root)
+    if more:
+        yield f"::notice::{plural(more, 'more run')} did not pass, see summary.md"
+
+
+def _annotation(line: Line, root: Path) -> str:
+    failed = [check for check in line["checks"] if not check["passed"]]
+    causes = line["cause"].split(", ")
+    named = [check for check in failed if short_name(check["name"]) in causes]
+    error = [line["error"]["where"]] if line["error"] else []
+    places = [*_wheres(named), *error, *_wheres(failed), line["where"]]
+    found = next(filter(None, (_in_repository(where, root) for where in places)), {})
+    variant = f" [variant {line['variant']}]" if line["variant"] else ""
+    title = printable(line["scenario"] + variant)
+    texts = [f"{check['name']}: {check['message'] or 'not met'}" for check in named] or [line["cause"]]
+    text = printable(clip("\n".join(texts), _LONGEST), keep_newlines=True)
+    properties = ",".join(f"{name}={_property(value)}" for name, value in (found | {"title": title}).items())
+    return f"::error {properties}::{_data(text)}"
+
+
+def _wheres(checks: Iterable[Mapping[str, Any]]) -> list[str | None]:
+    return [check.get("where") for check in checks]
+
+
+def _in_repository(where: str | None, root: Path) -> dict[str, str]:
+    """A place as the properties of an annotation; nothing of one that is outside the repository."""
+    found = place(where)
+    if found is None:
+        return {}
+    file, line, column = found
+    with suppress(ValueError, OSError):
+        inside = Path(file).resolve().relative_to(root.resolve())
+        return {"file": inside.as_posix(), "line": str(line), "col": str(column)}
+    return {}
+
+
+def _root() -> Path:
+    """The root of the repository: what Actions says, else the nearest folder upwards with `.git`."""
+    here = Path.cwd()
+    if (said := os.environ.get("GITHUB_WORKSPACE")) and here.is_relative_to(said):
+        return Path(said)
+    return next((at for at in (here, *here.parents) if (at / ".git").exists()), here)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
