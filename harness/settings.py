@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from harness.errors import FormatError, Problem
 from harness.source.project import PYPROJECT, project_root
@@ -43,6 +43,14 @@ class Traces(StrEnum):
         return self is Traces.ALL or (self is Traces.FAILED and verdict in ("failed", "error"))
 
 
+class Price(NamedTuple):
+    """The price of a model: US dollars for a million tokens."""
+
+    model: str
+    input: float
+    output: float
+
+
 @dataclass(frozen=True)
 class Settings:
     """What a project sets once, and how this run is to treat cassettes.
@@ -59,6 +67,7 @@ class Settings:
     isolation        `process`: each scenario runs in a process of its own
     traces           of which runs the traces are kept: `all`, `failed` or `none`
     traces_limit     MB that the traces of all runs may take together; no more are written then
+    prices           US dollars for a million tokens, by model, in place of what the price list says
     project          the root of the project (`harness.source.project`); not to be set
     record_mode      how this run treats cassettes; said on the command line only
     narrate          whether each step of a run is shown; said on the command line only
@@ -77,6 +86,7 @@ class Settings:
     isolation: str = "none"
     traces: Traces = Traces.ALL
     traces_limit: float = 1000.0
+    prices: tuple[Price, ...] = ()
     project: Path = Path()
     record_mode: RecordMode = RecordMode.NONE
     record_in_ci: bool = False
@@ -136,6 +146,35 @@ def _isolation(value: Any, _base: Path) -> str:
     return str(value)
 
 
+def _prices(value: Any, _base: Path) -> tuple[Price, ...]:
+    if not isinstance(value, dict):
+        raise ValueError("expected a table of models, each with {input, output}")
+    return tuple(_price(str(model), price) for model, price in value.items())
+
+
+def _price(model: str, price: Any) -> Price:
+    if not isinstance(price, dict):
+        raise ValueError(f"expected {{input, output}} for model '{model}', found {price!r}")
+    for key in price:
+        if key not in _PRICED:
+            raise ValueError(f"unknown key '{key}' in the price of model '{model}'{_hint(key)}")
+    for key in _PRICED:
+        if key not in price:
+            raise ValueError(f"the price of model '{model}' lacks '{key}'")
+        amount = price[key]
+        if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < math.inf:
+            raise ValueError(
+                f"expected US dollars for a million tokens in '{key}' of model '{model}', found {amount!r}"
+            )
+    return Price(model, float(price["input"]), float(price["output"]))
+
+
+def _hint(key: str) -> str:
+    hint = did_you_mean(key, _PRICED)
+    return f" ({hint})" if hint else f" (known: {', '.join(_PRICED)})"
+
+
+_PRICED: Final = ("input", "output")
 _READERS: Final[Mapping[str, Callable[[Any, Path], Any]]] = {
     "report": _path,
     "pythonpath": _paths,
@@ -149,6 +188,7 @@ _READERS: Final[Mapping[str, Callable[[Any, Path], Any]]] = {
     "isolation": _isolation,
     "traces": _traces,
     "traces_limit": _number("MB"),
+    "prices": _prices,
 }
 
 

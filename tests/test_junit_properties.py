@@ -37,6 +37,7 @@ def test_score_latency_and_tokens_are_properties_of_a_test_case(pytester: pytest
         "latency": "1.5",
         "input_tokens": "0",
         "output_tokens": "0",
+        "cost": "0",
     }
 
 

@@ -6,7 +6,8 @@ and tokens of nested graphs count too. Times are virtual seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +15,8 @@ from harness.graph.model import ANY_NODE, END, GOTO, START, Edge, Graph
 from harness.graph.trace import Event
 from harness.units import PRECISION
 
+Price = Callable[[str, int, int], float | None]
+"""What a call of a model with so many tokens sent and received costs; None where it has no price."""
 MOST_TOKENS = 10**15
 """No call has so many tokens: a provider that reports more is wrong."""
 
@@ -139,27 +142,44 @@ def _seconds(events: Iterable[Event], ended: float) -> dict[str, float]:
     return nodes
 
 
-def usage(events: Sequence[Event]) -> dict[str, Any]:
-    """{llm_calls, input_tokens, output_tokens, cost, by_model}. Every attempt is a call. Nothing has a price yet."""
+def usage(events: Sequence[Event], price: Price) -> dict[str, Any]:
+    """{llm_calls, input_tokens, output_tokens, cost, by_model}. Every attempt is a call.
+
+    `by_model` has the same of each model, its `cost` None where it reported tokens and has no price, which
+    counts as 0.
+    """
     models = {
         event["call"]: event["name"]
         for event in events
         if event["event"] == "call" and event["kind"] == "llm"
     }
     by_model: dict[str, dict[str, int]] = {}
+    costs: dict[str, list[float | None]] = {}
     for model in models.values():
         counts = by_model.setdefault(model, {"llm_calls": 0, "input_tokens": 0, "output_tokens": 0})
         counts["llm_calls"] += 1
+        costs.setdefault(model, [])
     for event in events:
         if event["event"] == "answer" and event["call"] in models:
-            counts = by_model[models[event["call"]]]
-            for key in ("input_tokens", "output_tokens"):
-                counts[key] += _tokens(event.get("usage", {}).get(key))
+            model, reported = models[event["call"]], event.get("usage", {})
+            sent, received = (_tokens(reported.get(key)) for key in ("input_tokens", "output_tokens"))
+            by_model[model]["input_tokens"] += sent
+            by_model[model]["output_tokens"] += received
+            costs[model].append(price(model, sent, received))
     totals = {
         key: sum(counts[key] for counts in by_model.values())
         for key in ("llm_calls", "input_tokens", "output_tokens")
     }
-    return {**totals, "cost": 0.0, "by_model": by_model}
+    return {
+        **totals,
+        "cost": math.fsum(cost or 0.0 for of_model in costs.values() for cost in of_model),
+        "by_model": {model: {**counts, "cost": _sum(costs[model])} for model, counts in by_model.items()},
+    }
+
+
+def _sum(costs: Sequence[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return math.fsum(known) if len(known) == len(costs) else None
 
 
 def _tokens(reported: Any) -> int:

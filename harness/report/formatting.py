@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+from harness.source.display import printable
+
+_MOST_NAMES: Final = 5
 
 
 def percent(share: float | None) -> str:
@@ -40,7 +44,7 @@ def seconds(value: float | None) -> str:
 
 
 def cost(value: float) -> str:
-    """Money in the unit of the price list, with as many digits as it needs.
+    """US dollars, with as many digits as it needs.
 
     >>> cost(0), cost(0.00042), cost(12.5)
     ('0', '0.00042', '12.50')
@@ -48,6 +52,22 @@ def cost(value: float) -> str:
     if value == 0:
         return "0"
     return f"{value:.2f}" if value >= 1 else f"{value:.2g}"
+
+
+def cost_of(total: Mapping[str, Any]) -> str:
+    """What the runs of a group cost, and which models count as 0.
+
+    >>> cost_of({"cost": 0.5, "models": {"gpt-4o": {"cost": 0.5}, "ours": {"cost": None}}})
+    '0.5 (no price of ours)'
+    """
+    return cost(total["cost"]) + (f" ({text})" if (text := unpriced(total)) else "")
+
+
+def unpriced(total: Mapping[str, Any]) -> str:
+    """Which models of a group have no price, so that they count as 0 in its cost; "" where all have one."""
+    names = [printable(name) for name, model in total.get("models", {}).items() if model["cost"] is None]
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"no price of {', '.join(names[:_MOST_NAMES])}{more}" if names else ""
 
 
 def distinct(total: Mapping[str, Any]) -> str:

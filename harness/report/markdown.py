@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.report.formatting import cost, distinct, percent, plural, seconds
+from harness.report.formatting import cost_of, distinct, percent, plural, seconds
 from harness.source.display import clip, printable
 
 _HTML = re.compile(r"[<>&]")
@@ -60,7 +60,7 @@ def _headline(total: Mapping[str, Any]) -> str:
         *([f"distinct: {text}"] if (text := distinct(total)) else []),
         f"fitness {_number(total['fitness'])}",
         f"virtual latency p50 {seconds(total['latency']['p50'])}, p95 {seconds(total['latency']['p95'])}",
-        f"{total['tokens']['total']:,} tokens, cost {cost(total['cost'])}",
+        f"{total['tokens']['total']:,} tokens, cost {escape(cost_of(total))}",
         *([plural(total["warnings"], "warning")] if total["warnings"] else []),
         f"{seconds(total['wall'])} of real time",
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import fsum
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,8 +25,9 @@ PROPERTIES: Final[Mapping[str, Callable[[Sequence[Line]], float | str]]] = {
     "latency": lambda runs: max(run["latency"]["total"] or 0.0 for run in runs),
     "input_tokens": lambda runs: sum(run["usage"]["input_tokens"] or 0 for run in runs),
     "output_tokens": lambda runs: sum(run["usage"]["output_tokens"] or 0 for run in runs),
+    "cost": lambda runs: fsum(run["usage"]["cost"] or 0.0 for run in runs),
 }
-"""From all runs of a scenario: worst verdict, mean score, longest latency in virtual seconds, sums of tokens."""
+"""From all runs of a scenario: worst verdict, mean score, longest virtual latency, sums of tokens and cost."""
 
 
 def properties(runs: Sequence[Line]) -> list[tuple[str, str]]:

@@ -171,12 +171,31 @@ class _Scenario:
         return math.fsum(self.scores) / len(self.scores)
 
 
+@dataclass(slots=True)
+class _Model:
+    """What the calls of one model came to."""
+
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_USAGE, 0))
+    costs: list[float | None] = field(default_factory=list)
+
+    def add(self, counts: Mapping[str, Any]) -> None:
+        for name in _USAGE:
+            self.counts[name] += counts[name]
+        # A line of before there were prices has none.
+        self.costs.append(counts.get("cost", 0.0))
+
+    def as_json(self) -> dict[str, Any]:
+        known = [cost for cost in self.costs if cost is not None]
+        return {**self.counts, "cost": math.fsum(known) if len(known) == len(self.costs) else None}
+
+
 class _Group:
     """Adds up the runs of a suite, a tag, a dialect or a variant."""
 
     def __init__(self) -> None:
         self._counts = dict.fromkeys(_COUNTED.values(), 0)
         self._usage = dict.fromkeys(_USAGE, 0)
+        self._models: dict[str, _Model] = {}
         self._warnings = 0
         self._costs: list[float] = []
         self._walls: list[float] = []
@@ -190,6 +209,8 @@ class _Group:
         for name in _USAGE:
             self._usage[name] += usage[name] or 0
         self._costs.append(usage["cost"] or 0.0)
+        for name, counts in usage["by_model"].items():
+            self._models.setdefault(name, _Model()).add(counts)
         self._walls.append(line["wall"] or 0.0)
         self._warnings += len(line["warnings"])
         if _ran(line):
@@ -206,6 +227,8 @@ class _Group:
         share that passed, with its 95 % Wilson interval; null when nothing was judged.
         fitness is Σ weight × score ÷ Σ weight over scenarios, a scenario's score being the mean of its repeats,
         so that repeating it does not make it heavier.
+        models has, by model, {llm_calls, input_tokens, output_tokens, cost}; a cost of null: it has no price, and
+        counts as 0 in the cost of the group.
         latency has percentiles of the total virtual seconds of runs that were judged; wall is in real seconds.
         pass_at_k and pass_hat_k have, by k, the mean over the scenarios with at least k distinct runs.
         """
@@ -227,6 +250,7 @@ class _Group:
             "llm_calls": self._usage["llm_calls"],
             "tokens": tokens | {"total": sum(tokens.values())},
             "cost": math.fsum(self._costs),
+            "models": {name: model.as_json() for name, model in sorted(self._models.items())},
             "warnings": self._warnings,
             "flaky": [
                 _named(key) | {"passed": found.passed, "runs": len(found.verdicts)}

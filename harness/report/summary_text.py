@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from harness.report.encoding import encode
-from harness.report.formatting import cost, distinct, percent, plural, seconds
+from harness.report.formatting import cost_of, distinct, percent, plural, seconds
 from harness.report.shorten import short_name, short_words
 from harness.report.wrap import hanging, wrapped
 from harness.source.display import clip, printable
@@ -110,7 +110,7 @@ def _totals(total: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         shown = " · ".join(f"{name} {seconds(latency[name])}" for name in ("p50", "p95", "max"))
         yield "latency", f"{shown}  (virtual)"
     tokens = total["tokens"]
-    yield "tokens", f"{tokens['input']:,} in · {tokens['output']:,} out · cost {cost(total['cost'])}"
+    yield "tokens", f"{tokens['input']:,} in · {tokens['output']:,} out · cost {cost_of(total)}"
     yield "real time", seconds(total["wall"])
 
 

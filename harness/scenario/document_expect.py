@@ -133,12 +133,6 @@ class Latency(Strict):
     nodes: dict[str, Seconds] = Field(LEFT_OUT, description="By node, summed over its visits.")
 
 
-def _no_prices(_bound: float) -> float:
-    message = "a bound of the cost can never be exceeded: no model has a price, so that every run costs 0"
-    hint = "bound input_tokens, output_tokens or llm_calls"
-    raise mistaken(Mistake(message, code="never-binds", hint=hint))
-
-
 class UsageBounds(Strict):
     """Upper bounds."""
 
@@ -147,9 +141,7 @@ class UsageBounds(Strict):
     input_tokens: Bound = Field(LEFT_OUT, description="Tokens sent.")
     output_tokens: Bound = Field(LEFT_OUT, description="Tokens received.")
     llm_calls: Bound = Field(LEFT_OUT, description="Calls of models.")
-    cost: Annotated[Bound, AfterValidator(_no_prices)] = Field(
-        LEFT_OUT, description="What they cost; refused while no model has a price."
-    )
+    cost: Bound = Field(LEFT_OUT, description="What they cost, in US dollars.")
 
 
 class Condition(Strict):

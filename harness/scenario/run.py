@@ -28,6 +28,7 @@ from harness.scenario.evaluation import outcome_of, skipped, unjudged
 from harness.scenario.model import Scenario
 from harness.scenario.names import unknown_names
 from harness.scenario.outcome import Outcome
+from harness.scenario.prices import PriceList
 from harness.scenario.process_state import kept
 from harness.scenario.progress import progress
 from harness.scenario.real_limit import RealTimeExceeded, real_limit
@@ -161,13 +162,14 @@ def run_once(
             world = ScriptedWorld(
                 scenario.world, seed=seed, folders=import_folders(scenario, settings), backend=backend
             )
+            prices = PriceList(settings.prices)
             upstream = backend.interceptor if backend is not None else None
             requests = ToolRequests(world, ChainMap(dict(scenario.env), os.environ), upstream)
             with (
                 _intercepted(requests, scenario, backend),
                 asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop) as runner,
             ):
-                result = runner.run(run_turns(scenario, graph, world, seed, backend, requests))
+                result = runner.run(run_turns(scenario, graph, world, seed, backend, requests, prices))
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a tool may have raised anything

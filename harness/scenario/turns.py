@@ -23,6 +23,7 @@ from harness.graph.trace import Event
 from harness.scenario.judge import grade
 from harness.scenario.model import MISSING, Expectations, Scenario, Turn
 from harness.scenario.outcome import Observed
+from harness.scenario.prices import PriceList
 from harness.scenario.progress import progress
 from harness.scenario.run_result import RunResult, error_json, made_good, refused
 from harness.scenario.verdict import could_not_be_judged
@@ -44,9 +45,10 @@ async def run_turns(
     seed: int,
     backend: RecordedBackend | None,
     requests: ToolRequests,
+    prices: PriceList,
 ) -> RunResult:
     """Run all turns of a scenario, and close the world. `requests` of real tools are recorded in the trace."""
-    run = _Run(scenario, graph, world, seed, backend)
+    run = _Run(scenario, graph, world, seed, backend, prices)
     requests.record_in(run.simulation.trace, run.simulation.now)
     return await run.result()
 
@@ -59,7 +61,9 @@ class _Run:
         world: ScriptedWorld,
         seed: int,
         backend: RecordedBackend | None,
+        prices: PriceList,
     ) -> None:
+        self.prices = prices
         self.scenario, self.graph, self.world, self.backend = scenario, graph, world, backend
         self.simulation = Simulation(world, seed)
         progress.watch(self.simulation.trace)
@@ -166,6 +170,6 @@ class _Run:
             interrupts=observe.interrupts(events),
             warnings=observe.warnings(events),
             latency=observe.latency(events, began, now, inside=self.graph.inside_is_own),
-            usage=observe.usage(events),
+            usage=observe.usage(events, self.prices.cost),
             calls=observe.calls(events),
         )

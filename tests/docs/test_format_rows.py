@@ -41,8 +41,8 @@ BY_TEST = {
     "Call.script": "test_calls_of_every_kind_are_found_by_name",
     "Call.retrieval": "test_calls_of_every_kind_are_found_by_name",
     "ScenarioKeys.test_scenario": "test_a_test_scenario_has_to_stand_in_the_manifest",
-    "UsageBounds.cost": "test_a_bound_of_the_cost_is_refused_while_nothing_has_a_price",
     "ScenarioKeys.cassette": "test_a_cassette_is_read_but_answers_nothing_yet",
+    "UsageBounds.cost": "test_a_bound_of_the_cost_is_of_what_the_tokens_cost",
     "Expect.unused": "test_unused_can_only_be_asked_for",
 }
 

@@ -102,9 +102,11 @@ def test_unused_can_only_be_asked_for(tmp_path: Path) -> None:
         scenario(tmp_path, "  expect: {unused: false}\n")
 
 
-def test_a_bound_of_the_cost_is_refused_while_nothing_has_a_price(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="no model has a price"):
-        scenario(tmp_path, "  expect: {usage: {cost: 0.5}}\n")
+@pytest.mark.parametrize(("cost", "holds"), [(0.5, True), (0.6, False)])
+def test_a_bound_of_the_cost_is_of_what_the_tokens_cost(tmp_path: Path, cost: float, holds: bool) -> None:
+    expect = scenario(tmp_path, "  expect: {usage: {cost: 0.5}}\n").expect
+    usage = {"cost": cost, "by_model": {"ours": {"cost": cost}}}
+    assert next(c for c in run_checks(expect, Observed(usage=usage)) if c.name == "usage").passed is holds
 
 
 def test_a_test_scenario_has_to_stand_in_the_manifest(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ def test_what_is_no_number_of_tokens_is_not_counted(reported: Any) -> None:
         {"event": "call", "call": 1, "kind": "llm", "name": "m"},
         {"event": "answer", "call": 1, "usage": {"input_tokens": reported, "output_tokens": 7}},
     ]
-    usage = observe.usage(events)
+    usage = observe.usage(events, lambda *_: None)
     assert (usage["input_tokens"], usage["output_tokens"]) == (0, 7)
 
 

@@ -30,7 +30,7 @@ def _properties(case: ET.Element) -> dict[Any, Any]:
 def test_repeats_are_one_case_with_the_mean_score_the_longest_latency_and_all_tokens(
     outcome: MakeOutcome,
 ) -> None:
-    usage = {"llm_calls": 1, "input_tokens": 12, "output_tokens": 3, "cost": 0.0, "by_model": {}}
+    usage = {"llm_calls": 1, "input_tokens": 12, "output_tokens": 3, "cost": 0.5, "by_model": {}}
     slow = {"total": 2.5, "nodes": {}}
     case = _case(outcome(usage=usage, wall=0.25), outcome("failed", repeat=1, usage=usage, latency=slow))
     assert _properties(case) == {
@@ -39,6 +39,7 @@ def test_repeats_are_one_case_with_the_mean_score_the_longest_latency_and_all_to
         "latency": "2.5",
         "input_tokens": "24",
         "output_tokens": "6",
+        "cost": "1",
     }
     assert case.get("time") == "0.250"
 

@@ -298,11 +298,6 @@ def test_mistakes_in_a_world(file: Path, keys: str, expected: str) -> None:
             "{output: {$cel: 'valu > 2'}}",
             "5:25 $cel wants an expression (undeclared name 'valu' (did you mean 'value'?)), not \"valu > 2\"|",
         ),
-        (
-            "{usage: {cost: 2}}",
-            "5:24 a bound of the cost can never be exceeded: no model has a price, so that every run costs 0|"
-            "bound input_tokens, output_tokens or llm_calls",
-        ),
         ("{judge: [{rubric: a}]}", "5:18 missing key 'model' in a judge|"),
         ("{unused: false}", "5:18 'unused' is always checked|write 'allow_unused: true' in the scenario"),
         ("{weights: {paht: 1}}", "5:20 'paht' is not a check|did you mean 'path'?"),

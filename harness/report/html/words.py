@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.report.baseline import Baseline
-from harness.report.formatting import cost, distinct, percent, plural, seconds
+from harness.report.formatting import cost, distinct, percent, plural, seconds, unpriced
 from harness.report.html.scenarios import Rows
 from harness.source.display import printable
 
@@ -76,7 +76,7 @@ def tiles(total: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[di
             f"{tokens['input']:,} in, {tokens['output']:,} out; {plural(total['llm_calls'], 'model call')}",
             _moved(tokens, old["tokens"], "total", lambda value: f"{value:,}"),
         ),
-        _tile("cost", cost(total["cost"]), "", _moved(total, old, "cost", cost)),
+        _tile("cost", cost(total["cost"]), unpriced(total), _moved(total, old, "cost", cost)),
         _tile("real time", seconds(total["wall"]), "summed over runs", ""),
     ]  # fmt: skip
 

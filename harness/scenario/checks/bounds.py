@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from harness.scenario.checks.finding import Finding, partial_credit
 from harness.scenario.outcome import Observed
+from harness.source.project import PYPROJECT
 
 TOLERANCE: Final = 1e-9
 """Sums of seconds and prices may miss a bound by rounding: 0.1 + 0.2 is within 0.3."""
@@ -22,7 +23,15 @@ def latency(expected: Mapping[str, Any], observed: Observed) -> Finding | None:
 
 
 def usage(expected: Mapping[str, Any], observed: Observed) -> Finding:
-    """Upper bounds: `{input_tokens, output_tokens, llm_calls, cost}`; the share that hold."""
+    """Upper bounds: `{input_tokens, output_tokens, llm_calls, cost}`; the share that hold.
+
+    A bound of the cost cannot be evaluated where tokens were reported and none of their models has a price.
+    """
+    reported = {name: each for name, each in observed.usage.get("by_model", {}).items() if each["cost"] != 0}
+    if "cost" in expected and reported and all(each["cost"] is None for each in reported.values()):
+        names = ", ".join(f"'{name}'" for name in reported)
+        message = f"cost: no price is known of {names}; add it to [tool.harness.prices] in {PYPROJECT}"
+        return Finding(0.0, None, message, broken=True)
     return _bounded(expected, observed.usage, "")
 
 
