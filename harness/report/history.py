@@ -14,8 +14,9 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from harness.report.summary import FORMAT
 from harness.report.traces import move_traces, remove_traces
 
 LAST_WHOLE: Final = "last-whole"
@@ -60,9 +61,20 @@ def forget(folder: Path, files: Sequence[str]) -> None:
         (folder / LAST_WHOLE).rmdir()
 
 
+def last_whole_summary(folder: Path) -> dict[str, Any] | None:
+    """The summary of the last whole run; None when there was none, or it is of another format."""
+    run = last_whole_run(folder)
+    summary = _summary(run) if run else None
+    return summary if summary and summary.get("format") == FORMAT else None
+
+
 def _is_whole(folder: Path) -> bool:
+    return (_summary(folder) or {}).get("complete") is True
+
+
+def _summary(folder: Path) -> dict[str, Any] | None:
     try:
         summary = json.loads((folder / _SUMMARY).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(summary, dict) and summary.get("complete") is True
+        return None
+    return summary if isinstance(summary, dict) else None

@@ -22,11 +22,15 @@ _MESSAGE_LENGTH = 300
 _LONGEST = 60_000
 
 
-def markdown(summary: Mapping[str, Any]) -> str:
-    """The summary as GitHub-flavoured Markdown: totals, a table by suite, and what did not pass."""
+def markdown(summary: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> str:
+    """The summary as GitHub-flavoured Markdown: totals, a table by suite, and what did not pass.
+
+    `before` is the summary of the last whole run: the page tells what has changed since.
+    """
     parts = [
         _headline(summary["total"]),
         *_incomplete(summary),
+        *(_changes(summary, before) if before else []),
         _suites(summary),
         *_failures(summary["failures"]),
         *_losses(summary["losses"]),
@@ -72,6 +76,26 @@ def _headline(total: Mapping[str, Any]) -> str:
 
 def _incomplete(summary: Mapping[str, Any]) -> list[str]:
     return [f"**Not a whole run**: {escape(summary['reason'])}."] if summary["reason"] else []
+
+
+def _changes(summary: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
+    """What fails and did not; of a whole run also what fails no more, and how the pass rate moved."""
+    failing, failed = (
+        {(each["id"], each["variant"]): each for each in of["failures"]} for of in (summary, before)
+    )
+    new = [_name({**failing[key], "repeat": 0}) for key in failing if key not in failed]
+    lines = [f"{plural(len(new), 'new failure')}{': ' if new else ''}{_some(new)}"]
+    if summary["complete"]:
+        mended = [_name({**failed[key], "repeat": 0}) for key in failed if key not in failing]
+        lines += [f"{len(mended)} no longer failing: {_some(mended)}"] if mended else []
+        rates = [percent(of["total"]["pass_rate"]) for of in (before, summary)]
+        lines += [f"pass rate {' → '.join(rates)}"] if rates[0] != rates[1] else []
+    return ["### Since the last whole run", "\n".join(f"- {line}" for line in lines)]
+
+
+def _some(names: Sequence[str]) -> str:
+    more = [f"… and {len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else []
+    return ", ".join([*names[:_MOST_NAMES], *more])
 
 
 def _flaky(entry: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from harness.errors import FormatError, Problem
 from harness.report.cause import fault
 from harness.report.encoding import encode
 from harness.report.failure import failed_checks
-from harness.report.history import forget, put_aside
+from harness.report.history import forget, last_whole_summary, put_aside
 from harness.report.junit import JUNIT, junit
 from harness.report.markdown import markdown
 from harness.report.reading import FORMAT, RESULTS, read_lines
@@ -221,9 +221,10 @@ class ResultsWriter:
             self._sort()
             self._file.close()
             self._file = None
+        before = last_whole_summary(self.path.parent)
         self._summary = self._sums.as_json(incomplete) | {"traces": self._traces.as_json()}
         _replace(self.path.with_name("summary.json"), encode(self._summary, indented=True).encode() + b"\n")
-        _replace(self.path.with_name("summary.md"), markdown(self._summary).encode())
+        _replace(self.path.with_name("summary.md"), markdown(self._summary, before).encode())
         _replace(self.path.with_name(JUNIT), b"".join(junit(read_lines(self.path), incomplete)))
         from harness.report.html.page import PAGE, page
 

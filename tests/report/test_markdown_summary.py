@@ -1,4 +1,5 @@
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -6,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.report.markdown import escape, markdown
-from harness.report.results import line
+from harness.report.results import ResultsWriter, line
 from harness.report.summary import summarise
 from tests.report.fixtures import MakeCheck, MakeOutcome
 
@@ -113,3 +114,19 @@ def test_any_text_stays_in_its_table_cell(text: Any) -> None:
     assert "\n" not in shown
     assert not re.search(r"(?<!\\)(\\\\)*\|", shown)
     assert "<" not in shown
+
+
+def test_a_page_tells_what_fails_since_the_last_whole_run(tmp_path: Path, outcome: MakeOutcome) -> None:
+    def page(*outcomes: Any, incomplete: str = "") -> str:
+        with ResultsWriter(tmp_path) as results:
+            for each in outcomes:
+                results.add(each)
+            results.finish(incomplete)
+        return (tmp_path / "summary.md").read_text(encoding="utf-8")
+
+    assert "Since the last whole run" not in page(outcome(scenario="a"), outcome("failed", scenario="b"))
+    assert "- 0 new failures\n\n" in page(outcome(scenario="a"), incomplete="1 of 2 scenarios selected")
+    assert (
+        "### Since the last whole run\n\n- 1 new failure: triage.scenario.yaml::a\n"
+        "- 1 no longer failing: triage.scenario.yaml::b\n\n"
+    ) in page(outcome("failed", scenario="a"), outcome(scenario="b"))
