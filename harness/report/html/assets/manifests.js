@@ -17,7 +17,7 @@ function partMark(found) {
 function manifestsView() {
   const known = DATA.manifests;
   if (!known.length) return [el("p", {class: "empty"}, "No manifest was loaded.")];
-  const rows = known.map((each) => el("tr", {}, el("th", {scope: "row"}, el("a", {href: address("manifest", each.name)}, each.name)), el("td", {}, each.dialect), el("td", {class: "number"}, ROWS.filter((row) => row.manifest === each.name).length),
+  const rows = known.map((each) => el("tr", {}, el("th", {scope: "row"}, el("a", {href: address("manifest", each.name)}, each.name)), el("td", {class: "word"}, each.dialect), el("td", {class: "number"}, ROWS.filter((row) => row.manifest === each.name).length),
     ...PARTS.map((part) => el("td", {class: "number"}, ...partMark(each.coverage[part]))), el("td", {class: "number"}, each.coverage.branches.missing.length || "–")));
   const head = ["manifest", "dialect", "scenarios", ...PARTS, "branches not taken"].map((name, at) => el("th", {scope: "col", class: at > 1 ? "number" : ""}, name));
   return [el("h2", {}, "Manifests"), el("p", {class: "why"}, "How much of each graph the scenarios went through."), el("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Manifests, scrollable"}, el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows)))];
