@@ -56,13 +56,7 @@ def line(outcome: Outcome) -> dict[str, Any]:
     observed = outcome.observed
     return {
         "format": FORMAT,
-        "suite": outcome.suite,
-        "scenario": outcome.scenario,
-        "id": outcome.id,
-        "manifest": outcome.manifest,
-        "dialect": outcome.dialect,
-        "agent": outcome.agent,
-        "variant": outcome.variant,
+        **outcome.identity,
         "tags": outcome.tags,
         "repeat": outcome.repeat,
         "seed": outcome.seed,

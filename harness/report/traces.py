@@ -42,13 +42,7 @@ def packed(outcome: Outcome) -> bytes:
     head = {
         "event": "trace",
         "format": FORMAT,
-        "suite": outcome.suite,
-        "scenario": outcome.scenario,
-        "id": outcome.id,
-        "manifest": outcome.manifest,
-        "dialect": outcome.dialect,
-        "agent": outcome.agent,
-        "variant": outcome.variant,
+        **outcome.identity,
         "repeat": outcome.repeat,
         "seed": outcome.seed,
         "status": outcome.observed.status,
@@ -86,7 +80,7 @@ def _bounded(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _beginning(value: Any, place: str, places: list[str]) -> tuple[Any, int]:
-    """As much of a value as is kept, with its size; `places` are told what was cut."""
+    """As much of a value as is kept, with its size; The places of what was cut are added to `places`."""
     if isinstance(value, str):
         if len(value) <= LARGEST_VALUE:
             return value, len(value)

@@ -147,6 +147,19 @@ class Outcome:
         return f"{self.suite}::{self.scenario}"
 
     @property
+    def identity(self) -> dict[str, Any]:
+        """What ran, as the first fields of its line in results.jsonl and of its trace."""
+        return {
+            "suite": self.suite,
+            "scenario": self.scenario,
+            "id": self.id,
+            "manifest": self.manifest,
+            "dialect": self.dialect,
+            "agent": self.agent,
+            "variant": self.variant,
+        }
+
+    @property
     def passed(self) -> bool:
         """The verdict is `passed`."""
         return self.verdict == "passed"
