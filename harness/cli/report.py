@@ -35,11 +35,11 @@ def command(run: Path | None, baseline: Path | None, output: Path | None) -> Non
 
     run = run or load_settings().report
     file = output or (run if run.is_dir() else run.parent) / PAGE
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         before = None if baseline is None else Baseline.read(baseline)
         text = page(run, summary_of(run), before)
-    for warning in dict.fromkeys(str(each.message) for each in told):
+    for warning in dict.fromkeys(str(each.message) for each in caught):
         click.echo(f"warning: {warning}", err=True)
     deliver(text, file)
     click.echo(shown_path(file))

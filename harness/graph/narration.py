@@ -1,8 +1,8 @@
 """A run in words, from its trace: what ran, whom it called, where it went, how long that took.
 
-`told` says one event in a line; `narration` tells a run so, and `harness.report.conversation` with what was said. The
-lines are those that Loki writes (spec: Loki, "Streaming and Observability"), for any dialect. Nodes of nested
-graphs have the path that leads to them. Times are virtual.
+`sentence` describes one event in a line; `narration` describes a run so, and `harness.report.conversation` with what
+was said. The lines are those that Loki writes (spec: Loki, "Streaming and Observability"), for any dialect. Nodes of
+nested graphs have the path that leads to them. Times are virtual.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from harness.graph.trace import Event
 _MARK = "▸"
 
 
-def told(event: Event, kinds: Mapping[str, str]) -> str:
+def sentence(event: Event, kinds: Mapping[str, str]) -> str:
     """What an event is, in a line; "" for one that follows from others. `kinds` are those of the nodes, by name."""
     match event["event"]:
         case "node_start":
@@ -51,7 +51,7 @@ def narration(events: Sequence[Event], graph: Graph) -> Iterator[str]:
                 yield f"{_MARK} graph {ended(event)} in {event['at'] - began:.2f}s"
             case "route" if event["source"] == START or event["target"] == END:
                 pass
-            case _ if text := told(event, kinds):
+            case _ if text := sentence(event, kinds):
                 yield f"{_MARK} {text}"
     yield from _performance(events, graph)
 

@@ -29,7 +29,7 @@ class HTTPRecorder(Interceptor):
         find: the index of the recorded interaction that answers a request in a turn, of those not yet used, if any.
         sends: whether a request that nothing recorded matches is really sent.
         refuse: makes the error for such a request where it is not sent, from it and the indices already used.
-        seen: is told of each interaction that was recorded, as soon as it is over.
+        seen: gets each interaction that was recorded, as soon as it is over.
         keeps: whether what is recorded is kept and played some day; otherwise streams may pass as they come.
     """
 

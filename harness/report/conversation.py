@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from harness.graph.model import END, START
-from harness.graph.narration import ended, told
+from harness.graph.narration import ended, sentence
 from harness.graph.trace import Event
 from harness.report.encoding import encode
 from harness.report.formatting import plural, seconds
@@ -71,7 +71,7 @@ class _Telling:
 
     def rows(self, event: Event) -> Iterator[Row]:
         """What is to be read of an event."""
-        at, text = event["at"], told(event, self._kinds)
+        at, text = event["at"], sentence(event, self._kinds)
         match event["event"]:
             case "input" | "resume" if event["graph"] == "":
                 yield Row(at, "", 0, event["event"], _plain(event["value"]))

@@ -36,15 +36,15 @@ def tell_github(folder: Path, write: Callable[[str], object]) -> None:
 
 def commands(lines: Iterable[Line], root: Path) -> Iterator[str]:
     """Workflow commands for what did not pass, one for each reason, at most ten; then how many more there are."""
-    told, more = set[Any](), 0
+    seen, more = set[Any](), 0
     for line in lines:
         reason = line["fault"] or (line["id"], line["variant"])
-        if line["verdict"] not in ("failed", "error") or reason in told:
+        if line["verdict"] not in ("failed", "error") or reason in seen:
             continue
-        if len(told) == _MOST:
+        if len(seen) == _MOST:
             more += 1
             continue
-        told.add(reason)
+        seen.add(reason)
         yield _annotation(line, root)
     if more:
         yield f"::notice::{plural(more, 'more run')} did not pass, see summary.md"

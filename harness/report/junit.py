@@ -62,13 +62,13 @@ def _case(runs: Sequence[Line]) -> tuple[ET.Element, str]:
     case = ET.Element("testcase", {name: printable(text) for name, text in attributes.items()})
     case.set("time", f"{_wall(runs):.3f}")
     _add_properties(case, found.items())
-    told = [run for run in runs if run["verdict"] == result]
+    deciding = [run for run in runs if run["verdict"] == result]
     if result == "skipped":
-        ET.SubElement(case, "skipped", message=printable(told[0]["reason"]))
+        ET.SubElement(case, "skipped", message=printable(deciding[0]["reason"]))
     elif result != "passed":
         kind = {"failed": "failure", "error": "error"}[result]
         not_passed = [run for run in runs if run["verdict"] in ("failed", "error")]
-        element = ET.SubElement(case, kind, message=_cause(told[0]), type=_type(told[0]))
+        element = ET.SubElement(case, kind, message=_cause(deciding[0]), type=_type(deciding[0]))
         element.text = "\n\n".join(_failure(run, numbered=len(runs) > 1) for run in not_passed)
     return case, result
 

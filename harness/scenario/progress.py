@@ -11,7 +11,7 @@ _SHOWN: Final = 3
 
 
 class Progress:
-    """Where the current run is. `listener` is told of each node, call and check when it begins."""
+    """Where the current run is. `listener` gets each node, call and check when it begins."""
 
     def __init__(self) -> None:
         self.listener: Callable[[str], None] | None = None

@@ -33,7 +33,7 @@ def connectors(document: Document, env: Mapping[str, str]) -> tuple[dict[str, Co
     problems = Problems()
     for path, agent in places(document.value, "agents", EACH):
         kind = _kind(agent)
-        if kind is None or not isinstance(agent.get(CONFIG, {}), dict):  # which is told of the agent
+        if kind is None or not isinstance(agent.get(CONFIG, {}), dict):  # a problem of the agent itself
             continue
         name, model = str(path[-1]), CONNECTORS[kind]
         if CONFIG in agent:

@@ -1,4 +1,4 @@
-"""Escalation: who is told that an agent failed for good. spec: "EscalationTarget"; NOTES 13.3."""
+"""Escalation: who hears that an agent failed for good. spec: "EscalationTarget"; NOTES 13.3."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def escalated(
 ) -> Detour:
     """The calls of all targets of an escalation, in one wave; messages are sent beside them."""
     error = failure.error
-    told: dict[str, Any] = {
+    failed: dict[str, Any] = {
         "error_type": type(error).__name__,
         "error_message": error_text(error),
         "agent_name": failure.node,
@@ -56,11 +56,13 @@ def escalated(
     called = dict.fromkeys(called_agent(target, parts.mesh) for target in escalation.targets)
     caller = failure.state[ARRIVED].call
     routes = [
-        handing(Edge(failure.node, agent, on_error=True), Handover(told, told, caller, is_escalation=True))
+        handing(
+            Edge(failure.node, agent, on_error=True), Handover(failed, failed, caller, is_escalation=True)
+        )
         for agent in called
         if agent is not None
     ]
-    messages = [call for target in escalation.targets if (call := _message(target, told, parts.mesh))]
+    messages = [call for target in escalation.targets if (call := _message(target, failed, parts.mesh))]
 
     async def send() -> None:
         await gather(_send(call, failure, run) for call in messages)
@@ -68,16 +70,16 @@ def escalated(
     return Detour(routes, send)
 
 
-def _message(target: EscalationTarget, told: dict[str, Any], mesh: Mesh) -> HTTPCall | None:
+def _message(target: EscalationTarget, failed: dict[str, Any], mesh: Mesh) -> HTTPCall | None:
     values = {
-        **told,
-        "message": told["error_message"],
+        **failed,
+        "message": failed["error_message"],
         "severity": "high",
         "severity_level": "high",
-        "incident_id": told["session_id"],
+        "incident_id": failed["session_id"],
     }
     if target.type == "webhook":
-        body = told if target.payload_template is None else filled(target.payload_template, values)
+        body = failed if target.payload_template is None else filled(target.payload_template, values)
         return http_call(target.method, target.url or "", json=body, headers=target.headers)
     if target.type == "channel" and target.provider is not None:
         template = target.message_template or "{{agent_name}} failed with {{error_type}}: {{message}}"

@@ -38,7 +38,7 @@ class RegisteredTool:
 
     @property
     def description(self) -> str:
-        """What models are told of it."""
+        """Its description for models."""
         return self.spec.description
 
     @cached_property

@@ -30,7 +30,7 @@ class YieldContractFailure(HarnessError):
         super().__init__(f"'{agent}' breaks the contract of its yields: {'; '.join(violations.values())}")
 
     def rerun_context(self, attempt: int) -> dict[str, Any]:
-        """What the next attempt is told."""
+        """The `_rerun_context` of the next attempt."""
         return {
             "previous_output": dict(self.output),
             "validation_errors": list(self.violations.values()),
