@@ -5,7 +5,7 @@ Checks see values as they are. Names that the manifest and the scenario give (no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -87,9 +87,9 @@ def redacted_events(events: Sequence[Event], secrets: Secrets) -> list[Event]:
     return [{**event, **rest} for event, rest in zip(shared, scrubbed, strict=True)]
 
 
-def _is_url(event: Event, key: str) -> bool:
-    """True for the name of an HTTP request."""
-    return key == "name" and event.get("kind") == "http"
+def _is_url(call: Mapping[str, Any], key: str) -> bool:
+    """True for the name of an HTTP request, which is its URL."""
+    return key == "name" and call.get("kind") == "http"
 
 
 def _guessed(name: str) -> str:
@@ -100,4 +100,4 @@ def _guessed(name: str) -> str:
 
 
 def _free(mapping: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in mapping.items() if key not in _NAMES}
+    return {key: value for key, value in mapping.items() if key not in _NAMES or _is_url(mapping, key)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def run(project: Project) -> tuple[Done, dict[str, object]]:
+def run(project: Project) -> tuple[Done, dict[str, Any]]:
     done = project.harness("run", "tell.scenario.yaml", "--report", "out")
     assert done.code == 0, done.all
     return done, json.loads((project.folder / "out/results.jsonl").read_text())
@@ -64,6 +65,29 @@ def test_one_that_is_secret_by_its_name_is_no_warning(project: Project) -> None:
     project.write("tellers.py", TOOLS.replace("PLANET", "MY_TOKEN"))
     _, result = run(project)
     assert (result["state"], result["warnings"]) == ({"told": "an important <secret:MY_TOKEN>"}, [])
+
+
+ORDERS = """\
+import os
+
+import httpx
+
+
+def tell(state, params):
+    httpx.get("http://shop.example/" + os.environ["MY_TOKEN"] + "/orders")
+    return {}
+"""
+
+
+def test_a_secret_in_the_url_of_a_request_is_in_no_line_of_results(project: Project) -> None:
+    project.write("tellers.py", ORDERS)
+    project.write(
+        "tell.scenario.yaml", SCENARIO.replace("input: {}", "http: [{url: '*', json: 1}], input: {}")
+    )
+    done, result = run(project)
+    (call,) = [call for call in result["calls"] if call["kind"] == "http"]
+    assert call["name"] == "http://shop.example/%3Csecret%3AMY_TOKEN%3E/orders"
+    assert "tok-q7Rt0Lm2xP" not in (project.folder / "out/results.jsonl").read_text() + done.all
 
 
 @pytest.mark.parametrize("command", ["validate", "show", "prompts"])
