@@ -11,7 +11,7 @@ import click
 
 from harness.errors import FormatError, Problem
 from harness.report.formatting import plural, seconds
-from harness.report.history import LAST_WHOLE
+from harness.report.last_whole import LAST_WHOLE
 from harness.report.reading import RESULTS, read_lines
 from harness.source.display import printable
 from harness.source.document import shown_path

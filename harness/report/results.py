@@ -17,8 +17,8 @@ from harness.errors import FormatError, Problem
 from harness.report.cause import fault
 from harness.report.encoding import encode
 from harness.report.failure import failed_checks
-from harness.report.history import forget, last_whole_summary, put_aside
 from harness.report.junit import JUNIT, junit
+from harness.report.last_whole import forget, last_whole_summary, put_aside
 from harness.report.markdown import markdown
 from harness.report.reading import FORMAT, RESULTS, read_lines
 from harness.report.summary import Summary
@@ -133,8 +133,8 @@ class ResultsWriter:
     """Writes a folder of results: a line as soon as a scenario has ended, the summaries at the end.
 
     Use as a context manager. What an earlier run left under the same names is removed at the start, but for the
-    last whole run (`harness.report.history`). Each line is handed to the operating system at once, so that a killed
-    run loses nothing that had ended; a run that is left by an exception is summarised as far as it got.
+    last whole run (`harness.report.last_whole`). Each line is handed to the operating system at once, so that a
+    killed run loses nothing that had ended; a run that is left by an exception is summarised as far as it got.
 
     Raises:
         FormatError: the folder cannot be made or written (code `report-folder`).

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from harness.report.history import last_whole_run
+from harness.report.last_whole import last_whole_run
 from harness.report.reading import read_lines
 from harness.report.results import ResultsWriter
 from tests.report.fixtures import MakeOutcome
