@@ -42,7 +42,7 @@ class Summary:
     def __init__(self) -> None:
         self._total = _Group()
         self._groups: dict[str, dict[str, _Group]] = {
-            part: {} for part in ("suites", "tags", "dialects", "variants")
+            part: {} for part in ("suites", "tags", "dialects", "manifests", "variants")
         }
         self._failures: list[dict[str, Any]] = []
         self._losses: list[dict[str, Any]] = []
@@ -58,6 +58,7 @@ class Summary:
             "suites": (line["suite"],),
             "tags": set(line["tags"]),
             "dialects": (line["dialect"],),
+            "manifests": (line["manifest"],),
             "variants": (line["variant"],) if line["variant"] else (),
         }
         for part, of_line in names.items():
@@ -82,8 +83,9 @@ class Summary:
 
         format     "harness-summary/1"
         complete   False when the run was ended early or only a part was selected; `reason`: why, or null
-        total      a group, see `_Group.as_json`; `suites`, `tags`, `dialects`, `variants`: a group by name (a run
-                   counts in the group of each of its tags, one without a variant in none of `variants`)
+        total      a group, see `_Group.as_json`
+        suites     a group by name; so are `tags`, `dialects`, `manifests`, `variants` (a run counts in
+                   the group of each of its tags, one without a variant in none of `variants`)
         failures   runs that did not pass and were not skipped: {id, variant, repeat, seed, verdict, score,
                    checks: [{name, message}] that failed, error: text or null, fault: as in the line}
         losses     runs that passed below the full score: {id, variant, repeat, score, latency_penalty, checks}

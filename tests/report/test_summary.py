@@ -134,13 +134,18 @@ def test_two_variants_of_a_scenario_are_not_flaky(outcome: MakeOutcome) -> None:
     assert {name: group["passed"] for name, group in summary["variants"].items()} == {"a": 1, "b": 0}
 
 
-def test_there_is_a_group_for_each_suite_tag_dialect_and_variant(outcome: MakeOutcome) -> None:
+def test_there_is_a_group_for_each_suite_tag_dialect_manifest_and_variant(outcome: MakeOutcome) -> None:
     summary = _summary(
-        outcome(suite="one", tags=["slow", "triage"], dialect="loki"), outcome(suite="two", tags=["triage"])
+        outcome(suite="one", tags=["slow", "triage"], dialect="loki", manifest="loki.yaml"),
+        outcome(suite="two", tags=["triage"]),
     )
     assert {name: group["runs"] for name, group in summary["suites"].items()} == {"one": 1, "two": 1}
     assert {name: group["runs"] for name, group in summary["tags"].items()} == {"slow": 1, "triage": 2}
     assert {name: group["runs"] for name, group in summary["dialects"].items()} == {"loki": 1, "sherma": 1}
+    assert {name: group["runs"] for name, group in summary["manifests"].items()} == {
+        "loki.yaml": 1,
+        "triage.yaml": 1,
+    }
     assert summary["variants"] == {}
 
 
