@@ -28,7 +28,7 @@ LAYERS = [
     {"scenario"},
     {"serve"},
     {"report"},
-    {"workers"},
+    {"selection", "workers"},
     {"plugin", "cli"},
 ]
 LAYER = {piece: number for number, pieces in enumerate(LAYERS) for piece in pieces}

@@ -257,6 +257,28 @@ def test_an_unknown_setting_is_refused_with_a_suggestion(suite: RunSuite, pytest
     assert "did you mean 'report'" in result.stdout.str() + result.stderr.str()
 
 
+@pytest.mark.parametrize(
+    ("options", "ran", "reason"),
+    [
+        (["--harness-shard", "2/2"], ["b"], "1 of 3 scenarios selected (shard 2/2)"),
+        (["--harness-shard", "1/1"], ["a", "b", "c"], None),
+        (["-k", "desk.scenario.yaml::a"], ["a"], "1 of 3 scenarios selected (-k 'desk.scenario.yaml::a')"),
+    ],
+)
+def test_a_part_of_the_scenarios_runs_and_says_so(
+    suite: RunSuite, pytester: pytest.Pytester, options: list[str], ran: list[str], reason: str | None
+) -> None:
+    suite(*map(scenario, "abc"), options=options).assert_outcomes(passed=len(ran), deselected=3 - len(ran))
+    assert [line["scenario"] for line in results(pytester)] == ran
+    assert json.loads((pytester.path / "reports/latest/summary.json").read_text())["reason"] == reason
+
+
+def test_a_shard_that_is_none_is_refused_before_anything_is_collected(suite: RunSuite) -> None:
+    result = suite(scenario(), options=["--harness-shard", "2-5"])
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--harness-shard: '2-5' is not NUMBER/COUNT; did you mean 2/5?*"])
+
+
 def test_a_project_without_scenarios_gets_no_report(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_nothing(): pass")
     pytester.runpytest().assert_outcomes(passed=1)

@@ -44,7 +44,7 @@ def command(paths: tuple[str, ...], prune: bool, as_json: bool) -> int:
         raise click.UsageError("--prune looks at the whole project: give no PATH with it")
     projects = Projects()
     project = projects.around(Path.cwd()).project
-    selection = select(paths or (str(project),))
+    selection = select(paths or (str(project),), projects)
     for error in selection.refused.values():
         print_problems(error.problems)
     listed = inventory(selection.scenarios, projects, orphans_of=None if paths else Path.cwd())

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.selection_options import tags_option, words_option
 from harness.settings import RecordMode
 
 _MODES = """\b
@@ -24,10 +25,8 @@ has ended, and stays as it was where the run broke off.
 
 @click.command("record", epilog=_MODES)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("-k", "substring", default="", metavar="TEXT", help="Only scenarios with TEXT in FILE::NAME.")
-@click.option(
-    "--tag", "tags", multiple=True, metavar="TAG", help="Only scenarios with this tag, or another given."
-)
+@words_option
+@tags_option
 @click.option(
     "--record-mode",
     "--mode",
@@ -40,7 +39,7 @@ has ended, and stays as it was where the run broke off.
 @click.option("-q", "--quiet", is_flag=True, help="Tell only of what did not pass, and the summary.")
 def command(
     paths: tuple[str, ...],
-    substring: str,
+    words: str,
     tags: tuple[str, ...],
     record_mode: str | None,
     rewrite: bool,
@@ -71,7 +70,7 @@ def command(
         record_mode=RecordMode("rewrite" if rewrite else record_mode or "new_episodes"),
         record_in_ci=True,
     )
-    selection = select(paths, substring, tags)
+    selection = select(paths, projects, words=words, tags=tags)
     kept = tuple(
         each for each in selection.scenarios if cassette_name(each, projects.of(each.file)) is not None
     )

@@ -12,11 +12,13 @@ import click
 
 from harness.cli.output import unwritable
 from harness.cli.problems import print_problems
+from harness.cli.selection_options import shard_option, tags_option, words_option
 from harness.settings import RecordMode, Traces
 from harness.source.document import shown_path
 
 if TYPE_CHECKING:
     from harness.cli.selection import Selection
+    from harness.selection.shard import Shard
     from harness.settings import Projects
     from harness.workers.pool import WorkerPool
 
@@ -44,10 +46,9 @@ class Jobs(click.ParamType[int]):
 
 @click.command("run", epilog=_EXIT_CODES)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("-k", "substring", default="", metavar="TEXT", help="Only scenarios with TEXT in FILE::NAME.")
-@click.option(
-    "--tag", "tags", multiple=True, metavar="TAG", help="Only scenarios with this tag, or another given."
-)
+@words_option
+@tags_option
+@shard_option
 @click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Run each scenario N times.")
 @click.option(
     "-j",
@@ -87,8 +88,9 @@ class Jobs(click.ParamType[int]):
 def command(
     ctx: click.Context,
     paths: tuple[str, ...],
-    substring: str,
+    words: str,
     tags: tuple[str, ...],
+    shard: Shard | None,
     repeat: int | None,
     jobs: int,
     exit_first: bool,
@@ -124,7 +126,7 @@ def command(
     workers = None
     if jobs > 1 and mode is RecordMode.NONE:
         workers = _pool(jobs, projects, lines)
-    selection = select(paths, substring, tags)
+    selection = select(paths, projects, words=words, tags=tags, shard=shard)
     if workers is None and any(projects.isolates(file) for file in selection.files):
         workers = _pool(jobs, projects, lines)
     if repeat is not None:
@@ -182,6 +184,8 @@ def run_selection(
         check_cassettes(selection.scenarios, projects)
     for error in selection.refused.values():
         print_problems(error.problems)
+    if not selection.scenarios and not selection.refused:
+        click.echo(f"nothing to run: {selection.part}", err=True)
     with ExitStack() as open_files:
         stream = _opened(lines, open_files) if lines else None
         secrets = secrets_of_process(settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,9 @@ from harness.report.formatting import plural
 from harness.scenario import SUFFIXES
 from harness.scenario.load import discover, load_file
 from harness.scenario.model import Scenario
+from harness.selection.keywords import Expression, keywords_of, parse
+from harness.selection.shard import Shard
+from harness.settings import Projects
 from harness.source.document import shown_path
 from harness.source.suggest import did_you_mean, nearest
 
@@ -40,27 +44,48 @@ class Selection:
         return replace(self, scenarios=tuple(replace(each, repeat=times) for each in self.scenarios))
 
 
-def select(paths: Sequence[str], substring: str = "", tags: Sequence[str] = ()) -> Selection:
+def select(
+    paths: Sequence[str],
+    projects: Projects,
+    *,
+    words: str = "",
+    tags: Sequence[str] = (),
+    shard: Shard | None = None,
+) -> Selection:
     """The scenarios of these files and folders; `FILE::NAME` is one scenario of a file, as results name it.
 
-    `substring` is looked for in `FILE::NAME`, whatever its case; of `tags` a scenario has at least one.
+    `words` is an expression over the words of a scenario (`harness.selection.keywords`); of `tags` a scenario has at
+    least one; `shard` is the part to take of what is then left, which may be empty.
 
     Raises:
-        FormatError: a path does not exist (`missing-file`), a NAME neither (`unknown-scenario`), or nothing is
-            left to run while no file is to blame (`no-scenarios`).
+        FormatError: a path does not exist (`missing-file`), a NAME neither (`unknown-scenario`), `words` is no
+            expression (`bad-selection`), or nothing is left to run while no file is to blame (`no-scenarios`).
     """
+    expression = parse(words) if words.strip() else None
     asked = _asked(paths)
     loaded, refused = _loaded(asked)
     kept = [each for each in loaded if not asked[each.file] or each.name in asked[each.file]]
-    kept = [each for each in kept if substring.lower() in f"{shown_path(each.file)}::{each.name}".lower()]
+    if expression is not None:
+        kept = [each for each in kept if expression.holds(keywords_of(each, projects.of(each.file).project))]
     kept = [each for each in kept if not tags or set(tags) & set(each.tags)]
     if not kept and not refused:
-        raise FormatError(_nothing(loaded, substring, tags))
+        raise FormatError(_nothing(loaded, expression, tags))
+    said = [*_said(expression, tags), *(["FILE::NAME"] if any(asked.values()) else [])]
+    if shard is not None:
+        kept = _shard(kept, shard, projects)
+        said.append(f"shard {shard}")
     part = ""
     if len(kept) < len(loaded):
-        said = [*_said(substring, tags), *(["FILE::NAME"] if any(asked.values()) else [])]
-        part = f"{len(kept)} of {plural(len(loaded), 'scenario')} selected ({' '.join(said)})"
+        part = f"{len(kept)} of {plural(len(loaded), 'scenario')} selected ({', '.join(said)})"
     return Selection(tuple(kept), refused, tuple(asked), part)
+
+
+def _shard(scenarios: Sequence[Scenario], shard: Shard, projects: Projects) -> list[Scenario]:
+    root = projects.common(each.file for each in scenarios).project
+    ids = [
+        f"{Path(os.path.relpath(each.file.absolute(), root)).as_posix()}::{each.name}" for each in scenarios
+    ]
+    return [scenarios[index] for index in shard.members(ids)]
 
 
 def _asked(paths: Sequence[str]) -> dict[Path, set[str]]:
@@ -110,15 +135,19 @@ def _misnamed(file: Path, error: FormatError) -> FormatError:
     return FormatError(Problem(first.code, f"{name} is no scenario file: {first.message}", first.span, hint))
 
 
-def _said(substring: str, tags: Sequence[str]) -> list[str]:
+def _said(expression: Expression | None, tags: Sequence[str]) -> list[str]:
     """The options that select, as they were given."""
-    return [*([f"-k '{substring}'"] if substring else []), *(f"--tag {tag}" for tag in tags)]
+    return [*([f"-k '{expression.text}'"] if expression else []), *(f"--tag {tag}" for tag in tags)]
 
 
-def _nothing(scenarios: Sequence[Scenario], substring: str, tags: Sequence[str]) -> Problem:
+def _nothing(scenarios: Sequence[Scenario], expression: Expression | None, tags: Sequence[str]) -> Problem:
     known = sorted({tag for scenario in scenarios for tag in scenario.tags})
     hints = [did_you_mean(tag, known) for tag in tags if tag not in known]
-    near = nearest(substring, (scenario.name for scenario in scenarios)) if substring else None
-    hints += [f"did you mean '{near}'?"] if near else []
-    message = f"none of {plural(len(scenarios), 'scenario')} fits {' and '.join(_said(substring, tags))}"
+    options = [*known, *(each for scenario in scenarios for each in (scenario.name, *scenario.name.split()))]
+    near = [nearest(phrase, options) for phrase in (expression.phrases if expression else ())]
+    hints += [f"did you mean '{name}'?" for name in near if name]
+    said = " and ".join(_said(expression, tags))
+    message = (
+        f"none of {plural(len(scenarios), 'scenario')} fits {said}" if said else "there are no scenarios"
+    )
     return Problem("no-scenarios", message, hint="; ".join(hint for hint in hints if hint))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.plugin.item import ScenarioItem
-from harness.plugin.options import projects_of, record_mode, settings_of
+from harness.plugin.options import projects_of, record_mode, settings_of, shard_of
 from harness.plugin.part import may_have_scenarios, part_of
 from harness.plugin.reporter import PART, REFUSAL
 from harness.scenario import SUFFIXES
@@ -69,7 +69,10 @@ class ScenarioCollector(pytest.File):
 
 @pytest.hookimpl(trylast=True)  # when -k and -m have left some out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Count what is left, and refuse two scenarios that would write the same cassette, perhaps in two workers."""
+    """Take the shard of what is left, count it, and refuse two scenarios that would write the same cassette,
+    perhaps in two workers.
+    """
+    _keep_shard(config, items)
     scenarios = [item.scenario for item in items if isinstance(item, ScenarioItem)]
     part = part_of(config)
     part.kept = len(scenarios)
@@ -88,3 +91,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # xdist drops what a worker raises here: it runs nothing instead, and the controller reports why.
         config.workeroutput[REFUSAL] = str(error)
         items.clear()
+
+
+def _keep_shard(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the scenarios of other shards; tests that are no scenarios stay."""
+    shard = shard_of(config)
+    if shard is None:
+        return
+    scenarios = [item for item in items if isinstance(item, ScenarioItem)]
+    members = {scenarios[index] for index in shard.members([item.nodeid for item in scenarios])}
+    others = [item for item in scenarios if item not in members]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if not isinstance(item, ScenarioItem) or item in members]

@@ -35,6 +35,7 @@ class ScenarioItem(pytest.Item):
         self.scenario = scenario
         self.outcomes: list[Outcome] = []
         self.records: list[Record] = []
+        self.extra_keyword_matches.add(self.nodeid)
         for tag in scenario.tags:
             self.config.addinivalue_line("markers", f"{tag}: a tag of scenarios")
             self.add_marker(tag)

@@ -1,6 +1,7 @@
 """Whether a session of pytest ran all scenarios of the files it was given, and why not.
 
-Left out before anything runs: by `FILE::NAME`, `-k`, `-m`, `--lf`, `--sw`, `--deselect`, or in a file with faults.
+Left out before anything runs: by `FILE::NAME`, `-k`, `-m`, `--lf`, `--sw`, `--deselect`, `--harness-shard`, or in a
+file with faults.
 Left out while it runs: after the first failure (`-x`), or by Ctrl-C.
 """
 
@@ -75,6 +76,8 @@ def _said(config: pytest.Config) -> str:
     """The options that left something out, as far as pytest itself has them."""
     given = {option: config.getoption(name, None) for name, option in _OPTIONS.items()}
     said = [option if value is True else f"{option} {value!r}" for option, value in given.items() if value]
+    if shard := config.getoption("harness_shard", None):
+        said.append(f"shard {shard}")
     named = [argument for argument in config.args if "::" in argument]
     return ", ".join([*said, *(["FILE::NAME"] if named else [])]) or "by a plugin"
 

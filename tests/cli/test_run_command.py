@@ -114,6 +114,10 @@ def test_results_that_cannot_be_written_are_an_argument_error(
         (["."], ["counts to one", "counts to two"]),
         ([".", "-k", "TO TWO"], ["counts to two"]),
         ([".", "-k", "a.scenario.yaml::counts to o"], ["counts to one"]),
+        ([".", "-k", "quick or two"], ["counts to one", "counts to two"]),
+        ([".", "-k", "counts and not (quick or mail)"], ["counts to two"]),
+        ([".", "--shard", "1/2"], ["counts to one"]),
+        ([".", "-k", "two", "--shard", "1/2"], ["counts to two"]),
         ([".", "--tag", "quick"], ["counts to one"]),
         ([".", "--tag", "quick", "--tag", "slow"], ["counts to one"]),
         (["a.scenario.yaml::counts to two"], ["counts to two"]),
@@ -121,7 +125,7 @@ def test_results_that_cannot_be_written_are_an_argument_error(
         ([".", "-k", "to one", "--repeat", "3"], ["counts to one"] * 3),
     ],
 )
-def test_scenarios_are_chosen_by_text_tag_and_id(
+def test_scenarios_are_chosen_by_words_tag_id_and_shard(
     invoke: Invoke, suite: WriteSuite, args: Any, ran: Any
 ) -> None:
     suite(PASSES, FAILS)
@@ -133,6 +137,9 @@ def test_scenarios_are_chosen_by_text_tag_and_id(
     ("args", "told"),
     [
         ([".", "-k", "counts to onne"], "did you mean 'counts to one'?"),
+        ([".", "-k", "countts and not slow"], "did you mean 'counts'?"),
+        ([".", "-k", "counts and (one"], "-k:1:12: error: this '(' is never closed"),
+        ([".", "--shard", "3/2"], "the shards of 2 are 1/2 to 2/2"),
         ([".", "--tag", "quik"], "did you mean 'quick'?"),
         (["a.scenario.yaml::counts to onne"], "did you mean 'counts to one'?"),
         (["b.scenario.yaml"], "did you mean 'a.scenario.yaml'?"),
@@ -155,6 +162,17 @@ def test_a_run_may_end_with_the_first_that_does_not_pass(invoke: Invoke, suite: 
     result = invoke("run", ".", "-x", "--json", "lines.jsonl")
     assert result.exit_code == 1
     assert [line["scenario"] for line in lines(Path("lines.jsonl").read_text())] == ["counts to two"]
+
+
+def test_a_shard_with_nothing_in_it_is_no_failure_and_never_all_passed(
+    invoke: Invoke, suite: WriteSuite
+) -> None:
+    suite(PASSES, FAILS)
+    result = invoke("run", ".", "--shard", "3/3", "-q")
+    assert result.exit_code == 0
+    assert result.stderr == "nothing to run: 0 of 2 scenarios selected (shard 3/3)\n"
+    summary = json.loads(Path("reports/latest/summary.json").read_text())
+    assert (summary["complete"], summary["total"]["runs"]) == (False, 0)
 
 
 def test_quiet_tells_of_what_failed_and_the_counts(invoke: Invoke, suite: WriteSuite) -> None:

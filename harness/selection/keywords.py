@@ -1,0 +1,145 @@
+"""Expressions over the words of a scenario, as `-k` takes them: the language of pytest, and phrases.
+
+    expression = or, to the end
+    or         = and ("or" and)*
+    and        = not ("and" not)*
+    not        = "not" not | "(" or ")" | phrase
+    phrase     = word+
+
+A phrase holds for a scenario when one of its keywords contains it, whatever the case; the keywords are those that
+pytest compares: the names of folders, file and scenario, and the tags. pytest has phrases of one word only, of fewer
+characters. Source: https://docs.pytest.org/en/stable/how-to/usage.html
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NoReturn
+
+from harness.errors import FormatError, Problem, Span
+from harness.scenario.model import Scenario
+from harness.source.document import shown_path
+from harness.source.suggest import nearest
+
+_TOKEN: Final = re.compile(r"[()]|[^\s()]+")
+_WORDS: Final = ("and", "or", "not")
+_MARKS: Final = {"skip": "skip", "xfail": "xfail"}
+_OPTION: Final = "-k"
+
+Keywords = Collection[str]
+_Holds = Callable[[Keywords], bool]
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression, and the phrases in it, in their order."""
+
+    text: str
+    phrases: tuple[str, ...]
+    _holds: _Holds
+
+    def holds(self, keywords: Keywords) -> bool:
+        """True if it holds for a scenario with these keywords."""
+        return self._holds([keyword.lower() for keyword in keywords])
+
+
+def parse(text: str) -> Expression:
+    """The expression of a text.
+
+    Raises:
+        FormatError: it is none (code `bad-selection`); the location is a column of the text.
+    """
+    parser = _Parser(text)
+    holds = parser.expression()
+    return Expression(text, tuple(parser.phrases), holds)
+
+
+def keywords_of(scenario: Scenario, project: Path) -> set[str]:
+    """What an expression is compared with: what pytest compares, whose root is the project, and `FILE::NAME`."""
+    file = Path(os.path.relpath(scenario.file.absolute(), project))
+    shown = shown_path(scenario.file)
+    files = {file.as_posix()} if os.path.isabs(shown) else {file.as_posix(), shown}
+    ids = {f"{each}::{scenario.name}" for each in files}
+    marks = {mark for mark, field in _MARKS.items() if getattr(scenario, field) is not None}
+    return {*file.parts, scenario.name, *scenario.tags, *marks, *ids}
+
+
+class _Parser:
+    """Reads an expression from left to right; each method is a rule of the grammar."""
+
+    def __init__(self, text: str) -> None:
+        self.phrases: list[str] = []
+        self._text = text
+        self._tokens = [(found[0], found.start()) for found in _TOKEN.finditer(text)]
+        self._at = 0
+
+    def expression(self) -> _Holds:
+        holds = self._or()
+        if self._next is not None:
+            self._refuse(
+                "nothing opens this ')'" if self._next == ")" else "expected 'and' or 'or' before this"
+            )
+        return holds
+
+    def _or(self) -> _Holds:
+        parts = list(self._joined("or", self._and))
+        return lambda keywords: any(part(keywords) for part in parts)
+
+    def _and(self) -> _Holds:
+        parts = list(self._joined("and", self._not))
+        return lambda keywords: all(part(keywords) for part in parts)
+
+    def _joined(self, word: str, part: Callable[[], _Holds]) -> Iterator[_Holds]:
+        yield part()
+        while self._next == word:
+            self._at += 1
+            yield part()
+
+    def _not(self) -> _Holds:
+        if self._next == "not":
+            self._at += 1
+            negated = self._not()
+            return lambda keywords: not negated(keywords)
+        if self._next == "(":
+            opened = self._at
+            self._at += 1
+            inner = self._or()
+            if self._next != ")":
+                if self._next is None:
+                    self._at = opened
+                    self._refuse("this '(' is never closed")
+                self._refuse("expected 'and', 'or' or ')' before this")
+            self._at += 1
+            return inner
+        return self._phrase()
+
+    def _phrase(self) -> _Holds:
+        first = self._at
+        while self._next not in (None, "(", ")", *_WORDS):
+            self._at += 1
+        if self._at == first:
+            after = f" after '{self._tokens[first - 1][0]}'" if first else ""
+            found = f", found '{self._next}'" if self._next is not None else ""
+            self._refuse(f"expected a part of a name or a tag{after}{found}")
+        last, start = self._tokens[self._at - 1]
+        phrase = self._text[self._tokens[first][1] : start + len(last)]
+        self.phrases.append(phrase)
+        lower = phrase.lower()
+        return lambda keywords: any(lower in keyword for keyword in keywords)
+
+    @property
+    def _next(self) -> str | None:
+        return self._tokens[self._at][0] if self._at < len(self._tokens) else None
+
+    def _refuse(self, message: str) -> NoReturn:
+        end = len(self._text.rstrip())
+        token, start = self._tokens[self._at] if self._at < len(self._tokens) else ("", end)
+        before = self._tokens[self._at - 1][0] if self._at else ""
+        near = nearest(before.lower(), _WORDS) if before not in _WORDS else None
+        meant = f"  did you mean '{near}' before it?" if near else ""
+        hint = f"{self._text}\n    {' ' * start}^{meant}"
+        raise FormatError(Problem("bad-selection", message, Span(_OPTION, 1, start + 1, len(token)), hint))
