@@ -1,0 +1,220 @@
+"""The scenarios of a run with the figures of each repeat: what comparisons of two runs are made of.
+
+`read_run` reads them from results; `harness.report.pairing` pairs those of two runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from harness.errors import FormatError, Problem, Span
+from harness.report.coverage import GraphCoverage
+from harness.report.formatting import plural
+from harness.report.html.run_summary import summary_of
+from harness.report.reading import RESULTS, read_lines
+from harness.source.display import clip
+from harness.source.document import shown_path
+
+Line = Mapping[str, Any]
+Key = tuple[str, str]
+"""What tells scenarios apart: id and variant ("" for none)."""
+
+WORST_FIRST: Final = ("error", "failed", "passed", "skipped")
+FILE: Final = "(file)"
+"""The scenario that results list for a file that cannot be read."""
+_NEVER_RAN: Final = ("invalid", "skipped")
+_MESSAGE_LENGTH: Final = 300
+
+
+class Repeat(NamedTuple):
+    """The figures of one run of a scenario.
+
+    latency  virtual seconds; None where the run was not judged
+    tokens   sent and received
+    cost     US dollars; None where a model that reported tokens has no price
+    """
+
+    verdict: str
+    score: float
+    latency: float | None
+    tokens: int
+    cost: float | None
+
+
+@dataclass(slots=True)
+class ScenarioRuns:
+    """A scenario, and what each of its runs came to, by the number of the repeat.
+
+    varies  the runs may differ though nothing changed: the real thing was asked, faults were drawn, or each had
+            a recording of its own
+    failed  the checks that failed in the first of the runs that lost something: name and message
+    cause   why that run did not pass, on one line; "" where it passed
+    """
+
+    id: str
+    variant: str | None = None
+    suite: str = ""
+    manifest: str = ""
+    tags: tuple[str, ...] = ()
+    weight: float = 1.0
+    varies: bool = False
+    failed: Mapping[str, str] = field(default_factory=dict)
+    cause: str = ""
+    repeats: dict[int, Repeat] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        """What tells it from others."""
+        return self.id, self.variant or ""
+
+    @property
+    def label(self) -> str:
+        """Its id, and its variant in brackets."""
+        return self.id + (f" [{self.variant}]" if self.variant else "")
+
+    @property
+    def is_file(self) -> bool:
+        """True if this is no scenario: it says that a file with scenarios cannot be read."""
+        return self.id == f"{self.suite}::{FILE}" and self.verdict == "error"
+
+    @property
+    def verdict(self) -> str:
+        """The worst of its runs; a skipped run says less than any other."""
+        found = {repeat.verdict for repeat in self.repeats.values()}
+        return next(verdict for verdict in WORST_FIRST if verdict in found)
+
+    @property
+    def score(self) -> float:
+        """The mean of its runs."""
+        return math.fsum(repeat.score for repeat in self.repeats.values()) / len(self.repeats)
+
+    @property
+    def can_differ(self) -> bool:
+        """True if its repeats say more than one of them: they vary, or one came to something else."""
+        return len(self.repeats) > 1 and (self.varies or len(set(self.repeats.values())) > 1)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that has ended.
+
+    name        its folder or file, as it is shown
+    scenarios   in the order of the results
+    incomplete  why this is not a whole run; "" if it is one
+    coverage    by manifest, for nodes, edges and branches: [taken, all]
+    """
+
+    name: str
+    scenarios: Mapping[Key, ScenarioRuns]
+    incomplete: str = ""
+    coverage: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
+
+    @property
+    def unread(self) -> list[str]:
+        """The files with scenarios that could not be read."""
+        return [scenario.suite for scenario in self.scenarios.values() if scenario.is_file]
+
+
+class ScenarioCollector:
+    """Collects the scenarios of a run, line by line."""
+
+    def __init__(self) -> None:
+        self.scenarios: dict[Key, ScenarioRuns] = {}
+        self._recordings: dict[Key, Any] = {}
+
+    def add(self, line: Line) -> None:
+        """Add the run of a line.
+
+        Raises:
+            ValueError: it has something that no result has, or there is this repeat already.
+        """
+        key = line["id"], line["variant"] or ""
+        scenario = self.scenarios.get(key)
+        if scenario is None:
+            self._recordings[key] = line.get("recording")
+            scenario = self.scenarios[key] = ScenarioRuns(
+                line["id"], line["variant"], line["suite"], line["manifest"], tuple(line["tags"])
+            )
+        if line["repeat"] in scenario.repeats:
+            raise ValueError(f"repeat {line['repeat']} of '{scenario.label}' is there twice")
+        repeat = scenario.repeats[line["repeat"]] = _repeat(line)
+        scenario.weight = _number("weight", line["weight"], math.inf)
+        scenario.varies = bool(
+            scenario.varies or line.get("varies", True) or line.get("recording") != self._recordings[key]
+        )
+        loses = repeat.verdict in ("failed", "error") or (repeat.verdict == "passed" and repeat.score < 1)
+        if loses and not scenario.failed and not scenario.cause:
+            scenario.failed = {
+                check["name"]: clip(check["message"], _MESSAGE_LENGTH)
+                for check in line["checks"]
+                if not check["passed"]
+            }
+            scenario.cause = clip(line.get("cause") or "", _MESSAGE_LENGTH)
+
+
+def read_run(path: Path, listeners: Iterable[Callable[[Line], object]] = ()) -> Run:
+    """The run of a folder of results, or of a results.jsonl. Each line is shown to the `listeners`, too.
+
+    Raises:
+        FormatError: there are no results, a line is damaged or there twice, nothing ran, or the results are not those
+            that summary.json is of (`results-missing`, `results-line`, `results-damaged`, `no-runs`).
+    """
+    collector, graphs, count = ScenarioCollector(), GraphCoverage(), 0
+    listeners = (graphs.add, *listeners)
+    file = path / RESULTS if path.is_dir() else path
+    for count, line in enumerate(read_lines(path), start=1):
+        try:
+            collector.add(line)
+            for listener in listeners:
+                listener(line)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            missing = f"it has no '{error.args[0]}'" if isinstance(error, KeyError) else str(error)
+            problem = Problem(
+                "results-line", f"not a line of results: {missing}", Span(shown_path(file), count, 1)
+            )
+            raise FormatError(problem) from error
+    if not count:
+        raise FormatError(Problem("no-runs", f"nothing ran: {shown_path(file)} is empty"))
+    coverage = {
+        manifest: {part: (found["taken"], found["all"]) for part, found in parts.items()}
+        for manifest, parts in graphs.summary().items()
+    }
+    return Run(shown_path(path), collector.scenarios, _incomplete(path, count), coverage)
+
+
+def _incomplete(run: Path, count: int) -> str:
+    """Why results with so many lines are not those of a whole run; "" if they are."""
+    summary = summary_of(run)
+    said = (summary.get("total") or {}).get("runs")
+    if said != count:
+        message = f"{shown_path(run)} has {plural(count, 'run')}, and its summary.json counts {said}"
+        raise FormatError(Problem("results-damaged", message, hint="run the scenarios again"))
+    return "" if summary.get("complete") is True else str(summary.get("reason") or "it does not say why")
+
+
+def _repeat(line: Line) -> Repeat:
+    verdict, usage = line["verdict"], line["usage"]
+    if verdict not in WORST_FIRST:
+        raise ValueError(f"verdict {verdict!r} is none of {', '.join(WORST_FIRST)}")
+    judged = verdict in ("passed", "failed") and line["status"] not in _NEVER_RAN
+    costs = [model.get("cost", 0.0) for model in usage["by_model"].values()]
+    tokens = [_number(name, usage[name] or 0, math.inf) for name in ("input_tokens", "output_tokens")]
+    return Repeat(
+        verdict,
+        _number("score", line["score"] or 0.0, 1.0),
+        _number("latency", line["latency"]["total"] or 0.0, math.inf) if judged else None,
+        int(sum(tokens)),
+        None if None in costs else _number("cost", usage["cost"] or 0.0, math.inf),
+    )
+
+
+def _number(name: str, value: Any, largest: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= largest:
+        raise ValueError(f"{name} cannot be {value!r}")
+    if math.isinf(value):
+        raise ValueError(f"{name} cannot be infinite")
+    return value

@@ -1,0 +1,103 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.errors import FormatError
+from harness.report.pairing import pair
+from harness.report.reading import RESULTS
+from harness.report.scenario_runs import read_run
+from tests.gate.runs import Said, write_run
+
+
+def test_scenarios_and_repeats_are_paired_with_themselves(tmp_path: Path) -> None:
+    before = read_run(write_run(tmp_path / "before", {"x": Said(repeats=2), "y": Said(), "old": Said()}))
+    after = read_run(write_run(tmp_path / "after", {"new": Said(), "y": Said(), "x": Said(repeats=3)}))
+
+    pairing = pair(before, after)
+
+    assert [each.after.id for each in pairing.pairs] == ["a.scenario.yaml::y", "a.scenario.yaml::x"]
+    assert [len(each.repeats) for each in pairing.pairs] == [1, 2]
+    assert [each.unpaired for each in pairing.pairs] == [0, 1]
+    assert [each.id for each in pairing.gone] == ["a.scenario.yaml::old"]
+    assert [each.id for each in pairing.added] == ["a.scenario.yaml::new"]
+
+
+def test_a_variant_is_another_scenario(tmp_path: Path) -> None:
+    before = read_run(write_run(tmp_path / "before", {"x": Said()}))
+    after = read_run(write_run(tmp_path / "after", {"x": Said(variant="terse")}))
+
+    assert not pair(before, after).pairs
+    assert [each.label for each in pair(before, after).added] == ["a.scenario.yaml::x [terse]"]
+
+
+def test_a_scenario_that_is_skipped_now_is_gone(tmp_path: Path) -> None:
+    before = read_run(write_run(tmp_path / "before", {"x": Said(), "y": Said("skipped")}))
+    after = read_run(write_run(tmp_path / "after", {"x": Said("skipped"), "y": Said("skipped")}))
+
+    assert [each.id for each in pair(before, after).gone] == ["a.scenario.yaml::x"]
+
+
+def test_a_file_that_cannot_be_read_is_no_scenario(tmp_path: Path) -> None:
+    before = read_run(
+        write_run(tmp_path / "before", {"x": Said(), "(file)": Said("error", suite="b.scenario.yaml")})
+    )
+    after = read_run(write_run(tmp_path / "after", {"x": Said()}))
+
+    assert before.unread == ["b.scenario.yaml"]
+    assert not pair(before, after).gone
+
+
+def test_the_checks_that_changed_are_those_that_did_not_fail_before(tmp_path: Path) -> None:
+    before = read_run(write_run(tmp_path / "1", {"x": Said("failed", failed={"output": "no"})}))
+    after = read_run(
+        write_run(tmp_path / "2", {"x": Said("failed", failed={"output": "no", "path": "was b"})})
+    )
+
+    assert pair(before, after).pairs[0].changed_checks == ["path: was b"]
+    assert pair(after, after).pairs[0].changed_checks == ["output: no", "path: was b"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"verdict": "splendid"}, "verdict 'splendid'"),
+        ({"score": float("nan")}, "score cannot be nan"),
+        ({"score": 95}, "score cannot be 95"),
+        ({"latency": {"total": "fast"}}, "latency cannot be 'fast'"),
+        ({"usage": None}, "not a line of results"),
+        ({"tags": None}, "not a line of results"),
+    ],
+)
+def test_a_damaged_line_is_refused_at_its_place(tmp_path: Path, change: dict[str, object], said: str) -> None:
+    file = write_run(tmp_path / "run", {"x": Said(), "y": Said()}) / RESULTS
+    first, second = file.read_text(encoding="utf-8").splitlines()
+    file.write_text(f"{first}\n{json.dumps({**json.loads(second), **change})}\n", encoding="utf-8")
+
+    with pytest.raises(FormatError, match=said) as refused:
+        read_run(tmp_path / "run")
+
+    assert refused.value.code == "results-line"
+    assert refused.value.problems[0].span is not None
+    assert refused.value.problems[0].span.line == 2
+
+
+def test_results_that_lack_lines_are_damaged(tmp_path: Path) -> None:
+    file = write_run(tmp_path / "run", {"x": Said(), "y": Said()}) / RESULTS
+    file.write_text(file.read_text(encoding="utf-8").splitlines(keepends=True)[0], encoding="utf-8")
+
+    with pytest.raises(FormatError, match=r"has 1 run, and its summary\.json counts 2"):
+        read_run(tmp_path / "run")
+
+
+def test_a_repeat_is_there_once(tmp_path: Path) -> None:
+    file = write_run(tmp_path / "run", {"x": Said()}) / RESULTS
+    file.write_text(file.read_text(encoding="utf-8") * 2, encoding="utf-8")
+
+    with pytest.raises(FormatError, match="is there twice"):
+        read_run(tmp_path / "run")
+
+
+def test_nothing_ran(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="nothing ran"):
+        read_run(write_run(tmp_path / "run", {}))
