@@ -172,7 +172,7 @@ def test_results_have_a_line_each_and_a_summary(suite: RunSuite, pytester: pytes
     assert summary["total"]["pass_rate"] == 0.5
     assert "desk.scenario.yaml::b" in (pytester.path / "out/summary.md").read_text()
     result.stdout.fnmatch_lines(
-        ["*1 passed*1 failed*", "*pass rate*50*", "*fitness*", "*p50*p95*", "results in *out"]
+        ["*1 passed*1 failed*", "*pass rate*50*", "*fitness*", "*p50*p95*", "results: *out"]
     )
 
 

@@ -14,7 +14,6 @@ from harness.cli.output import unwritable
 from harness.cli.problems import print_problems
 from harness.cli.selection_options import shard_option, tags_option, words_option
 from harness.settings import RecordMode, Traces
-from harness.source.document import shown_path
 
 if TYPE_CHECKING:
     from harness.cli.selection import Selection
@@ -172,6 +171,7 @@ def run_selection(
     from harness.report.console import RunReporter, open_console
     from harness.report.github import tell_github
     from harness.report.recorded import recorded_lines
+    from harness.report.summary_text import places
     from harness.scenario.redaction import secrets_of_process
     from harness.secrets.output import redacted_process
 
@@ -193,7 +193,9 @@ def run_selection(
         if lines == "-":  # standard output has lines of results alone
             open_files.enter_context(redirect_stdout(sys.stderr))
         console = open_console(sys.stderr if lines == "-" else sys.stdout)
-        reporter = RunReporter(console, coverage=verbose, detail="full" if debug else "normal")
+        reporter = RunReporter(
+            console, coverage=verbose, detail="full" if debug else "normal", report=settings.report
+        )
         ask = at_terminal(reporter)
         session = Session(
             projects,
@@ -216,8 +218,9 @@ def run_selection(
             )
     if session.interrupted:
         click.echo("interrupted: what had ended is written down, the rest was not run", err=True)
-    if not quiet:
-        click.echo(f"results: {shown_path(settings.report)}", err=lines == "-")
+    if not quiet or code:
+        for text in places(settings.report):
+            click.echo(text, err=lines == "-")
     tell_github(settings.report, lambda text: click.echo(text, err=lines == "-"))
     return code
 

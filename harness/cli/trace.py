@@ -66,12 +66,11 @@ def command(
 
 def _folder(scenario: str, run: Path | None) -> Path:
     """The folder of the run that is meant."""
-    from harness.settings import load_settings
+    from harness.report.commands import usual_report
 
     if run is not None:
         return run.parent if run.name == RESULTS else run
-    file = Path(scenario.partition("::")[0])
-    return load_settings(file.parent if file.exists() else None).report
+    return usual_report(Path(scenario.partition("::")[0]))
 
 
 def _found(scenario: str, folder: Path, variant: str | None) -> list[Line]:

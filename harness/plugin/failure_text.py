@@ -7,7 +7,7 @@ Before pytest prints failures, those of the same fault are put together: the fir
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -33,12 +33,14 @@ class FailureText:
     """A failure as pytest prints it: the text in full, and in one line.
 
     fault    the same for failures with the same reason, "" for one that has reasons of its own
+    trace    the command that shows what happened, "" where no trace is kept
     hidden   the text is not printed (`--tb=line`)
     """
 
     text: str
     reprcrash: Crash
     fault: str = ""
+    trace: str = ""
     hidden: bool = False
 
     def toterminal(self, out: Any) -> None:
@@ -68,8 +70,11 @@ def restore(report: Any) -> None:
         report.longrepr = FailureText(**{**sent, "reprcrash": Crash(**sent["reprcrash"])})
 
 
-def told_once(reports: Sequence[Any]) -> list[Any]:
-    """The reports of failures; of those with the same fault only the first, which names the others."""
+def told_once(reports: Sequence[Any], trace_command: Callable[[str, str], str]) -> list[Any]:
+    """The reports of failures; of those with the same fault only the first, which names the others.
+
+    `trace_command` makes of a node id and its command the one that is shown.
+    """
     kept: list[Any] = []
     by_fault: dict[str, list[Any]] = {}
     for report in reports:
@@ -79,6 +84,9 @@ def told_once(reports: Sequence[Any]) -> list[Any]:
         alike.append(report)
         if len(alike) == 1:
             kept.append(report)
+            if isinstance(text, FailureText) and text.trace:
+                line = f"  trace  {trace_command(report.nodeid, text.trace)}"
+                report.longrepr = replace(text, text=f"{text.text}\n{line}")
     for first, *others in by_fault.values():
         if others:
             names = [f"    {report.nodeid}" for report in others[:_MOST_NAMES]]

@@ -87,6 +87,7 @@ class ScenarioItem(pytest.Item):
 def failure(failed: Sequence[Outcome], tbstyle: str) -> FailureText:
     """The repeats of a scenario that did not pass, as pytest shows them with this `--tb`."""
     from harness.report.cause import fault
+    from harness.report.commands import trace_command
     from harness.report.failure import failed_checks, failure_text, title
 
     worst = min(failed, key=lambda outcome: outcome.score)
@@ -100,7 +101,8 @@ def failure(failed: Sequence[Outcome], tbstyle: str) -> FailureText:
     )
     reason = fault(worst) if len(by_fault) == 1 else ""
     crash = Crash(message, worst.suite, worst.span.line if worst.span else 0)
-    return FailureText(text, crash, reason, hidden=tbstyle == "line")
+    shown = next((outcome for outcome in failed if outcome.traced), worst)
+    return FailureText(text, crash, reason, trace_command(shown), hidden=tbstyle == "line")
 
 
 class ScenarioFailed(Exception):

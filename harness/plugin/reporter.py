@@ -106,8 +106,15 @@ class Reporter:
         """Let pytest print one failure for each fault; its counts and its short summary have all of them."""
         self._failed = terminalreporter.stats.get("failed", [])
         if self._failed:
-            terminalreporter.stats["failed"] = told_once(self._failed)
+            terminalreporter.stats["failed"] = told_once(self._failed, self._trace_command)
         return (yield)
+
+    def _trace_command(self, nodeid: str, command: str) -> str:
+        """The command that shows what happened, with the folder of this report where it is not the usual one."""
+        from harness.report.commands import report_argument
+
+        file = self._config.rootpath / nodeid.partition("::")[0]
+        return command + (report_argument(file, self._writer.folder) if self._writer is not None else "")
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Write summary.json and summary.md, and show the figures."""
@@ -118,8 +125,8 @@ class Reporter:
         if self._writer is None:
             return
         from harness.report.github import tell_github
-        from harness.report.summary_text import counts, figures, notes
-        from harness.source.document import shown_path
+        from harness.report.suite_table import suite_table
+        from harness.report.summary_text import counts, figures, notes, places
 
         with _told_if_unwritable():
             summary = self._finish(self._writer)
@@ -129,11 +136,12 @@ class Reporter:
         terminalreporter.section("scenarios")
         for line in [
             *notes(summary, width),
+            *suite_table(summary["suites"], width),
             f"{' · '.join(count for count, _ in found)}   {of}",
             *figures(summary, width, coverage=verbose),
+            *places(self._writer.folder),
         ]:
             terminalreporter.write_line(line)
-        terminalreporter.write_line(f"results in {shown_path(self._writer.folder)}")
         tell_github(self._writer.path.parent, terminalreporter.write_line)
 
     def _finish(self, writer: ResultsWriter) -> dict[str, Any]:

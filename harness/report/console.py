@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from harness.report.cause import fault
 from harness.report.failure import Detail, failed_checks, failure_text, lost_checks, title
 from harness.report.formatting import seconds
+from harness.report.progress import Progress
+from harness.report.suite_table import suite_table
 from harness.report.summary_text import counts, figures, notes
 from harness.report.wrap import keep_end, wrapped
 from harness.source.display import clip, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
 
     from harness.scenario.outcome import Outcome
 
@@ -33,26 +35,36 @@ _FEWEST_CAUSE: Final = 24
 
 
 def open_console(file: IO[str] | None = None) -> Console:
-    """A console on this stream (standard output by default); characters it cannot show become escapes."""
+    """A console on this stream (standard output by default); characters it cannot show become escapes.
+
+    With `NO_COLOR` no escape sequence is left: bold and the progress bar go, too. With `FORCE_COLOR` there are
+    colours away from a terminal, and nothing else that only a terminal understands.
+    """
     import os
-    import sys
 
     from rich.console import Console
 
     stream = file or sys.stdout
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(errors="backslashreplace")
-    # NO_COLOR takes bold and the progress bar away, too: no escape sequence is left.
-    plain: Any = {"force_terminal": False, "color_system": None} if os.environ.get("NO_COLOR") else {}
-    return Console(file=stream, markup=False, highlight=False, emoji=False, **plain)
+    settings: Any = {}
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown"):
+        settings = {"force_terminal": False, "color_system": None}
+    elif not stream.isatty():
+        forced = os.environ.get("FORCE_COLOR", "0") not in ("", "0")
+        settings = {"force_terminal": False, "color_system": "standard" if forced else None}
+    return Console(file=stream, markup=False, highlight=False, emoji=False, **settings)
 
 
 def print_summary(summary: Mapping[str, Any], console: Console, *, coverage: bool = False) -> None:
-    """What was lost and warned of, and the figures of a run; with `coverage`, what no scenario took of each graph."""
+    """What was lost and warned of, the suites, and the figures of a run.
+
+    With `coverage`, also what no scenario took of each graph.
+    """
     from rich.text import Text
 
     width = terminal_width(console)
-    for line in ["", *notes(summary, width)]:
+    for line in ["", *notes(summary, width), *suite_table(summary["suites"], width)]:
         console.print(Text(line), soft_wrap=True)
     found, of = counts(summary["total"])
     text = Text(" · ").join(Text(count, f"bold {_STYLES[verdict]}") for count, verdict in found)
@@ -70,35 +82,36 @@ class RunReporter:
     """Shows a run while it goes on: `start`, `done` for each scenario, `finish` (or `stop`) at the end.
 
     On a terminal a progress bar, with a line above it for each scenario that did not pass, or passed below the full
-    score; elsewhere a line for each scenario.
+    score; elsewhere a line for each scenario. `report` is the folder for results.
     """
 
-    def __init__(self, console: Console, *, coverage: bool = False, detail: Detail = "normal") -> None:
-        self._console, self._coverage, self._detail = console, coverage, detail
+    def __init__(
+        self,
+        console: Console,
+        *,
+        coverage: bool = False,
+        detail: Detail = "normal",
+        report: Path | None = None,
+    ) -> None:
+        self._console, self._coverage, self._detail, self._report = console, coverage, detail, report
         self._not_passed = 0
         self._failures: dict[Any, tuple[Outcome, list[str]]] = {}
-        self._verdicts = dict.fromkeys(_STYLES, 0)
-        self._total = 0
         self._progress: Progress | None = None
 
     def start(self, total: int) -> None:
         """Begin; so many runs are to come."""
-        self._total = total
-        if self._console.is_terminal and not self._console.is_dumb_terminal and total > 1:
-            self._progress = _progress(self._console, total)
-            self._progress.start()
+        self._progress = Progress(self._console, total)
 
     def done(self, outcome: Outcome) -> None:
         """A scenario run has ended."""
-        self._verdicts[outcome.verdict] += 1
         not_passed = outcome.verdict in ("failed", "error")
-        if self._progress is None or not_passed or (outcome.passed and outcome.score < 1):
+        redraws = self._progress is not None and self._progress.redraws
+        if not redraws or not_passed or (outcome.passed and outcome.score < 1):
             self._print_line(outcome)
         if not_passed:
             self._keep(outcome)
         if self._progress is not None:
-            counts = ", ".join(f"{count} {verdict}" for verdict, count in self._verdicts.items() if count)
-            self._progress.update(self._progress.task_ids[0], advance=1, description=counts, refresh=True)
+            self._progress.add(outcome.verdict)
 
     def narrate(self, outcome: Outcome) -> None:
         """Show a run in words on standard error, where that was asked for; there is no progress bar then."""
@@ -153,13 +166,8 @@ class RunReporter:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """Keep the progress bar off the terminal, while somebody is asked there."""
-        if self._progress is not None:
-            self._progress.stop()
-        try:
+        with self._progress.aside() if self._progress is not None else nullcontext():
             yield
-        finally:
-            if self._progress is not None:
-                self._progress.start()
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """End: what failed, whether runs are missing (Ctrl-C), and the summary."""
@@ -169,7 +177,8 @@ class RunReporter:
         self.stop()
         for failure, same in self._failures.values():
             self._console.print(Rule(style="dim"))
-            text = wrapped(failure_text(failure, self._detail, same), terminal_width(self._console))
+            text = failure_text(failure, self._detail, same, self._report)
+            text = wrapped(text, terminal_width(self._console))
             self._console.print(Text(text), soft_wrap=True)
         shown = sum(1 + len(same) for _, same in self._failures.values())
         if self._failures:
@@ -183,18 +192,3 @@ def _whole_words(text: str, width: int) -> str:
     """At most so many characters of a text, cut between words."""
     cut = clip(text, width)
     return cut if cut == text or " " not in cut else f"{cut.rpartition(' ')[0]} …"
-
-
-def _progress(console: Console, total: int) -> Progress:
-    """A progress bar without a thread that refreshes it."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-    )
-    progress = Progress(*columns, console=console, auto_refresh=False, transient=True)
-    progress.add_task("", total=total)
-    return progress

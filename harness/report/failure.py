@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from harness.errors import Span
 from harness.report.cause import Reasons, reasons
+from harness.report.commands import report_argument, rerun_command, trace_command
 from harness.report.formatting import plural, seconds
 from harness.report.shorten import short_name, short_words
 from harness.report.steps import path_text
@@ -32,12 +33,15 @@ _CUT_OFF: Final = ("real-timeout", "worker-died")
 _PLACE: Final = re.compile(r"(.+):(\d+):(\d+)")
 
 
-def failure_text(outcome: Outcome, detail: Detail = "normal", same: Sequence[str] = ()) -> str:
+def failure_text(
+    outcome: Outcome, detail: Detail = "normal", same: Sequence[str] = (), report: Path | None = None
+) -> str:
     """Plain text without a final line break: why the scenario did not pass, where, and how to run it again.
 
     In this order: the scenario and its score; the cause, which is the error that ended the run, or each check that
     failed, with the lines that are to blame; the names of the checks that only follow from it; the warnings; the
-    path; the last calls; the command that runs it again. `same` are ids of others that failed for the same reason.
+    path; the last calls; the command that runs it again, and the one that shows its trace where it is known which
+    folder has the `report`. `same` are ids of others that failed for the same reason.
     """
     why = reasons(outcome)
     if detail == "full":
@@ -47,7 +51,7 @@ def failure_text(outcome: Outcome, detail: Detail = "normal", same: Sequence[str
     if why.is_error:
         blocks.append("\n".join(_error(outcome, detail)) + followers)
     blocks += [_check(check, detail) + (followers if check is why.cause else "") for check in why.checks]
-    return "\n\n".join([*blocks, "\n".join(_facts(outcome, detail, why, same))])
+    return "\n\n".join([*blocks, "\n".join(_facts(outcome, detail, why, same, report))])
 
 
 def failed_checks(outcome: Outcome) -> str:
@@ -161,7 +165,9 @@ def _place(where: str) -> str:
     return _source(Span(found[1], int(found[2]), int(found[3])))
 
 
-def _facts(outcome: Outcome, detail: Detail, why: Reasons, same: Sequence[str]) -> Iterator[str]:
+def _facts(
+    outcome: Outcome, detail: Detail, why: Reasons, same: Sequence[str], report: Path | None
+) -> Iterator[str]:
     observed = outcome.observed
     facts: list[tuple[str, str]] = []
     if detail != "short":
@@ -177,6 +183,8 @@ def _facts(outcome: Outcome, detail: Detail, why: Reasons, same: Sequence[str]) 
         facts += _last("calls", observed.calls, _call)
     facts += _same(same)
     facts.append(("rerun", rerun_command(outcome)))
+    if report is not None and (command := trace_command(outcome)):
+        facts.append(("trace", command + report_argument(Path(outcome.suite), report)))
     return (f"  {label:<6} {text}".rstrip() for label, text in facts)
 
 
@@ -224,19 +232,3 @@ def _call(call: dict[str, Any]) -> str:
     elif call.get("ok") is False:
         parts.append("failed")
     return printable("  ".join(parts))
-
-
-def rerun_command(outcome: Outcome) -> str:
-    """The command that runs the scenario again, ready to be pasted; seed, repeat and variant as a comment."""
-    return rerun_text(outcome.id, outcome.seed, outcome.repeat, outcome.variant)
-
-
-def rerun_text(scenario: str, seed: int, repeat: int, variant: str | None) -> str:
-    """As `rerun_command`, of a scenario by its id."""
-    more = [f"seed {seed}"]
-    more += [f"repeat {repeat}"] if repeat else []
-    more += [f"variant {variant}"] if variant else []
-    # pytest reads `::` and `[` in an id as its own.
-    _, _, name = scenario.partition("::")
-    program = "harness run" if any(mark in name for mark in ("::", "[")) else "pytest"
-    return printable(f"{program} {shlex.quote(scenario)}  # {', '.join(more)}")

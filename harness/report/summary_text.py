@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from harness.report.encoding import encode
@@ -10,6 +11,7 @@ from harness.report.formatting import cost_of, distinct, percent, plural, second
 from harness.report.shorten import short_name, short_words
 from harness.report.wrap import hanging, wrapped
 from harness.source.display import clip, printable
+from harness.source.document import shown_path
 
 _MOST_NAMES: Final = 3
 _MOST_LISTED: Final = 20
@@ -51,6 +53,13 @@ def figures(summary: Mapping[str, Any], width: int | None = None, *, coverage: b
         for label, value in facts
         for number, line in enumerate(hanging(value, max(width - indent, 20)))
     ]
+
+
+def places(report: Path) -> list[str]:
+    """Where the results of a run are, and the page to open."""
+    from harness.report.html.page import PAGE
+
+    return [f"results: {shown_path(report)}", f"report: {shown_path(report / PAGE)}"]
 
 
 def _losses(losses: Sequence[Mapping[str, Any]]) -> Iterator[str]:

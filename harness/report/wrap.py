@@ -10,7 +10,7 @@ from typing import Final
 from harness.source.excerpt import cut_around
 
 _CARET: Final = re.compile(r"(\s*)(\^~*)")
-_COMMAND: Final = "  rerun "
+_COMMANDS: Final = ("  rerun ", "  trace ")
 _FURTHER: Final = 2
 """Blanks before the further lines of one that is wrapped, beside its own."""
 _LAST_PART: Final = re.compile(r"(?<=::)|(?<=[/\s])")
@@ -20,7 +20,7 @@ def wrapped(text: str, width: int | None) -> str:
     """The text with lines of at most `width` characters; None: as it is.
 
     Words are never broken: one that is too long stands out. A source line with a caret under it is cut around the
-    caret; a command to be pasted (`rerun`) stays as it is.
+    caret; a command to be pasted (`rerun`, `trace`) stays as it is.
     """
     return text if width is None else "\n".join(_wrapped(text.split("\n"), width))
 
@@ -31,7 +31,7 @@ def _wrapped(lines: list[str], width: int) -> Iterator[str]:
         caret = _CARET.fullmatch(following)
         if skip:
             skip = False
-        elif (len(line) <= width and len(following if caret else "") <= width) or line.startswith(_COMMAND):
+        elif (len(line) <= width and len(following if caret else "") <= width) or line.startswith(_COMMANDS):
             yield line
         elif caret:
             indent = re.match(r" *", line)
@@ -49,11 +49,11 @@ def _wrapped(lines: list[str], width: int) -> Iterator[str]:
 def hanging(line: str, width: int) -> list[str]:
     """One line wrapped between words; the further lines are indented a little more."""
     own = len(line) - len(line.lstrip(" "))
-    indent = " " * min(own + _FURTHER, width // 2)
     return textwrap.wrap(
-        line,
+        line[own:],
         width,
-        subsequent_indent=indent,
+        initial_indent=line[:own],
+        subsequent_indent=" " * min(own + _FURTHER, width // 2),
         break_long_words=False,
         break_on_hyphens=False,
         replace_whitespace=False,

@@ -110,6 +110,7 @@ class Outcome:
     recorded   what was recorded so far, where the scenario is being recorded
     varies     the real thing was asked, or faults were drawn: a repeat may do something else
     events     the trace as a file keeps it (`harness.graph.sharing`); none where it is not to be kept
+    traced     its trace is to be kept
     kinds      those of the nodes, by name
     """
 
@@ -139,6 +140,7 @@ class Outcome:
     varies: bool = False
     recorded: Recorded | None = None
     events: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    traced: bool = False
     kinds: dict[str, str] = field(default_factory=dict)
 
     @property

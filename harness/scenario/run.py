@@ -77,6 +77,7 @@ def outcomes(scenario: Scenario, settings: Settings, *, ask: Ask | None = None) 
                     outcome = _repeat(scenario, settings, repeat, cassette)
                 if progress.trace is not None and settings.traces.keeps(outcome.verdict):
                     outcome.events = redacted_events([*progress.trace.events], secrets)
+                    outcome.traced = bool(outcome.events)
                 yield redacted(outcome, secrets)
     except (CassetteError, FormatError) as error:  # before anything ran
         yield redacted(outcome_of(scenario, 0, failed(error), 0.0), secrets)

@@ -7,6 +7,7 @@ from rich.console import Console
 from harness.report.console import RunReporter, open_console, print_summary
 from harness.report.results import line
 from harness.report.summary import summarise
+from harness.report.wrap import wrapped
 from tests.report.fixtures import MakeCheck, MakeOutcome
 
 
@@ -224,7 +225,7 @@ def test_on_a_terminal_there_is_a_bar_and_a_line_for_each_failure(
     )
     _report(console, [outcome(), outcome("failed", scenario="broken", checks=[failed_check()])])
     shown = console.file.getvalue()
-    assert "2/2" in shown
+    assert "2 of 2 · 1 passed · 1 failed" in shown
     assert "\x1b[31mfailed" in shown
     assert "\x1b[32mpassed " not in shown
 
@@ -261,3 +262,7 @@ def test_of_many_different_warnings_ten_are_listed(outcome: MakeOutcome) -> None
         "    triage.scenario.yaml::a double charge",
         "  … and 4 more, in summary.json",
     ]
+
+
+def test_a_word_wider_than_the_terminal_keeps_its_indentation() -> None:
+    assert wrapped(f"  {'x' * 50} and more", 40).split("\n") == [f"  {'x' * 50}", "    and more"]

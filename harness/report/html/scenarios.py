@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from harness.report.failure import difference, rerun_text
+from harness.report.commands import rerun_text
+from harness.report.failure import difference
 
 Line = Mapping[str, Any]
 Key = tuple[str, str]

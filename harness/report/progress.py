@@ -1,0 +1,161 @@
+"""How far a run is: how many runs have ended, how fast, and how long the rest takes.
+
+On a terminal that can redraw a line there is a bar. Elsewhere (a pipe, a CI log, `TERM=dumb`, `NO_COLOR`) a run that
+takes long prints a line now and then.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+Clock = Callable[[], float]
+
+_WINDOW_S: Final = 30.0
+"""The rate is that of the last seconds: some suites take longer than others."""
+_SAMPLE_S: Final = 0.5
+_RATE_AFTER_S: Final = 3.0
+_REDRAW_S: Final = 0.05
+_LINE_EVERY_S: Final = 30.0
+_BAR: Final = 20
+_WIDE: Final = 80
+"""Columns of a terminal that has room for the bar."""
+
+
+class Pace:
+    """Counts runs as they end, and tells from the last of them how long the rest takes."""
+
+    def __init__(self, total: int, clock: Clock = time.monotonic) -> None:
+        self.total, self.ended = total, 0
+        self._verdicts = dict.fromkeys(("passed", "failed", "error", "skipped"), 0)
+        self._clock = clock
+        self._samples = deque[tuple[float, int]]()
+
+    def add(self, verdict: str) -> None:
+        """A run has ended."""
+        self.ended += 1
+        self._verdicts[verdict] += 1
+        now = self._clock()
+        if not self._samples:  # the first run imports what all need
+            self._samples.append((now, 1))
+        elif now - self._samples[-1][0] >= _SAMPLE_S:
+            self._samples.append((now, self.ended))
+            while now - self._samples[1][0] >= _WINDOW_S:
+                self._samples.popleft()
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What there is to tell, in the order it is read: `count`, each verdict, `rate`, `left`."""
+        count = f"{self.ended:,} of {self.total:,}"
+        verdicts = {verdict: f"{number:,} {verdict}" for verdict, number in self._verdicts.items() if number}
+        return {"count": count, **verdicts, **self._speed()}
+
+    def _speed(self) -> dict[str, str]:
+        """The rate and what is left, once both mean something."""
+        then, before = self._samples[0] if self._samples else (self._clock(), 0)
+        seconds, runs = self._clock() - then, self.ended - before
+        if seconds < _RATE_AFTER_S or not runs:
+            return {}
+        rate = runs / seconds
+        shown = f"{_number(rate)}/s" if rate >= 1 else f"{_number(rate * 60)}/min"
+        left = (self.total - self.ended) / rate
+        return {"rate": shown} | ({"left": f"{_rounded(left)} left"} if left else {})
+
+
+class Progress:
+    """Shows how far a run is: `add` each run that has ended, `stop` before anything else is printed for good."""
+
+    def __init__(self, console: Console, total: int, clock: Clock = time.monotonic) -> None:
+        self._console, self._clock = console, clock
+        self._pace = Pace(total, clock)
+        self._shown_at = clock()
+        self._live: Live | None = None
+        if total > 1 and console.is_terminal and not os.environ.get("CI"):
+            from rich.live import Live
+
+            self._live = Live(console=console, auto_refresh=False, transient=True, get_renderable=self._drawn)
+            self._live.start(refresh=True)
+
+    @property
+    def redraws(self) -> bool:
+        """True where a bar shows what has passed, so that it needs no lines of its own."""
+        return self._live is not None
+
+    def add(self, verdict: str) -> None:
+        """A run has ended with this verdict."""
+        self._pace.add(verdict)
+        since = self._clock() - self._shown_at
+        ended = self._pace.ended == self._pace.total
+        if self._live is not None and (since >= _REDRAW_S or ended):
+            self._live.refresh()
+        elif self._live is None and since >= _LINE_EVERY_S and not ended:
+            self._console.print(f"progress  {' · '.join(self._pace.facts.values())}", soft_wrap=True)
+        else:
+            return
+        self._shown_at = self._clock()
+
+    def stop(self) -> None:
+        """Take the bar away."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Keep the bar off the terminal, while somebody is asked there."""
+        if self._live is None:
+            yield
+            return
+        self._live.stop()
+        try:
+            yield
+        finally:
+            self._live.start(refresh=True)
+
+    def _drawn(self) -> Text:
+        """The bar and as much beside it as fits in one line."""
+        from rich.text import Text
+
+        facts, width = self._pace.facts, self._console.width
+        bar = Text()
+        if width >= _WIDE:
+            full = _BAR * self._pace.ended // max(self._pace.total, 1)
+            mark = "-" if self._console.options.ascii_only else "━"
+            colour = "red" if {"failed", "error"} & facts.keys() else "green"
+            bar = Text.assemble((mark * full, colour), (mark * (_BAR - full), "dim"), " ")
+        room = width - len(bar) - 1
+        for name in ("skipped", "passed", "rate"):  # the least wanted first
+            if len(" · ".join(facts.values())) > room:
+                facts.pop(name, None)
+        line = bar + Text(" · ".join(facts.values()))
+        line.truncate(width - 1)
+        return line
+
+
+def _number(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
+
+
+def _rounded(seconds: float) -> str:
+    """Seconds as somebody who waits wants them.
+
+    >>> _rounded(7.4), _rounded(80), _rounded(600), _rounded(8000)
+    ('8 s', '1 min 20 s', '10 min', '2 h 14 min')
+    """
+    whole = int(seconds) + 1 if seconds % 1 else int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 10:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    minutes += rest > 0
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

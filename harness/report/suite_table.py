@@ -1,0 +1,73 @@
+"""The suites of a run as a table for the terminal: those with failures first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from harness.report.formatting import plural, seconds
+from harness.report.wrap import keep_end
+from harness.source.display import printable
+
+_MOST: Final = 10
+_GAP: Final = "  "
+_HEAD: Final = ("suite", "passed", "fitness", "p95")
+_SUFFIX: Final = ".scenario.yaml"
+_NARROWEST: Final = 12
+"""Columns for the name of a suite."""
+
+
+def suite_table(suites: Mapping[str, Mapping[str, Any]], width: int | None = None) -> list[str]:
+    """A line for each suite, with an empty line at the end; nothing where there is only one.
+
+    With a `width` the values stand in columns; without, as where the output is no terminal, nothing is padded.
+    """
+    if len(suites) < 2:
+        return []
+    ordered = sorted(suites.items(), key=_worst_first)
+    rows = [_row(name, group) for name, group in ordered[:_MOST]]
+    lines = [_words(row) for row in rows] if width is None else _columns([_HEAD, *rows], width)
+    return [*lines, *_left_out([group for _, group in ordered[_MOST:]]), ""]
+
+
+def _worst_first(suite: tuple[str, Mapping[str, Any]]) -> tuple[bool, float, str]:
+    name, group = suite
+    return not _not_passed(group), 1.0 if group["fitness"] is None else group["fitness"], name
+
+
+def _not_passed(group: Mapping[str, Any]) -> int:
+    return int(group["failed"] + group["errors"])
+
+
+def _row(name: str, group: Mapping[str, Any]) -> tuple[str, ...]:
+    fitness = "–" if group["fitness"] is None else f"{group['fitness']:.3f}"
+    return printable(name), f"{group['passed']}/{group['runs']}", fitness, seconds(group["latency"]["p95"])
+
+
+def _words(row: tuple[str, ...]) -> str:
+    name, passed, fitness, p95 = row
+    return _GAP.join((name, f"{passed} passed", f"fitness {fitness}", f"p95 {p95}"))
+
+
+def _columns(rows: list[tuple[str, ...]], width: int) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    figures = sum(widths[1:]) + len(_GAP) * len(widths[1:])
+    if widths[0] > width - figures:
+        rows = [(row[0].removesuffix(_SUFFIX), *row[1:]) for row in rows]
+        widths[0] = max(map(len, next(zip(*rows, strict=True))))
+    widths[0] = max(min(widths[0], width - figures), _NARROWEST)
+    return [
+        _GAP.join(
+            [keep_end(row[0], widths[0]).ljust(widths[0])]
+            + [value.rjust(column) for value, column in zip(row[1:], widths[1:], strict=True)]
+        )
+        for row in rows
+    ]
+
+
+def _left_out(groups: list[Mapping[str, Any]]) -> list[str]:
+    if not groups:
+        return []
+    failing = sum(_not_passed(group) > 0 for group in groups)
+    rest = f"{failing} of them with failures" if failing else "none with failures"
+    return [f"… and {plural(len(groups), 'more suite')}, {rest}"]

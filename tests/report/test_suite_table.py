@@ -1,0 +1,65 @@
+"""The suites of a run on the terminal."""
+
+from typing import Any
+
+import pytest
+
+from harness.report.suite_table import suite_table
+
+
+def _group(passed: int = 3, failed: int = 0, errors: int = 0, fitness: float | None = 1.0) -> dict[str, Any]:
+    return {
+        "runs": passed + failed + errors,
+        "passed": passed,
+        "failed": failed,
+        "errors": errors,
+        "fitness": fitness,
+        "latency": {"p95": 1.5},
+    }
+
+
+def test_suites_with_failures_come_first_then_those_that_lost_most() -> None:
+    suites = {
+        "a.scenario.yaml": _group(),
+        "b.scenario.yaml": _group(fitness=0.5),
+        "c.scenario.yaml": _group(2, 1, 1, 0.75),
+        "d.scenario.yaml": _group(0, 0, 0, None),
+    }
+    assert suite_table(suites, 80) == [
+        "suite            passed  fitness     p95",
+        "c.scenario.yaml     2/4    0.750  1.50 s",
+        "b.scenario.yaml     3/3    0.500  1.50 s",
+        "a.scenario.yaml     3/3    1.000  1.50 s",
+        "d.scenario.yaml     0/0        –  1.50 s",
+        "",
+    ]
+
+
+def test_away_from_a_terminal_nothing_is_padded() -> None:
+    suites = {"a.scenario.yaml": _group(), "much/longer.scenario.yaml": _group()}
+    assert suite_table(suites)[0] == "a.scenario.yaml  3/3 passed  fitness 1.000  p95 1.50 s"
+
+
+def test_one_suite_is_what_the_total_says() -> None:
+    assert suite_table({"a.scenario.yaml": _group()}, 80) == []
+
+
+@pytest.mark.parametrize(("failing", "told"), [(4, "none with failures"), (13, "3 of them with failures")])
+def test_ten_are_shown_and_the_others_counted(failing: int, told: str) -> None:
+    suites = {f"s{number:02}.scenario.yaml": _group(1, int(number < failing)) for number in range(25)}
+    lines = suite_table(suites)
+    assert len(lines) == 12
+    assert lines[10] == f"… and 15 more suites, {told}"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_lines_fit_and_names_keep_what_tells_them_apart(width: int) -> None:
+    suites = {f"a/long/way/down/to/the/folder/{name}.scenario.yaml": _group() for name in ("desk", "triage")}
+    lines = suite_table(suites, width)
+    assert max(map(len, lines)) <= width
+    assert "desk" in lines[1]
+    assert "triage" in lines[2]
+
+
+def test_a_name_cannot_act_on_the_terminal() -> None:
+    assert "\x1b" not in "".join(suite_table({"a\x1b[2J": _group(), "b": _group()}, 80))
