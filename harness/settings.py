@@ -67,6 +67,7 @@ class Settings:
     isolation        `process`: each scenario runs in a process of its own
     traces           of which runs the traces are kept: `all`, `failed` or `none`
     traces_limit     MB that the traces of all runs may take together; no more are written then
+    history          the file that each run is appended to (`harness history`); None for none
     prices           US dollars for a million tokens, by model, in place of what the price list says
     project          the root of the project (`harness.source.project`); not to be set
     record_mode      how this run treats cassettes; said on the command line only
@@ -86,6 +87,7 @@ class Settings:
     isolation: str = "none"
     traces: Traces = Traces.ALL
     traces_limit: float = 1000.0
+    history: Path | None = None
     prices: tuple[Price, ...] = ()
     project: Path = Path()
     record_mode: RecordMode = RecordMode.NONE
@@ -103,6 +105,12 @@ def _paths(value: Any, base: Path) -> tuple[Path, ...]:
 def _path(value: Any, base: Path) -> Path:
     if not isinstance(value, str):
         raise ValueError("expected a folder")
+    return base / value
+
+
+def _file(value: Any, base: Path) -> Path:
+    if not isinstance(value, str):
+        raise ValueError("expected a file")
     return base / value
 
 
@@ -188,6 +196,7 @@ _READERS: Final[Mapping[str, Callable[[Any, Path], Any]]] = {
     "isolation": _isolation,
     "traces": _traces,
     "traces_limit": _number("MB"),
+    "history": _file,
     "prices": _prices,
 }
 

@@ -307,3 +307,9 @@ def test_scenarios_that_stand_in_a_manifest_run_where_it_is_named(
     if failed:
         done.stdout.fnmatch_lines(["fitness  0.625"])  # (1 x 1 + 3 x 0.5) / (1 + 3)
         assert json.loads((pytester.path / "reports/latest/summary.json").read_text())["complete"] is True
+
+
+def test_a_session_is_appended_to_the_history(suite: RunSuite, pytester: pytest.Pytester) -> None:
+    suite(scenario(), options=["--harness-history", "history.jsonl"])
+    record = json.loads((pytester.path / "history.jsonl").read_text())
+    assert record["scenarios"] == {"desk.scenario.yaml::it answers": ["passed", 1.0]}

@@ -75,6 +75,12 @@ class Jobs(click.ParamType[int]):
     type=click.Choice([kept.value for kept in Traces]),
     help="Keep the traces of all runs (the default), of those that failed, or none; see `harness trace`.",
 )
+@click.option(
+    "--history",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Append the figures of this run to FILE; see `harness history`.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Tell only of what did not pass, and the summary.")
 @click.option("-v", "--verbose", is_flag=True, help="Also every node, edge and branch that no scenario took.")
 @click.option(
@@ -98,6 +104,7 @@ def command(
     record_mode: str,
     live: bool,
     traces: str | None,
+    history: Path | None,
     quiet: bool,
     verbose: bool,
     narrate: bool,
@@ -118,7 +125,11 @@ def command(
     if live and record_mode != "none":
         raise click.UsageError("--live and --record-mode exclude each other")
     mode = RecordMode.LIVE if live else RecordMode(record_mode)
-    chosen = {"report": str(report) if report else None, "traces": traces}
+    chosen = {
+        "report": str(report) if report else None,
+        "traces": traces,
+        "history": str(history) if history else None,
+    }
     projects = Projects(
         chosen={key: value for key, value in chosen.items() if value}, record_mode=mode, narrate=narrate
     )
@@ -170,6 +181,7 @@ def run_selection(
     from harness.report.asking import at_terminal
     from harness.report.console import RunReporter, open_console
     from harness.report.github import tell_github
+    from harness.report.history.file import writer_of
     from harness.report.recorded import recorded_lines
     from harness.report.summary_text import places
     from harness.scenario.redaction import secrets_of_process
@@ -207,6 +219,7 @@ def run_selection(
             ask=ask,
             workers=workers,
             traces_limit=settings.traces_limit,
+            history=writer_of(settings),
         )
         code = session.run(selection)
         for text in recorded_lines([*session.recorded.values()], quiet=quiet):

@@ -24,6 +24,7 @@ from harness.workers.ended import Ended
 
 if TYPE_CHECKING:
     from harness.recording.human import Ask
+    from harness.report.history.file import HistoryWriter
     from harness.workers.pool import WorkerPool
 
 NOT_PASSED = {"failed", "error"}
@@ -41,6 +42,7 @@ class Session:
     ask         asks a person, where a scenario is being recorded
     workers     run the scenarios; None: this process does
     traces_limit  MB that all traces may take together
+    history     what the run is appended to
     """
 
     projects: Projects
@@ -52,6 +54,7 @@ class Session:
     ask: Ask | None = None
     workers: WorkerPool | None = None
     traces_limit: float = math.inf
+    history: HistoryWriter | None = None
     interrupted: bool = False
     runs: int = 0
     recorded: dict[Path, Recorded] = field(default_factory=dict)
@@ -65,7 +68,7 @@ class Session:
         Raises:
             FormatError: the results cannot be written.
         """
-        with ResultsWriter(self.report, traces_limit=self.traces_limit) as writer:
+        with ResultsWriter(self.report, traces_limit=self.traces_limit, history=self.history) as writer:
             for file, error in selection.refused.items():
                 self._write(writer, record(refused(file, error)), place=-1)
             if not self.quiet:

@@ -16,6 +16,7 @@ OPTIONS: Final = {
     "report": "folder the results are written to (default: reports/latest, in the project)",
     "cassettes": "folder of the recordings (default: cassettes, in the project)",
     "pythonpath": f"folders Python modules are imported from, separated by {os.pathsep!r}",
+    "history": "file the figures of each run are appended to, for `harness history`",
     "allow_paths": f"folders outside the project manifests may read, separated by {os.pathsep!r}",
 }
 TRACES: Final = ("all", "failed", "none")

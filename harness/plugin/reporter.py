@@ -95,10 +95,13 @@ class Reporter:
 
     def _opened(self) -> ResultsWriter:
         if self._writer is None:
+            from harness.report.history.file import writer_of
             from harness.report.results import ResultsWriter
 
             settings = projects_of(self._config).common(self._files)
-            self._writer = ResultsWriter(settings.report, traces_limit=settings.traces_limit).__enter__()
+            self._writer = ResultsWriter(
+                settings.report, traces_limit=settings.traces_limit, history=writer_of(settings)
+            ).__enter__()
         return self._writer
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")

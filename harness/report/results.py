@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Self
 
 from harness.errors import FormatError, Problem
 from harness.report.cause import fault
@@ -26,6 +26,9 @@ from harness.report.traces import TraceFolder, packed, remove_traces
 from harness.scenario.checks.finding import LONGEST_TEXT, trimmed
 from harness.scenario.outcome import JSON, CheckResult, Outcome
 from harness.source.display import beginning, clip
+
+if TYPE_CHECKING:
+    from harness.report.history.file import HistoryWriter
 
 _FILES: Final = (RESULTS, "summary.json", "summary.md", "report.html", JUNIT)
 _NO_TRACE: Final = '"trace":null}'
@@ -135,12 +138,15 @@ class ResultsWriter:
     Use as a context manager. What an earlier run left under the same names is removed at the start, but for the
     last whole run (`harness.report.last_whole`). Each line is handed to the operating system at once, so that a
     killed run loses nothing that had ended; a run that is left by an exception is summarised as far as it got.
+    `history` is what the run is appended to when all of this is written.
 
     Raises:
         FormatError: the folder cannot be made or written (code `report-folder`).
     """
 
-    def __init__(self, folder: str | Path, *, traces_limit: float = math.inf) -> None:
+    def __init__(
+        self, folder: str | Path, *, traces_limit: float = math.inf, history: HistoryWriter | None = None
+    ) -> None:
         self.folder = Path(folder)
         self._home = Path.cwd()  # a tool may change the current folder
         self._file: BinaryIO | None = None
@@ -148,6 +154,7 @@ class ResultsWriter:
         self._places: Counter[int] = Counter()
         self._order: list[int] = []
         self._traces = TraceFolder(self._home / self.folder, traces_limit * 1e6)
+        self._history = history
         self._summary: dict[str, Any] | None = None
 
     @property
@@ -156,6 +163,8 @@ class ResultsWriter:
         return self._home / self.folder / RESULTS
 
     def __enter__(self) -> Self:
+        if self._history is not None:
+            self._history.check()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._file = _opened_alone(self.path)
@@ -201,7 +210,10 @@ class ResultsWriter:
             self._give_up()
             raise _unwritable(self.path, error) from error
         self._order.append(place)
-        self._sums.add(json.loads(text))
+        line = json.loads(text)
+        self._sums.add(line)
+        if self._history is not None:
+            self._history.add(line)
         return text
 
     def finish(self, incomplete: str = "") -> dict[str, Any]:
@@ -225,6 +237,8 @@ class ResultsWriter:
         _replace(self.path.with_name(PAGE), page(self.path.parent, self._summary).encode())
         if not incomplete:
             forget(self.path.parent, _FILES)
+        if self._history is not None:
+            self._history.append(self._summary)
         return self._summary
 
     def _give_up(self) -> None:

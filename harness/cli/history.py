@@ -1,0 +1,99 @@
+"""`harness history`: how the figures of a project moved from run to run, and which scenario changed when."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.cli.output import deliver
+from harness.errors import FormatError, Problem
+
+if TYPE_CHECKING:
+    from harness.report.history.trends import Trends
+
+_SHOWN = 20
+_EXAMPLES = """\b
+Examples:
+  harness run scenarios/ --history history.jsonl     append a run
+  harness history --file history.jsonl               show them
+  harness history reports/monday reports/tuesday     of folders of results
+  harness history --json - | jq '.scenarios[] | select(.state == "flaky").id'
+"""
+
+
+@click.command("history", epilog=_EXAMPLES)
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path), metavar="[RUN]...")
+@click.option(
+    "--file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The history that runs are appended to (default: `history` of [tool.harness]).",
+)
+@click.option(
+    "--last",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Show the last N runs (default: {_SHOWN}; as JSON, all).",
+)
+@click.option("--json", "as_json", metavar="FILE", help="Write the runs and scenarios as JSON; - is stdout.")
+def command(runs: tuple[Path, ...], file: Path | None, last: int | None, as_json: str | None) -> None:
+    """Show how the figures moved from run to run, and which scenario changed when.
+
+    The runs are those of a history, which `harness run --history FILE` appends to, or folders of results
+    (RUN, the oldest first). Runs of a part are marked, and no run is held against them. All runs count
+    for what became of a scenario, also those that are not shown.
+    """
+    from harness.report.console import open_console, terminal_width
+    from harness.report.encoding import encode
+    from harness.report.history.text import history_lines
+
+    trends = _read(runs, file, last or (None if as_json else _SHOWN))
+    if as_json:
+        deliver(encode(trends.as_json(), indented=True) + "\n", None if as_json == "-" else Path(as_json))
+        return
+    plain = not _can_show(sys.stdout.encoding)
+    console = open_console()
+    for line in history_lines(trends, terminal_width(console), ascii_only=plain):
+        console.out(line, highlight=False)
+
+
+def _read(runs: tuple[Path, ...], file: Path | None, last: int | None) -> Trends:
+    """The trends of these runs, or else of the history.
+
+    Raises:
+        FormatError: there is none, it cannot be read, or it has no runs.
+    """
+    from harness.report.history.file import read_history
+    from harness.report.history.folder import record_of
+    from harness.report.history.trends import Trends
+    from harness.settings import load_settings
+    from harness.source.document import shown_path
+
+    trends = Trends(last)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        file = file or (None if runs else load_settings().history)
+        if file is not None:
+            trends.extend(read_history(file))
+        for run in runs:
+            trends.add(record_of(run), shown_path(run))
+    for warning in dict.fromkeys(str(each.message) for each in caught):
+        click.echo(f"warning: {warning}", err=True)
+    if not trends.count:
+        what = "no history is configured" if file is None else f"no run is in {shown_path(file)}"
+        hint = "`harness run --history FILE` appends runs to one; `history` in [tool.harness] names it once"
+        raise FormatError(Problem("history-missing", what, hint=hint))
+    return trends
+
+
+def _can_show(encoding: str | None) -> bool:
+    """True if a terminal with this encoding has the characters of curves."""
+    try:
+        "▁█✓✗".encode(encoding or "ascii")
+    except (UnicodeError, LookupError):
+        return False
+    return True

@@ -1,0 +1,212 @@
+"""A history for a terminal: a line a run, a small curve for each figure, and which scenario changed when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from harness.report.formatting import cost, percent, plural, seconds
+from harness.report.history.trends import Run, ScenarioTrend, Trends
+from harness.report.wrap import hanging
+from harness.source.display import clip, columns, printable
+
+_MOST_SCENARIOS: Final = 20
+_GAP: Final = "  "
+_NARROWEST: Final = 30
+_COMMIT: Final = 7
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_ASCII_BARS: Final = "_.-:=+*#"
+_MARKS: Final = {"passed": "✓", "failed": "✗", "error": "!", "skipped": "·"}
+_ASCII_MARKS: Final = {"passed": ".", "failed": "F", "error": "E", "skipped": "-"}
+
+
+class Figure(NamedTuple):
+    """A figure of a run: how it is called, where it is found, how it is written, and whether more of it is better."""
+
+    label: str
+    of: Callable[[Mapping[str, Any]], float | None]
+    text: Callable[[float], str]
+    more_is_better: bool
+
+
+FIGURES: Final = (
+    Figure("pass rate", lambda total: total["pass_rate"], percent, True),
+    Figure("fitness", lambda total: total["fitness"], lambda value: f"{value:.3f}", True),
+    Figure("p50", lambda total: total["latency"]["p50"], seconds, False),
+    Figure("p95", lambda total: total["latency"]["p95"], seconds, False),
+    Figure("tokens", lambda total: total["tokens"]["total"], lambda value: f"{value:,.0f}", False),
+    Figure("cost", lambda total: total["cost"], cost, False),
+)
+_LEAVE_FIRST: Final = ("branch", "p50", "tokens", "runs", "fitness", "cost", "commit", "p95")
+"""Columns that a narrow terminal does without, in this order."""
+
+
+def history_lines(trends: Trends, width: int | None, *, ascii_only: bool = False) -> Iterator[str]:
+    """The lines of a history; they fit a terminal of this width (None: there is none)."""
+    yield from _table(trends, width)
+    yield from _notes(trends, width)
+    yield ""
+    yield from _curves([run for run in trends.runs if run.complete] or [*trends.runs], width, ascii_only)
+    yield from _scenarios(trends, width, ascii_only)
+
+
+def _table(trends: Trends, width: int | None) -> Iterator[str]:
+    if trends.left_out:
+        yield f"… {plural(trends.left_out, 'earlier run')} (--last {trends.count} shows all)"
+    head = ["run", "commit", "branch", "runs", *(figure.label for figure in FIGURES), "change"]
+    rows = [*_rows(trends.runs)]
+    shown = [at for at, name in enumerate(head) if name in ("run", "change") or any(row[at] for row in rows)]
+    leave = [head.index(name) for name in _LEAVE_FIRST]
+    while True:
+        widths = {at: max(columns(row[at]) for row in (head, *rows)) for at in shown}
+        room = sum(widths.values()) + len(_GAP) * (len(shown) - 1)
+        if width is None or room <= width:
+            break
+        without = next((at for at in leave if at in shown), None)
+        if without is None:
+            break
+        shown.remove(without)
+    for row in (head, *rows):
+        cells = [_cell(row[at], widths[at], at in (0, 1, 2, len(head) - 1)) for at in shown]
+        line = _GAP.join(cells).rstrip()
+        yield line if width is None else clip(line, width)
+
+
+def _cell(text: str, width: int, left: bool) -> str:
+    blanks = " " * (width - columns(text))
+    return text + blanks if left else blanks + text
+
+
+def _rows(runs: Sequence[Run]) -> Iterator[list[str]]:
+    before: Run | None = None
+    for run in runs:
+        total = run.total
+        cells = [name_of(run), (run.commit or "")[:_COMMIT], printable(clip(run.branch or "", 20))]
+        cells.append(str(total["runs"]))
+        for figure in FIGURES:
+            value = figure.of(total)
+            cells.append("–" if value is None else figure.text(value))
+        if total.get("unpriced"):
+            cells[-1] += "*"
+        cells.append(change(before, run) if run.complete else "part")
+        yield cells
+        before = run if run.complete else before
+
+
+def change(before: Run | None, run: Run) -> str:
+    """How the pass rate moved since the whole run before, and where it did not what else did; "" for nothing."""
+    if before is None:
+        return ""
+    for figure in FIGURES:
+        old, new = figure.of(before.total), figure.of(run.total)
+        if old is None or new is None or figure.text(old) == figure.text(new):
+            continue
+        word = "better" if (new > old) == figure.more_is_better else "worse"
+        return f"{figure.label} {word}" if figure.label != "pass rate" else f"{(new - old) * 100:+.1f} points"
+    return ""
+
+
+def name_of(run: Run) -> str:
+    """What a run is called: when it was, or else its folder or its number."""
+    if run.time:
+        return printable(clip(run.time, 30)).replace("T", " ").removesuffix("Z")[:16]
+    return printable(run.name) if run.name else f"#{run.number}"
+
+
+def _notes(trends: Trends, width: int | None) -> Iterator[str]:
+    """What the table only hints at."""
+    parts = [run for run in trends.runs if not run.complete]
+    for run in parts[-3:]:
+        yield from _hanging(
+            f"part: {name_of(run)}: {printable(clip(run.reason or 'no reason is given', 200))}", width
+        )
+    if len(parts) > 3:
+        yield f"      and {plural(len(parts) - 3, 'earlier part')}"
+    unpriced = dict.fromkeys(str(name) for run in trends.runs for name in run.total.get("unpriced") or ())
+    if unpriced:
+        more = f" and {len(unpriced) - 5} more" if len(unpriced) > 5 else ""
+        names = ", ".join(printable(clip(name, 60)) for name in [*unpriced][:5])
+        yield from _hanging(f"*     no price of {names}{more}", width)
+
+
+def _curves(runs: Sequence[Run], width: int | None, ascii_only: bool) -> Iterator[str]:
+    """A curve for each figure that moved, with its first and its last value."""
+    if len(runs) < 2:
+        return
+    moved = False
+    label = max(len(figure.label) for figure in FIGURES)
+    room = 40 if width is None else max(5, min(40, width - label - 2 * len(_GAP) - 22))
+    for figure in FIGURES:
+        values = [value for run in runs[-room:] if (value := figure.of(run.total)) is not None]
+        if len({*map(figure.text, values)}) < 2:
+            continue
+        moved = True
+        drawn = sparkline(values, ascii_only=ascii_only)
+        line = (
+            f"{figure.label:<{label}}{_GAP}{drawn}{_GAP}{figure.text(values[0])} -> {figure.text(values[-1])}"
+        )
+        yield line if width is None else clip(line, width)
+    if not moved:
+        yield from _hanging("no figure moved from run to run", width)
+
+
+def sparkline(values: Sequence[float], *, ascii_only: bool = False) -> str:
+    """A character a value, from the lowest to the highest of them; one height for all where they are the same.
+
+    >>> sparkline([0, 1, 2, 7]), sparkline([0, 1, 2, 7], ascii_only=True), sparkline([3, 3])
+    ('▁▂▃█', '_.-#', '▄▄')
+    """
+    bars = _ASCII_BARS if ascii_only else _BARS
+    low, high = min(values), max(values)
+    if low == high:
+        return bars[3] * len(values)
+    return "".join(bars[round((value - low) / (high - low) * (len(bars) - 1))] for value in values)
+
+
+def _scenarios(trends: Trends, width: int | None, ascii_only: bool) -> Iterator[str]:
+    found = trends.notable()
+    if not found:
+        yield ""
+        yield f"{plural(len(trends.scenarios), 'scenario')}: each passed in every run that had it"
+        return
+    state = ""
+    for trend in found[:_MOST_SCENARIOS]:
+        if trends.state(trend) != state:
+            state = trends.state(trend)
+            count = sum(trends.state(each) == state for each in found)
+            yield ""
+            yield f"{state}: {plural(count, 'scenario')}"
+        yield from _hanging(f"  {printable(trend.label)}", width)
+        marks = _ASCII_MARKS if ascii_only else _MARKS
+        drawn = "".join(marks[verdict] for verdict in trend.recent)
+        yield from _hanging(f"    {drawn}  {told(trend, state)}", width)
+    if len(found) > _MOST_SCENARIOS:
+        yield f"… and {plural(len(found) - _MOST_SCENARIOS, 'more scenario')} (--json has them)"
+
+
+def told(trend: ScenarioTrend, state: str) -> str:
+    """Which run a scenario changed in, in words."""
+    facts = []
+    if state == "gone":
+        facts.append(f"last run at {_at(trend.last_seen)} ({trend.verdict or 'skipped'})")
+    elif trend.first_failed is not None:
+        since = f"first failed at {_at(trend.first_failed)}"
+        facts += [f"last passed at {_at(trend.last_passed)}" if trend.last_passed else "never passed", since]
+    elif trend.fixed_in is not None:
+        facts += [f"last failed at {_at(trend.last_failed)}", f"passes since {_at(trend.fixed_in)}"]
+    if trend.changes > 1:
+        facts.append(f"changed {trend.changes} times in {plural(trend.runs, 'run')}")
+    if trend.mixed:
+        facts.append(f"its repeats disagreed in {plural(trend.mixed, 'run')}")
+    return ", ".join(facts)
+
+
+def _at(run: Run | None) -> str:
+    if run is None:
+        return "–"
+    return name_of(run) + (f" ({run.commit[:_COMMIT]})" if run.commit else "")
+
+
+def _hanging(text: str, width: int | None) -> Iterator[str]:
+    """The text within the width, its later lines under its beginning."""
+    yield from [text] if width is None else hanging(text, max(width, _NARROWEST))
