@@ -80,7 +80,12 @@ def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
         yield from error.problems
         return
     found: dict[Problem, None] = {}
-    for scenario in loaded.scenarios:
+    for each in loaded.scenarios:
+        try:
+            scenario = each.whole()
+        except FormatError as error:
+            found |= dict.fromkeys(error.problems)
+            continue
         options.used_by(scenario)
         found |= dict.fromkeys(scenario.warnings)
         graph = None
@@ -101,14 +106,22 @@ def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
 
 
 def _not_importable(scenario: Scenario, options: LoadOptions) -> Iterator[Problem]:
-    """The import paths of tools and handlers that lead to nothing."""
+    """The import paths of tools, handlers and custom checks that lead to nothing."""
     folders = load_request(scenario, options.projects.of(scenario.file)).folders
-    for entry in (*scenario.world.tools.values(), *scenario.world.handlers.values()):
-        if isinstance(entry.real, str):
-            try:
-                (import_object if options.imports else look_up)(entry.real, folders)
-            except ImportProblem as error:
-                yield Problem("import", error.message, entry.span, error.hint)
+    entries = (*scenario.world.tools.values(), *scenario.world.handlers.values())
+    expected = (scenario.expect, *(turn.expect for turn in scenario.turns if turn.expect))
+    for dotted, span in [
+        *((entry.real, entry.span) for entry in entries if isinstance(entry.real, str)),
+        *(
+            (item["call"], each.spans[f"custom[{index}]"])
+            for each in expected
+            for index, item in enumerate(each.values.get("custom", ()))
+        ),
+    ]:
+        try:
+            (import_object if options.imports else look_up)(dotted, folders)
+        except ImportProblem as error:
+            yield Problem("import", error.message, span, error.hint)
 
 
 def _graph(scenario: Scenario, options: LoadOptions) -> Graph:

@@ -295,7 +295,9 @@ def _reason(expected: Any, actual: Any) -> str | None:
 def _contains(argument: Any) -> Test:
     def test(actual: Any) -> str | None:
         if isinstance(actual, str):
-            held = isinstance(argument, str) and argument in actual
+            # A number is looked for as it is written: in YAML and in tables of cases it needs no quotes.
+            number = isinstance(argument, int | float) and not isinstance(argument, bool)
+            held = (number and str(argument) in actual) or (isinstance(argument, str) and argument in actual)
         elif isinstance(actual, Mapping):
             held = any(_equal(argument, key) for key in actual)
         elif isinstance(actual, list | tuple):

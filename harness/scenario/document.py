@@ -102,6 +102,10 @@ Manifest = Annotated[
 Dialect = Annotated[
     str, AfterValidator(_dialect), WithJsonSchema({"anyOf": [{"enum": list(DIALECTS)}, {"type": "string"}]})
 ]
+Cases = Annotated[
+    Annotated[Name, Tag("text")] | Annotated[list[dict[str, Any]], Tag("list")],
+    by_shape("the path of a table, or a list of mappings"),
+]
 TagName = Annotated[str, AfterValidator(_tag)]
 CassetteName = Annotated[str, AfterValidator(_cassette)]
 
@@ -193,6 +197,10 @@ class ScenarioKeys(WorldKeys):
     timeout: Positive = Field(30.0, description="Virtual seconds for the whole run.")
     repeat: Annotated[int, Field(ge=1)] = Field(1, description="How many times it runs.")
     pass_score: Share = Field(1.0, description="Lowest score that passes.")
+    cases: Cases = Field(
+        LEFT_OUT,
+        description="Rows it runs once for each, as a table or a list; `${case.x}` is filled from them.",
+    )
     skip: Name = Field(LEFT_OUT, description="Why it is not run.")
     xfail: Name = Field(LEFT_OUT, description="Why it is expected to fail.")
     seed: int = Field(0, description="Seeds ids, jitter and everything random.")

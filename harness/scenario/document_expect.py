@@ -5,13 +5,16 @@ Source: docs/scenario-format.md, "Expectations".
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, model_validator
 
+from harness.errors import Span
 from harness.scenario.field_types import (
     LEFT_OUT,
     Count,
+    Dotted,
     JSONSchema,
     Matcher,
     MatcherMapping,
@@ -22,7 +25,7 @@ from harness.scenario.field_types import (
     by_shape,
     cel,
 )
-from harness.scenario.model import Expectations
+from harness.scenario.model import ITEMIZED, Expectations
 from harness.source.document import Document
 from harness.source.models import Mistake, describe, mistaken
 from harness.source.suggest import did_you_mean
@@ -154,6 +157,17 @@ class Condition(Strict):
     weight: Bound = Field(1.0, description="Its weight in the score.")
 
 
+class Custom(Strict):
+    """A check of the user's own."""
+
+    model_config = ConfigDict(title="a custom check")
+
+    call: Dotted = Field(description="The dotted path of a Python function of the run.")
+    args: dict[str, Any] = Field(LEFT_OUT, description="Its arguments beside the run, by name.")
+    name: Name = Field(LEFT_OUT, description="How results name it.")
+    weight: Bound = Field(1.0, description="Its weight in the score.")
+
+
 class Judge(Strict):
     """A grade a model gives to the output."""
 
@@ -210,6 +224,7 @@ class Expect(Strict):
     warnings: list[Matcher] = Field(LEFT_OUT, description="These warnings were raised.")
     never_warnings: list[Matcher] = Field(LEFT_OUT, description="No such warning was raised.")
     checks: list[Condition] = Field(LEFT_OUT, description="CEL conditions.")
+    custom: list[Custom] = Field(LEFT_OUT, description="Python functions that judge the run.")
     judge: list[Judge] = Field(LEFT_OUT, description="Grades of models.")
     unused: Annotated[bool, AfterValidator(_unused)] = Field(
         LEFT_OUT, description="No stub is left over; always checked."
@@ -223,5 +238,13 @@ class Expect(Strict):
         return Expectations(
             values={key: value for key, value in at.value.items() if key != "weights"},
             weights=self.weights or {},
-            spans={key: at.span((key,)) for key in at.value},
+            spans=dict(_spans(at)),
         )
+
+
+def _spans(at: Document) -> Iterator[tuple[str, Span]]:
+    """The places of the checks: by key, and by `key[index]` where each item is a check."""
+    for key, value in at.value.items():
+        yield key, at.span((key,))
+        if key in ITEMIZED:
+            yield from ((f"{key}[{index}]", at.span((key, index))) for index in range(len(value)))

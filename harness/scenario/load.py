@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -15,6 +16,7 @@ from pydantic import BaseModel
 
 from harness.errors import FormatError, ManifestError, Problem, SourceError, Span
 from harness.scenario import SUFFIXES
+from harness.scenario.cases import CASES, expanded, stray_references
 from harness.scenario.document import EXCLUDED, NO_DEFAULT, Head, ScenarioKeys
 from harness.scenario.in_manifest import completed, scenarios_in
 from harness.scenario.model import Scenario, ScenarioFile
@@ -48,27 +50,36 @@ def load_file(path: Path) -> ScenarioFile:
     passthrough = tuple(head.env_passthrough or ()) if head is not None else ()
     merged = _merged(document)
     scenarios = []
+    build = partial(_scenario, path=path, passthrough=passthrough)
     for part in merged:  # built at once: the models of thousands of scenarios are much to keep
-        scenario = _validated(ScenarioKeys, part, problems)
-        if scenario is not None and scenario.manifest:
-            scenarios.append(_spec(scenario, part, path, passthrough, problems))
-    problems += _excluded(document) + _repeated_names(merged) + _without_manifest(merged)
+        try:
+            if part.value.get(CASES) is None:
+                scenarios.append(build(part))
+            else:
+                scenarios += expanded(part, build, path.parent)
+        except SourceError as error:
+            problems += error.problems
+    if "${case." in document.text:
+        problems += [flaw for part in merged if CASES not in part.value for flaw in stray_references(part)]
+    problems = _excluded(document) + _repeated_names(merged) + problems
     if problems:
         raise FormatError(in_file_order(problems))
     return ScenarioFile(path, tuple(scenarios))
 
 
-def _spec(
-    keys: ScenarioKeys, at: Document, path: Path, passthrough: tuple[str, ...], problems: list[Problem]
-) -> Scenario:
+def _scenario(at: Document, path: Path, passthrough: tuple[str, ...]) -> Scenario:
+    message = "missing key 'manifest': neither the file nor the scenario names one"
+    missing = [] if "manifest" in at.value else [Problem("missing-key", message, at.span(("name",)))]
+    try:
+        keys = validate(ScenarioKeys, at, error=FormatError)
+    except FormatError as error:
+        raise FormatError([*error.problems, *missing]) from None
+    if missing:
+        raise FormatError(missing)
     scenario = keys.spec(at, path, passthrough)
     if keys.test_scenario is None:
         return scenario
-    try:
-        return completed(scenario, keys.test_scenario, at.span(("test_scenario",)))
-    except SourceError as error:
-        problems += error.problems
-        return scenario
+    return completed(scenario, keys.test_scenario, at.span(("test_scenario",)))
 
 
 def discover(paths: Iterable[Path]) -> list[Path]:
@@ -181,12 +192,3 @@ def _repeated_names(scenarios: list[Document]) -> list[Problem]:
             problems.append(Problem("duplicate-name", message, span))
         first.setdefault(name, span)
     return problems
-
-
-def _without_manifest(scenarios: list[Document]) -> list[Problem]:
-    message = "missing key 'manifest': neither the file nor the scenario names one"
-    return [
-        Problem("missing-key", message, scenario.span(("name",)))
-        for scenario in scenarios
-        if "manifest" not in scenario.value
-    ]

@@ -5,8 +5,8 @@ Built by `harness.scenario.load`; names are those of docs/scenario-format.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,9 +32,16 @@ class _Missing:
 MISSING: Final = _Missing()
 
 
+ITEMIZED: Final = ("checks", "custom", "judge")
+"""Keys of `expect` whose every item is a check of its own."""
+
+
 @dataclass(frozen=True)
 class Expectations:
-    """The `expect` mapping: each check's expected value as written, its weight, and where it stands."""
+    """The `expect` mapping: each check's expected value as written, its weight, and where it stands.
+
+    `spans` are by key, and by `key[index]` for those of `ITEMIZED`.
+    """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -53,12 +60,16 @@ class Turn:
     span: Span | None = None
 
 
+_LATE: Final = ("turns", "conversation", "world", "expect", "mentions", "warnings")
+
+
 @dataclass(frozen=True)
 class Scenario:
     """One scenario. Times are virtual seconds.
 
     Without `turns` there is exactly one turn, and `conversation` is False. `mentions` are the names in it and in its
-    turns that have to exist somewhere. `warnings` were raised when its file was read.
+    turns that have to exist somewhere. `warnings` were raised when its file was read. `pending` builds what a row of
+    `cases` makes of it, see `whole`.
     """
 
     file: Path
@@ -87,6 +98,19 @@ class Scenario:
     expect: Expectations = field(default_factory=Expectations)
     mentions: tuple[Mention, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    pending: Callable[[], Scenario] | None = None
+
+    def whole(self) -> Scenario:
+        """The scenario with its world, turns and expectations, which a row of `cases` has only when it runs.
+
+        Raises:
+            FormatError: a value of the row does not fit where the scenario puts it.
+        """
+        if self.pending is None:
+            return self
+        built = self.pending()
+        late = {name: getattr(built, name) for name in _LATE}
+        return replace(self, pending=None, **late)
 
     @property
     def in_manifest(self) -> bool:

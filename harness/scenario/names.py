@@ -115,7 +115,11 @@ def _others(scenario: Scenario) -> Iterator[Scenario]:
         loaded = load_file(scenario.file).scenarios
     except SourceError:  # it is not there any more, or never was
         return
-    yield from (other for other in loaded if other.name != scenario.name)
+    seen = {id(scenario.mentions)}
+    for other in loaded:
+        if other.name != scenario.name and id(other.mentions) not in seen:
+            seen.add(id(other.mentions))  # the rows of a table mention the same
+            yield other
 
 
 @dataclass

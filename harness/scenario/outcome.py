@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +15,15 @@ if TYPE_CHECKING:
 Status = Literal["completed", "interrupted", "failed", "timeout", "invalid", "skipped"]
 Verdict = Literal["passed", "failed", "error", "skipped"]
 JSON = Any
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a custom check made of a run: 0 to 1, and why. `broken`: it made nothing of it."""
+
+    score: float
+    reason: str = ""
+    broken: bool = False
 
 
 @dataclass
@@ -58,12 +67,14 @@ class Observed:
     calls: list[dict[str, Any]] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
     grades: dict[str, tuple[float, str]] = field(default_factory=dict)
+    judged: list[Judged] = field(default_factory=list)
 
     def rewrite(self, rewritten: Callable[[JSON], JSON]) -> None:
         """Put everything that a run may have brought in through `rewritten`."""
         for name in ("state", "output", "error", "frames", "raised", "interrupts", "warnings", "calls"):
             setattr(self, name, rewritten(getattr(self, name)))
         self.grades = {index: (grade, rewritten(reason)) for index, (grade, reason) in self.grades.items()}
+        self.judged = [replace(judged, reason=rewritten(judged.reason)) for judged in self.judged]
 
 
 @dataclass

@@ -71,6 +71,7 @@ def outcomes(scenario: Scenario, settings: Settings, *, ask: Ask | None = None) 
         return
     secrets = secrets_of(scenario, settings)
     try:
+        scenario = scenario.whole()
         with _recording(scenario, settings, secrets, ask) as cassette:
             for repeat in range(scenario.repeat):
                 with redacted_output(secrets):

@@ -27,6 +27,13 @@ def schema() -> dict[str, Any]:
     }
     properties["harness"] = {"const": FORMAT_VERSION, "description": properties["harness"]["description"]}
     _clean(derived)
+    definitions["CaseValue"] = {
+        "type": "string",
+        "pattern": r"^\$\{case\.[^{}]+\}$",
+        "description": "Filled from `cases`.",
+    }
+    for name in definitions.keys() - {"CaseValue"}:
+        _allow_case_values(definitions[name])
     return {"$schema": DIALECT, **derived, "title": f"Scenario file of {DISTRIBUTION}"}
 
 
@@ -55,3 +62,12 @@ def _clean(node: Any) -> None:
                     entry.pop("title", None)
             if key not in ("default", "enum", "const"):
                 _clean(value)
+
+
+def _allow_case_values(definition: dict[str, Any]) -> None:
+    """Lets `${case.x}` stand where no text may: it is replaced before it is checked."""
+    properties = definition.get("properties", {})
+    for key, value in properties.items():
+        if value.get("type") in ("integer", "number", "boolean", "array", "object"):
+            described = {"description": value["description"]} if "description" in value else {}
+            properties[key] = {**described, "anyOf": [value, {"$ref": "#/$defs/CaseValue"}]}

@@ -20,6 +20,7 @@ from harness.graph.events import EventGraph
 from harness.graph.model import Graph
 from harness.graph.to_json import to_json
 from harness.graph.trace import Event
+from harness.scenario.custom import judge_by_functions
 from harness.scenario.judge import grade
 from harness.scenario.model import MISSING, Expectations, Scenario, Turn
 from harness.scenario.outcome import Observed
@@ -63,7 +64,7 @@ class _Run:
         backend: RecordedBackend | None,
         prices: PriceList,
     ) -> None:
-        self.prices = prices
+        self.seed, self.prices = seed, prices
         self.scenario, self.graph, self.world, self.backend = scenario, graph, world, backend
         self.simulation = Simulation(world, seed)
         progress.watch(self.simulation.trace)
@@ -92,6 +93,8 @@ class _Run:
             *whole.warnings,
             *self.world.warnings(),
         ]
+        for observed, expect in [*self.turns, (whole, self.scenario.expect)]:
+            await judge_by_functions(observed, expect, self.scenario, self.seed, self.world.folders)
         result = RunResult(whole, turns, self.graph, self.simulation.trace)
         if self.backend is not None:
             if not could_not_be_judged(whole):

@@ -29,7 +29,7 @@ def chosen(target: str | Path) -> Scenario:
     file, named, name = str(target).partition("::")
     scenarios = {scenario.name: scenario for scenario in load_file(Path(file)).scenarios}
     if named and name in scenarios:
-        return scenarios[name]
+        return scenarios[name].whole()
     if named:
         message = f"no scenario '{name}' in {shown_path(file)}"
         raise FormatError(Problem("unknown-scenario", message, hint=did_you_mean(name, scenarios)))
@@ -37,7 +37,7 @@ def chosen(target: str | Path) -> Scenario:
         message = f"{shown_path(file)} has {len(scenarios)} scenarios, and one is served"
         listed = "\n    ".join(f"{shown_path(file)}::{known}" for known in scenarios)
         raise FormatError(Problem("which-scenario", message, hint=f"name it:\n    {listed}"))
-    return next(iter(scenarios.values()))
+    return next(iter(scenarios.values())).whole()
 
 
 def anywhere(world: WorldSpec) -> WorldSpec:

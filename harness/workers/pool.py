@@ -27,6 +27,7 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final
 
+from harness.errors import FormatError
 from harness.scenario.model import Scenario
 from harness.settings import Projects
 from harness.workers.ended import Ended
@@ -178,7 +179,10 @@ class WorkerPool:
             self._workers.append(_Worker(process, ours, note))
 
     def _give(self, worker: _Worker, number: int, scenarios: Sequence[Scenario]) -> bool:
-        task = ForkingPickler.dumps(tuple(Task(number, scenarios[number], dict(os.environ), os.getcwd())))
+        scenario = scenarios[number]
+        with suppress(FormatError):  # the worker says what is wrong with it
+            scenario = scenario.whole()
+        task = ForkingPickler.dumps(tuple(Task(number, scenario, dict(os.environ), os.getcwd())))
         if worker.tasks and len(task) > BUFFER:
             return False  # sending waits for the worker to read, while it may wait for this process to do so
         if not worker.tasks:

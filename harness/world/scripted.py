@@ -41,6 +41,7 @@ class ScriptedWorld:
     ) -> None:
         self._backend = backend
         self._scripts = Scripts(confined=backend is None or not backend.is_real)
+        self.folders = folders
         self._entries = Entries(folders, self._scripts)
         self._servers = MCPServers(backend)
         self._scripted: tuple[ScriptedResponder, ...] = (StubLists(), self._entries, self._servers)

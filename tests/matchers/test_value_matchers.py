@@ -22,6 +22,7 @@ HELD = [
     ({"$a": 1, "b": 2}, {"$a": 1, "b": 2}),
     # matchers
     ({"$contains": "fund"}, "a refund"),
+    ({"$contains": 21}, "21 degrees"),
     ({"$contains": 2}, [1, 2]),
     ({"$contains": {"name": "x"}}, [{"name": "x", "id": 1}]),
     ({"$contains": "k"}, {"k": None}),
@@ -85,7 +86,8 @@ NOT_HELD = [
     ({}, []),
     ({"$contains": "x"}, "abc"),
     ({"$contains": True}, [1]),
-    ({"$contains": 1}, "a1"),
+    ({"$contains": 2}, "a1"),
+    ({"$contains": True}, "True"),
     ({"$contains": 1}, 11),
     ({"$icontains": "x"}, "abc"),
     ({"$icontains": "x"}, None),

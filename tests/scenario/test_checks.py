@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from harness.errors import Span
 from harness.scenario.checks import CHECKS, Gate, run_checks
 from harness.scenario.model import Expectations
-from harness.scenario.outcome import Observed
+from harness.scenario.outcome import Judged, Observed
 
 FORMAT = Path(__file__).parents[2] / "docs" / "scenario-format.md"
 
@@ -155,6 +155,10 @@ ROWS = [
     ("judge", [{"rubric": "r", "model": "m"}], Observed(grades={"0": (7, "")}), 1),
     ("judge", [{"rubric": "r", "model": "m"}], Observed(grades={"0": (float("nan"), "")}), 0),
     ("judge", [{"rubric": "r", "model": "m"}], Observed(), 0),
+    ("custom", [{"call": "own.check"}], Observed(judged=[Judged(1)]), 1),
+    ("custom", [{"call": "own.check"}], Observed(judged=[Judged(0.3, "thin")]), 0.3),
+    ("custom", [{"call": "own.check"}], Observed(judged=[Judged(0)]), 0),
+    ("custom", [{"call": "own.check"}], Observed(), 0),
 ]  # fmt: skip
 
 

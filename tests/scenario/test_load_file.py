@@ -197,6 +197,7 @@ FULL_EXPECT = """
       warnings: [{$contains: w}, exact]
       never_warnings: [{$regex: w}]
       checks: [{that: 'state.x > 2', name: big, weight: 2}]
+      custom: [{call: own.checks.polite, args: {least: 2}, name: polite, weight: 2}]
       judge: [{rubric: kind, model: gpt, threshold: 0.8, weight: 1}]
       unused: true
       weights: {status: 0, checks: 2, calls: 1.5}
@@ -205,8 +206,9 @@ FULL_EXPECT = """
 
 def test_every_key_of_expect_is_taken(load: Load) -> None:
     (scenario,) = load(f"manifest: m.yaml\nscenarios:\n  - name: x{FULL_EXPECT}")
-    assert len(scenario.expect.values) == 24
-    assert set(scenario.expect.spans) == {*scenario.expect.values, "weights"}
+    assert len(scenario.expect.values) == 25
+    items = {"checks[0]", "custom[0]", "judge[0]"}
+    assert set(scenario.expect.spans) == {*scenario.expect.values, "weights", *items}
 
 
 # ---------------------------------------------------------------- finding and importing

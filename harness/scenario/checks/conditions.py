@@ -1,4 +1,4 @@
-"""Checks in words of their own: CEL conditions, and grades a model gave."""
+"""Checks in words of their own: CEL conditions, functions of the user, and grades a model gave."""
 
 from __future__ import annotations
 
@@ -37,6 +37,15 @@ def condition(expected: Mapping[str, Any], observed: Observed) -> Finding:
     if not isinstance(result, bool):
         raise CannotEvaluate(f"{source} is {one_line(result)}, neither true nor false{values}")
     return pass_or_fail(result, result, f"{source} is false{values}")
+
+
+def custom(expected: Mapping[str, Any], observed: Observed, index: int) -> Finding:
+    """One item of `custom`: what the function gives. Broken where the function raises, or gives something else."""
+    if index >= len(observed.judged):
+        return Finding(0.0, None, f"{expected['call']} was not asked: the run ended before")
+    found = observed.judged[index]
+    reason = found.reason or ("" if found.score == 1 else f"{expected['call']} gave {found.score:g}")
+    return Finding(found.score, found.score, reason, broken=found.broken)
 
 
 def judge(expected: Mapping[str, Any], observed: Observed, grade: str) -> Finding:

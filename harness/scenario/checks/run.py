@@ -9,14 +9,12 @@ from typing import Any, Final
 from harness.errors import CannotEvaluate, SourceError
 from harness.scenario.checks.finding import Finding, trimmed
 from harness.scenario.checks.table import CHECKS
-from harness.scenario.model import Expectations
+from harness.scenario.model import ITEMIZED, Expectations
 from harness.scenario.outcome import CheckResult, Observed, Status
 from harness.scenario.progress import progress
 
 GATES: Final = ("status", "unused")
 OPTIONS: Final = ("calls_order",)
-ITEMIZED: Final = ("checks", "judge")
-"""Keys whose every item is a check of its own."""
 
 
 @dataclass
@@ -40,7 +38,7 @@ def run_checks(
     allow_unused: bool = False,
     default_status: Status = "completed",
 ) -> list[CheckResult]:
-    """One result a check, in the order of `CHECKS`; items of `checks` and `judge` are checks of their own.
+    """One result a check, in the order of `CHECKS`; items of `checks`, `custom` and `judge` are checks of their own.
 
     `status` (`default_status` when not written) and `unused` (unless `allow_unused`) are always there. They
     are `Gate`s unless `expect.weights` gives them a weight. An item's own weight goes before that of its key.
@@ -89,11 +87,13 @@ def _results(check: _Check, expect: Expectations, observed: Observed) -> Iterato
 def _finding(check: _Check, expect: Expectations, observed: Observed) -> Finding | None:
     if check.key not in CHECKS:
         return Finding(0.0, None, f"there is no check {check.key}", broken=True)
-    options = {}
+    options: dict[str, Any] = {}
     if check.key == "calls" and "calls_order" in expect.values:
         options["order"] = expect.values["calls_order"]
     if check.key == "judge":
         options["grade"] = str(check.item)
+    if check.key == "custom":
+        options["index"] = check.item
     progress.check(_name(check))
     try:
         finding = CHECKS[check.key](check.expected, observed, **options)

@@ -34,5 +34,6 @@ CHECKS: Final[Mapping[str, Check]] = {
     "warnings": ending.warnings,
     "never_warnings": ending.never_warnings,
     "checks": conditions.condition,
+    "custom": conditions.custom,
     "judge": conditions.judge,
 }

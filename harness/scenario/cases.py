@@ -1,0 +1,162 @@
+"""A scenario with `cases`: one scenario for each row of a table, `${case.x}` in it being the row's value.
+
+    document of the scenario ─┬─ expanded: the first row is built whole, so that mistakes show when the file is read;
+    rows of the table ────────┘            the others have what selects and reports them, and build the rest when they
+                                           run (`Scenario.whole`): a table may have 100,000 rows
+
+A text that is only `${case.x}` is the value with its type; inside longer text it is written out. Source:
+docs/scenario-format.md, "Cases".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from harness.errors import FormatError, Problem, Span
+from harness.scenario.case_table import Case, cases_of, unknown_column
+from harness.scenario.document_world import WorldKeys
+from harness.scenario.model import Scenario
+from harness.source.display import clip
+from harness.source.document import Document, DocumentPath
+
+CASES: Final = "cases"
+_REFERENCE: Final = re.compile(r"\$\{case\.([^{}]+)\}")
+_LATE: Final = ("input", "turns", "expect", *WorldKeys.model_fields)
+"""The keys that are read when a scenario runs; the others select it, and say how it is reported."""
+
+Build = Callable[[Document], Scenario]
+"""Gives the scenario of a document without `cases`, or raises a FormatError."""
+
+
+def expanded(at: Document, build: Build, folder: Path) -> Iterator[Scenario]:
+    """The scenarios of the rows, in their order; `at` is a scenario with `cases`, which is in `folder`.
+
+    Raises:
+        FormatError: with what is wrong with the table, or with the scenario of its first row.
+    """
+    rows = cases_of(at.value[CASES], at.at((CASES,)), folder)
+    whole = _Template(at.without(CASES), build)
+    early = _Template(at.without(CASES, *_LATE), build)
+    first = whole.scenario(rows[0])
+    yield first
+    alike = replace(first, name=at.value["name"], weight=float(at.value.get("weight", 1)))
+    for case in rows[1:]:
+        light = early.scenario(case) if early.refers else _of_row(alike, case)
+        yield replace(light, mentions=first.mentions, pending=partial(whole.scenario, case))
+
+
+def stray_references(at: Document) -> list[Problem]:
+    """A problem for each `${case.x}` in a scenario that has no `cases`."""
+    hint = "the scenario needs `cases`: a table, or a list of rows"
+    return [
+        Problem("no-cases", f"there are no cases to take '{clip(found[0], 60)}' from", at.span(path), hint)
+        for path, text in _texts(at.value)
+        if (found := _REFERENCE.search(text))
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Template:
+    """A scenario as it is written, without its table."""
+
+    document: Document
+    build: Build
+
+    @property
+    def refers(self) -> bool:
+        """True if something in it is taken from the row."""
+        return any(_REFERENCE.search(text) for _, text in _texts(self.document.value))
+
+    def scenario(self, case: Case) -> Scenario:
+        """The scenario of a row.
+
+        Raises:
+            FormatError: it names a column that is not there, or a value does not fit where it is put.
+        """
+        try:
+            built = self._built(case)
+        except FormatError as error:
+            raise FormatError([_of_case(problem, case) for problem in error.problems]) from None
+        return _of_row(built, case)
+
+    def _built(self, case: Case) -> Scenario:
+        try:
+            return self.build(_Filling(self.document, case).filled())
+        except FormatError as error:
+            # A cell of a CSV file that looks like a number may stand where only text fits.
+            misfits = {problem.span for problem in error.problems if problem.span is not None}
+            if not case.written or not misfits:
+                raise
+            return self.build(_Filling(self.document, case, misfits).filled())
+
+
+def _of_row(scenario: Scenario, case: Case) -> Scenario:
+    weight = case.weight()
+    named = replace(scenario, name=f"{scenario.name}[{case.name}]")
+    return named if weight is None else replace(named, weight=float(weight))
+
+
+def _of_case(problem: Problem, case: Case) -> Problem:
+    return replace(problem, message=f"{problem.message}, in case '{clip(case.name, 60)}' ({case.span})")
+
+
+@dataclass
+class _Filling:
+    """Puts the values of a row into a document; where a value is at one of `as_text`, as text."""
+
+    document: Document
+    case: Case
+    as_text: Collection[Span] = ()
+
+    def filled(self) -> Document:
+        """The document with the row's values.
+
+        Raises:
+            FormatError: the row has no such column.
+        """
+        self.problems: list[Problem] = []
+        value = self._value(self.document.value, ())
+        if self.problems:
+            raise FormatError(self.problems)
+        return self.document.with_value(value)
+
+    def _value(self, value: Any, path: DocumentPath) -> Any:
+        if isinstance(value, str):
+            return self._text(value, path) if "${case." in value else value
+        if isinstance(value, dict):
+            return {self._key(key, path): self._value(item, (*path, key)) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._value(item, (*path, index)) for index, item in enumerate(value)]
+        return value
+
+    def _text(self, text: str, path: DocumentPath) -> Any:
+        for column in _REFERENCE.findall(text):
+            if not self.case.has(column):
+                message, hint = unknown_column(column, self.case)
+                self.problems.append(Problem("unknown-column", message, self.document.span(path), hint))
+                return text
+        whole = _REFERENCE.fullmatch(text)
+        if whole and self.document.span(path) not in self.as_text:
+            return self.case.value(whole[1])
+        return _REFERENCE.sub(lambda found: self.case.text(found[1]), text)
+
+    def _key(self, key: str, path: DocumentPath) -> str:
+        if isinstance(key, str) and _REFERENCE.search(key):
+            message = "keys are not filled from cases, only values are"
+            self.problems.append(Problem("bad-value", message, self.document.key_span((*path, key))))
+        return key
+
+
+def _texts(value: Any, path: DocumentPath = ()) -> Iterator[tuple[DocumentPath, str]]:
+    """All texts in plain data that may refer to a case, with where they are."""
+    if isinstance(value, str):
+        if "${case." in value:
+            yield path, value
+    elif isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _texts(item, (*path, key))

@@ -1,0 +1,100 @@
+"""Checks of your own (`expect.custom`): Python functions that look at a run and judge it.
+
+    async? function(run, **args) ─▶ True or False, a number from 0 to 1, or (one of these, reason)
+
+Source: docs/scenario-format.md, "`custom`".
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from harness.scenario.model import Expectations, Scenario
+from harness.scenario.outcome import JSON, Judged, Observed
+from harness.source.document import shown_path
+from harness.source.frames import error_line, own_frames
+from harness.source.imports import ImportProblem, import_object
+from harness.source.models import describe
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run did, as in its line of results.jsonl. All of it is JSON; times are virtual seconds.
+
+    The values are copies: a function that changes them changes nothing. `run["output"]` is `run.output`.
+    """
+
+    suite: str
+    scenario: str
+    tags: Sequence[str]
+    seed: int
+    status: str
+    path: list[Any]
+    visits: dict[str, int]
+    routes: list[list[str]]
+    state: JSON
+    output: JSON
+    error: dict[str, Any] | None
+    interrupts: list[JSON]
+    warnings: list[str]
+    latency: dict[str, Any]
+    usage: dict[str, Any]
+    calls: list[dict[str, Any]]
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in _FIELDS:
+            raise KeyError(name)
+        return getattr(self, name)
+
+
+_FIELDS = tuple(field.name for field in fields(Run))
+_OBSERVED = tuple(name for name in _FIELDS if name in Observed.__dataclass_fields__)
+
+
+async def judge_by_functions(
+    observed: Observed, expect: Expectations, scenario: Scenario, seed: int, folders: Sequence[Path]
+) -> None:
+    """Ask the function of each item of `custom`, into `observed.judged`. Modules come from `folders`."""
+    for item in expect.values.get("custom", ()):
+        did = {name: copy.deepcopy(getattr(observed, name)) for name in _OBSERVED}
+        run = Run(
+            suite=shown_path(scenario.file),
+            scenario=scenario.name,
+            tags=tuple(scenario.tags),
+            seed=seed,
+            **did,
+        )
+        observed.judged.append(await _judged(item["call"], run, item.get("args") or {}, folders))
+
+
+async def _judged(dotted: str, run: Run, args: Mapping[str, Any], folders: Sequence[Path]) -> Judged:
+    try:
+        given = import_object(dotted, folders)(run, **copy.deepcopy(dict(args)))
+        return _read(dotted, await given if inspect.isawaitable(given) else given)
+    except ImportProblem as problem:
+        return Judged(0.0, str(problem), broken=True)
+    except AssertionError as error:
+        return Judged(0.0, f"{dotted}: {error_line(error)}{_where(error)}")
+    except Exception as error:  # the user's code may raise anything
+        return Judged(0.0, f"{dotted} raised {error_line(error)}{_where(error)}", broken=True)
+
+
+def _read(dotted: str, given: Any) -> Judged:
+    score, reason = given if isinstance(given, tuple) and len(given) == 2 else (given, "")
+    number = isinstance(score, int | float) and math.isfinite(score) and 0 <= score <= 1
+    if not number or not isinstance(reason, str):
+        found = describe(given if isinstance(given, str | int | float | Mapping | None) else repr(given))
+        wants = "a custom check gives a bool, a number from 0 to 1, or (number, reason)"
+        return Judged(0.0, f"{dotted} gave {found}: {wants}", broken=True)
+    return Judged(float(score), reason)
+
+
+def _where(error: Exception) -> str:
+    last = next(reversed(own_frames(error)), None)
+    return f"\n  {last['file']}:{last['line']}" if last else ""
