@@ -273,6 +273,37 @@ def test_a_part_of_the_scenarios_runs_and_says_so(
     assert json.loads((pytester.path / "reports/latest/summary.json").read_text())["reason"] == reason
 
 
+def test_what_a_change_touches_runs_and_tests_that_are_no_scenarios_stay(
+    suite: RunSuite, pytester: pytest.Pytester
+) -> None:
+    pytester.makefile(".yaml", other=MANIFEST)
+    text = "harness: 1\nmanifest: other.yaml\nscenarios:\n" + scenario("elsewhere")
+    (pytester.path / "other.scenario.yaml").write_text(text, encoding="utf-8")
+    pytester.makepyfile("def test_plain(): pass")
+    (pytester.path / ".gitignore").write_text("reports\n")
+    pytester.run("git", "init", "-q")
+    pytester.run("git", "add", "-A")
+    pytester.run("git", "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "one")
+    result = suite(scenario("here"), options=["--harness-changed", "-v"])  # which writes desk.scenario.yaml
+    result.assert_outcomes(passed=2, deselected=1)
+    result.stdout.fnmatch_lines(
+        [
+            "1 scenario touched by what has changed since HEAD",
+            "desk.scenario.yaml::here: desk.scenario.yaml changed",
+            "not whole  1 of 2 scenarios selected (changed since HEAD)",
+        ]
+    )
+
+
+def test_changes_since_a_commit_that_is_not_there_are_an_error(
+    suite: RunSuite, pytester: pytest.Pytester
+) -> None:
+    pytester.run("git", "init", "-q")
+    result = suite(scenario(), options=["--harness-changed=main"])
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*there is no commit yet*"])
+
+
 def test_a_shard_that_is_none_is_refused_before_anything_is_collected(suite: RunSuite) -> None:
     result = suite(scenario(), options=["--harness-shard", "2-5"])
     assert result.ret == pytest.ExitCode.USAGE_ERROR

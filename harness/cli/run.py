@@ -12,7 +12,13 @@ import click
 
 from harness.cli.output import unwritable
 from harness.cli.problems import print_problems
-from harness.cli.selection_options import shard_option, tags_option, words_option
+from harness.cli.selection_options import (
+    changed_option,
+    paths_and_ref,
+    shard_option,
+    tags_option,
+    words_option,
+)
 from harness.settings import RecordMode, Traces
 
 if TYPE_CHECKING:
@@ -44,9 +50,10 @@ class Jobs(click.ParamType[int]):
 
 
 @click.command("run", epilog=_EXIT_CODES)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, metavar="PATH...")
 @words_option
 @tags_option
+@changed_option
 @shard_option
 @click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Run each scenario N times.")
 @click.option(
@@ -95,6 +102,7 @@ def command(
     paths: tuple[str, ...],
     words: str,
     tags: tuple[str, ...],
+    changed: str | None,
     shard: Shard | None,
     repeat: int | None,
     jobs: int,
@@ -124,6 +132,7 @@ def command(
 
     if live and record_mode != "none":
         raise click.UsageError("--live and --record-mode exclude each other")
+    paths, changed = paths_and_ref(paths, changed)
     mode = RecordMode.LIVE if live else RecordMode(record_mode)
     chosen = {
         "report": str(report) if report else None,
@@ -136,7 +145,7 @@ def command(
     workers = None
     if jobs > 1 and mode is RecordMode.NONE:
         workers = _pool(jobs, projects, lines)
-    selection = select(paths, projects, words=words, tags=tags, shard=shard)
+    selection = select(paths, projects, words=words, tags=tags, changed=changed, shard=shard)
     if workers is None and any(projects.isolates(file) for file in selection.files):
         workers = _pool(jobs, projects, lines)
     if repeat is not None:
@@ -198,6 +207,8 @@ def run_selection(
         print_problems(error.problems)
     if not selection.scenarios and not selection.refused:
         click.echo(f"nothing to run: {selection.part}", err=True)
+    for text in selection.explained() if verbose else ():
+        click.echo(text, err=lines == "-")
     with ExitStack() as open_files:
         stream = _opened(lines, open_files) if lines else None
         secrets = secrets_of_process(settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from harness.report.formatting import plural
 from harness.scenario import SUFFIXES
 from harness.scenario.load import discover, load_file
 from harness.scenario.model import Scenario
+from harness.selection.changes import changes
+from harness.selection.inputs import InputFinder
 from harness.selection.keywords import Expression, keywords_of, parse
 from harness.selection.shard import Shard
 from harness.settings import Projects
@@ -27,12 +29,14 @@ class Selection:
     refused  the files that cannot be used
     files    all files that were looked through
     part     what was said and leaves scenarios of these files out; "" when none is left out
+    reasons  why each scenario runs, where only those run that a change touches
     """
 
     scenarios: tuple[Scenario, ...]
     refused: Mapping[Path, FormatError]
     files: tuple[Path, ...] = ()
     part: str = ""
+    reasons: tuple[str, ...] = ()
 
     @property
     def runs(self) -> int:
@@ -43,6 +47,11 @@ class Selection:
         """The same scenarios, each run that often."""
         return replace(self, scenarios=tuple(replace(each, repeat=times) for each in self.scenarios))
 
+    def explained(self) -> Iterator[str]:
+        """A line for each scenario that runs because of a change."""
+        for scenario, reason in zip(self.scenarios, self.reasons, strict=False):
+            yield f"{shown_path(scenario.file)}::{scenario.name}: {reason}"
+
 
 def select(
     paths: Sequence[str],
@@ -50,16 +59,19 @@ def select(
     *,
     words: str = "",
     tags: Sequence[str] = (),
+    changed: str | None = None,
     shard: Shard | None = None,
 ) -> Selection:
     """The scenarios of these files and folders; `FILE::NAME` is one scenario of a file, as results name it.
 
     `words` is an expression over the words of a scenario (`harness.selection.keywords`); of `tags` a scenario has at
-    least one; `shard` is the part to take of what is then left, which may be empty.
+    least one; `changed` is a commit, since which something changed that a scenario depends on; `shard` is the part
+    to take of what is then left. The last two may leave nothing.
 
     Raises:
         FormatError: a path does not exist (`missing-file`), a NAME neither (`unknown-scenario`), `words` is no
-            expression (`bad-selection`), or nothing is left to run while no file is to blame (`no-scenarios`).
+            expression (`bad-selection`), or nothing is left to run while no file is to blame (`no-scenarios`);
+            or git cannot tell what changed.
     """
     expression = parse(words) if words.strip() else None
     asked = _asked(paths)
@@ -71,13 +83,21 @@ def select(
     if not kept and not refused:
         raise FormatError(_nothing(loaded, expression, tags))
     said = [*_said(expression, tags), *(["FILE::NAME"] if any(asked.values()) else [])]
+    reasons: dict[int, str] = {}
+    if changed is not None:
+        found = changes((projects.of(file).project for file in asked), changed)
+        why = InputFinder(projects, found).why(kept)
+        reasons = {id(each): reason for each, reason in zip(kept, why, strict=True) if reason}
+        kept = [each for each in kept if id(each) in reasons]
+        said.append(found.said)
     if shard is not None:
         kept = _shard(kept, shard, projects)
         said.append(f"shard {shard}")
     part = ""
     if len(kept) < len(loaded):
         part = f"{len(kept)} of {plural(len(loaded), 'scenario')} selected ({', '.join(said)})"
-    return Selection(tuple(kept), refused, tuple(asked), part)
+    because = tuple(reasons[id(each)] for each in kept) if reasons else ()
+    return Selection(tuple(kept), refused, tuple(asked), part, because)
 
 
 def _shard(scenarios: Sequence[Scenario], shard: Shard, projects: Projects) -> list[Scenario]:

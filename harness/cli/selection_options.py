@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -53,3 +55,32 @@ def shard_option(command: Command) -> Command:
         metavar="I/N",
         help="Only the I-th of N parts: for N machines, which run everything together.",
     )(command)
+
+
+def changed_option(command: Command) -> Command:
+    """Give a command the option `--changed`, as `changed`: a commit, or None."""
+    return click.option(
+        "--changed",
+        is_flag=False,
+        flag_value="HEAD",
+        metavar="[REF]",
+        help="Only what a change touches: since REF was left, or what is not committed (the default).",
+    )(command)
+
+
+def paths_and_ref(paths: tuple[str, ...], changed: str | None) -> tuple[tuple[str, ...], str | None]:
+    """The paths and the commit of a command line.
+
+    In `--changed scenarios/` a path stands where a commit may. As for git, what is no commit there is a path.
+
+    Raises:
+        click.UsageError: there is no path.
+    """
+    if changed is not None and os.path.lexists(changed):
+        from harness.selection.changes import is_ref
+
+        if not paths or not is_ref(Path.cwd(), changed):
+            paths, changed = (changed, *paths), "HEAD"
+    if not paths:
+        raise click.UsageError("Missing argument 'PATH...'.")
+    return paths, changed

@@ -6,13 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from harness.dialects.dialect import Dialect
 from harness.dialects.prompt import Prompt
 from harness.dialects.registry import dialect_named, dialect_of
 from harness.dialects.request import LoadRequest, Stamp, stamp
+from harness.errors import ManifestError
 from harness.graph.model import Graph
+from harness.graph.names import names_of
 from harness.source.document import Document
 
 _MOST: Final = 128  # graphs that are kept
@@ -83,6 +85,35 @@ def load_scenarios(request: LoadRequest, dialect: str | None = None) -> Sequence
     found = _dialect(request, dialect)
     scenarios = getattr(found, "scenarios", None)
     return scenarios(_located(request, found)) if scenarios is not None else None
+
+
+class FilesRead(NamedTuple):
+    """The files that loading a manifest reads or looks for, and the folders that it lists.
+
+    refused  why there may be more: the manifest, or one inside it, cannot be loaded; "" otherwise
+    """
+
+    files: tuple[Path, ...]
+    folders: tuple[Path, ...]
+    refused: str = ""
+
+
+def files_read(request: LoadRequest, dialect: str | None = None) -> FilesRead:
+    """What the front end reads for a manifest, for those inside it, and for its prompts, scripts and skills."""
+    request = replace(request, stamps={})
+    refused = ""
+    try:
+        found = _dialect(request, dialect)
+        request = _located(request, found)
+        names = names_of(found.load(request))  # which loads the graphs inside
+        refused = next((why for why in names.open.values() if "cannot be read" in why), "") if names else ""
+    except ManifestError as error:
+        refused = error.problems[0].one_line
+    for path in request.paths:
+        request.record(path)
+    stamps = request.stamps.items()
+    folders = tuple(path for path, seen in stamps if seen is not None and seen.is_folder)
+    return FilesRead(request.files(), folders, refused)
 
 
 def _load(key: _Key) -> _Kept:

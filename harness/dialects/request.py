@@ -86,9 +86,9 @@ class LoadRequest:
             ManifestError: it is not there, outside every folder that may be read, or relative to nothing.
         """
         path = self._resolved(written, where)
+        self.record(path)
         if not path.is_file():
             raise ManifestError(_missing("file", written, path, where))
-        self.record(path)
         return path
 
     def resolve_folder(

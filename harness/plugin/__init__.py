@@ -13,12 +13,15 @@ from harness.plugin.item import pytest_runtest_makereport, pytest_runtest_protoc
 from harness.plugin.leaving import pytest_sessionfinish, pytest_unconfigure
 from harness.plugin.options import pytest_addoption
 from harness.plugin.reporter import pytest_configure
+from harness.plugin.selection import pytest_add_selection_options, pytest_report_collectionfinish
 
 __all__ = [
+    "pytest_add_selection_options",
     "pytest_addoption",
     "pytest_collect_file",
     "pytest_collection_modifyitems",
     "pytest_configure",
+    "pytest_report_collectionfinish",
     "pytest_runtest_makereport",
     "pytest_runtest_protocol",
     "pytest_sessionfinish",

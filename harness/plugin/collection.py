@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from harness.plugin.item import ScenarioItem
-from harness.plugin.options import projects_of, record_mode, settings_of, shard_of
+from harness.plugin.options import projects_of, record_mode, settings_of
 from harness.plugin.part import may_have_scenarios, part_of
 from harness.plugin.reporter import PART, REFUSAL
+from harness.plugin.selection import select
 from harness.scenario import SUFFIXES
 from harness.workers.garbage import collect_nothing_at_exit, collected_rarely
 
@@ -69,38 +70,26 @@ class ScenarioCollector(pytest.File):
 
 @pytest.hookimpl(trylast=True)  # when -k and -m have left some out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take the shard of what is left, count it, and refuse two scenarios that would write the same cassette,
-    perhaps in two workers.
+    """Leave out what this plugin's options do, and count what is left.
+
+    Two scenarios that would write the same cassette, perhaps in two workers, are refused.
     """
-    _keep_shard(config, items)
-    scenarios = [item.scenario for item in items if isinstance(item, ScenarioItem)]
-    part = part_of(config)
-    part.kept = len(scenarios)
-    if hasattr(config, "workeroutput"):
-        config.workeroutput[PART] = part.as_data()
-    if not scenarios or record_mode(config) == "none":
-        return
     from harness.errors import HarnessError
-    from harness.scenario.recording import check_cassettes
 
     try:
-        check_cassettes(scenarios, projects_of(config))
+        select(config, items)
+        scenarios = [item for item in items if isinstance(item, ScenarioItem)]
+        if scenarios and record_mode(config) != "none":
+            from harness.scenario.recording import check_cassettes
+
+            check_cassettes((item.scenario for item in scenarios), projects_of(config))
     except HarnessError as error:
         if not hasattr(config, "workeroutput"):
             raise pytest.UsageError(str(error)) from None
         # xdist drops what a worker raises here: it runs nothing instead, and the controller reports why.
         config.workeroutput[REFUSAL] = str(error)
         items.clear()
-
-
-def _keep_shard(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the scenarios of other shards; tests that are no scenarios stay."""
-    shard = shard_of(config)
-    if shard is None:
-        return
-    scenarios = [item for item in items if isinstance(item, ScenarioItem)]
-    members = {scenarios[index] for index in shard.members([item.nodeid for item in scenarios])}
-    others = [item for item in scenarios if item not in members]
-    if others:
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if not isinstance(item, ScenarioItem) or item in members]
+    part = part_of(config)
+    part.kept = sum(isinstance(item, ScenarioItem) for item in items)
+    if hasattr(config, "workeroutput"):
+        config.workeroutput[PART] = part.as_data()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 if TYPE_CHECKING:
-    from harness.selection.shard import Shard
     from harness.settings import Projects, RecordMode, Settings
 
 OPTIONS: Final = {
@@ -40,12 +39,6 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     text = "keep the traces of all runs (the default), of those that failed, or none"
     group.addoption("--traces", dest="harness_traces", choices=TRACES, help=text)
     parser.addini("harness_traces", text)
-    group.addoption(
-        "--harness-shard",
-        type=_shard,
-        metavar="I/N",
-        help="run the I-th of N parts of the scenarios only: for N machines, which run all of them together",
-    )
     if not _has_pytest_recording(pluginmanager):
         group.addoption(
             "--record-mode",
@@ -97,26 +90,6 @@ def settings_of(config: pytest.Config, file: Path) -> Settings:
         return projects_of(config).of(file)
     except HarnessError as error:
         raise pytest.UsageError(str(error)) from None
-
-
-def _shard(text: str) -> str:
-    """The text of a shard, which workers of xdist are sent; refused here, before any of them starts."""
-    from argparse import ArgumentTypeError
-
-    from harness.selection.shard import Shard
-
-    try:
-        return str(Shard.parse(text))
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from None
-
-
-def shard_of(config: pytest.Config) -> Shard | None:
-    """The part of the scenarios that the command line asks for."""
-    from harness.selection.shard import Shard
-
-    text = config.getoption("harness_shard", None)
-    return Shard.parse(text) if text is not None else None
 
 
 def record_mode(config: pytest.Config) -> RecordMode:

@@ -1,7 +1,7 @@
 """Whether a session of pytest ran all scenarios of the files it was given, and why not.
 
-Left out before anything runs: by `FILE::NAME`, `-k`, `-m`, `--lf`, `--sw`, `--deselect`, `--harness-shard`, or in a
-file with faults.
+Left out before anything runs: by `FILE::NAME`, `-k`, `-m`, `--lf`, `--sw`, `--deselect`, `--harness-changed`,
+`--harness-shard`, or in a file with faults.
 Left out while it runs: after the first failure (`-x`), or by Ctrl-C.
 """
 
@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 
+from harness.plugin.selection import selected_by
 from harness.scenario import SUFFIXES, YAML
 
 _OPTIONS: Final = {
@@ -76,10 +77,8 @@ def _said(config: pytest.Config) -> str:
     """The options that left something out, as far as pytest itself has them."""
     given = {option: config.getoption(name, None) for name, option in _OPTIONS.items()}
     said = [option if value is True else f"{option} {value!r}" for option, value in given.items() if value]
-    if shard := config.getoption("harness_shard", None):
-        said.append(f"shard {shard}")
     named = [argument for argument in config.args if "::" in argument]
-    return ", ".join([*said, *(["FILE::NAME"] if named else [])]) or "by a plugin"
+    return ", ".join([*said, *(["FILE::NAME"] if named else []), *selected_by(config)]) or "by a plugin"
 
 
 def scenario_files(config: pytest.Config, ids: list[str]) -> list[Path]:

@@ -1,0 +1,154 @@
+"""What git says has changed: in the working tree, or since a branch was left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from harness.errors import FormatError, Problem
+from harness.source.document import real_path, shown_path
+from harness.source.suggest import did_you_mean
+
+HEAD: Final = "HEAD"
+_TIMEOUT_S: Final = 120.0
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The files that were changed, added or removed since `ref`, by their paths without links."""
+
+    ref: str
+    files: frozenset[Path]
+
+    @cached_property
+    def below(self) -> Mapping[Path, Path]:
+        """For each folder that has some of them, at any depth, one of them."""
+        return {folder: path for path in sorted(self.files, reverse=True) for folder in path.parents}
+
+    @cached_property
+    def submodules(self) -> Sequence[Path]:
+        """Those that are folders: repositories in the repository, of which git tells no more."""
+        return [path for path in sorted(self.files) if path.is_dir()]
+
+    @property
+    def said(self) -> str:
+        """It as a reason."""
+        return f"{'changed' if self.files else 'no file changed'} since {self.ref}"
+
+
+def changes(folders: Iterable[Path], ref: str = HEAD) -> Changes:
+    """The files of the working trees around these folders that differ from where HEAD left `ref`.
+
+    Compared is the last common commit of both (`git diff REF...`) with the working tree: commits since then, what is
+    not committed, and files that git does not know, unless it ignores them.
+
+    Raises:
+        FormatError: there is no repository (`no-repository`), no such commit (`unknown-ref`), or git cannot tell.
+    """
+    roots = dict.fromkeys(_Repository.around(folder) for folder in dict.fromkeys(folders))
+    files = {path for root in roots for path in root.changed_since(ref)}
+    return Changes(ref, frozenset(files | {real_path(path) for path in files if path.is_symlink()}))
+
+
+def is_ref(folder: Path, name: str) -> bool:
+    """True if a name means a commit in the repository around a folder.
+
+    Raises:
+        FormatError: there is no repository.
+    """
+    return _Repository.around(folder).commit(name) is not None
+
+
+@dataclass(frozen=True)
+class _Repository:
+    """A working tree, by its top folder."""
+
+    top: Path
+
+    @classmethod
+    def around(cls, folder: Path) -> _Repository:
+        done = _git(folder, "rev-parse", "--show-toplevel")
+        if done.returncode or not done.stdout.strip():
+            text = f"{shown_path(folder)} is in no git repository, so that nothing tells what has changed"
+            said = _first_line(done.stderr)
+            hint = "" if "not a git repository" in said else f"git says: {said}"
+            raise FormatError(Problem("no-repository", text, hint=hint))
+        return cls(real_path(Path(os.fsdecode(done.stdout.rstrip(b"\r\n")))))
+
+    def commit(self, name: str) -> str | None:
+        """The id of the commit that a name means; None if it means none."""
+        done = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return done.stdout.decode().strip() or None if done.returncode == 0 else None
+
+    def changed_since(self, ref: str) -> set[Path]:
+        base = self._base(ref)
+        diff = ("diff", "--name-only", "--no-renames", "--no-relative", "--no-ext-diff", "-z", base, "--")
+        others = ("ls-files", "--others", "--exclude-standard", "-z")
+        names = [*self._names(*diff), *self._names(*others)]
+        return {self.top / os.fsdecode(name) for name in names if name}
+
+    def _base(self, ref: str) -> str:
+        """The last common commit of a ref and HEAD."""
+        commit = self.commit(ref)
+        if commit is None:
+            raise FormatError(self._unknown(ref))
+        done = self._git("merge-base", commit, HEAD)
+        if done.returncode:
+            text = f"'{ref}' and the working tree have no commit in common"
+            raise FormatError(Problem("unknown-ref", text, hint=self._shallow_hint()))
+        return done.stdout.decode().split()[0]
+
+    def _unknown(self, ref: str) -> Problem:
+        if self.commit(HEAD) is None:
+            return Problem("unknown-ref", "there is no commit yet that anything could have changed since")
+        if os.path.lexists(ref):
+            hint = "it is a path: write it in front of the option, or give the option its commit with '='"
+            return Problem("unknown-ref", f"no branch, tag or commit '{ref}'", hint=hint)
+        listed = self._git("for-each-ref", "--format=%(refname:short)", "--count=1000")
+        known = listed.stdout.decode("utf-8", "replace").split()
+        hint = did_you_mean(ref, known, listing=False) or self._shallow_hint() or did_you_mean(ref, known)
+        return Problem("unknown-ref", f"no branch, tag or commit '{ref}'", hint=hint)
+
+    def _shallow_hint(self) -> str:
+        done = self._git("rev-parse", "--is-shallow-repository")
+        if done.stdout.strip() != b"true":
+            return ""
+        return "this clone is shallow: `git fetch --unshallow`, or `fetch-depth: 0` where it is checked out"
+
+    def _names(self, *args: str) -> list[bytes]:
+        done = self._git(*args)
+        if done.returncode:
+            text = f"git cannot tell what has changed: {_first_line(done.stderr)}"
+            raise FormatError(Problem("no-repository", text))
+        return done.stdout.split(b"\0")
+
+    def _git(self, *args: str) -> subprocess.CompletedProcess[bytes]:
+        return _git(self.top, *args)
+
+
+def _git(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(
+            ["git", "-C", str(folder), *args],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"},
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except FileNotFoundError:
+        text = "git is not installed, so that nothing tells what has changed"
+        raise FormatError(Problem("no-repository", text)) from None
+    except subprocess.TimeoutExpired:
+        text = f"git has not answered for {_TIMEOUT_S:.0f} s: git {args[0]}"
+        raise FormatError(Problem("no-repository", text)) from None
+
+
+def _first_line(stderr: bytes) -> str:
+    lines = stderr.decode("utf-8", "replace").strip().splitlines()
+    return lines[0].removeprefix("fatal: ") if lines else "it failed without a word"

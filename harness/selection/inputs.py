@@ -1,0 +1,196 @@
+"""The files that a scenario depends on, each with the reason.
+
+    scenario file, pyproject.toml, conftest.py, the cassette
+    what the front end of its dialect reads: manifests, prompts, scripts, skills, documents
+    the Python modules that these name, and what those import (`harness.selection.modules`)
+
+What cannot be told is not passed over. A Python file counts for all scenarios whose code imports what only a run
+knows; a file that nothing is known to read (data, perhaps) for all whose code may read it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from harness.dialects.load import FilesRead, files_read
+from harness.scenario import SUFFIXES
+from harness.scenario.model import Scenario
+from harness.scenario.recording import cassette_name
+from harness.scenario.request import load_request
+from harness.selection.changes import Changes
+from harness.selection.modules import Modules, ModuleSearch
+from harness.settings import Projects, Settings
+from harness.source.document import real_path, shown_path
+from harness.source.project import PYPROJECT
+
+_WORD: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_DOCUMENTS: Final = (".yaml", ".yml", ".json")
+_SCRIPTS: Final = (".py", ".sh", ".bash", ".ts", ".js", ".mjs")
+_SETTINGS: Final = (PYPROJECT, "pytest.ini", "tox.ini", "setup.cfg")
+_CONFTEST: Final = "conftest.py"
+_ABOUT_THE_PROJECT: Final = (".md", ".rst", ".adoc", "")
+"""Suffixes of files at the root of a project that tell of it, such as README.md and LICENSE."""
+_LARGEST: Final = 2_000_000
+"""Bytes of a document that are searched for names of modules."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a scenario depends on.
+
+    files    those that are read or looked for, without links
+    folders  those whose every file is read: the cassette, and what its manifest lists
+    modules  the Python modules of its code
+    runs     whether code of the project runs in it, which may read anything
+    refused  why files may be missing here; "" when none are
+    """
+
+    files: frozenset[Path]
+    folders: frozenset[Path]
+    modules: Modules
+    runs: bool
+    refused: str = ""
+
+    def why(self, changes: Changes) -> str:
+        """How one of these changes touches the scenario; "" where none is known to."""
+        read = [*sorted(self.files & changes.files)]
+        read += [changes.below[folder] for folder in sorted(self.folders & changes.below.keys())]
+        read += [each for each in changes.submodules if any(file.is_relative_to(each) for file in self.files)]
+        if read:
+            return f"{shown_path(read[0])} changed"
+        for path in sorted(self.modules.files.keys() & changes.files):
+            by = self.modules.files[path]
+            return f"{shown_path(path)} changed" + (f", which {shown_path(by)} imports" if by else "")
+        return ""
+
+    def has(self, path: Path) -> bool:
+        """True if it is known to depend on this file."""
+        return path in self.files or path in self.modules.files or not self.folders.isdisjoint(path.parents)
+
+    def why_perhaps(self, unrelated: Iterable[Path]) -> str:
+        """How one of these files, which nothing is known to read, may touch it; "" where none can."""
+        for path in unrelated:
+            if path.suffix == ".py":
+                if self.modules.untold:
+                    by = shown_path(self.modules.untold[0])
+                    return f"{shown_path(path)} changed, and {by} may import it: what it imports only a run knows"
+            elif self.runs:
+                return f"{shown_path(path)} changed, and code of this scenario may read it"
+            if self.refused:
+                return f"{shown_path(path)} changed, and its manifest cannot be loaded: {self.refused}"
+        return ""
+
+
+@dataclass
+class InputFinder:
+    """Finds what scenarios depend on, with the settings of their projects."""
+
+    projects: Projects
+    changes: Changes
+    _read: dict[object, FilesRead] = field(default_factory=dict)
+
+    def why(self, scenarios: Iterable[Scenario]) -> list[str]:
+        """For each scenario how a change touches it; "" where none does."""
+        found = [(scenario, self.inputs(scenario)) for scenario in scenarios] if self.changes.files else []
+        unrelated = [
+            path for path in sorted(self.changes.files) if not any(inputs.has(path) for _, inputs in found)
+        ]
+        reasons = []
+        for scenario, inputs in found:
+            settings = self.projects.of(scenario.file)
+            perhaps = [path for path in unrelated if _may_matter(path, settings)]
+            reasons.append(inputs.why(self.changes) or inputs.why_perhaps(perhaps))
+        return reasons or ["" for _ in scenarios]
+
+    def inputs(self, scenario: Scenario) -> Inputs:
+        """What a scenario depends on."""
+        settings = self.projects.of(scenario.file)
+        project = real_path(settings.project)
+        file = real_path(scenario.file)
+        read = self._files_read(scenario, settings)
+        files = {real_path(path) for path in read.files} | set(read.files)
+        code = [path for path in files if path.suffix == ".py"]
+        folders = [path.parent for path in read.files if path.name.endswith(_DOCUMENTS)]
+        request = load_request(scenario, settings)
+        search = ModuleSearch(
+            tuple(dict.fromkeys((*request.folders, *folders, *read.folders))), project, self._gone(project)
+        )
+        documents = [file, *(path for path in files if path.name.endswith(_DOCUMENTS))]
+        words = {word for path in documents for word in _words_in(path)}
+        modules = search.modules(words, code)
+        above = [at for at in (file.parent, *file.parent.parents) if at.is_relative_to(project)]
+        own = {file, *(project / name for name in _SETTINGS), *(at / _CONFTEST for at in above)}
+        name = cassette_name(scenario, settings)
+        cassette = {real_path(settings.cassettes / name)} if name else set[Path]()
+        scripts = any(path.suffix in _SCRIPTS for path in files)
+        return Inputs(
+            frozenset(files | own),
+            frozenset(cassette | set(read.folders)),
+            modules,
+            runs=scripts or not modules.is_empty or _has_real_servers(scenario),
+            refused=read.refused,
+        )
+
+    def _files_read(self, scenario: Scenario, settings: Settings) -> FilesRead:
+        request = load_request(scenario, settings)
+        key = (
+            request.paths,
+            request.agent,
+            frozenset(request.env.items()),
+            request.folders,
+            scenario.dialect,
+        )
+        if key not in self._read:
+            self._read[key] = files_read(replace(request, imports=False), scenario.dialect)
+        return self._read[key]
+
+    def _gone(self, project: Path) -> frozenset[str]:
+        """The names that changed Python files may be imported by, from whatever folder of the project."""
+        below = [path for path in self.changes.files if path.suffix == ".py" and path.is_relative_to(project)]
+        return frozenset(
+            part.removesuffix(".py") for path in below for part in path.relative_to(project).parts
+        )
+
+
+def _may_matter(path: Path, settings: Settings) -> bool:
+    """True if a file that nothing is known to read may matter to scenarios of a project.
+
+    Not what other scenarios and the project have for themselves: recordings, reports, a README.
+    """
+    project = real_path(settings.project)
+    if not path.is_relative_to(project) or path.name.endswith(SUFFIXES):
+        return False
+    if path.parent == project and path.suffix in _ABOUT_THE_PROJECT and not path.name.startswith(".env"):
+        return False
+    if any(path.is_relative_to(real_path(folder)) for folder in (settings.cassettes, settings.report)):
+        return False
+    hidden = [part for part in path.relative_to(project).parts if part.startswith(".")]
+    return not hidden or (hidden == [path.name] and path.name.startswith(".env"))
+
+
+def _has_real_servers(scenario: Scenario) -> bool:
+    worlds = (scenario.world, *(turn.world for turn in scenario.turns))
+    return any(server.real for world in worlds for server in world.mcp.values())
+
+
+def _words_in(file: Path) -> Iterator[str]:
+    try:
+        found = file.stat()
+    except OSError:
+        return iter(())
+    return iter(_words(file, found.st_mtime_ns, found.st_size))
+
+
+@lru_cache(maxsize=1024)
+def _words(file: Path, _modified_ns: int, size: int) -> frozenset[str]:
+    if size > _LARGEST:
+        return frozenset()
+    try:
+        return frozenset(_WORD.findall(file.read_text(encoding="utf-8", errors="replace")))
+    except OSError:
+        return frozenset()
