@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any, Final
 
-_PARTS = ("nodes", "edges", "branches")
+PARTS: Final = ("nodes", "edges", "branches")
+
+Item = str | tuple[str, ...]
+"""A node or a branch by its name, an edge by its two ends."""
+
+
+@dataclass(slots=True)
+class _Graph:
+    """What is known of a graph, by part: its items with the place of each in the manifest, and what was taken."""
+
+    places: dict[str, dict[Item, str | None]] = field(default_factory=lambda: {part: {} for part in PARTS})
+    taken: dict[str, set[Item]] = field(default_factory=lambda: {part: set() for part in PARTS})
+    last_shape: Any = None
+    last_taken: Any = None
 
 
 class GraphCoverage:
@@ -15,22 +30,24 @@ class GraphCoverage:
     """
 
     def __init__(self) -> None:
-        self._graphs: dict[tuple[str, str], dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {}
-        self._last: dict[tuple[str, str], tuple[Any, Any]] = {}
+        self._graphs: dict[tuple[str, str], _Graph] = {}
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Count a line of results.jsonl. What was taken is part of the graph even where its shape lacks it."""
         shape, taken = line.get("shape") or {}, line["coverage"]
-        if not any(shape.get(part) or taken.get(part) for part in _PARTS):
+        if not any(shape.get(part) or taken.get(part) for part in PARTS):
             return
         key = (line["manifest"], line["agent"] or "")
-        if self._last.get(key) == (shape, taken):
-            return  # as most scenarios of a file
-        self._last[key] = shape, taken
-        graph = self._graphs.setdefault(key, {part: ({}, {}) for part in _PARTS})
-        for part, (everything, went) in graph.items():
-            went.update((repr(item), item) for item in taken.get(part, ()))
-            everything.update((repr(item), item) for item in [*shape.get(part, ()), *taken.get(part, ())])
+        graph = self._graphs.get(key)
+        if graph is None:
+            graph = self._graphs[key] = _Graph()
+        if shape != graph.last_shape:  # most lines of a manifest have the same
+            graph.last_shape = shape
+            _add_shape(graph, shape, line["manifest"])
+        if taken != graph.last_taken:
+            graph.last_taken = taken
+            for part in PARTS:
+                graph.taken[part].update(_items(taken.get(part, ())))
 
     def name(self, manifest: str, agent: str) -> str:
         """What a graph is listed as."""
@@ -38,13 +55,34 @@ class GraphCoverage:
         return f"{manifest}#{agent}" if several else manifest
 
     def summary(self) -> dict[str, Any]:
-        """By manifest, for nodes, edges and branches: {taken, all: counts, missing: those not taken}."""
+        """By manifest, for nodes, edges and branches: {taken, all: counts, missing: those not taken, where}.
+
+        where has, for each that is missing, "file:line" of it, or null.
+        """
         return {
-            self.name(*key): {part: _counted(*found) for part, found in graph.items()}
+            self.name(*key): {part: _counted(graph.places[part], graph.taken[part]) for part in PARTS}
             for key, graph in sorted(self._graphs.items())
         }
 
 
-def _counted(everything: Mapping[str, Any], went: Mapping[str, Any]) -> dict[str, Any]:
-    missing = [everything[key] for key in sorted(everything) if key not in went]
-    return {"taken": len(went), "all": len(everything), "missing": missing}
+def _add_shape(graph: _Graph, shape: Mapping[str, Any], manifest: str) -> None:
+    lines = shape.get("lines") or {}
+    for part, places in graph.places.items():
+        of_part = lines.get(part) or ()
+        for item, line in zip_longest(_items(shape.get(part, ())), of_part[: len(shape.get(part, ()))]):
+            place = f"{manifest}:{line}" if isinstance(line, int) else line
+            places[item] = min(filter(None, (places.get(item), place)), default=None)
+
+
+def _items(items: Iterable[Any]) -> list[Item]:
+    return [item if isinstance(item, str) else tuple(item) for item in items]
+
+
+def _counted(places: Mapping[Item, str | None], taken: set[Item]) -> dict[str, Any]:
+    missing = sorted(places.keys() - taken, key=repr)
+    return {
+        "taken": len(taken),
+        "all": len(places.keys() | taken),
+        "missing": [list(item) if isinstance(item, tuple) else item for item in missing],
+        "where": [places[item] for item in missing],
+    }

@@ -174,9 +174,9 @@ def test_coverage_is_what_all_runs_of_a_manifest_took_together(outcome: MakeOutc
     other = outcome(shape=SHAPE, coverage={"nodes": ["a"], "edges": [], "branches": []}, scenario="other")
     assert _summary(one, other)["coverage"] == {
         "triage.yaml": {
-            "nodes": {"taken": 2, "all": 3, "missing": ["c"]},
-            "edges": {"taken": 1, "all": 2, "missing": [["a", "c"]]},
-            "branches": {"taken": 1, "all": 2, "missing": ["a: otherwise"]},
+            "nodes": {"taken": 2, "all": 3, "missing": ["c"], "where": [None]},
+            "edges": {"taken": 1, "all": 2, "missing": [["a", "c"]], "where": [None]},
+            "branches": {"taken": 1, "all": 2, "missing": ["a: otherwise"], "where": [None]},
         }
     }
 
@@ -187,6 +187,24 @@ def test_a_transition_nobody_foresaw_is_part_of_the_graph(outcome: MakeOutcome) 
         "taken": 1,
         "all": 3,
         "missing": [["a", "b"], ["a", "c"]],
+        "where": [None, None],
+    }
+
+
+def test_what_is_missing_has_its_place_in_the_manifest_or_in_the_file_it_is_included_from(
+    outcome: MakeOutcome,
+) -> None:
+    lines = {"nodes": [1, 2, "shared.yaml:7"], "edges": [4, None], "branches": [5, 6]}
+    run = outcome(
+        shape=SHAPE | {"lines": lines}, coverage={"nodes": ["a"], "edges": [], "branches": ["a: x"]}
+    )
+    coverage = _summary(run)["coverage"]["triage.yaml"]
+    assert {
+        part: dict(zip(map(str, of["missing"]), of["where"], strict=True)) for part, of in coverage.items()
+    } == {
+        "nodes": {"b": "triage.yaml:2", "c": "shared.yaml:7"},
+        "edges": {"['a', 'b']": "triage.yaml:4", "['a', 'c']": None},
+        "branches": {"a: otherwise": "triage.yaml:6"},
     }
 
 

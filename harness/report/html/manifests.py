@@ -12,7 +12,7 @@ from harness.draw.sketch import ANY_KIND
 from harness.graph.model import ANY_NODE, GOTO
 from harness.graph.observe import branch
 from harness.report.coverage import GraphCoverage
-from harness.report.summary import percentile
+from harness.report.figures import percentile
 
 Line = Mapping[str, Any]
 Key = tuple[str, str]

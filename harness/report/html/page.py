@@ -62,7 +62,9 @@ def page(run: Path, summary: Mapping[str, Any], baseline: Baseline | None = None
     data = {
         "format": "harness-report/1",
         "summary": {
-            key: value for key, value in summary.items() if key not in ("failures", "losses", "coverage")
+            key: value
+            for key, value in summary.items()
+            if key not in ("failures", "losses", "coverage", "latency_by_scenario")
         },
         "rows": listed,
         "manifests": manifests.as_json(),

@@ -1,0 +1,80 @@
+"""What a summary lists, as much as is kept of it: which entries are kept does not depend on their order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from harness.report.encoding import encode
+
+MOST_LISTED: Final = 5_000
+_MOST_NAMES: Final = 5
+
+Entry = Mapping[str, Any]
+
+
+class Entries:
+    """Runs, one entry each: those with the lowest repeat of each scenario first, as many as are kept."""
+
+    def __init__(self, most: int = MOST_LISTED) -> None:
+        self._most = most
+        self._kept: list[Entry] = []
+        self.left_out = 0
+
+    def add(self, entry: Entry) -> None:
+        """Keep an entry: {id, variant, repeat, …}, perhaps with the `run` of scenarios it is of."""
+        self._kept.append(entry)
+        if len(self._kept) >= 2 * self._most:
+            self._cut()
+
+    def ordered(self) -> list[Entry]:
+        """What is kept, by scenario and repeat."""
+        self._cut()
+        return sorted(self._kept, key=_by_scenario)
+
+    def _cut(self) -> None:
+        if len(self._kept) > self._most:
+            self.left_out += len(self._kept) - self._most
+            self._kept = sorted(self._kept, key=_by_repeat)[: self._most]
+
+
+class Warnings:
+    """The texts of warnings, each with the scenarios that raised it; where there are too many, the first by name."""
+
+    def __init__(self, most: int = MOST_LISTED) -> None:
+        self._most = most
+        self._times: dict[str, int] = {}
+        self._ids: dict[str, set[str]] = {}
+        self.left_out = 0
+
+    def add(self, text: str, scenario: str) -> None:
+        """Count a warning of the scenario with this id."""
+        if text not in self._times:
+            self._times[text] = 0
+            self._ids[text] = set()
+        self._times[text] += 1
+        self._ids[text].add(scenario)
+        if len(self._times) >= 2 * self._most:
+            self._cut()
+
+    def ordered(self) -> list[dict[str, Any]]:
+        """By text, the most frequent first: {text, times, scenarios: how many, names: the ids of some}."""
+        self._cut()
+        found = []
+        for text, times in sorted(self._times.items(), key=lambda item: (-item[1], item[0])):
+            ids = sorted(self._ids[text])
+            found.append({"text": text, "times": times, "scenarios": len(ids), "names": ids[:_MOST_NAMES]})
+        return found
+
+    def _cut(self) -> None:
+        for text in sorted(self._times)[self._most :]:
+            self.left_out += self._times.pop(text)
+            del self._ids[text]
+
+
+def _by_scenario(entry: Entry) -> tuple[Any, ...]:
+    return entry["id"], entry["variant"] or "", entry.get("run") or "", entry["repeat"], encode(entry)
+
+
+def _by_repeat(entry: Entry) -> tuple[Any, ...]:
+    return entry["repeat"], *_by_scenario(entry)
