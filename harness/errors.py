@@ -169,6 +169,12 @@ class CassetteBroken(CassetteError):
         super().__init__(f"{span}: {message}" if span else message, span)
 
 
+class CassetteTooOld(CassetteError):
+    """A recording that is older than `max_age_days`, where that is an error."""
+
+    code = "cassette-too-old"
+
+
 class CassetteMismatch(CassetteError):
     """A request that is not the recorded one. The text shows the nearest that was recorded, and the difference."""
 

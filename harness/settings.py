@@ -61,6 +61,8 @@ class Settings:
     cassettes        the folder of the cassettes (default: `cassettes` in the project)
     record           whether scenarios that name no cassette have one all the same, named after file and scenario
     cassette_ignore  what recorded requests may differ in: `host`, `query.NAME`, `body.PATH`
+    max_age_days     days after which a recording that is replayed is too old; no limit unless set
+    stale_cassettes  what a recording that is too old is: `warn` for a warning, `fail` for an error
     secrets          names of variables, as globs, whose values are secret from three characters on
     public_env       names of variables, as globs, whose values are not secret
     real_timeout     real seconds one run may take, checks included; recorded and live runs have no such limit
@@ -81,6 +83,8 @@ class Settings:
     cassettes: Path = Path("cassettes")
     record: bool = False
     cassette_ignore: tuple[str, ...] = ()
+    max_age_days: float = math.inf
+    stale_cassettes: str = "warn"
     secrets: tuple[str, ...] = ()
     public_env: tuple[str, ...] = ()
     real_timeout: float = 60.0
@@ -148,10 +152,13 @@ def _traces(value: Any, _base: Path) -> Traces:
     return Traces(value)
 
 
-def _isolation(value: Any, _base: Path) -> str:
-    if value not in ("none", "process"):
-        raise ValueError('expected "none" or "process"')
-    return str(value)
+def _either(*words: str) -> Callable[[Any, Path], str]:
+    def read(value: Any, _base: Path) -> str:
+        if value not in words:
+            raise ValueError("expected " + " or ".join(f'"{word}"' for word in words))
+        return str(value)
+
+    return read
 
 
 def _prices(value: Any, _base: Path) -> tuple[Price, ...]:
@@ -190,10 +197,12 @@ _READERS: Final[Mapping[str, Callable[[Any, Path], Any]]] = {
     "cassettes": _path,
     "record": _flag,
     "cassette_ignore": _texts,
+    "max_age_days": _number("days"),
+    "stale_cassettes": _either("warn", "fail"),
     "secrets": _texts,
     "public_env": _texts,
     "real_timeout": _number("seconds"),
-    "isolation": _isolation,
+    "isolation": _either("none", "process"),
     "traces": _traces,
     "traces_limit": _number("MB"),
     "history": _file,

@@ -111,6 +111,8 @@ def _remarks(each: Listed) -> list[str]:
     remarks = ["orphaned: no scenario names it"] if each.orphaned else []
     if each.changed:
         remarks.append(f"stale: {', '.join(each.changed)} changed since")
+    if each.too_old:
+        remarks.append("too old" if each.age_days is not None else "its age is not known")
     if each.problem:
         remarks.append("does not replay, see below" if each.recordings else each.problem.splitlines()[0])
     if each.unused and not each.problem:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import date
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.errors import CassetteError
 from harness.recording.folder import CassetteFolder, cassette_names
 from harness.scenario.model import Scenario
 from harness.scenario.recording import cassette_name, fingerprints, recording_session
+from harness.scenario.recording_age import age_days, is_too_old
 from harness.scenario.redaction import redacted_output, secrets_of
 from harness.scenario.run import run_once
 from harness.scenario.verdict import could_not_be_judged
@@ -24,6 +25,7 @@ class Listed:
     """A cassette, or the lack of one that a scenario names.
 
     age_days   None when the recording does not say its day
+    too_old    it is over `max_age_days`, or not known where that is set
     calls      recorded HTTP requests, MCP messages and replies of people, over all recordings
     unused     how many of those the scenarios did not use
     changed    files of the agent that are not what they were when it was recorded
@@ -34,6 +36,7 @@ class Listed:
     name: str
     folder: Path
     age_days: int | None = None
+    too_old: bool = False
     recordings: int = 0
     calls: int = 0
     unused: int = 0
@@ -49,7 +52,7 @@ class Listed:
     @property
     def is_well(self) -> bool:
         """There is nothing to say about it."""
-        return not (self.orphaned or self.unused or self.changed or self.problem)
+        return not (self.orphaned or self.unused or self.changed or self.too_old or self.problem)
 
 
 def inventory(
@@ -95,8 +98,10 @@ def _listed(name: str, users: Sequence[Scenario], settings: Settings) -> Listed:
         return found
     found.recordings = len(recordings)
     found.calls = sum(map(len, recordings))
-    days = [one.about.recorded for one in recordings if one.about.recorded]
-    found.age_days = (date.today() - date.fromisoformat(min(days))).days if days else None
+    ages = [age for one in recordings if (age := age_days(one.about)) is not None]
+    found.age_days = max(ages, default=None)
+    found.too_old = is_too_old(found.age_days, settings)
+    settings = replace(settings, max_age_days=math.inf)  # an old one is replayed all the same
     left = [_replayed(found, scenario, settings) for scenario in users if scenario.skip is None]
     found.unused = len(set.intersection(*left)) if left else 0
     repeats = max((scenario.repeat for scenario in users), default=len(recordings))

@@ -32,6 +32,7 @@ from harness.recording.scrubbing import Scrubbing
 from harness.recording.traffic import Traffic
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome, Recorded
+from harness.scenario.recording_age import age_warning
 from harness.secrets import Secrets
 from harness.settings import Projects, RecordMode, Settings
 from harness.source.document import shown_path
@@ -71,9 +72,9 @@ def _slug(text: str) -> str:
     return short if short == text else f"{short or 'x'}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
-def command_to_record(scenario: Scenario) -> str:
+def command_to_record(scenario: Scenario, *options: str) -> str:
     """What to type to record a scenario anew."""
-    return f"harness record {shlex.quote(f'{shown_path(scenario.file)}::{scenario.name}')}"
+    return shlex.join(["harness", "record", *options, f"{shown_path(scenario.file)}::{scenario.name}"])
 
 
 def check_cassettes(scenarios: Iterable[Scenario], projects: Projects) -> None:
@@ -157,6 +158,7 @@ class RecordingSession:
         self._made: dict[int, Recording] = {}
         self._discarded = ""
         self._traffic = Traffic()
+        self._settings = settings
         self._written: tuple[str, ...] = ()
         self._unused = 0
 
@@ -187,6 +189,18 @@ class RecordingSession:
             ask=self._ask,
         )
         return RecordedBackend(source), warnings
+
+    def age_warnings(self, backend: RecordedBackend) -> list[str]:
+        """What to warn of the age of what a backend plays. No check sees it: the calendar decides no verdict.
+
+        Raises:
+            CassetteTooOld: it is too old, and that is to be an error.
+        """
+        if self._folder is None or backend.is_real or backend.number is None:
+            return []
+        again = command_to_record(self._scenario, "--rewrite")
+        text = age_warning(self._folder.name, backend.about, self._settings, again)
+        return [text] if text else []
 
     def _recorded(self, number: int) -> Recording | None:
         """What was recorded before. Where everything is replaced it need not be readable."""

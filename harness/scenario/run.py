@@ -123,11 +123,13 @@ def _with_cassette(
     began = time.perf_counter()
     try:
         backend, warnings = cassette.open(repeat)
+        of_age = cassette.age_warnings(backend)
         with real_limit(None if backend.is_real else settings.real_timeout, progress.doing):
             result = run_once(scenario, settings, seed=scenario.seed + repeat, backend=backend)
             result.observed.warnings += warnings
             outcome = outcome_of(scenario, repeat, result, time.perf_counter() - began)
         outcome.recording = backend.number
+        outcome.observed.warnings += of_age
         if backend.is_real:
             outcome.observed.warnings += cassette.keep(repeat, backend, outcome, result.graph)
         if repeat + 1 == scenario.repeat:

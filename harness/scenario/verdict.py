@@ -21,6 +21,7 @@ UNJUDGED: Final = frozenset(
         "cassette-missing",
         "cassette-broken",
         "cassette-mismatch",
+        "cassette-too-old",
         "provider",
         "provider-down",
         "extra-missing",

@@ -40,6 +40,7 @@ def test_it_can_be_had_as_json(project: Project) -> None:
         "name": "one",
         "folder": "cassettes/one",
         "age_days": 0,
+        "too_old": False,
         "recordings": 1,
         "calls": 1,
         "unused": 0,
