@@ -22,6 +22,7 @@ COMMANDS = {
     "cassettes": "List recordings, and what is wrong with them.",
     "serve": "Answer any client from the stubs of a scenario.",
     "validate": "Check manifests and scenario files without running them.",
+    "compare": "Tell what differs between two runs, and where it began.",
     "history": "Show how figures and scenarios changed from run to run.",
     "report": "Write the page of a run, also against an earlier one.",
     "show": "Draw the graph of a manifest.",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from harness.report.formatting import cost, percent, plural, seconds
+from harness.report.formatting import plural
+from harness.report.headline_figures import FIGURES
 from harness.report.history.trends import Run, ScenarioTrend, Trends
 from harness.report.wrap import hanging
 from harness.source.display import clip, columns, printable
@@ -20,23 +21,6 @@ _MARKS: Final = {"passed": "✓", "failed": "✗", "error": "!", "skipped": "·"
 _ASCII_MARKS: Final = {"passed": ".", "failed": "F", "error": "E", "skipped": "-"}
 
 
-class Figure(NamedTuple):
-    """A figure of a run: how it is called, where it is found, how it is written, and whether more of it is better."""
-
-    label: str
-    of: Callable[[Mapping[str, Any]], float | None]
-    text: Callable[[float], str]
-    more_is_better: bool
-
-
-FIGURES: Final = (
-    Figure("pass rate", lambda total: total["pass_rate"], percent, True),
-    Figure("fitness", lambda total: total["fitness"], lambda value: f"{value:.3f}", True),
-    Figure("p50", lambda total: total["latency"]["p50"], seconds, False),
-    Figure("p95", lambda total: total["latency"]["p95"], seconds, False),
-    Figure("tokens", lambda total: total["tokens"]["total"], lambda value: f"{value:,.0f}", False),
-    Figure("cost", lambda total: total["cost"], cost, False),
-)
 _LEAVE_FIRST: Final = ("branch", "p50", "tokens", "runs", "fitness", "cost", "commit", "p95")
 """Columns that a narrow terminal does without, in this order."""
 

@@ -1,0 +1,10 @@
+"""Two runs compared: which scenarios changed and how, and the first event where the traces of one differ.
+
+comparison        the scenarios of both runs, sorted by what became of them
+first_difference  the first event where two traces differ: a route, a prompt, a reply, a call, an update
+values            the places where two values differ
+words             what differs between two texts, by words and lines
+explained         for the scenarios that are told: their checks, and the first difference of their traces
+text              all of this for a terminal
+whole             one scenario in full: both conversations, line by line
+"""

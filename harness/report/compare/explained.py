@@ -1,0 +1,205 @@
+"""Why a scenario is not what it was: the checks that changed, and the first difference of its traces."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness.errors import FormatError
+from harness.report.compare.comparison import Change, Comparison
+from harness.report.compare.first_difference import Difference, first_difference
+from harness.report.reading import read_lines
+from harness.report.scenario_runs import Key
+from harness.report.trace_reader import RunTrace, read_trace
+
+Line = Mapping[str, Any]
+
+
+class CheckChange(NamedTuple):
+    """A check with another result, or another expectation; None where a run has no such check."""
+
+    name: str
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+
+    @property
+    def is_other(self) -> bool:
+        """True if something else is expected."""
+        return self.before is None or self.after is None or self.before["expected"] != self.after["expected"]
+
+    def as_json(self) -> dict[str, Any]:
+        """The check as data."""
+        kept = ("passed", "score", "expected", "actual", "message", "where")
+        sides = {"before": self.before, "after": self.after}
+        return {"name": self.name} | {
+            side: None if check is None else {key: check.get(key) for key in kept}
+            for side, check in sides.items()
+        }
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A change with what is behind it, from one of its repeats.
+
+    lines       the lines of results of this repeat; None where a run has none
+    checks      that changed
+    difference  the first one of the traces; None where they are the same, or not known
+    where       `file:line` of its node in the manifest, "" where that is not known
+    unknown     why no difference can be told; "" where one is, or there is none
+    notes       what else is to be known: other seeds, a trace that is cut
+    """
+
+    change: Change
+    lines: tuple[Line | None, Line | None]
+    checks: Sequence[CheckChange] = ()
+    difference: Difference | None = None
+    where: str = ""
+    unknown: str = ""
+    notes: Sequence[str] = ()
+
+
+def explain(comparison: Comparison, changes: Iterable[Change]) -> Iterator[Explained]:
+    """The changes, each explained by the first repeat that got worse (better, …), or else did something else."""
+    wanted = {change.scenario.key: (change, _repeat(change)) for change in changes}
+    found = [
+        _lines_of(side.path, {(key, repeat) for key, (_, repeat) in wanted.items()})
+        for side in (comparison.before, comparison.after)
+    ]
+    folders = [_folder(side.path) for side in (comparison.before, comparison.after)]
+    for key, (change, repeat) in wanted.items():
+        lines = found[0].get((key, repeat)), found[1].get((key, repeat))
+        yield _explained(change, lines, folders)
+
+
+def _repeat(change: Change) -> int:
+    """The repeat that tells most: the first with another verdict or score, or else the first that differs."""
+    if change.before is None or change.after is None:
+        repeats = change.scenario.repeats
+        failed = (number for number, repeat in repeats.items() if repeat.verdict in ("failed", "error"))
+        return next(failed, next(iter(repeats)))
+    before, after = change.before.repeats, change.after.repeats
+    both = sorted(before.keys() & after.keys())
+    worse = change.kind != "better"
+    moved = [number for number in both if before[number][:2] != after[number][:2]]
+    fits = [number for number in moved if _is_worse(before[number], after[number]) == worse]
+    return next(iter([*fits, *moved, *change.repeats, *both]), next(iter(after)))
+
+
+def _is_worse(before: Any, after: Any) -> bool:
+    ranks = [
+        (repeat.verdict == "passed", repeat.verdict != "error", repeat.score) for repeat in (before, after)
+    ]
+    return bool(ranks[1] < ranks[0])
+
+
+def _lines_of(path: Path, wanted: Collection[tuple[Key, int]]) -> dict[tuple[Key, int], Line]:
+    found: dict[tuple[Key, int], Line] = {}
+    if not wanted:
+        return found
+    for line in read_lines(path):
+        key = (line["id"], line["variant"] or ""), line["repeat"]
+        if key in wanted:
+            found[key] = line
+    return found
+
+
+def _folder(path: Path) -> Path:
+    return path if path.is_dir() else path.parent
+
+
+def _explained(change: Change, lines: tuple[Line | None, Line | None], folders: Sequence[Path]) -> Explained:
+    before, after = lines
+    if before is None or after is None:
+        return Explained(change, lines)
+    checks = [*changed_checks(before, after)]
+    notes = []
+    if before["seed"] != after["seed"]:
+        notes.append(f"the seeds differ: {before['seed']} before, {after['seed']} now")
+    if before["digest"] == after["digest"]:
+        return Explained(change, lines, checks, notes=notes, unknown=_same_run(checks))
+    traces = []
+    for name, line, folder in zip(("earlier", "later"), (before, after), folders, strict=True):
+        trace = trace_of(line, folder)
+        if isinstance(trace, str):
+            return Explained(
+                change, lines, checks, notes=notes, unknown=f"no trace of the {name} run: {trace}"
+            )
+        if trace.damage is not None:
+            notes.append(f"the trace of the {name} run is cut off: {_first(trace.damage)}")
+        traces.append(trace)
+    difference = first_difference(traces[0].events, traces[1].events)
+    if difference is None:
+        why = "their traces are the same as far as they go, and their digests differ"
+        return Explained(change, lines, checks, notes=notes, unknown=why)
+    return Explained(change, lines, checks, difference, place_of(difference, before, after), notes=notes)
+
+
+def trace_of(line: Line, folder: Path) -> RunTrace | str:
+    """The trace of a run, or why there is none."""
+    if line.get("trace") is None:
+        if line["verdict"] == "skipped":
+            return "it was skipped"
+        if not line["path"] and line["error"]:
+            return f"it failed before it ran ({line['error']['type']})"
+        return "none was kept (--traces)"
+    try:
+        trace = read_trace(folder / str(line["trace"]))
+    except FormatError as error:
+        return _first(error)
+    if trace.head.get("digest") != line["digest"]:
+        return f"{line['trace']} is of another run"
+    return trace
+
+
+def _first(error: FormatError) -> str:
+    return error.problems[0].one_line
+
+
+def _same_run(checks: Sequence[CheckChange]) -> str:
+    if any(check.is_other for check in checks):
+        return "the runs did the same; what is expected of them is not"
+    return "the runs did the same"
+
+
+def changed_checks(before: Line, after: Line) -> Iterator[CheckChange]:
+    """The checks that passed and do not, or the other way round, that score something else, or expect it."""
+    one, other = (
+        {_name(at, line): check for at, check in enumerate(line["checks"])} for line in (before, after)
+    )
+    for name in dict.fromkeys([*other, *one]):
+        found = CheckChange(name, one.get(name), other.get(name))
+        results = [None if check is None else (check["passed"], check["score"]) for check in found[1:]]
+        if results[0] != results[1] or found.is_other:
+            yield found
+
+
+def _name(at: int, line: Line) -> str:
+    """The name of a check, with a number where several have it."""
+    names = [check["name"] for check in line["checks"][: at + 1]]
+    count = names.count(names[-1])
+    return str(names[-1]) + (f" ({count})" if count > 1 else "")
+
+
+def place_of(difference: Difference, before: Line, after: Line) -> str:
+    """`file:line` of the node or the edge in the manifest, of the later run where that has it; "" for unknown."""
+    for line in (after, before):
+        shape = line.get("shape") or {}
+        lines = shape.get("lines") or {}
+        outer = [
+            *accumulate(difference.node.split("/"), "{}/{}".format)
+        ]  # of a nested graph the node it is in
+        wanted: list[tuple[str, Any]] = [("nodes", node) for node in reversed(outer)]
+        if difference.edge is not None:
+            wanted.insert(0, ("edges", [*difference.edge]))
+        for part, item in wanted:
+            known = shape.get(part) or []
+            if (
+                item in known
+                and (places := lines.get(part))
+                and (at := places[known.index(item)]) is not None
+            ):
+                return at if isinstance(at, str) else f"{line['manifest']}:{at}"
+    return ""

@@ -1,0 +1,352 @@
+"""The first event where the traces of two runs differ, as a difference to be read.
+
+Events are compared one after the other, without their times: what happened counts first. Where nothing else differs,
+the first difference is of the times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import Any, Final, NamedTuple
+
+from harness.graph.model import END, START
+from harness.graph.trace import Event
+from harness.report.compare.values import ABSENT, Place, places
+from harness.report.compare.words import diff_lines
+from harness.report.encoding import encode
+from harness.report.formatting import seconds
+from harness.source.display import clip
+
+_UNCOMPARED: Final = frozenset({"at", "latency", "step", "invocation", "cut", "call"})
+_MOST_PARTS: Final = 8
+_LONGEST: Final = 200
+_ROLES: Final = {"human": "user", "ai": "assistant"}
+
+
+class Part(NamedTuple):
+    """A place that differs: what it is called, and the values there (`ABSENT` for none).
+
+    The words of texts are compared, unless they are sentences of ours (`is_whole`).
+    """
+
+    place: str
+    before: Any
+    after: Any
+    is_whole: bool = False
+
+    @property
+    def lines(self) -> list[str]:
+        """What differs, as lines of a diff (`harness.report.compare.words`)."""
+        if isinstance(self.before, str) and isinstance(self.after, str) and not self.is_whole:
+            return diff_lines(self.before, self.after)
+        found = [f"- {_shown(self.before)}"] if self.before is not ABSENT else []
+        return found + ([f"+ {_shown(self.after)}"] if self.after is not ABSENT else [])
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first event where two traces differ.
+
+    kind     input, route, prompt, request, reply, call, result, state, pause, warning, error, end, order or time
+    what     what differs, in words
+    node     the path of the node that it happened in, or left; "" for none
+    edge     of a route that differs, both ends; None otherwise
+    before   when it happened in the earlier run, in virtual seconds; None where that had ended; `after` in the later
+    parts    what differs; `more` is how many there are besides
+    slower   what took another time before that, in words; "" for nothing
+    """
+
+    kind: str
+    what: str
+    node: str
+    before: float | None
+    after: float | None
+    parts: Sequence[Part]
+    more: int = 0
+    edge: tuple[str, str] | None = None
+    slower: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The difference as data."""
+        return {
+            "kind": self.kind,
+            "what": self.what,
+            "node": self.node or None,
+            "at": {"before": self.before, "after": self.after},
+            "parts": [
+                {
+                    "place": part.place,
+                    **{
+                        side: None if value is ABSENT else _bounded(value)
+                        for side, value in (("before", part.before), ("after", part.after))
+                    },
+                    "diff": part.lines,
+                }
+                for part in self.parts
+            ],
+            "more": self.more,
+            "times": self.slower or None,
+        }
+
+
+def first_difference(before: Sequence[Event], after: Sequence[Event]) -> Difference | None:
+    """The first event that differs; None where the traces are the same."""
+    names = _Calls(), _Calls()
+    slower = ""
+    for one, other in zip(before, after, strict=False):
+        for known, event in zip(names, (one, other), strict=True):
+            known.add(event)
+        if _content(one) != _content(other):
+            return _difference(one, other, names, slower)
+        if not slower and _times(one) != _times(other):
+            timed, slower = (one, other), _slower(one, other, names[1])
+    if len(before) != len(after):
+        longer = before if len(before) > len(after) else after
+        event = longer[min(len(before), len(after))]
+        return _one_ended(event, is_before=longer is before, slower=slower)
+    if slower:
+        return Difference("time", slower, _node(timed[1], names[1]), timed[0]["at"], timed[1]["at"], ())
+    return None
+
+
+@dataclass
+class _Calls:
+    """The calls of a trace, by number: an answer says only which of them it is of."""
+
+    known: dict[int, Event] = field(default_factory=dict)
+
+    def add(self, event: Event) -> None:
+        if event["event"] == "call":
+            self.known[event["call"]] = event
+
+    def of(self, event: Event) -> Mapping[str, Any]:
+        return self.known.get(event.get("call", 0), {})
+
+
+def _content(event: Event) -> dict[str, Any]:
+    return {key: value for key, value in event.items() if key not in _UNCOMPARED}
+
+
+def _times(event: Event) -> tuple[Any, Any]:
+    return event["at"], event.get("latency")
+
+
+def _node(event: Event, calls: _Calls) -> str:
+    if event["event"] in ("call", "answer"):
+        return str(event.get("node") or calls.of(event).get("node") or "")
+    return str(event.get("graph") or "") + str(event.get("node") or _name(event.get("source", "")) or "")
+
+
+def _name(node: str) -> str:
+    return "" if node in (START, END) else node
+
+
+def _difference(one: Event, other: Event, calls: tuple[_Calls, _Calls], slower: str) -> Difference:
+    """What differs between two events."""
+    node = _node(other, calls[1])
+    kind, what, found = "order", "what happens", [_whole(one, other)]
+    edge = None
+    if one["event"] == other["event"]:
+        event = one["event"]
+        if event == "call":
+            kind, what, found = _calls_differ(one, other)
+        elif event == "answer":
+            kind, what, found = _answers_differ(one, other, calls[1].of(other))
+        elif event == "route" and one["source"] == other["source"]:
+            kind, what, found = "route", f"the route after {_end_name(other['source'])}", [_whole(one, other)]
+            edge = (other["source"], other["target"])
+        elif event in _SIMPLE:
+            kind, what = _SIMPLE[event]
+            found = [*map(_part, places(_content(one), _content(other)))]
+            what = what.format(node=node)
+    shown, more = found[:_MOST_PARTS], max(0, len(found) - _MOST_PARTS)
+    return Difference(kind, what, node, one["at"], other["at"], shown, more, edge, slower)
+
+
+_SIMPLE: Final = {
+    "input": ("input", "the input"),
+    "resume": ("input", "the answer to a pause"),
+    "node_end": ("state", "what {node} changes of the state"),
+    "node_pause": ("pause", "what {node} pauses with"),
+    "node_error": ("error", "how {node} fails"),
+    "join_timeout": ("error", "what {node} waited for"),
+    "warning": ("warning", "a warning"),
+    "end": ("end", "how the run ends"),
+    "pause": ("pause", "where the run pauses"),
+}
+_UPDATE: Final = "update"
+
+
+def _calls_differ(one: Event, other: Event) -> tuple[str, str, list[Part]]:
+    node = other["node"]
+    if (one["kind"], one["name"]) != (other["kind"], other["name"]):
+        if one["kind"] == other["kind"] == "llm" and one["node"] == node:
+            return "request", f"the model that {node} asks", [Part("model", one["name"], other["name"])]
+        return "call", f"the call of {node}", [_whole(one, other)]
+    if one["node"] != node:
+        return "order", "what happens", [_whole(one, other)]
+    requests = [dict(event["request"]) for event in (one, other)]
+    lists = [request.pop("messages", None) for request in requests]
+    rest = [*map(_part, places(requests[0], requests[1]))]
+    if other["kind"] != "llm":
+        return (
+            "call",
+            f"what {node} calls {other['name']} with",
+            [part._replace(place=part.place.removeprefix("args.")) for part in rest],
+        )
+    if lists[0] != lists[1]:
+        return "prompt", f"the prompt of {node}", [*_messages(lists[0] or [], lists[1] or []), *rest]
+    return "request", f"the request of {node} to the model", rest
+
+
+def _messages(before: Sequence[Any], after: Sequence[Any]) -> list[Part]:
+    """The messages that differ: each with its role, and what differs in it."""
+    found: list[Part] = []
+    keys = [[encode(message) for message in messages] for messages in (before, after)]
+    for kind, start, end, at, to in SequenceMatcher(None, keys[0], keys[1], autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        paired = min(end - start, to - at)
+        for old, new in zip(before[start : start + paired], after[at : at + paired], strict=True):
+            if _role(old) == _role(new):
+                named = places(old, new)
+                found += [
+                    Part(
+                        _role(new) if place.path == "content" else f"{_role(new)}.{place.path}",
+                        place.before,
+                        place.after,
+                    )
+                    for place in named
+                ]
+            else:
+                found += [Part(_role(old), _said(old), ABSENT), Part(_role(new), ABSENT, _said(new))]
+        found += [Part(_role(message), _said(message), ABSENT) for message in before[start + paired : end]]
+        found += [Part(_role(message), ABSENT, _said(message)) for message in after[at + paired : to]]
+    return found
+
+
+def _role(message: Any) -> str:
+    role = (
+        str(message.get("type") or message.get("role") or "message")
+        if isinstance(message, Mapping)
+        else "message"
+    )
+    return _ROLES.get(role, role)
+
+
+def _said(message: Any) -> Any:
+    return message.get("content", message) if isinstance(message, Mapping) else message
+
+
+def _answers_differ(one: Event, other: Event, call: Mapping[str, Any]) -> tuple[str, str, list[Part]]:
+    of_model = call.get("kind") == "llm"
+    name = call.get("node", "") if of_model else f"{call.get('name', '')} in {call.get('node', '')}"
+    kind, what = ("reply", f"the reply to {name}") if of_model else ("result", f"the result of {name}")
+    if one["ok"] != other["ok"]:
+        return kind, what, [_whole(one, other)]
+    value = [event.get("value", event.get("error")) for event in (one, other)]
+    found = [
+        Part("" if place.path == "text" else place.path, place.before, place.after)
+        for place in places(value[0], value[1])
+    ]
+    others = [{key: event.get(key) for key in ("usage", "refused")} for event in (one, other)]
+    return kind, what, [*found, *map(_part, places(others[0], others[1]))]
+
+
+def _part(place: Place) -> Part:
+    return Part(place.path.removeprefix(f"{_UPDATE}."), place.before, place.after)
+
+
+def _one_ended(event: Event, *, is_before: bool, slower: str) -> Difference:
+    told = sentence(event)
+    part = Part("", told if is_before else ABSENT, ABSENT if is_before else told)
+    node = str(event.get("graph") or "") + str(event.get("node") or _name(event.get("source", "")))
+    what = f"the {'later' if is_before else 'earlier'} run has ended"
+    before, after = (event["at"], None) if is_before else (None, event["at"])
+    return Difference("end", what, node, before, after, (part,), slower=slower)
+
+
+def _slower(one: Event, other: Event, calls: _Calls) -> str:
+    """What took another time, in words."""
+    took = one.get("latency"), other.get("latency")
+    node = _node(other, calls)
+    if took[0] != took[1]:
+        call = calls.of(other)
+        name = f"the {call['kind']} call of {node}" if other["event"] == "answer" and call else node
+        return f"{name} took {seconds(took[1])}, and {seconds(took[0])} before"
+    return f"{sentence(other)} at {seconds(other['at'])}, and at {seconds(one['at'])} before"
+
+
+def _whole(one: Event, other: Event) -> Part:
+    before, after = sentence(one), sentence(other)
+    if before == after:
+        before, after = (
+            f"{text} {encode(_content(event))}" for text, event in ((before, one), (after, other))
+        )
+    return Part("", before, after, is_whole=True)
+
+
+def sentence(event: Event) -> str:
+    """What happened, on a line."""
+    return _SENTENCES.get(event["event"], _plain)(event)
+
+
+def _route(event: Event) -> str:
+    condition = f"  [{event['condition']}]" if event.get("condition") is not None else ""
+    graph = event.get("graph", "")
+    return f"{graph}{_end_name(event['source'])} -> {graph}{_end_name(event['target'])}{condition}"
+
+
+def _end_name(node: str) -> str:
+    return {START: "(start)", END: "(end)"}.get(node, node)
+
+
+def _call(event: Event) -> str:
+    args = event["request"].get("args")
+    given = f" with {clip(encode(args), _LONGEST)}" if args is not None else ""
+    return f"{event['node']} calls {event['kind']} {event['name']}{given}"
+
+
+def _answer(event: Event) -> str:
+    value = event.get("value", event.get("error"))
+    text = value.get("text") if isinstance(value, Mapping) and event.get("ok") else None
+    shown = clip(text if isinstance(text, str) and text else encode(value), _LONGEST)
+    word = "refused" if event.get("refused") else "answered" if event.get("ok") else "failed"
+    return f"{word}: {shown}"
+
+
+def _end(event: Event) -> str:
+    error = f": {encode(event['error'])}" if event.get("error") else ""
+    return f"the run ends: {event.get('status')}{clip(error, _LONGEST)}"
+
+
+def _plain(event: Event) -> str:
+    rest = {
+        key: value
+        for key, value in _content(event).items()
+        if key not in ("event", "graph") and value is not None
+    }
+    return f"{event['event'].replace('_', ' ')} {clip(encode(rest), _LONGEST)}"
+
+
+_SENTENCES: Final[dict[str, Callable[[Event], str]]] = {
+    "route": _route,
+    "call": _call,
+    "answer": _answer,
+    "end": _end,
+    "node_start": lambda event: f"{event['graph']}{event['node']} starts",
+    "node_end": lambda event: f"{event['graph']}{event['node']} ends",
+}
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else encode(value)
+    return clip(" ".join(text.split("\n")), 2 * _LONGEST)
+
+
+def _bounded(value: Any) -> Any:
+    """A value as JSON has it: the beginning of the text of one that is large."""
+    text = value if isinstance(value, str) else encode(value)
+    return value if len(text) <= 10_000 else f"{text[:10_000]}… ({len(text) - 10_000:,} more characters)"

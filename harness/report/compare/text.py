@@ -1,0 +1,224 @@
+"""Two runs compared, for a terminal: the totals, then the scenarios, the worst first, each with what is behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from harness.report.compare.comparison import Change, Comparison, Side, figures_of
+from harness.report.compare.explained import CheckChange, Explained
+from harness.report.compare.first_difference import Difference
+from harness.report.encoding import encode
+from harness.report.formatting import cost, plural, seconds
+from harness.report.headline_figures import FIGURES
+from harness.report.shorten import short_name
+from harness.source.display import clip, printable
+
+_MOST_CHECKS: Final = 5
+_MOST_LINES: Final = 12
+_LONGEST: Final = 300
+_MOST_ALIKE: Final = 5
+
+Line = tuple[str, str]
+"""A line and what it is: "" or bold, dim, worse, better, before, after, words."""
+
+_WORDS: Final = {
+    "worse": "worse",
+    "gone": "gone",
+    "new": "new",
+    "changed": "changed, with the same verdict and score",
+    "better": "better",
+}
+_STYLES: Final = {"~": "words", "-": "before", "+": "after"}
+
+
+def heading(comparison: Comparison) -> Iterator[Line]:
+    """Which runs these are, whether they are whole, how many scenarios of each kind there are, and the totals."""
+    before, after = comparison.before, comparison.after
+    yield f"{printable(before.run.name)} -> {printable(after.run.name)}", "bold"
+    yield from _cautions(before, after)
+    counts = comparison.counts
+    told = [f"{count} {kind}" for kind, count in counts.items() if kind != "same"]
+    yield f"{plural(sum(counts.values()), 'scenario')}: {' · '.join(told)} · {counts['same']} the same", ""
+    for figure in FIGURES:
+        old, new = figure.of(before.total), figure.of(after.total)
+        shown = ["–" if value is None else figure.text(value) for value in (old, new)]
+        if shown[0] != shown[1]:
+            worse = old is not None and new is not None and (new > old) != figure.more_is_better
+            yield f"{figure.label:<9}  {shown[0]} -> {shown[1]}", "worse" if worse else "better"
+
+
+def _cautions(before: Side, after: Side) -> Iterator[Line]:
+    for name, side in (("earlier", before), ("later", after)):
+        if side.run.incomplete:
+            yield f"the {name} run is not whole: {printable(clip(side.run.incomplete, _LONGEST))}", "worse"
+        for file in side.run.unread:
+            yield f"the {name} run could not read {printable(file)}", "worse"
+
+
+def section(kind: str, count: int) -> Iterator[Line]:
+    """The title of the scenarios of a kind."""
+    yield "", ""
+    yield f"{_WORDS[kind]}: {plural(count, 'scenario')}", "bold"
+
+
+def told(found: Explained, alike: Sequence[Change] = ()) -> Iterator[Line]:
+    """A change with what is behind it; `alike` have the same first difference."""
+    change = found.change
+    yield f"  {printable(change.scenario.label)}", ""
+    yield f"    {_figures(change)}", _style(change)
+    for check in found.checks[:_MOST_CHECKS]:
+        yield from _check(check)
+    if len(found.checks) > _MOST_CHECKS:
+        yield f"    … and {plural(len(found.checks) - _MOST_CHECKS, 'more check')}", "dim"
+    if change.before is None or change.after is None:
+        if change.scenario.cause and change.after is not None:
+            yield f"    {printable(change.scenario.cause)}", ""
+        return
+    yield from ((f"    {printable(note)}", "dim") for note in [*_repeats(change), *found.notes])
+    if found.difference is not None:
+        yield from difference_lines(found.difference, found.where)
+    elif found.unknown:
+        yield f"    {printable(found.unknown)}", "dim"
+    if alike:
+        yield f"    the same first difference: {plural(len(alike), 'more scenario')}", "dim"
+        yield from ((f"      {printable(each.scenario.label)}", "dim") for each in alike[:_MOST_ALIKE])
+        if len(alike) > _MOST_ALIKE:
+            yield f"      … and {len(alike) - _MOST_ALIKE} more", "dim"
+
+
+def _style(change: Change) -> str:
+    return {"worse": "worse", "gone": "worse", "better": "better"}.get(change.kind, "")
+
+
+def _figures(change: Change) -> str:
+    """The verdict, the score and the figures that moved, before -> after."""
+    if change.before is None or change.after is None:
+        figures = figures_of(change.scenario)
+        return f"{figures['verdict']}  score {figures['score']:.2f}  {seconds(figures['latency'])}"
+    one, other = figures_of(change.before), figures_of(change.after)
+    found = [_moved("", one["verdict"], other["verdict"], always=True)]
+    if max(one["runs"], other["runs"]) > 1:
+        passed = (f"{side['passed']} of {side['runs']}" for side in (one, other))
+        found.append(_moved("passed ", *passed, always=True))
+    found.append(_moved("score ", *(f"{side['score']:.2f}" for side in (one, other))))
+    found.append(_moved("latency ", *(seconds(side["latency"]) for side in (one, other))))
+    found.append(_moved("tokens ", *(f"{side['tokens']:,}" for side in (one, other))))
+    found.append(
+        _moved(
+            "cost ", *("no price" if side["cost"] is None else cost(side["cost"]) for side in (one, other))
+        )
+    )
+    return "  ".join(filter(None, found))
+
+
+def _moved(label: str, before: str, after: str, *, always: bool = False) -> str:
+    if before == after:
+        return f"{label}{before}" if always else ""
+    return f"{label}{before} -> {after}"
+
+
+def _check(check: CheckChange) -> Iterator[Line]:
+    name = short_name(check.name)
+    if check.after is None:
+        yield f"    {name}: not checked any more", ""
+        return
+    if check.is_other:
+        state = "is new" if check.before is None else "expects something else"
+        yield f"    {name}: {state}", "dim"
+        if check.before is not None:
+            yield f"      - {_value(check.before['expected'])}", "before"
+        yield f"      + {_value(check.after['expected'])}", "after"
+    if check.after["passed"]:
+        if check.before is not None and not check.before["passed"]:
+            yield f"    {name}: holds now", "better"
+        return
+    first, *others = printable(clip(check.after["message"], _LONGEST), keep_newlines=True).splitlines() or [
+        "does not hold"
+    ]
+    yield f"    {name}: {first}", ""
+    yield from ((f"      {line}", "") for line in others[:_MOST_LINES])
+
+
+def _value(value: Any) -> str:
+    return printable(clip(value if isinstance(value, str) else encode(value), _LONGEST))
+
+
+def _repeats(change: Change) -> list[str]:
+    notes = []
+    if change.paired > 1:
+        which = ", ".join(map(str, change.repeats[:10])) + (", …" if len(change.repeats) > 10 else "")
+        notes.append(
+            f"{len(change.repeats)} of {plural(change.paired, 'repeat')} differ"
+            + (f": {which}" if which else "")
+        )
+    if change.unpaired:
+        notes.append(f"{plural(change.unpaired, 'repeat')} only one of the runs has; not compared")
+    return notes
+
+
+def difference_lines(difference: Difference, where: str, *, whole: bool = False) -> Iterator[Line]:
+    """The first difference: where and when, and what differs; all of it, or the first lines."""
+    moments = [seconds(at) if at is not None else "–" for at in (difference.before, difference.after)]
+    when = moments[0] if moments[0] == moments[1] else f"{moments[0]} before, {moments[1]} now"
+    place = f"  {where}" if where else ""
+    yield f"    first difference at {when}: {printable(difference.what)}{printable(place)}", ""
+    lines = [*_parts(difference)]
+    shown = lines if whole else lines[:_MOST_LINES]
+    yield from shown
+    left = len(lines) - len(shown)
+    if left or difference.more:
+        more = [plural(left, "more line")] if left else []
+        more += [plural(difference.more, "more place")] if difference.more else []
+        yield f"      … and {' and '.join(more)}", "dim"
+    if difference.slower and difference.kind != "time":
+        yield f"    before that, {printable(difference.slower)}", "dim"
+
+
+def _parts(difference: Difference) -> Iterator[Line]:
+    for part in difference.parts:
+        if part.place:
+            yield f"      {printable(clip(part.place, 100))}:", "dim"
+        for line in part.lines:
+            yield f"      {printable(line)}", _STYLES.get(line[:1], "dim")
+
+
+def as_json(comparison: Comparison, explained: Iterable[Explained], left_out: int) -> dict[str, Any]:
+    """The comparison as data; `left_out` changes are counted and not explained."""
+    sides = {"before": comparison.before, "after": comparison.after}
+    return {
+        "format": "harness-compare/1",
+        **{name: _side(side) for name, side in sides.items()},
+        "counts": comparison.counts,
+        "changes": [_change(found) for found in explained],
+        "left_out": left_out,
+    }
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {
+        "name": side.run.name,
+        "complete": not side.run.incomplete,
+        "reason": side.run.incomplete or None,
+        "unread": side.run.unread,
+        "total": side.total,
+    }
+
+
+def _change(found: Explained) -> Mapping[str, Any]:
+    change = found.change
+    sides = {"before": change.before, "after": change.after}
+    return {
+        "kind": change.kind,
+        "id": change.scenario.id,
+        "variant": change.scenario.variant,
+        **{name: None if side is None else figures_of(side) for name, side in sides.items()},
+        "repeats": {"compared": change.paired, "different": [*change.repeats], "unpaired": change.unpaired},
+        "repeat": next((line["repeat"] for line in found.lines if line is not None), None),
+        "checks": [check.as_json() for check in found.checks],
+        "difference": None
+        if found.difference is None
+        else found.difference.as_json() | {"where": found.where or None},
+        "unknown": found.unknown or None,
+        "notes": [*found.notes],
+    }

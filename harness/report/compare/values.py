@@ -1,0 +1,55 @@
+"""The places where two values of JSON differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+
+class Absent:
+    """What stands for a value that is not there."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+ABSENT: Final = Absent()
+_DEEPEST: Final = 50
+
+
+class Place(NamedTuple):
+    """A place where two values differ, such as `city` or `items.2`; "" where the values do as a whole."""
+
+    path: str
+    before: Any
+    after: Any
+
+
+def places(before: Any, after: Any, path: str = "", depth: int = 0) -> Iterator[Place]:
+    """The innermost places that differ, in order; none where the values are the same.
+
+    >>> [*places({"a": 1, "b": [1, 2]}, {"a": 1, "b": [1, 3], "c": 4})]
+    [Place(path='b.1', before=2, after=3), Place(path='c', before=nothing, after=4)]
+    """
+    if same(before, after):
+        return
+    if depth < _DEEPEST and isinstance(before, dict) and isinstance(after, dict):
+        keys = dict.fromkeys([*before, *after])
+        pairs = [(str(key), before.get(key, ABSENT), after.get(key, ABSENT)) for key in keys]
+    elif depth < _DEEPEST and isinstance(before, list) and isinstance(after, list):
+        size = max(len(before), len(after))
+        pairs = [(str(at), _item(before, at), _item(after, at)) for at in range(size)]
+    else:
+        yield Place(path, before, after)
+        return
+    for key, one, other in pairs:
+        yield from places(one, other, f"{path}.{key}" if path else key, depth + 1)
+
+
+def same(one: Any, other: Any) -> bool:
+    """True for equal values of equal kinds: 1 is not True, and 1.0 is 1."""
+    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _item(values: list[Any], at: int) -> Any:
+    return values[at] if at < len(values) else ABSENT

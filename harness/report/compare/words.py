@@ -1,0 +1,120 @@
+"""What differs between two texts, as lines to be read: whole lines, or the words of a line, in their context.
+
+A line begins with what it is, as in a diff: `-` stood there before, `+` stands there now, ` ` stands in both. In one
+with `~` some words changed: `[-what stood there-]{+what stands there now+}`, as `git diff --word-diff` writes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Final
+
+_TOKEN: Final = re.compile(r"\w+|\s+|[^\w\s]")
+_CONTEXT: Final = 1
+"""Lines before and after what changed."""
+_AROUND: Final = 40
+"""Characters of a line before and after what changed in it."""
+_LONGEST: Final = 200
+"""Characters of a changed text that are shown."""
+_ALIKE: Final = 0.4
+"""Share of two lines that must be the same for their words to be compared."""
+_MOST_COMPARED: Final = 1_000_000
+"""Pairs of words, or of lines, that are compared."""
+
+Step = tuple[str, int, int, int, int]
+
+
+def diff_lines(before: str, after: str) -> list[str]:
+    """The lines that differ, with the lines around them; none where the texts are the same.
+
+    >>> diff_lines("Answer in one sentence.", "Answer in two sentences.")
+    ['~ Answer in [-one sentence-]{+two sentences+}.']
+    """
+    one, other = (text.split("\n") for text in (before, after))
+    return [*_lines(one, other)] if before != after else []
+
+
+def _lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
+    steps = _steps(before, after)
+    for number, (kind, start, end, at, to) in enumerate(steps):
+        if kind == "equal":
+            head = before[start : start + _CONTEXT] if number else []
+            tail = before[max(end - _CONTEXT, start + len(head)) : end] if number < len(steps) - 1 else []
+            left = end - start - len(head) - len(tail)
+            yield from (f"  {_clipped(line)}" for line in head)
+            if left and head and tail:
+                yield "  …"
+            yield from (f"  {_clipped(line)}" for line in tail)
+            continue
+        paired = min(end - start, to - at)
+        for old, new in zip(before[start : start + paired], after[at : at + paired], strict=True):
+            yield from _changed(old, new)
+        yield from (f"- {_clipped(line)}" for line in before[start + paired : end])
+        yield from (f"+ {_clipped(line)}" for line in after[at + paired : to])
+
+
+def _changed(before: str, after: str) -> Iterator[str]:
+    """One line that became another: its words, where most of them stayed."""
+    old, new = _TOKEN.findall(before), _TOKEN.findall(after)
+    steps = _merged(_steps(old, new), old)
+    stayed = sum(len("".join(old[start:end])) for kind, start, end, *_ in steps if kind == "equal")
+    if stayed < _ALIKE * max(len(before), len(after)):
+        yield from (f"- {_clipped(before)}", f"+ {_clipped(after)}")
+        return
+    parts = []
+    for number, (kind, start, end, at, to) in enumerate(steps):
+        was, now = "".join(old[start:end]), "".join(new[at:to])
+        if kind == "equal":
+            parts.append(_around(was, first=number == 0, last=number == len(steps) - 1))
+        else:
+            parts.append((f"[-{_clipped(was)}-]" if was else "") + (f"{{+{_clipped(now)}+}}" if now else ""))
+    yield "~ " + "".join(parts)
+
+
+def _steps(before: Sequence[str], after: Sequence[str]) -> list[Step]:
+    """The steps from one list to the other, as difflib has them; of very long ones the middle is one change."""
+    short = min(len(before), len(after))
+    head = next((at for at in range(short) if before[at] != after[at]), short)
+    tail = next((at for at in range(short - head) if before[-1 - at] != after[-1 - at]), short - head)
+    one, other = before[head : len(before) - tail], after[head : len(after) - tail]
+    found: list[Step] = [("equal", 0, head, 0, head)] if head else []
+    if one and other and len(one) * len(other) <= _MOST_COMPARED:
+        matcher = SequenceMatcher(None, one, other, autojunk=False)
+        found += [
+            (kind, start + head, end + head, at + head, to + head)
+            for kind, start, end, at, to in matcher.get_opcodes()
+        ]
+    elif one or other:
+        found.append(("replace", head, head + len(one), head, head + len(other)))
+    if tail:
+        found.append(("equal", len(before) - tail, len(before), len(after) - tail, len(after)))
+    return found
+
+
+def _merged(steps: Sequence[Step], words: Sequence[str]) -> list[Step]:
+    """The steps with changes that only blanks keep apart made one."""
+    merged: list[Step] = []
+    for number, step in enumerate(steps):
+        kind, start, end, at, to = step
+        inside = 0 < number < len(steps) - 1
+        if kind == "equal" and not (inside and "".join(words[start:end]).isspace()):
+            merged.append(step)
+        elif merged and merged[-1][0] != "equal":
+            _, first, _, began, _ = merged[-1]
+            merged[-1] = ("replace", first, end, began, to)
+        else:
+            merged.append(("replace", start, end, at, to))
+    return merged
+
+
+def _around(text: str, *, first: bool, last: bool) -> str:
+    """Words that did not change: those next to what did."""
+    if len(text) <= 2 * _AROUND:
+        return text
+    return ("" if first else text[:_AROUND]) + "…" + ("" if last else text[-_AROUND:])
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text) - _LONGEST:,} more characters)"

@@ -1,0 +1,27 @@
+"""The figures of a run that move from run to run, each with how it is written and which way is better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from harness.report.formatting import cost, percent, seconds
+
+
+class Figure(NamedTuple):
+    """A figure: how it is called, where a group of summary.json has it, how it is written, whether more is better."""
+
+    label: str
+    of: Callable[[Mapping[str, Any]], float | None]
+    text: Callable[[float], str]
+    more_is_better: bool
+
+
+FIGURES: Final = (
+    Figure("pass rate", lambda total: total["pass_rate"], percent, True),
+    Figure("fitness", lambda total: total["fitness"], lambda value: f"{value:.3f}", True),
+    Figure("p50", lambda total: total["latency"]["p50"], seconds, False),
+    Figure("p95", lambda total: total["latency"]["p95"], seconds, False),
+    Figure("tokens", lambda total: total["tokens"]["total"], lambda value: f"{value:,.0f}", False),
+    Figure("cost", lambda total: total["cost"], cost, False),
+)
