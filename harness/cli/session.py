@@ -20,6 +20,7 @@ from harness.report.results import Record, ResultsWriter, record
 from harness.scenario.outcome import Observed, Outcome, Recorded
 from harness.settings import Projects
 from harness.source.document import shown_path
+from harness.source.workflow_commands import inert_json
 from harness.workers.ended import Ended
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class Session:
         text = writer.add_record(made, place)
         if self.lines is not None:
             try:
-                self.lines.write(text.encode() + b"\n")
+                self.lines.write(inert_json(text).encode() + b"\n")
                 self.lines.flush()
             except BrokenPipeError:
                 raise

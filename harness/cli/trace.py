@@ -16,6 +16,7 @@ from harness.report.reading import RESULTS, read_lines
 from harness.source.display import printable
 from harness.source.document import shown_path
 from harness.source.suggest import did_you_mean
+from harness.source.workflow_commands import inert_json
 
 Line = dict[str, Any]
 
@@ -53,7 +54,7 @@ def command(
     trace = read_trace(folder / str(line["trace"]))
     if as_json:
         for event in (trace.head, *trace.events):
-            click.echo(encode(event))
+            click.echo(inert_json(encode(event)))
     else:
         console = open_console()
         width = terminal_width(console)

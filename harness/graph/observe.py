@@ -20,7 +20,6 @@ Price = Callable[[str, int, int], float | None]
 MOST_TOKENS = 10**15
 """No call has so many tokens: a provider that reports more is wrong."""
 
-LONGEST_REASON = 500
 ENDS_OF_VISITS = ("node_end", "node_pause", "node_error")
 
 
@@ -63,7 +62,7 @@ def _taken(events: Iterable[Event]) -> list[Event]:
 def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
     """Every effect, in the order they were asked for: {kind, name, node, args, ok, latency}.
 
-    One that failed also has the `reason`, in at most 500 characters, and one that was never made is `refused`. One
+    One that failed also has the `reason`, and one that was never made is `refused`. One
     of a model has its `prompt` (the last message), and what of `reply`, `tool_calls` and `usage` there is.
     """
     answers = {event["call"]: event for event in events if event["event"] == "answer"}
@@ -82,7 +81,7 @@ def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
             if event["kind"] == "llm":
                 call |= _said(event["request"].get("messages", ()), answer)
             if not answer["ok"] and (reason := _reason(answer)):
-                call["reason"] = reason[:LONGEST_REASON]
+                call["reason"] = reason
             if answer.get("refused"):
                 call["refused"] = True
             found.append(call)

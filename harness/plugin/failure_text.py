@@ -48,12 +48,13 @@ class FailureText:
         if self.hidden:
             return
         from harness.report.wrap import wrapped
+        from harness.source.workflow_commands import inert
 
         isatty = getattr(getattr(out, "_file", None), "isatty", None)
         for line in wrapped(self.text, out.fullwidth if isatty is not None and isatty() else None).split(
             "\n"
         ):
-            out.line(line)
+            out.line(inert(line))
 
     def __str__(self) -> str:
         return self.text

@@ -1,4 +1,7 @@
-"""Secrets in what pytest itself shows and writes: captured output, tracebacks, warnings."""
+"""Secrets in what pytest itself shows and writes: captured output, tracebacks, warnings.
+
+On what scenarios printed and raised, the runner of GitHub Actions does not act.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.plugin.failure_text import FAILURE, FailureText
 from harness.plugin.options import projects_of
 
 if TYPE_CHECKING:
@@ -22,14 +26,17 @@ class Redaction:
         self._scrub: Callable[[str], str] | None = None
         self._unprotected: Collection[str] = ()
         self._output = ExitStack()
+        self._scenarios: set[str] = set()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Begin, if there are scenarios."""
         from harness.plugin.item import ScenarioItem
 
-        files = {item.path for item in session.items if isinstance(item, ScenarioItem)}
-        if not files:
+        scenarios = [item for item in session.items if isinstance(item, ScenarioItem)]
+        if not scenarios:
             return
+        files = {item.path for item in scenarios}
+        self._scenarios = {item.nodeid for item in scenarios}
         from harness.scenario.redaction import secrets_of_process
         from harness.secrets.output import redacted_process
 
@@ -43,17 +50,30 @@ class Redaction:
         """Captured output and a traceback, of whatever made them."""
         if self._scrub is None:
             return
-        report.sections = [(title, self._scrub(text)) for title, text in report.sections]
+        report.sections = [(title, self._shown(text, report.nodeid)) for title, text in report.sections]
         text = str(report.longrepr or "")
-        if not isinstance(report.longrepr, tuple) and (scrubbed := self._scrub(text)) != text:
-            report.longrepr = scrubbed
+        if isinstance(report.longrepr, tuple):
+            return
+        if isinstance(report.longrepr, FailureText) and self._scrub(text) == text:
+            return  # it is made inert when it is printed
+        if (shown := self._shown(text, report.nodeid)) != text:
+            report.longrepr = shown
+            report.__dict__.pop(FAILURE, None)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage, nodeid: str) -> None:
         """The text of a warning, which may be the traceback of a thread."""
         text = str(warning_message.message)
-        if self._scrub is not None and (scrubbed := self._scrub(text)) != text:
-            warning_message.message = scrubbed
+        if (shown := self._shown(text, nodeid)) != text:
+            warning_message.message = shown
+
+    def _shown(self, text: str, nodeid: str) -> str:
+        """What is shown of a text that an item printed or raised."""
+        from harness.source.workflow_commands import inert
+
+        if self._scrub is None:
+            return text
+        return inert(self._scrub(text)) if nodeid in self._scenarios else self._scrub(text)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say what cannot be kept secret."""

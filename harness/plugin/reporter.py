@@ -130,6 +130,7 @@ class Reporter:
         from harness.report.github import tell_github
         from harness.report.suite_table import suite_table
         from harness.report.summary_text import counts, figures, notes, places
+        from harness.source.workflow_commands import inert
 
         with _told_if_unwritable():
             summary = self._finish(self._writer)
@@ -144,7 +145,7 @@ class Reporter:
             *figures(summary, width, coverage=verbose),
             *places(self._writer.folder),
         ]:
-            terminalreporter.write_line(line)
+            terminalreporter.write_line(inert(line))
         tell_github(self._writer.path.parent, terminalreporter.write_line)
 
     def _finish(self, writer: ResultsWriter) -> dict[str, Any]:

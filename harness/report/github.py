@@ -13,11 +13,14 @@ from harness.report.junit import place
 from harness.report.reading import read_lines
 from harness.report.shorten import short_name
 from harness.source.display import clip, printable
+from harness.source.workflow_commands import in_actions, let_through
 
 Line = Mapping[str, Any]
 _MOST: Final = 10
 """Annotations of one kind that GitHub shows of a step."""
 _LONGEST: Final = 1_000
+_LARGEST_SUMMARY: Final = 1 << 20
+_LEFT_OUT: Final = b"\nAnother summary.md is left out here: the summary of a step may take 1 MiB.\n"
 
 
 def tell_github(folder: Path, write: Callable[[str], object]) -> None:
@@ -25,13 +28,22 @@ def tell_github(folder: Path, write: Callable[[str], object]) -> None:
 
     `folder` has the report of a run that has ended; `write` writes a line of the output.
     """
-    if os.environ.get("GITHUB_ACTIONS") != "true":
+    if not in_actions():
         return
     for command in commands(read_lines(folder), _root()):
-        write(command)
+        write(let_through(command))
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with suppress(OSError), open(summary, "a", encoding="utf-8") as file:
-            file.write((folder / "summary.md").read_text(encoding="utf-8") + "\n")
+        with suppress(OSError):
+            _append(Path(summary), (folder / "summary.md").read_bytes() + b"\n")
+
+
+def _append(summary: Path, page: bytes) -> None:
+    """Append a page to the summary of a step, or say that it is left out: GitHub shows nothing of one over 1 MiB."""
+    taken = summary.stat().st_size if summary.exists() else 0
+    if taken + len(page) > _LARGEST_SUMMARY - len(_LEFT_OUT):
+        page = _LEFT_OUT if taken + len(_LEFT_OUT) <= _LARGEST_SUMMARY else b""
+    with summary.open("ab") as file:
+        file.write(page)
 
 
 def commands(lines: Iterable[Line], root: Path) -> Iterator[str]:

@@ -113,6 +113,8 @@ def _check(check: CheckResult) -> dict[str, Any]:
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     written = {**_CALL, **call}
+    if "reason" in written:
+        written["reason"] = written["reason"][:LONGEST_TEXT]
     return {key: _bounded(value) if key in _LONG else value for key, value in written.items()}
 
 

@@ -48,24 +48,28 @@ def redacted_output(secrets: Secrets) -> Iterator[None]:
 def redacted(outcome: Outcome, secrets: Secrets) -> Outcome:
     """The outcome without secrets; it is changed in place."""
     observed = outcome.observed
-    free: list[Any] = [
-        observed.state, observed.output, observed.interrupts, observed.warnings, observed.unused,
-        [_free(call) for call in observed.calls],
-        None if observed.error is None else _free(observed.error),
+    values: list[Any] = [
+        observed.state, observed.output, observed.interrupts, [_free(call) for call in observed.calls],
+    ]  # fmt: skip
+    texts: list[Any] = [
+        observed.warnings, observed.unused, None if observed.error is None else _free(observed.error),
         [[check.expected, check.actual, check.message] for check in outcome.checks],
         outcome.reason, outcome.narration,
     ]  # fmt: skip
+    free = [values, texts]
     scrubbed = secrets.data(free)
+    # Texts for people were cut where they are long, before anything was taken out of them.
+    if (whole := secrets.without_cut_values(scrubbed[1])) is not scrubbed[1]:
+        scrubbed = [scrubbed[0], whole]
     if scrubbed is not free:
-        observed.state, observed.output, observed.interrupts, observed.warnings, observed.unused = scrubbed[
-            :5
-        ]
-        calls, error, checks, outcome.reason, outcome.narration = scrubbed[5:]
+        values, texts = scrubbed
+        observed.state, observed.output, observed.interrupts, calls = values
+        observed.warnings, observed.unused, error, checks, outcome.reason, outcome.narration = texts
         observed.calls = [{**call, **rest} for call, rest in zip(observed.calls, calls, strict=True)]
         if observed.error is not None:
             observed.error = {**observed.error, **error}
-        for check, texts in zip(outcome.checks, checks, strict=True):
-            check.expected, check.actual, check.message = texts
+        for check, parts in zip(outcome.checks, checks, strict=True):
+            check.expected, check.actual, check.message = parts
     if scrubbed is not free or outcome.recording is not None or outcome.recorded is not None:
         observed.warnings += map(_guessed, secrets.guessed_in(scrubbed))
     return outcome

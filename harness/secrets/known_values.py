@@ -44,6 +44,11 @@ class KnownValues:
         """The names of what was added here."""
         return dict.fromkeys(self._names.values())
 
+    @property
+    def by_value(self) -> dict[str, str]:
+        """The name of each value."""
+        return {value: name for layer in self._layers() for value, name in layer._names.items()}
+
     def name_of(self, value: str) -> str | None:
         """The name of a value that is known."""
         return next((layer._names[value] for layer in self._layers() if value in layer._names), None)

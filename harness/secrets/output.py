@@ -1,5 +1,7 @@
 """Everything that leaves this process as text, without secrets: what is printed, logged and said by child processes.
 
+Nor does a runner of GitHub Actions act on it (`harness.source.workflow_commands`).
+
 print, warnings, tracebacks ──▶ sys.stdout, sys.stderr ──▶ RedactedStream ──┐
 child processes, MCP servers, C code ──▶ descriptors 1, 2 ──▶ a pipe ──▶ a thread ──┴──▶ terminal or file
 loggers ──▶ log records, whoever handles them
@@ -17,6 +19,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from threading import Thread
 from typing import Any, Final, TextIO
+
+from harness.source.workflow_commands import Inert, in_actions
 
 Scrub = Callable[[str], str]
 
@@ -37,6 +41,7 @@ class RedactedStream(io.TextIOBase):
     def __init__(self, stream: TextIO, scrub: Scrub) -> None:
         self._stream, self._scrub = stream, scrub
         self._held = ""
+        self._inert = Inert(in_actions())
         self._bytes = _Bytes(self)
 
     def __getattr__(self, name: str) -> Any:
@@ -70,14 +75,14 @@ class RedactedStream(io.TextIOBase):
         end = held.rfind("\n") + 1 if len(held) < _LONGEST_LINE else len(held)
         self._held = held[end:]
         if end:
-            self._stream.write(self._scrub(held[:end]))
+            self._stream.write(self._inert(self._scrub(held[:end])))
         return len(text)
 
     def flush(self) -> None:
         """Write everything now."""
         held, self._held = self._held, ""
         if held:
-            self._stream.write(self._scrub(held))
+            self._stream.write(self._inert(self._scrub(held)))
         self._stream.flush()
 
 
@@ -156,9 +161,10 @@ def _redacted_descriptor(name: str, descriptor: int, scrub: Scrub) -> Iterator[N
 
 
 def _pump(reading: int, kept: int, scrub: Scrub) -> None:
+    inert = Inert(in_actions())
     with open(reading, "rb") as pipe, suppress(OSError):
         for line in iter(lambda: pipe.readline(_LONGEST_LINE), b""):
-            text = scrub(line.decode("utf-8", "surrogateescape"))
+            text = inert(scrub(line.decode("utf-8", "surrogateescape")))
             data = text.encode("utf-8", "surrogateescape")
             while data:
                 data = data[os.write(kept, data) :]

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 from harness.secrets import event_stream
 from harness.secrets.bodies import decoded, encoded
+from harness.secrets.cut_values import without_cut_values
 from harness.secrets.encodings import cut
 from harness.secrets.environment import Variables
 from harness.secrets.json_fields import Location, parsed, rewritten, strings, written
@@ -119,6 +120,10 @@ class Secrets:
     def data(self, value: JSON) -> JSON:
         """JSON data, its strings, keys and secret fields scrubbed; JSON and URLs in strings are looked into."""
         return self._settled(lambda: self._data(value))
+
+    def without_cut_values(self, value: JSON) -> JSON:
+        """JSON data in texts of which a cut (`…`) may have left a part of a secret that is known."""
+        return value if self._known.finds_nothing else without_cut_values(value, self._known.by_value)
 
     def variable(self, name: str, value: str) -> str:
         """The value of an environment variable, where the variable itself is written.

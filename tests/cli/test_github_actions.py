@@ -1,10 +1,11 @@
 """What GitHub Actions is told of a run."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.cli.fixtures import Invoke, WriteSuite
+from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
 
 FAILS = "{name: 'counts, to: 2%', expect: {state: {count: 2}}}"
 
@@ -66,3 +67,92 @@ def test_pytest_tells_the_same(
     of_run = _commands(invoke("run", ".").output)
     told = pytester.runpytest_inprocess("-p", "no:cacheprovider", Path.cwd()).outlines
     assert _commands("\n".join(told)) == of_run != []
+
+
+HOSTILE = "no\\n::set-output name=a::b\\n  ::stop-commands::x ##[add-mask]e"
+SPEAKS = f"""\
+name: speaks
+manifest: asking.yaml
+input: hi
+env: {{MODEL: gpt-4o}}
+llm: {{ask: [{{error: {{kind: invalid_request, message: "{HOSTILE}"}}}}]}}
+expect: {{output: yes}}"""
+NODE = """\
+version: "1.0"
+start_at: tell
+end_at: [tell]
+nodes: [{id: tell, handler: tell}]
+edges: []
+"""
+TELLS = """\
+import os
+import sys
+import warnings
+
+
+def tell(state, params):
+    for token in (":", ":error::printed", "\\n", "##", "[error]printed", "\\n"):
+        print(token, end="", flush=True)
+    os.write(2, b"::error::from a descriptor\\n")
+    warnings.warn("see\\n::error::warned", UserWarning)
+    raise ValueError("see\\n::error::raised")
+"""
+
+
+def _acting(output: str) -> list[str]:
+    """The commands that a runner finds in what is printed."""
+    return [line for line in output.splitlines() if line.lstrip().startswith("::") or "##[" in line]
+
+
+@pytest.fixture
+def hostile(suite: WriteSuite, write: WriteFile) -> None:
+    tells = "{name: tells, manifest: tell.yaml, handlers: {tell: tellers.tell}, input: {}, expect: {path: [tell]}}"
+    suite(SPEAKS.replace("\n", "\n    "), tells)
+    write("tell.yaml", NODE)
+    write("tellers.py", TELLS)
+
+
+@pytest.mark.parametrize("options", [("--narrate", "--debug"), ("--json", "-")])
+def test_on_what_models_and_tools_say_no_runner_acts(
+    options: tuple[str, ...], hostile: None, harness: RunCommand
+) -> None:
+    done = harness("run", ".", *options, GITHUB_ACTIONS="true")
+    shown = done.stdout + done.stderr
+    assert "set-output name=a::b" in shown
+    assert "error::printed" in shown
+    assert [line[: line.index(" ")] for line in _acting(shown)] == ["::error", "::error"]
+
+
+@pytest.mark.parametrize("options", [("-s",), ("-n1", "-rA", "--tb=long")])
+def test_nor_under_pytest(
+    options: tuple[str, ...], hostile: None, pytester: pytest.Pytester, tmp_path: Path
+) -> None:
+    shown = pytester.runpytest_subprocess(
+        "-p", "no:cacheprovider", f"--rootdir={tmp_path}", *options, tmp_path
+    )
+    lines = [*shown.outlines, *shown.errlines]
+    assert [line for line in lines if "set-output name=a::b" in line]
+    assert [line for line in lines if "error::printed" in line]
+    assert [line[: line.index(" ")] for line in _acting("\n".join(lines))] == ["::error", "::error"]
+
+
+def test_a_trace_as_json_is_inert_and_still_the_same(
+    hostile: None, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    invoke("run", ".", "-q")
+    told = invoke("trace", "a.scenario.yaml::speaks", "--json").output
+    assert _acting(told) == []
+    assert any("##[add-mask]e" in str(json.loads(line)) for line in told.splitlines())
+
+
+@pytest.mark.parametrize(("taken", "told"), [(1 << 20, ""), ((1 << 20) - 300, "is left out here")])
+def test_a_summary_that_would_be_too_large_for_github_is_left_out(
+    taken: int, told: str, invoke: Invoke, suite: WriteSuite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    job = tmp_path / "job.md"
+    job.write_bytes(b"x" * taken)
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(job))
+    suite(FAILS)
+    invoke("run", ".")
+    added = job.read_bytes()[taken:].decode()
+    assert (told in added, len(job.read_bytes()) <= 1 << 20, "## Scenarios" in added) == (True, True, False)

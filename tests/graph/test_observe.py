@@ -25,7 +25,7 @@ def test_what_is_no_number_of_tokens_is_not_counted(reported: Any) -> None:
     [
         ({"error": {"type": "OSError", "message": "disk full"}}, "disk full"),
         ({"error": {"type": "TimeoutError", "message": ""}}, "TimeoutError"),
-        ({"error": {"type": "ValueError", "message": "x" * 900}}, "x" * 500),
+        ({"error": {"type": "ValueError", "message": "x" * 900}}, "x" * 900),
         (
             {
                 "value": {

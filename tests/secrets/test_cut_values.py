@@ -1,0 +1,75 @@
+"""Secrets that were cut before they were taken out."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.cli.main import cli
+from harness.secrets import Secrets
+from harness.source.display import clip
+
+KEY = "sk-live-4f9a8b7c6d5e4f3a2b1c0d9e"
+MANIFEST = """\
+manifest_version: 1
+llms: [{id: m, version: "1.0.0", provider: openai, model_name: gpt-4o}]
+agents:
+  asking:
+    state: {fields: [{name: messages, type: list, default: []}, {name: said, type: str, default: ""}]}
+    graph:
+      entry_point: ask
+      nodes:
+        - name: ask
+          type: call_llm
+          args:
+            llm: {id: m}
+            prompt: [{role: messages, content: state.messages}]
+            state_updates: {messages: '[llm_response]', said: llm_response.content}
+      edges: []
+"""
+
+
+def _known() -> Secrets:
+    return Secrets({"MY_API_KEY": KEY})
+
+
+@given(st.text("ab …"), st.text("ab …"), st.integers(1, 80))
+def test_of_a_text_that_is_cut_no_part_of_a_secret_is_left(before: str, after: str, limit: int) -> None:
+    cut = clip(f"{before}{KEY}{after}", limit)
+    shown = _known().without_cut_values(_known().data([cut]))[0]
+    assert KEY[:6] not in shown
+
+
+@given(st.integers(0, len(KEY)))
+def test_nor_of_one_whose_beginning_was_cut_off(at: int) -> None:
+    shown = _known().without_cut_values({"text": f"…{KEY[at:]} and more"})["text"]
+    assert KEY[-6:] not in shown
+
+
+@given(st.recursive(st.text("ab…"), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_what_has_no_part_of_a_secret_stays_the_same_object(value: object) -> None:
+    assert _known().without_cut_values(value) is value
+
+
+@pytest.mark.parametrize("size", [80, 95, 480, 495])
+def test_a_run_leaves_no_part_of_one_anywhere(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MY_API_KEY", KEY)
+    text = f"{'x' * size} {KEY} {'and more ' * 100}"
+    scenarios = [
+        {"name": "a reply", "llm": {"ask": [text]}},
+        {"name": "an error", "llm": {"ask": [{"error": {"kind": "invalid_request", "message": text}}]}},
+    ]
+    scenarios = [{"input": "hi", "expect": {"state": {"said": "x"}}} | scenario for scenario in scenarios]
+    Path("asking.yaml").write_text(MANIFEST, encoding="utf-8")
+    document = {"harness": 1, "manifest": "asking.yaml", "scenarios": scenarios}
+    Path("a.scenario.yaml").write_text(json.dumps(document), encoding="utf-8")
+    shown = CliRunner().invoke(cli, ["run", ".", "--narrate"], prog_name="harness").output
+    written = [file.read_text(encoding="utf-8") for file in Path("reports/latest").glob("*.*")]
+    assert "2 failed" in shown
+    assert [text for text in [shown, *written] if KEY[:6] in text] == []

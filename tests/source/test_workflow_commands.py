@@ -1,0 +1,63 @@
+"""Text on which the runner of GitHub Actions does not act."""
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.source.workflow_commands import Inert, inert, inert_json, let_through
+
+PIECES = st.lists(st.text("::#[ \tab\n\r\u00a0\x85"))
+
+
+def acts(text: str) -> bool:
+    """As the runner reads it: V2 at the beginning of a line, V1 anywhere."""
+    lines = re.split(r"\r\n|\r|\n", text)
+    return any(line.lstrip().startswith("::") or "##[" in line for line in lines)
+
+
+@given(PIECES)
+def test_nothing_acts_however_the_text_is_cut_into_pieces(pieces: list[str]) -> None:
+    make = Inert(True)
+    shown = "".join([make(piece) for piece in pieces])
+    assert not acts(shown)
+    assert shown.replace("\\", "") == "".join(pieces)
+
+
+@given(PIECES)
+def test_elsewhere_nothing_is_changed(pieces: list[str]) -> None:
+    make = Inert(False)
+    assert [make(piece) for piece in pieces] == pieces
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("::set-output name=a::b", ":\\:set-output name=a::b"),
+        ("ok\n \t::stop-commands::x\n", "ok\n \t:\\:stop-commands::x\n"),
+        ("a ##[add-mask]e", "a ##\\[add-mask]e"),
+        ("a.scenario.yaml::a name", "a.scenario.yaml::a name"),
+    ],
+)
+def test_a_backslash_breaks_a_command(text: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert inert(text) == shown
+    monkeypatch.delenv("GITHUB_ACTIONS")
+    assert inert(text) == text
+
+
+def test_a_command_of_ours_is_let_through_as_a_whole_line() -> None:
+    line = let_through("::error file=a.yaml::it failed")
+    assert Inert(True)(f"{line}\n") == f"{line}\n"
+    assert not acts(Inert(True)(f" {line}\n"))
+
+
+@given(st.recursive(st.text('#[]\\"'), lambda inner: st.lists(inner) | st.dictionaries(st.text("#["), inner)))
+def test_json_stays_the_same(value: object) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GITHUB_ACTIONS", "true")
+        text = inert_json(json.dumps(value))
+    assert not acts(text)
+    assert json.loads(text) == value
