@@ -61,12 +61,12 @@ def test_the_checks_that_changed_are_those_that_did_not_fail_before(tmp_path: Pa
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"verdict": "splendid"}, "verdict 'splendid'"),
-        ({"score": float("nan")}, "score cannot be nan"),
+        ({"verdict": "splendid"}, "verdict cannot be 'splendid'"),
+        ({"score": float("nan")}, "not a line of JSON: 'NaN,"),
         ({"score": 95}, "score cannot be 95"),
-        ({"latency": {"total": "fast"}}, "latency cannot be 'fast'"),
-        ({"usage": None}, "not a line of results"),
-        ({"tags": None}, "not a line of results"),
+        ({"latency": {"total": "fast", "nodes": {}}}, "latency.total must be a number or null, found 'fast'"),
+        ({"usage": None}, "usage must be a mapping, found null"),
+        ({"tags": None}, "tags must be a list, found null"),
     ],
 )
 def test_a_damaged_line_is_refused_at_its_place(tmp_path: Path, change: dict[str, object], said: str) -> None:

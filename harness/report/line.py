@@ -1,0 +1,133 @@
+"""A line of results.jsonl as types (docs/results.md): what `harness.report.reading` holds lines against.
+
+Fields that lines have not always had need not be there; what is not named here is left out where lines are read.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from msgspec import Meta
+
+from harness.scenario.outcome import Status, Verdict
+
+JSON = Any
+Count = Annotated[int, Meta(ge=0)]
+Amount = Annotated[float, Meta(ge=0, le=1e15)]
+Share = Annotated[float, Meta(ge=0, le=1 + 1e-9)]  # as much above as sums are rounded
+
+
+class Check(TypedDict):
+    """What became of an expectation."""
+
+    name: str
+    passed: bool
+    score: Share
+    weight: Amount
+    expected: JSON
+    actual: JSON
+    message: str
+    where: NotRequired[str | None]
+
+
+class Error(TypedDict):
+    """Why a run failed."""
+
+    type: str
+    code: NotRequired[str | None]
+    message: str
+    node: NotRequired[str | None]
+    where: NotRequired[str | None]
+    traceback: NotRequired[list[dict[str, JSON]]]
+
+
+class Latency(TypedDict):
+    """Virtual seconds."""
+
+    total: Amount | None
+    nodes: dict[str, Amount]
+
+
+class ModelUsage(TypedDict):
+    """What the calls of one model came to."""
+
+    llm_calls: Count
+    input_tokens: Count | None
+    output_tokens: Count | None
+    cost: NotRequired[Amount | None]
+
+
+class Usage(TypedDict):
+    """What the calls of all models came to."""
+
+    llm_calls: Count
+    input_tokens: Count | None
+    output_tokens: Count | None
+    cost: Amount | None
+    by_model: dict[str, ModelUsage]
+
+
+class GraphParts(TypedDict):
+    """What a run took of the graph."""
+
+    nodes: list[str]
+    edges: list[list[str]]
+    branches: list[str]
+
+
+class Places(TypedDict, total=False):
+    """The line of each part of a graph, or `file:line`."""
+
+    nodes: list[int | str | None]
+    edges: list[int | str | None]
+    branches: list[int | str | None]
+
+
+class Shape(GraphParts):
+    """All that a graph has."""
+
+    kinds: NotRequired[list[str]]
+    lines: NotRequired[Places]
+
+
+class Line(TypedDict):
+    """The results of a run of a scenario."""
+
+    format: Literal["harness-results/1"]
+    suite: str
+    scenario: str
+    id: str
+    manifest: str
+    dialect: str
+    agent: str | None
+    variant: str | None
+    tags: list[str]
+    repeat: Count
+    seed: int
+    status: Status
+    verdict: Verdict
+    passed: bool
+    score: Share | None
+    weight: Amount
+    latency_penalty: Share
+    checks: list[Check]
+    path: list[JSON]
+    state: JSON
+    output: JSON
+    error: Error | None
+    interrupts: list[JSON]
+    warnings: list[str]
+    latency: Latency
+    wall: Amount | None
+    usage: Usage
+    calls: list[dict[str, JSON]]
+    coverage: GraphParts
+    digest: str
+    reason: NotRequired[str]
+    cause: NotRequired[str]
+    fault: NotRequired[str]
+    recording: NotRequired[int | None]
+    varies: NotRequired[bool]
+    where: NotRequired[str | None]
+    shape: NotRequired[Shape]
+    trace: NotRequired[str | None]
