@@ -8,12 +8,15 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 AXE := tests/report/html/node_modules/axe-core/axe.min.js
 
+# The tests start many processes, which are to find everything compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: scenarios test check lint types unit quick fuzz bench clean
 
 scenarios: $(INSTALLED)
 	$(BIN)/pytest scenarios/
 
-# The tests run every scenario, three times. Types are checked beside them, on one of the cores.
+# The tests run every scenario at least twice, under other hash seeds. Types are checked beside them, on one of the cores.
 test: lint
 	$(MAKE) --jobs=2 types unit
 

@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,7 +67,7 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
-def imports() -> Iterator[Import]:
+def read() -> Iterator[Import]:
     for module, path in MODULES.items():
         package = path.relative_to(ROOT.parent).parts[:-1]
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -80,7 +81,10 @@ def imports() -> Iterator[Import]:
                     yield Import(module, name if name in MODULES else source, node.lineno)
 
 
-ALL = list(imports())
+@cache
+def imports() -> tuple[Import, ...]:
+    """All imports of the package. Reading them takes a second, in which no test is collected."""
+    return tuple(read())
 
 
 def piece(module: str) -> str:
@@ -98,7 +102,7 @@ def test_every_piece_has_its_place_in_the_order() -> None:
 
 
 def test_imports_point_one_way() -> None:
-    ours = [i for i in ALL if within(i.module, "harness") and within(i.imported, "harness")]
+    ours = [i for i in imports() if within(i.module, "harness") and within(i.imported, "harness")]
     crossing = [i for i in ours if piece(i.imported) in LAYER and piece(i.module) != piece(i.imported)]
     wrong = [str(i) for i in crossing if LAYER[piece(i.imported)] >= LAYER.get(piece(i.module), -1)]
     assert wrong == []
@@ -106,7 +110,9 @@ def test_imports_point_one_way() -> None:
 
 def test_no_module_imports_itself_in_a_circle() -> None:
     # Inside packages too, and in functions and under TYPE_CHECKING: a type that two modules need is in a third.
-    imported = {module: {i.imported for i in ALL if i.module == module} & set(MODULES) for module in MODULES}
+    imported = {
+        module: {i.imported for i in imports() if i.module == module} & set(MODULES) for module in MODULES
+    }
 
     def reached(module: str) -> set[str]:
         found: set[str] = set()
@@ -121,7 +127,9 @@ def test_no_module_imports_itself_in_a_circle() -> None:
 
 
 def test_the_check_sees_imports_inside_functions() -> None:
-    assert any(i.module == "harness.matchers.plain" and i.imported == "harness.expressions.cel" for i in ALL)
+    assert any(
+        i.module == "harness.matchers.plain" and i.imported == "harness.expressions.cel" for i in imports()
+    )
 
 
 FORBIDDEN = {
@@ -140,11 +148,13 @@ FORBIDDEN = {
     ("package", "unknown"), [(package, unknown) for package, names in FORBIDDEN.items() for unknown in names]
 )
 def test_a_piece_does_not_know_what_is_not_its_subject(package: str, unknown: str) -> None:
-    assert [str(i) for i in ALL if within(i.module, package) and within(i.imported, unknown)] == []
+    assert [str(i) for i in imports() if within(i.module, package) and within(i.imported, unknown)] == []
 
 
 def test_the_graph_is_data_and_knows_none_of_the_rest() -> None:
-    ours = {i.imported for i in ALL if within(i.module, "harness.graph") and within(i.imported, "harness")}
+    ours = {
+        i.imported for i in imports() if within(i.module, "harness.graph") and within(i.imported, "harness")
+    }
     assert {piece(name) for name in ours} == {"errors", "graph", "units"}
 
 
@@ -154,12 +164,12 @@ def test_dialects_do_not_know_each_other() -> None:
         return parts[2] if within(module, "harness.dialects") and len(parts) > 2 else ""
 
     packages = {path.parent.name for path in (ROOT / "dialects").glob("*/__init__.py")} - {"kit"}
-    pairs = [(i, dialect(i.module), dialect(i.imported)) for i in ALL]
+    pairs = [(i, dialect(i.module), dialect(i.imported)) for i in imports()]
     assert [str(i) for i, one, other in pairs if {one, other} <= packages and one != other] == []
 
 
 def test_only_the_superstep_scheduler_and_its_parts_call_langgraph() -> None:
-    callers = {i.module.removeprefix("harness.engine.") for i in ALL if within(i.imported, "langgraph")}
+    callers = {i.module.removeprefix("harness.engine.") for i in imports() if within(i.imported, "langgraph")}
     assert callers == {"superstep", "translation", "checkpoints", "endless", "tool_messages", "untraced"}
 
 

@@ -1,12 +1,9 @@
 """`pytest --record-mode`, alone and beside pytest-recording, which has the same options."""
 
-import io
-import os
 from collections.abc import Callable, Iterator
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
@@ -58,20 +55,8 @@ def project(tmp_path: Path, model: Model) -> Iterator[Project]:
 
 @pytest.fixture
 def run(project: Project) -> Callable[..., Done]:
-    """Runs pytest on the project, in this process."""
-
-    def done(*args: str, **env: str | None) -> Done:
-        out, err = io.StringIO(), io.StringIO()
-        with (
-            chdir(project.folder),
-            patch.dict(os.environ, project.environment(**env), clear=True),
-            redirect_stdout(out),
-            redirect_stderr(err),
-        ):
-            code = pytest.main(["--import-mode=importlib", *args])
-        return Done(int(code), out.getvalue(), err.getvalue())
-
-    return done
+    """Runs pytest on the project."""
+    return partial(project.run, "pytest")
 
 
 both = pytest.mark.parametrize("options", [ALONE, BESIDE], ids=["alone", "beside pytest-recording"])

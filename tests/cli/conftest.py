@@ -1,6 +1,5 @@
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -8,8 +7,9 @@ from click.testing import CliRunner, Result
 
 from harness.cli.main import cli
 from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
+from tests.forked import BIN, run
 
-COMMAND = str(Path(sys.executable).with_name("harness"))
+COMMAND = str(BIN / "harness")
 
 COUNTER = """\
 manifest_version: 1
@@ -105,15 +105,6 @@ def installed() -> str:
 @pytest.fixture
 def harness() -> RunCommand:
     def completed(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [COMMAND, *args],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=60,
-            env={**os.environ, **env},
-            check=False,
-        )
+        return run(["harness", *args], errors="replace", env={**os.environ, **env})
 
     return completed

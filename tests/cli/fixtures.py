@@ -26,6 +26,6 @@ class Invoke(Protocol):
 
 
 class RunCommand(Protocol):
-    """Runs the installed command, with these variables besides those of the environment."""
+    """Runs the installed command in a process of its own, with these variables besides those of the environment."""
 
     def __call__(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]: ...

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.fixtures import Invoke, WriteSuite
+from tests.forked import run
 
 FULL = Path("/dev/full")
 pytestmark = pytest.mark.skipif(not FULL.exists(), reason="the system has no device that is full")
@@ -33,12 +34,10 @@ def test_lines_that_cannot_be_written(invoke: Invoke) -> None:
     ],
     ids=["text", "json"],
 )
-def test_output_that_cannot_be_written(installed: str, more: list[str], said: str) -> None:
-    command = [installed, "run", ".", *more]
+def test_output_that_cannot_be_written(more: list[str], said: str) -> None:
+    command = ["harness", "run", ".", *more]
     with FULL.open("w") as full:
-        done = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
-        )
+        done = run(command, stdout=full)
     assert (done.returncode, done.stderr) == (2, f"error: {said}\n")
 
 

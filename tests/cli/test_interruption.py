@@ -1,6 +1,5 @@
 import json
 import signal
-import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -11,18 +10,19 @@ from typing import Any
 import pytest
 
 from tests.cli.fixtures import Invoke, WriteSuite
+from tests.forked import Process
 
 MANY = ["{name: again and again, repeat: 100000, expect: {state: {count: 1}}}", "{name: afterwards}"]
 
 
 @pytest.fixture
-def begun(installed: str) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def begun() -> Iterator[Callable[..., Process]]:
     """Begins a run that would go on for minutes, and waits for its third line."""
     with ExitStack() as processes:
 
-        def process(*args: str) -> subprocess.Popen[str]:
-            command = [installed, "run", ".", *args]
-            popen = subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True, encoding="utf-8")
+        def process(*args: str) -> Process:
+            command = ["harness", "run", ".", *args]
+            popen = Process(command, stdout=PIPE, stderr=PIPE)
             processes.enter_context(popen)
             processes.callback(popen.kill)
             assert popen.stdout is not None
@@ -111,13 +111,13 @@ def wait():
 
 
 def test_a_scenario_whose_tool_waits_for_ever_is_left_after_a_moment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name, text in {"a.scenario.yaml": WAITS, "waits.yaml": FLOW, "waiting.py": TOOL}.items():
         Path(name).write_text(text)
-    command = [installed, "run", "."]
-    with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True, encoding="utf-8") as process:
+    command = ["harness", "run", "."]
+    with Process(command, stdout=PIPE, stderr=PIPE) as process:
         assert process.stdout is not None
         while "begun" not in (line := process.stdout.readline()):
             assert line

@@ -1,7 +1,6 @@
 import json
 import os
 import signal
-import subprocess
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
+from tests.forked import Process
 
 PASSES = "{name: counts to one, repeat: 3, expect: {state: {count: 1}}}"
 FAILS = "{name: counts to two, expect: {state: {count: 2}}}"
@@ -123,10 +123,10 @@ def test_a_worker_that_dies_is_an_error_of_its_scenario_alone(invoke: Invoke, ca
     assert error["message"] == "the process that ran this scenario left with 7 in tool 'call' of node 'w'"
 
 
-def test_ctrl_c_keeps_what_is_done_and_leaves_a_tool_that_waits(installed: str, calls: Any) -> None:
+def test_ctrl_c_keeps_what_is_done_and_leaves_a_tool_that_waits(calls: Any) -> None:
     calls("fine", "wait", "fine")
-    command = [installed, "run", ".", "-j", "2"]
-    with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True, start_new_session=True) as process:
+    command = ["harness", "run", ".", "-j", "2"]
+    with Process(command, stdout=PIPE, stderr=PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         shown = ""
         while "begun" not in shown or shown.count("passed") < 2:

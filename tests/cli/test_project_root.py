@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import pytest
 
 import tests.preloaded  # noqa: F401
 from tests.cli.fixtures import Invoke, WriteFile
+from tests.forked import run
 
 COUNTER = """\
 manifest_version: 1
@@ -179,20 +178,7 @@ def test_pytest_with_workers_says_so_too_wherever_it_is_started(monkeypatch: pyt
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir("elsewhere")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-n",
-        "2",
-        "-k",
-        "one",
-        "../shop",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run(["pytest", "-q", "-p", "no:cacheprovider", "-n", "1", "-k", "one", "../shop"])
     assert summary("../shop/reports/latest")["reason"] == "1 of 2 scenarios selected (-k 'one')", done.stdout
     assert "not whole" in done.stdout
 

@@ -8,19 +8,18 @@ from typing import Any
 import pytest
 
 from tests.cli.fixtures import Invoke, WriteSuite
+from tests.forked import Process
 
 STUBS = "{name: one, input: hi, llm: [{reply: Refund issued.}, later], mcp: {shop: {}}}"
 
 
 @pytest.fixture
-def served(suite: WriteSuite, installed: str) -> Any:
+def served(suite: WriteSuite) -> Any:
     """Starts `harness serve` with these arguments; gives the process and the first lines it prints."""
     started = []
 
     def start(*args: Any, lines: Any = 3) -> Any:
-        process = subprocess.Popen(
-            [installed, "serve", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        process = Process(["harness", "serve", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         started.append(process)
         assert process.stdout is not None
         return process, [process.stdout.readline() for _ in range(lines)]
@@ -73,14 +72,13 @@ def test_nobody_needs_to_read_what_it_prints(suite: WriteSuite, served: Any) -> 
     assert [ask(url), ask(url)] == ["Refund issued.", "later"]
 
 
-def test_a_server_on_standard_input_can_be_interrupted(suite: WriteSuite, installed: str) -> None:
+def test_a_server_on_standard_input_can_be_interrupted(suite: WriteSuite) -> None:
     suite("{name: one, mcp: {shop: {tools: [{name: find, stubs: [{return: x, times: 2}]}]}}}")
-    with subprocess.Popen(
-        [installed, "serve", "a.scenario.yaml", "--stdio", "shop"],
+    with Process(
+        ["harness", "serve", "a.scenario.yaml", "--stdio", "shop"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
     ) as process:
         hello = {
             "protocolVersion": "2025-03-26",

@@ -14,6 +14,7 @@ import pytest
 
 from harness.report.trace_reader import read_trace
 from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
+from tests.forked import Process, run
 
 TUTORIAL = Path(__file__).parents[2] / "scenarios" / "tutorial"
 RETRIED = "triage.scenario.yaml::two failures of the model are retried"
@@ -201,7 +202,6 @@ def test_which_traces_are_kept(
     traces: list[str | None],
     suite: WriteSuite,
     invoke: Invoke,
-    installed: str,
     tmp_path: Path,
 ) -> None:
     suite("{name: passes}", "{name: fails, expect: {state: {count: 2}}}")
@@ -209,8 +209,7 @@ def test_which_traces_are_kept(
         invoke("run", ".", "--traces", kept, "--report", "out")
     else:
         arguments = ["-q", "-p", "no:cacheprovider", "--traces", kept, "--harness-report=out"]
-        pytest = Path(installed).with_name("pytest")
-        subprocess.run([pytest, *arguments], capture_output=True, timeout=60, check=False)
+        run(["pytest", *arguments])
     assert [line["trace"] for line in lines_of(tmp_path / "out")] == traces
     found = sorted(f"traces/{path.name}" for path in (tmp_path / "out/traces").glob("*"))
     assert found == [trace for trace in traces if trace]
@@ -233,7 +232,7 @@ def test_settings_say_which_are_kept(
     ids=lambda other: other[0],
 )
 def test_traces_are_the_same_however_scenarios_are_run(
-    other: list[str], suite: WriteSuite, installed: str, invoke: Invoke, write: WriteFile, tmp_path: Path
+    other: list[str], suite: WriteSuite, invoke: Invoke, write: WriteFile, tmp_path: Path
 ) -> None:
     suite("{name: one, repeat: 2}", "{name: two}", "{name: three, input: hello}")
     invoke("run", ".", "--report", "alone")
@@ -241,8 +240,7 @@ def test_traces_are_the_same_however_scenarios_are_run(
         write("pyproject.toml", '[tool.harness]\nisolation = "process"\n')
         other = ["harness", "run", "."]
     report = "--harness-report=other" if other[0] == "pytest" else "--report=other"
-    tool = Path(installed).with_name(other[0])
-    subprocess.run([tool, *other[1:], report], capture_output=True, timeout=60, check=True)
+    assert run([*other, report]).returncode == 0
     alone, others = (
         {p.name: p.read_bytes() for p in Path(f, "traces").iterdir()} for f in ("alone", "other")
     )
@@ -254,17 +252,17 @@ def test_traces_are_the_same_however_scenarios_are_run(
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
 def test_a_run_that_is_ended_leaves_whole_traces(
-    sent: signal.Signals, suite: WriteSuite, installed: str, tmp_path: Path
+    sent: signal.Signals, suite: WriteSuite, tmp_path: Path
 ) -> None:
     suite("{name: counts, repeat: 5000}")
     results = tmp_path / "out/results.jsonl"
-    command = [installed, "run", ".", "-q", "--report", "out", "--json", "-"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
-        assert run.stdout is not None
+    command = ["harness", "run", ".", "-q", "--report", "out", "--json", "-"]
+    with Process(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
         for _ in range(5):
-            assert run.stdout.readline()
-        run.send_signal(sent)
-        run.stdout.read()
+            assert process.stdout.readline()
+        process.send_signal(sent)
+        process.stdout.read()
     lines = [
         json.loads(line) for line in results.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")
     ]

@@ -17,8 +17,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +24,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli.main import cli
+from tests import forked
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -98,15 +97,16 @@ def run_harness(arguments: list[str], folder: Path) -> tuple[str, int]:
 
 
 def run_pytest(arguments: list[str], folder: Path) -> tuple[str, int]:
-    return run_python(["-m", "pytest", *arguments], folder)
+    return forked_process("pytest", arguments, folder)
 
 
 def run_python(arguments: list[str], folder: Path) -> tuple[str, int]:
+    return forked_process(folder / arguments[0], arguments[1:], folder)
+
+
+def forked_process(program: str | Path, arguments: list[str], folder: Path) -> tuple[str, int]:
     ours = {name: text for name, text in os.environ.items() if not name.startswith(("HARNESS_", "PYTEST_"))}
-    command = [sys.executable, *arguments]
-    done = subprocess.run(
-        command, cwd=folder, env=ours | TERMINAL, text=True, stdout=subprocess.PIPE, check=False
-    )
+    done = forked.run([program, *arguments], cwd=folder, env=ours | TERMINAL)
     return done.stdout, done.returncode
 
 

@@ -1,13 +1,12 @@
 """`isolation = "process"`: each scenario runs in a process of its own; whatever ends it is that scenario's error."""
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from harness.cli.main import cli
+from tests import forked
 from tests.isolation.project import results, verdicts
 
 OWN = 'isolation = "process"'
@@ -79,8 +78,7 @@ def test_what_cannot_be_interrupted_is_killed_with_its_process(
 
 def test_pytest_runs_each_scenario_in_a_process_of_its_own_too(project: Any) -> None:
     project(TOOLS, "fine", "crashes", "fine", settings=OWN)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = forked.run(["pytest", "-q", "-p", "no:cacheprovider", "."], timeout=120)
     assert "1 failed, 2 passed" in done.stdout
     assert verdicts() == ["passed", "error", "passed"]
 

@@ -1,8 +1,6 @@
 """A run that takes too much real time is an error that says where it was, and the next run begins."""
 
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +18,7 @@ from harness.scenario.progress import progress
 from harness.scenario.run import run_scenario
 from harness.time import alarms
 from harness.time.alarms import Alarm
+from tests import forked
 from tests.isolation.project import TIME_IS_UP, results, verdicts, write_project
 
 BLOCKS = {
@@ -214,8 +213,7 @@ def test_pytest_goes_on_and_a_thread_left_behind_does_not_hold_it_up(project: An
     tools = f"{IMPORTS}{FINE}\ndef blocks():\n    time_is_up(); time.sleep(1000)\n"
     tools += "\nasync def thread():\n    time_is_up()\n    await asyncio.to_thread(time.sleep, 1000)\n"
     project(tools, "blocks", "thread", "fine")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = forked.run(["pytest", "-q", "-p", "no:cacheprovider", "."], timeout=120)
     assert done.returncode == 1
     assert verdicts() == ["error", "error", "passed"]
     assert Path("reports/latest/summary.json").exists()

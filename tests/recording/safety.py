@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 import pty
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from select import select
@@ -21,6 +19,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from harness.cli.main import cli
+from tests.forked import Process
 from tests.world.loopback import Asked, Said
 
 BIN = Path(sys.executable).parent
@@ -113,14 +112,15 @@ class Project:
         return Done(process.returncode, out, err)
 
     def start(self, command: str, *args: str, **env: str | None) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [str(BIN / command), *args],
+        """An installed command in a process of its own: forked, unless Python is to read `PYTHONPATH`."""
+        begin = subprocess.Popen if "PYTHONPATH" in env else Process
+        return begin(
+            [BIN / command, *args],
             cwd=self.folder,
             env=self.environment(**env),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
             encoding="utf-8",
             errors="replace",
         )
@@ -221,25 +221,19 @@ def parrots(folder: Path, model: Callable[[Asked], Said] | None = None) -> Itera
         yield Project(folder, {"OPENAI_API_KEY": "sk-parrot-4711", "OPENAI_BASE_URL": f"{url}/v1"})
 
 
-def _at_terminal(theirs: int) -> None:
-    """Have a terminal of our own, so that Ctrl-C reaches us, also where whoever runs the tests ignores it."""
-    os.login_tty(theirs)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 class Terminal:
     """A command at a terminal of its own, at which somebody sits and types."""
 
     def __init__(self, project: Project, command: str, *args: str, **env: str | None) -> None:
         self._ours, theirs = pty.openpty()
-        self._process = subprocess.Popen(
-            [str(BIN / command), *args],
+        self._process = Process(
+            [BIN / command, *args],
             cwd=project.folder,
             env={**project.environment(**env), "TERM": "dumb"},
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            preexec_fn=partial(_at_terminal, theirs),
+            at_terminal=True,
         )
         os.close(theirs)
         self._shown = b""

@@ -1,0 +1,222 @@
+"""Processes of the installed commands that start at once: forked from one that has imported everything they need.
+
+They are processes like others, with signals, an environment, a folder and standard streams of their own. `Process`
+and `run` are used like `subprocess.Popen` and `subprocess.run`, with an installed command or the path of a script.
+What only the start of Python reads (`PYTHONHASHSEED`, `PYTHONPATH`) is refused: where a test is about the start, take
+`subprocess`.
+
+    a worker of pytest ──command, environment, streams──▶ the server ──fork──▶ a keeper ──fork──▶ the script
+                       ◀──────── pid, and the status when it has ended ────────────┘
+
+All workers of a run of the tests share one server, which ends when the last of them has gone.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from fcntl import LOCK_EX, flock
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, NamedTuple
+
+IMPORTED = (
+    "harness.cli.run", "harness.cli.session", "harness.dialects.agentspec.compile",
+    "harness.dialects.leafmesh.compile", "harness.dialects.loki.compile", "harness.dialects.sherma.compile",
+    "harness.dialects.yagra.compile", "harness.engine.superstep", "harness.expressions.lowering",
+    "harness.plugin.collection", "harness.recording.human", "harness.report.console", "harness.report.html.page",
+    "harness.report.results", "harness.scenario.run",
+    "harness.serve", "harness.workers.worker", "httpx", "jsonschema", "langchain_anthropic", "langchain_openai",
+    "mcp.client.stdio", "mcp.client.streamable_http", "mcp.server", "requests", "rich.progress", "rich.table",
+    "starlette.applications", "uvicorn", "vcr",
+)  # fmt: skip
+READ_AT_THE_START = ("PYTHONHASHSEED", "PYTHONPATH", "PYTHONUTF8", "PYTHONWARNINGS")
+OURS = {name: os.environ.get(name) for name in READ_AT_THE_START}
+
+BIN = Path(sys.executable).parent
+FOLDER = Path(tempfile.gettempdir()) / f"forked-{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())}"
+"""Where the workers of this run of the tests find their server."""
+
+
+class Start(NamedTuple):
+    """What the server is asked for, beside the three standard streams and the pipe for the status."""
+
+    args: Sequence[str]
+    folder: str
+    env: Mapping[str, str]
+    new_session: bool
+    at_terminal: bool
+
+
+# ---------------------------------------------------------------- for tests
+
+
+class Process(subprocess.Popen[str]):
+    """A command that is installed, or a script. `at_terminal`: standard input is a terminal, and becomes its own."""
+
+    def __init__(self, args: Sequence[str | Path], *, at_terminal: bool = False, **options: Any) -> None:
+        self._at_terminal = at_terminal
+        self._status = -1
+        super().__init__([str(BIN / args[0]), *map(str, args[1:])], **{"encoding": "utf-8", **options})
+
+    def _execute_child(self, args: Sequence[str], *given: Any) -> None:
+        """What `Popen` does to start its process: the rest of it is as it was."""
+        folder, env, pipes, new_session = given[4], given[5], given[9:15], given[20]
+        env = dict(os.environ if env is None else env)
+        if unread := [name for name in READ_AT_THE_START if name in env and env[name] != OURS[name]]:
+            raise ValueError(
+                f"{', '.join(unread)}: only the start of Python reads it; start this with subprocess"
+            )
+        streams = [own if pipe == -1 else pipe for own, pipe in enumerate((pipes[0], pipes[3], pipes[5]))]
+        self._status, written = os.pipe()
+        start = Start(args, str(folder or Path.cwd()), env, new_session, self._at_terminal)
+        server = _server()
+        socket.send_fds(server, [json.dumps(start).encode()], [*streams, written])
+        self.pid = int(server.recv(32))
+        os.close(written)
+        self._child_created = True
+        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+
+    def poll(self) -> int | None:
+        with_status, _, _ = select.select([self._status] if self.returncode is None else [], [], [], 0)
+        return self.wait() if with_status else self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            if not select.select([self._status], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0)
+            self.returncode = os.waitstatus_to_exitcode(int(os.read(self._status, 32)))
+            os.close(self._status)
+        return self.returncode
+
+
+def run(
+    args: Sequence[str | Path], *, timeout: float = 60, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """The command, run to its end; what it says is kept."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with Process(args, **{**pipes, **options}) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        finally:
+            process.kill()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+@cache
+def _server() -> socket.socket:
+    """A connection to the server, which the first to ask for it starts."""
+    FOLDER.mkdir(mode=0o700, exist_ok=True)
+    address = str(FOLDER / "socket")
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with (FOLDER / "lock").open("w") as lock:
+        flock(lock, LOCK_EX)
+        if not os.path.exists(address):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+                listening.bind(address)
+                listening.listen()
+                listening.set_inheritable(True)
+                command = [sys.executable, __file__, str(listening.fileno())]
+                no_input = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+                os.posix_spawn(sys.executable, command, os.environ, file_actions=[no_input], setsid=True)
+        connection.connect(address)
+    return connection
+
+
+# ---------------------------------------------------------------- the server
+
+
+def serve(listening: socket.socket) -> tuple[Start, Sequence[int]] | None:
+    """Fork what is asked for. Returns None when all who asked have gone; in what was forked, what it is to be."""
+    connections: list[socket.socket] = [listening.accept()[0]]
+    while connections:
+        ready, _, _ = select.select([listening, *connections], [], [])
+        for each in ready:
+            if each is listening:
+                connections.append(listening.accept()[0])
+                continue
+            asked, fds, _, _ = socket.recv_fds(each, 1 << 20, 4)
+            if not asked:
+                connections.remove(each)
+            elif os.fork() == 0:
+                forked = _kept(each, Start(*json.loads(asked)), fds)
+                for connection in (listening, *connections):
+                    connection.close()
+                return forked
+            for fd in fds:
+                os.close(fd)
+    return None
+
+
+def _kept(asker: socket.socket, start: Start, fds: Sequence[int]) -> tuple[Start, Sequence[int]]:
+    """Fork once more, and wait for that. Returns in the fork only."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    *streams, status = fds
+    pid = os.fork()
+    if pid == 0:
+        os.close(status)
+        return start, streams
+    asker.send(str(pid).encode())
+    for fd in streams:
+        os.close(fd)
+    os.write(status, str(os.waitpid(pid, 0)[1]).encode())
+    os._exit(0)
+
+
+def become(start: Start, streams: Sequence[int]) -> None:
+    """Be what was asked for, as far as its start goes."""
+    if start.new_session:
+        os.setsid()
+    if start.at_terminal:
+        os.login_tty(os.dup(streams[0]))
+    for number, fd in enumerate(streams):
+        os.dup2(fd, number)
+        os.close(fd)
+    os.chdir(start.folder)
+    os.environ.clear()
+    os.environ.update(start.env)
+    time.tzset()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    encoding, _, errors = start.env.get("PYTHONIOENCODING", "").partition(":")
+    at_once = bool(start.env.get("PYTHONUNBUFFERED"))
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        usual = "backslashreplace" if name == "stderr" else "strict"
+        stream: Any = os.fdopen(number, mode, -1, encoding or "utf-8", errors or usual, closefd=False)
+        stream.reconfigure(write_through=at_once, line_buffering=name == "stderr" or stream.isatty())
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    sys.argv = list(start.args)
+    sys.path[0] = str(Path(sys.argv[0]).parent)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.disable()
+    for module in IMPORTED:
+        importlib.import_module(module)
+    gc.freeze()
+    gc.enable()
+    plugins = {plugin.module.partition(".")[0] for plugin in entry_points(group="pytest11")}
+    for name in {*plugins, "vcr.matchers"} & set(sys.modules):
+        sys.modules[name].__doc__ = "PYTEST_DONT_REWRITE"  # else it warns that it comes too late
+    listening = socket.socket(fileno=int(sys.argv[1]))
+    folder = Path(listening.getsockname()).parent
+    asked = serve(listening)
+    if asked:
+        become(*asked)
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    else:
+        shutil.rmtree(folder)
