@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -22,11 +24,17 @@ from harness.source.document import shown_path
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to write the page."
 )
-def command(run: Path | None, baseline: Path | None, output: Path | None) -> None:
+@click.option(
+    "--markdown",
+    "as_markdown",
+    metavar="FILE",
+    help="Also write a page for a comment on a pull request, as summary.md of a run; - is stdout.",
+)
+def command(run: Path | None, baseline: Path | None, output: Path | None, as_markdown: str | None) -> None:
     """Write report.html of a run: one page that opens from disk, without a server.
 
     RUN is a folder of results, or a results.jsonl (default: the last run of this project). A run writes its page
-    itself; this writes it again, held against a baseline, or to another file.
+    and its summary.md itself; this writes them again, held against a baseline, or to another file.
     """
     from harness.report.baseline import Baseline
     from harness.report.html.page import PAGE, page
@@ -38,8 +46,25 @@ def command(run: Path | None, baseline: Path | None, output: Path | None) -> Non
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         before = None if baseline is None else Baseline.read(baseline)
-        text = page(run, summary_of(run), before)
+        summary = summary_of(run)
+        text = page(run, summary, before)
+        comment = None if as_markdown is None else _markdown(run, summary, baseline)
     for warning in dict.fromkeys(str(each.message) for each in caught):
         click.echo(f"warning: {warning}", err=True)
     deliver(text, file)
-    click.echo(shown_path(file))
+    click.echo(shown_path(file), err=as_markdown == "-")
+    if comment is not None:
+        deliver(comment, None if as_markdown == "-" else Path(str(as_markdown)))
+        if as_markdown != "-":
+            click.echo(as_markdown)
+
+
+def _markdown(run: Path, summary: Mapping[str, Any], baseline: Path | None) -> str:
+    from harness.report.markdown import markdown
+    from harness.report.markdown_changes import since_baseline
+
+    if baseline is None:
+        return markdown(summary)
+    from harness.report.compare.comparison import Side, compare
+
+    return markdown(summary, since_baseline(compare(Side.read(baseline), Side.read(run))))

@@ -20,6 +20,7 @@ from harness.report.failure import failed_checks
 from harness.report.junit import JUNIT, junit
 from harness.report.last_whole import forget, last_whole_summary, put_aside
 from harness.report.markdown import markdown
+from harness.report.markdown_changes import since_last_whole
 from harness.report.reading import FORMAT, RESULTS, read_lines
 from harness.report.summary import Summary
 from harness.report.traces import TraceFolder, packed, remove_traces
@@ -232,7 +233,8 @@ class ResultsWriter:
         before = last_whole_summary(self.path.parent)
         self._summary = self._sums.as_json(incomplete) | {"traces": self._traces.as_json()}
         _replace(self.path.with_name("summary.json"), encode(self._summary, indented=True).encode() + b"\n")
-        _replace(self.path.with_name("summary.md"), markdown(self._summary, before).encode())
+        changes = since_last_whole(self._summary, before)
+        _replace(self.path.with_name("summary.md"), markdown(self._summary, changes).encode())
         _replace(self.path.with_name(JUNIT), b"".join(junit(read_lines(self.path), incomplete)))
         from harness.report.html.page import PAGE, page
 

@@ -24,13 +24,14 @@ def suite_table(suites: Mapping[str, Mapping[str, Any]], width: int | None = Non
     """
     if len(suites) < 2:
         return []
-    ordered = sorted(suites.items(), key=_worst_first)
+    ordered = sorted(suites.items(), key=worst_first)
     rows = [_row(name, group) for name, group in ordered[:_MOST]]
     lines = [_words(row) for row in rows] if width is None else _columns([_HEAD, *rows], width)
     return [*lines, *_left_out([group for _, group in ordered[_MOST:]]), ""]
 
 
-def _worst_first(suite: tuple[str, Mapping[str, Any]]) -> tuple[bool, float, str]:
+def worst_first(suite: tuple[str, Mapping[str, Any]]) -> tuple[bool, float, str]:
+    """The order of suites, by name and figures: those with failures, then those that lost most."""
     name, group = suite
     return not _not_passed(group), 1.0 if group["fitness"] is None else group["fitness"], name
 

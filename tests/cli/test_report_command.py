@@ -41,3 +41,56 @@ def test_what_is_no_run_is_told(invoke: Invoke) -> None:
     assert (result.exit_code, result.stderr) == (
         2, "error: cannot read the results nowhere: No such file or directory [results-missing]\n",
     )  # fmt: skip
+
+
+def _named(*scenarios: tuple[str, int]) -> list[str]:
+    return [
+        f"{{name: {name}, input: go, expect: {{state: {{count: {count}}}}}}}" for name, count in scenarios
+    ]
+
+
+def test_a_comment_tells_what_is_different_from_a_baseline(invoke: Invoke, suite: WriteSuite) -> None:
+    suite(*_named(("breaks", 1), ("mended", 2), ("goes", 1), ("stays", 1)))
+    invoke("run", ".", "--report", "before")
+    suite(*_named(("breaks", 2), ("mended", 1), ("comes", 2), ("stays", 1)))
+    invoke("run", ".")
+    result = invoke("report", "--baseline", "before", "--markdown", "-")
+    assert (result.exit_code, result.stderr) == (0, "reports/latest/report.html\n")
+    assert (
+        "### Against `before`\n"
+        "\n"
+        "- **1 got worse**: `a.scenario.yaml::breaks` (passed → failed)\n"
+        "- **1 gone**: `a.scenario.yaml::goes`\n"
+        "- 1 new: `a.scenario.yaml::comes` (failed)\n"
+        "- 1 got better: `a.scenario.yaml::mended` (failed → passed)\n"
+        "\n"
+        "| | baseline | this run |\n"
+        "|---|--:|--:|\n"
+        "| pass rate | 75.0 % | 50.0 % |\n"
+        "| fitness | 0.750 | 0.500 |\n"
+    ) in result.stdout
+
+
+def test_what_a_part_of_a_run_leaves_out_is_not_gone(invoke: Invoke, suite: WriteSuite) -> None:
+    suite(*_named(("one", 1), ("two", 1)))
+    invoke("run", ".", "--report", "before")
+    invoke("run", ".", "-k", "one")
+    told = invoke("report", "--baseline", "before", "--markdown", "-").stdout
+    assert "- **1 not in this run, which is not whole**: `a.scenario.yaml::two`\n" in told
+
+
+def test_a_comment_says_that_nothing_changed(invoke: Invoke, suite: WriteSuite) -> None:
+    suite(*_named(("one", 1)))
+    invoke("run", ".", "--report", "before")
+    invoke("run", ".")
+    assert invoke("report", "--baseline", "before", "--markdown", "c.md").exit_code == 0
+    assert "### Against `before`\n\n- every scenario did the same\n" in Path("c.md").read_text(
+        encoding="utf-8"
+    )
+
+
+def test_without_a_baseline_a_comment_is_the_summary_of_the_run(invoke: Invoke, suite: WriteSuite) -> None:
+    suite(*_named(("one", 2)))
+    invoke("run", ".")
+    written = Path("reports/latest/summary.md").read_text(encoding="utf-8")
+    assert invoke("report", "--markdown", "-").stdout == written

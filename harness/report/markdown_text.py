@@ -1,0 +1,70 @@
+"""Text of runs as GitHub-flavoured Markdown that shows it as it is: no markup, no HTML, no links, nobody notified."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import islice
+from typing import Final
+
+from harness.source.display import clip, printable
+
+_HTML: Final = re.compile(r"[<>&]")
+_ENTITIES: Final = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+_SPECIAL: Final = re.compile(
+    r"[\\`*\[\]|~$]"
+    r"|(?<![a-z0-9])_|_(?![a-z0-9])"  # an underscore inside a word means nothing
+    r"|(?<=http):|(?<=https):|(?<=ftp):|(?<=www)\.",  # what GitHub makes links of
+    re.IGNORECASE,
+)
+_FIRST: Final = re.compile(r"\A(\d*)([.)](?=\s|\Z)|#(?=[#\s]|\Z)|[-+](?=[-\s]|\Z))")
+"""What makes a list or a heading of a line that begins with it."""
+_REFERENCE: Final = re.compile(r"@|#(?=\d)|\bGH-(?=\d)", re.IGNORECASE)
+"""What notifies somebody (`@name`), or links an issue (`#12`, `GH-12`)."""
+_NOTHING: Final = "&#8203;"
+"""A space without width, as GitHub's own bots write it."""
+_LONGEST_NAME: Final = 300
+_MOST_NAMES: Final = 30
+_LONGEST_PAGE: Final = 60_000
+
+
+def escape(text: str) -> str:
+    r"""Prose that Markdown shows as it is, on one line, also in a table cell.
+
+    >>> escape("a|b <i> never_calls __init__")
+    'a\\|b &lt;i&gt; never_calls \\_\\_init\\_\\_'
+    >>> escape("@octocat broke #12")
+    '@&#8203;octocat broke #&#8203;12'
+    """
+    return _REFERENCE.sub(lambda found: found[0] + _NOTHING, _FIRST.sub(r"\1\\\2", _literal(text)))
+
+
+def code(text: str) -> str:
+    r"""A name as code, on one line, also in a table cell: what is copied is the name, and it notifies nobody.
+
+    >>> code("a.scenario.yaml::@octocat broke #12"), code("a|b `c`")
+    ('`a.scenario.yaml::@octocat broke #12`', '<code>a\\|b \\`c\\`</code>')
+    """
+    name = clip(printable(text), _LONGEST_NAME)
+    plain = name.strip() == name != "" and not {"`", "|"} & set(name)
+    return f"`{name}`" if plain else f"<code>{_literal(name)}</code>"
+
+
+def _literal(text: str) -> str:
+    safe = _HTML.sub(lambda found: _ENTITIES[found[0]], printable(text))
+    return _SPECIAL.sub(lambda found: "\\" + found[0], safe)
+
+
+def listed(items: Iterable[str], most: int = _MOST_NAMES) -> str:
+    """These on one line, at most so many, and how many more there are."""
+    rest = iter(items)
+    shown = [*islice(rest, most)]
+    left = sum(1 for _ in rest)
+    return ", ".join([*shown, *([f"… and {left} more"] if left else [])])
+
+
+def bounded(page: str) -> str:
+    """As many lines of the page as a comment on GitHub may have; it says so if that is not all."""
+    if len(page) <= _LONGEST_PAGE:
+        return page
+    return page[: page.rindex("\n", 0, _LONGEST_PAGE)] + "\n\nThe rest is in report.html and summary.json.\n"
