@@ -56,7 +56,7 @@ def command(
     asked again. Keys are read from the environment, such as OPENAI_API_KEY. Where a person is asked
     and there is a terminal, you are. At the end it says what was asked and what was written.
     """
-    from harness.cli.run import run_selection
+    from harness.cli.run_selection import run_selection
     from harness.cli.selection import select
     from harness.errors import FormatError, Problem
     from harness.report.formatting import plural
@@ -81,4 +81,6 @@ def command(
     if len(kept) < len(selection.scenarios) and not quiet:
         left = len(selection.scenarios) - len(kept)
         click.echo(f"{plural(left, 'scenario')} without a cassette left out", err=True)
-    return run_selection(replace(selection, scenarios=kept), projects, exit_first=exit_first, quiet=quiet)
+    return run_selection(
+        replace(selection, scenarios=kept), projects, exit_first=exit_first, quiet=quiet
+    ).code

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
-from contextlib import ExitStack, redirect_stdout, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.output import unwritable
-from harness.cli.problems import print_problems
 from harness.cli.selection_options import (
     changed_option,
     paths_and_ref,
@@ -55,6 +51,7 @@ class Jobs(click.ParamType[int]):
 @tags_option
 @changed_option
 @shard_option
+@click.option("--watch", is_flag=True, help="Stay, and run again what a saved file touches; Ctrl-C ends.")
 @click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Run each scenario N times.")
 @click.option(
     "-j",
@@ -104,6 +101,7 @@ def command(
     tags: tuple[str, ...],
     changed: str | None,
     shard: Shard | None,
+    watch: bool,
     repeat: int | None,
     jobs: int,
     exit_first: bool,
@@ -127,138 +125,63 @@ def command(
     are. Scenarios that are recorded, or run live, run one at a time.
     With --json - everything but the results goes to stderr.
     """
+    from harness.cli.run_selection import Finished, run_selection
     from harness.cli.selection import select
     from harness.settings import Projects
 
     if live and record_mode != "none":
         raise click.UsageError("--live and --record-mode exclude each other")
-    paths, changed = paths_and_ref(paths, changed)
     mode = RecordMode.LIVE if live else RecordMode(record_mode)
+    if watch and (lines is not None or mode is not RecordMode.NONE):
+        raise click.UsageError("--watch excludes --json, --live and --record-mode")
+    paths, changed = paths_and_ref(paths, changed)
     chosen = {
         "report": str(report) if report else None,
         "traces": traces,
         "history": str(history) if history else None,
     }
-    projects = Projects(
-        chosen={key: value for key, value in chosen.items() if value}, record_mode=mode, narrate=narrate
-    )
-    workers = None
+
+    def projects_anew() -> Projects:
+        given = {key: value for key, value in chosen.items() if value}
+        return Projects(chosen=given, record_mode=mode, narrate=narrate)
+
+    def choose(projects: Projects) -> Selection:
+        selection = select(paths, projects, words=words, tags=tags, changed=changed, shard=shard)
+        return selection.repeated(repeat) if repeat is not None else selection
+
+    def run(selection: Selection, projects: Projects, workers: WorkerPool | None) -> Finished:
+        return run_selection(
+            selection,
+            projects,
+            workers=workers,
+            lines=lines,
+            exit_first=exit_first,
+            quiet=quiet,
+            verbose=verbose,
+            debug=debug or ctx.find_root().params.get("debug", False),
+        )
+
+    if watch:
+        from harness.cli.watch import Watch
+        from harness.errors import ExtraMissing, FormatError, Problem
+
+        def in_new_processes(selection: Selection, projects: Projects) -> Finished:
+            return run(selection, projects, _pool(jobs, projects, None))
+
+        try:
+            return Watch(projects_anew, choose, in_new_processes).loop()
+        except ExtraMissing as error:
+            raise FormatError(Problem(error.code, str(error))) from None
+    projects, workers = projects_anew(), None
     if jobs > 1 and mode is RecordMode.NONE:
         workers = _pool(jobs, projects, lines)
-    selection = select(paths, projects, words=words, tags=tags, changed=changed, shard=shard)
+    selection = choose(projects)
     if workers is None and any(projects.isolates(file) for file in selection.files):
         workers = _pool(jobs, projects, lines)
-    if repeat is not None:
-        selection = selection.repeated(repeat)
-    return run_selection(
-        selection,
-        projects,
-        workers=workers,
-        lines=lines,
-        exit_first=exit_first,
-        quiet=quiet,
-        verbose=verbose,
-        debug=debug or ctx.find_root().params.get("debug", False),
-    )
+    return run(selection, projects, workers).code
 
 
 def _pool(jobs: int, projects: Projects, lines: str | None) -> WorkerPool:
     from harness.workers.pool import WorkerPool
 
     return WorkerPool(jobs, projects, stdout_to_stderr=lines == "-")
-
-
-def run_selection(
-    selection: Selection,
-    projects: Projects,
-    *,
-    workers: WorkerPool | None = None,
-    lines: str | None = None,
-    exit_first: bool = False,
-    quiet: bool = False,
-    verbose: bool = False,
-    debug: bool = False,
-) -> int:
-    """Run what was selected, show it, and give the exit code.
-
-    `workers` run the scenarios, else this process does. `lines` is where lines of results go as well: a file, or `-`.
-
-    Raises:
-        FormatError: results cannot be written, or two scenarios would write one cassette.
-    """
-    from harness.cli.session import Session
-    from harness.report.asking import at_terminal
-    from harness.report.console import RunReporter, open_console
-    from harness.report.github import tell_github
-    from harness.report.history.file import writer_of
-    from harness.report.recorded import recorded_lines
-    from harness.report.summary_text import places
-    from harness.scenario.redaction import secrets_of_process
-    from harness.secrets.output import redacted_process
-
-    settings = projects.common(selection.files)
-    if projects.record_mode is not RecordMode.NONE or any(
-        projects.of(file).cassette_ignore for file in selection.files
-    ):
-        from harness.scenario.recording import check_cassettes
-
-        check_cassettes(selection.scenarios, projects)
-    for error in selection.refused.values():
-        print_problems(error.problems)
-    if not selection.scenarios and not selection.refused:
-        click.echo(f"nothing to run: {selection.part}", err=True)
-    for text in selection.explained() if verbose else ():
-        click.echo(text, err=lines == "-")
-    with ExitStack() as open_files:
-        stream = _opened(lines, open_files) if lines else None
-        secrets = secrets_of_process(settings)
-        open_files.enter_context(redacted_process(secrets.text))
-        if lines == "-":  # standard output has lines of results alone
-            open_files.enter_context(redirect_stdout(sys.stderr))
-        console = open_console(sys.stderr if lines == "-" else sys.stdout)
-        reporter = RunReporter(
-            console, coverage=verbose, detail="full" if debug else "normal", report=settings.report
-        )
-        ask = at_terminal(reporter)
-        session = Session(
-            projects,
-            settings.report,
-            reporter,
-            stream,
-            exit_first=exit_first,
-            quiet=quiet,
-            ask=ask,
-            workers=workers,
-            traces_limit=settings.traces_limit,
-            history=writer_of(settings),
-        )
-        code = session.run(selection)
-        for text in recorded_lines([*session.recorded.values()], quiet=quiet):
-            console.print(text, soft_wrap=True)
-        for name in secrets.unprotected:
-            click.echo(
-                f"warning: the value of {name} is too short, or too common a word, to be kept secret",
-                err=True,
-            )
-    if session.interrupted:
-        click.echo("interrupted: what had ended is written down, the rest was not run", err=True)
-    if not quiet or code:
-        for text in places(settings.report):
-            click.echo(text, err=lines == "-")
-    tell_github(settings.report, lambda text: click.echo(text, err=lines == "-"))
-    return code
-
-
-def _opened(file: str, open_files: ExitStack) -> IO[bytes]:
-    if file == "-":
-        with suppress(OSError, ValueError):  # past what is done with the output of this process
-            return open_files.enter_context(os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
-        return sys.stdout.buffer
-    try:
-        if Path(file).is_fifo():  # to open a pipe waits for a reader, unless told not to
-            descriptor = os.open(file, os.O_WRONLY | os.O_NONBLOCK)
-            os.set_blocking(descriptor, True)
-            return open_files.enter_context(os.fdopen(descriptor, "wb"))
-        return open_files.enter_context(open(file, "wb"))
-    except OSError as error:
-        raise unwritable(Path(file), error) from None

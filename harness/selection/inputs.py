@@ -88,17 +88,23 @@ class Inputs:
 
 @dataclass
 class InputFinder:
-    """Finds what scenarios depend on, with the settings of their projects."""
+    """Finds what scenarios depend on, with the settings of their projects.
+
+    Of the changes `meanwhile` only what a scenario is known to depend on counts: the rest, runs may have written.
+    """
 
     projects: Projects
     changes: Changes
+    meanwhile: frozenset[Path] = frozenset()
     _read: dict[object, FilesRead] = field(default_factory=dict)
 
     def why(self, scenarios: Iterable[Scenario]) -> list[str]:
         """For each scenario how a change touches it; "" where none does."""
         found = [(scenario, self.inputs(scenario)) for scenario in scenarios] if self.changes.files else []
         unrelated = [
-            path for path in sorted(self.changes.files) if not any(inputs.has(path) for _, inputs in found)
+            path
+            for path in sorted(self.changes.files - self.meanwhile)
+            if not any(inputs.has(path) for _, inputs in found)
         ]
         reasons = []
         for scenario, inputs in found:

@@ -1,0 +1,124 @@
+"""Running what was selected: shown as it goes, written down, and with an exit code at the end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack, redirect_stdout, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+import click
+
+from harness.cli.output import unwritable
+from harness.cli.problems import print_problems
+from harness.settings import RecordMode
+
+if TYPE_CHECKING:
+    from harness.cli.selection import Selection
+    from harness.settings import Projects
+    from harness.workers.pool import WorkerPool
+
+
+class Finished(NamedTuple):
+    """A run that has ended: its exit code, where its results are, and whether Ctrl-C ended it."""
+
+    code: int
+    report: Path
+    interrupted: bool = False
+
+
+def run_selection(
+    selection: Selection,
+    projects: Projects,
+    *,
+    workers: WorkerPool | None = None,
+    lines: str | None = None,
+    exit_first: bool = False,
+    quiet: bool = False,
+    verbose: bool = False,
+    debug: bool = False,
+) -> Finished:
+    """Run what was selected, and show it.
+
+    `workers` run the scenarios, else this process does. `lines` is where lines of results go as well: a file, or `-`.
+
+    Raises:
+        FormatError: results cannot be written, or two scenarios would write one cassette.
+    """
+    from harness.cli.session import Session
+    from harness.report.asking import at_terminal
+    from harness.report.console import RunReporter, open_console
+    from harness.report.github import tell_github
+    from harness.report.history.file import writer_of
+    from harness.report.recorded import recorded_lines
+    from harness.report.summary_text import places
+    from harness.scenario.redaction import secrets_of_process
+    from harness.secrets.output import redacted_process
+
+    settings = projects.common(selection.files)
+    if projects.record_mode is not RecordMode.NONE or any(
+        projects.of(file).cassette_ignore for file in selection.files
+    ):
+        from harness.scenario.recording import check_cassettes
+
+        check_cassettes(selection.scenarios, projects)
+    for error in selection.refused.values():
+        print_problems(error.problems)
+    if not selection.scenarios and not selection.refused:
+        click.echo(f"nothing to run: {selection.part}", err=True)
+    for text in selection.explained() if verbose else ():
+        click.echo(text, err=lines == "-")
+    with ExitStack() as open_files:
+        stream = _opened(lines, open_files) if lines else None
+        secrets = secrets_of_process(settings)
+        open_files.enter_context(redacted_process(secrets.text))
+        if lines == "-":  # standard output has lines of results alone
+            open_files.enter_context(redirect_stdout(sys.stderr))
+        console = open_console(sys.stderr if lines == "-" else sys.stdout)
+        reporter = RunReporter(
+            console, coverage=verbose, detail="full" if debug else "normal", report=settings.report
+        )
+        ask = at_terminal(reporter)
+        session = Session(
+            projects,
+            settings.report,
+            reporter,
+            stream,
+            exit_first=exit_first,
+            quiet=quiet,
+            ask=ask,
+            workers=workers,
+            traces_limit=settings.traces_limit,
+            history=writer_of(settings),
+        )
+        code = session.run(selection)
+        for text in recorded_lines([*session.recorded.values()], quiet=quiet):
+            console.print(text, soft_wrap=True)
+        for name in secrets.unprotected:
+            click.echo(
+                f"warning: the value of {name} is too short, or too common a word, to be kept secret",
+                err=True,
+            )
+    if session.interrupted:
+        click.echo("interrupted: what had ended is written down, the rest was not run", err=True)
+    if not quiet or code:
+        for text in places(settings.report):
+            click.echo(text, err=lines == "-")
+    tell_github(settings.report, lambda text: click.echo(text, err=lines == "-"))
+    return Finished(code, settings.report, session.interrupted)
+
+
+def _opened(file: str, open_files: ExitStack) -> IO[bytes]:
+    if file == "-":
+        with suppress(OSError, ValueError):  # past what is done with the output of this process
+            return open_files.enter_context(os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
+        return sys.stdout.buffer
+    try:
+        if Path(file).is_fifo():  # to open a pipe waits for a reader, unless told not to
+            descriptor = os.open(file, os.O_WRONLY | os.O_NONBLOCK)
+            os.set_blocking(descriptor, True)
+            return open_files.enter_context(os.fdopen(descriptor, "wb"))
+        return open_files.enter_context(open(file, "wb"))
+    except OSError as error:
+        raise unwritable(Path(file), error) from None
