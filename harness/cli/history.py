@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harness.report.history.trends import Trends
 
 _SHOWN = 20
+_SHOWN_IN_JSON = 1_000
 _EXAMPLES = """\b
 Examples:
   harness run scenarios/ --history history.jsonl     append a run
@@ -37,7 +38,7 @@ Examples:
     "--last",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"Show the last N runs (default: {_SHOWN}; as JSON, all).",
+    help=f"Show the last N runs (default: {_SHOWN}; as JSON, {_SHOWN_IN_JSON:,}).",
 )
 @click.option("--json", "as_json", metavar="FILE", help="Write the runs and scenarios as JSON; - is stdout.")
 def command(runs: tuple[Path, ...], file: Path | None, last: int | None, as_json: str | None) -> None:
@@ -51,7 +52,7 @@ def command(runs: tuple[Path, ...], file: Path | None, last: int | None, as_json
     from harness.report.encoding import encode
     from harness.report.history.text import history_lines
 
-    trends = _read(runs, file, last or (None if as_json else _SHOWN))
+    trends = _read(runs, file, last or (_SHOWN_IN_JSON if as_json else _SHOWN))
     if as_json:
         deliver(encode(trends.as_json(), indented=True) + "\n", None if as_json == "-" else Path(as_json))
         return
@@ -61,7 +62,7 @@ def command(runs: tuple[Path, ...], file: Path | None, last: int | None, as_json
         console.out(line, highlight=False)
 
 
-def _read(runs: tuple[Path, ...], file: Path | None, last: int | None) -> Trends:
+def _read(runs: tuple[Path, ...], file: Path | None, last: int) -> Trends:
     """The trends of these runs, or else of the history.
 
     Raises:

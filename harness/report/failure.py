@@ -66,6 +66,8 @@ def failed_checks(outcome: Outcome) -> str:
         text = f"{short_name(broken.name)} {broken.message}"
     elif why.checks:
         text = ", ".join(short_name(check.name) for check in why.checks)
+    elif outcome.latency_penalty:  # every check holds, and what it took cost too much of the score
+        text = "latency.total"
     else:
         text = outcome.reason or "could not be judged"
     return printable(short_words((text.splitlines() or [""])[0]).rstrip(":"))

@@ -119,6 +119,10 @@ def test_long_names_are_cut(outcome: MakeOutcome, failed_check: MakeCheck) -> No
         assert len(failed_checks(failed)) < 300
 
 
+def test_a_run_that_was_only_too_slow_says_so(outcome: MakeOutcome) -> None:
+    assert failed_checks(outcome("failed", latency_penalty=0.04)) == "latency.total"
+
+
 def test_of_a_long_path_the_end_is_shown(outcome: MakeOutcome) -> None:
     shown = failure_text(outcome("failed", path=[f"n{i}" for i in range(100)]))
     assert "  path   … 70 steps → n70 → n71 →" in shown

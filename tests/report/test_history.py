@@ -144,6 +144,12 @@ def test_a_file_that_is_something_else_is_left_as_it_is(tmp_path: Path) -> None:
         assert file.read_bytes() == content
 
 
+def test_what_is_no_file_is_refused_before_the_run(tmp_path: Path) -> None:
+    for file, why in ((tmp_path, "it is a folder"), (Path("/dev/null"), "it is no file")):
+        with pytest.raises(FormatError, match=why):
+            HistoryWriter(file, tmp_path).check()
+
+
 def test_runs_that_end_at_the_same_time_have_a_line_each(tmp_path: Path) -> None:
     file = tmp_path / "history.jsonl"
     threads = [threading.Thread(target=append, args=(file, *["passed"] * 50)) for _ in range(20)]

@@ -45,6 +45,10 @@ class HistoryWriter:
         """
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
+            if (
+                self.file.exists() and not self.file.is_file()
+            ):  # a pipe, a device: nothing can be looked up there
+                raise OSError(errno.EINVAL, "it is no file" if not self.file.is_dir() else "it is a folder")
             with self.file.open("ab+") as file:
                 file.seek(0)
                 first = file.readline(_LONGEST_LINE)

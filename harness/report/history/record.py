@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple, Self
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 from harness.report.history.revision import Revision
 
@@ -36,25 +37,37 @@ class Entry(NamedTuple):
     passed: int
     runs: int
 
-    @classmethod
-    def read(cls, written: Any) -> Self:
-        """The entry that a line has.
-
-        Raises:
-            ValueError: it is none.
-        """
-        if not isinstance(written, list) or len(written) not in (2, 4) or written[0] not in VERDICTS:
-            raise ValueError(f"not [verdict, score] or [verdict, score, passed, runs]: {written!r:.60}")
-        verdict, score, *repeats = written
-        counted = repeats or [int(verdict == "passed"), int(verdict != "skipped")]
-        if not _is_number(score) or not all(isinstance(count, int) and count >= 0 for count in counted):
-            raise ValueError(f"not [verdict, score, passed, runs]: {written!r:.60}")
-        return cls(verdict, float(score), *counted)
-
     def written(self) -> list[Any]:
         """The entry as a line has it."""
         repeats = [self.passed, self.runs] if self.runs > 1 else []
         return [self.verdict, round(self.score, 6), *repeats]
+
+
+def read_entry(written: Any) -> Entry:
+    """The entry that a line has.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        return _entry_of(*written)
+    except TypeError:  # no list, or values in it that are no texts and numbers
+        raise ValueError(_no_entry(written)) from None
+
+
+@lru_cache(maxsize=10_000, typed=True)  # most entries of a history are the same
+def _entry_of(*written: Any) -> Entry:
+    if len(written) not in (2, 4) or written[0] not in VERDICTS:
+        raise ValueError(_no_entry(written))
+    verdict, score, *repeats = written
+    counted = repeats or [int(verdict == "passed"), int(verdict != "skipped")]
+    if not _is_number(score) or not all(isinstance(count, int) and count >= 0 for count in counted):
+        raise ValueError(_no_entry(written))
+    return Entry(verdict, float(score), *counted)
+
+
+def _no_entry(written: Any) -> str:
+    return f"not [verdict, score] or [verdict, score, passed, runs]: {written!s:.60}"
 
 
 class Verdicts:
@@ -153,7 +166,7 @@ class RunRecord(NamedTuple):
 
 def _read_entry(label: str, entry: Any) -> Entry:
     try:
-        return Entry.read(entry)
+        return read_entry(entry)
     except ValueError as error:
         raise ValueError(f"scenario {label[:100]!r}: {error}") from None
 
