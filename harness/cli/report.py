@@ -22,6 +22,12 @@ from harness.source.document import shown_path
     help="An earlier run, to show what is new, fixed, or went another way since.",
 )
 @click.option(
+    "--history",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A history, for the view of earlier runs (default: `history` of [tool.harness]).",
+)
+@click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to write the page."
 )
 @click.option(
@@ -30,24 +36,36 @@ from harness.source.document import shown_path
     metavar="FILE",
     help="Also write a page for a comment on a pull request, as summary.md of a run; - is stdout.",
 )
-def command(run: Path | None, baseline: Path | None, output: Path | None, as_markdown: str | None) -> None:
+def command(
+    run: Path | None,
+    baseline: Path | None,
+    history: Path | None,
+    output: Path | None,
+    as_markdown: str | None,
+) -> None:
     """Write report.html of a run: one page that opens from disk, without a server.
 
     RUN is a folder of results, or a results.jsonl (default: the last run of this project). A run writes its page
     and its summary.md itself; this writes them again, held against a baseline, or to another file.
     """
     from harness.report.baseline import Baseline
+    from harness.report.history.file import read_history
     from harness.report.html.page import PAGE, page
     from harness.report.html.run_summary import summary_of
     from harness.settings import load_settings
 
-    run = run or load_settings().report
+    settings = load_settings()
+    run = run or settings.report
+    if history is not None:
+        next(read_history(history), None)  # raises where it is none; of its later lines the page says it
+    elif settings.history is not None and settings.history.is_file():
+        history = settings.history
     file = output or (run if run.is_dir() else run.parent) / PAGE
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         before = None if baseline is None else Baseline.read(baseline)
         summary = summary_of(run)
-        text = page(run, summary, before)
+        text = page(run, summary, before, history)
         comment = None if as_markdown is None else _markdown(run, summary, baseline)
     for warning in dict.fromkeys(str(each.message) for each in caught):
         click.echo(f"warning: {warning}", err=True)

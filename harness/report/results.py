@@ -238,12 +238,23 @@ class ResultsWriter:
         _replace(self.path.with_name(JUNIT), b"".join(junit(read_lines(self.path), incomplete)))
         from harness.report.html.page import PAGE, page
 
-        _replace(self.path.with_name(PAGE), page(self.path.parent, self._summary).encode())
+        history, unwritten = self._append_to_history(self._summary)
+        _replace(self.path.with_name(PAGE), page(self.path.parent, self._summary, history=history).encode())
         if not incomplete:
             forget(self.path.parent, _FILES)
-        if self._history is not None:
-            self._history.append(self._summary)
+        if unwritten is not None:
+            raise unwritten
         return self._summary
+
+    def _append_to_history(self, summary: Mapping[str, Any]) -> tuple[Path | None, FormatError | None]:
+        """The file of the history, if there is one, and why this run could not be appended to it."""
+        if self._history is None:
+            return None, None
+        try:
+            self._history.append(summary)
+        except FormatError as error:
+            return self._history.file, error
+        return self._history.file, None
 
     def _give_up(self) -> None:
         """Close the file, whose last line cannot be written, and leave the summaries out."""

@@ -90,3 +90,14 @@ def test_a_run_does_not_start_where_its_history_is_something_else(suite: WriteSu
     assert result.exit_code == 2
     assert "a.scenario.yaml:1:1: error: not a line of JSON" in result.stderr
     assert not Path("reports").exists()
+
+
+def test_the_page_of_a_run_has_the_history_of_its_project(two_runs: Path, invoke: Invoke) -> None:
+    assert '"history":{"name":"history.jsonl"' in Path("reports/latest/report.html").read_text()
+    invoke("report")
+    assert '"history":null' in Path("reports/latest/report.html").read_text()
+    assert invoke("report", "--history", str(two_runs)).exit_code == 0
+    assert '"history":{"name":"history.jsonl"' in Path("reports/latest/report.html").read_text()
+    result = invoke("report", "--history", "a.scenario.yaml")
+    assert result.exit_code == 2
+    assert "a.scenario.yaml:1:1: error: not a line of JSON" in result.stderr

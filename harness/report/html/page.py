@@ -16,6 +16,7 @@ from harness.report.formatting import plural
 from harness.report.html import words
 from harness.report.html.causes import by_cause, cause
 from harness.report.html.embedded import Embedded, details_of, trace_of
+from harness.report.html.history import history_data
 from harness.report.html.manifests import Manifests
 from harness.report.html.scenarios import NOT_PASSED, Row, Rows
 from harness.report.reading import RESULTS, read_lines
@@ -38,12 +39,16 @@ _SCRIPTS: Final = (
     "scenario.js",
     "manifests.js",
     "charts.js",
+    "history.js",
     "main.js",
 )
 
 
-def page(run: Path, summary: Mapping[str, Any], baseline: Baseline | None = None) -> str:
-    """The page of a run: the folder with its results, or a file of them. `summary` is that of the run.
+def page(
+    run: Path, summary: Mapping[str, Any], baseline: Baseline | None = None, history: Path | None = None
+) -> str:
+    """The page of a run: the folder with its results, or a file of them. `summary` is that of the run,
+    and `history` the file of the project's history, if it has one.
 
     Raises:
         FormatError: the results cannot be read.
@@ -70,6 +75,7 @@ def page(run: Path, summary: Mapping[str, Any], baseline: Baseline | None = None
         "manifests": manifests.as_json(),
         "removed": [] if baseline is None else [*baseline.removed(rows)],
         "baseline": None if baseline is None else {"name": baseline.name, "total": baseline.total},
+        "history": None if history is None else history_data(history),
     }
     results = run / RESULTS if run.is_dir() else run
     return _template().render(

@@ -23,6 +23,7 @@ SHAPE = {
     "kinds": ["call_llm", "call_llm", "set_state"],
     "lines": {"nodes": [31, 12, 25], "edges": [10, 20, 19, None], "branches": [20, "more.yaml:19"]},
 }
+NOTHING: dict[str, list[str]] = {"nodes": [], "edges": [], "branches": []}
 TAKEN = {
     "nodes": ["classify", "answer"],
     "edges": [["__start__", "classify"], ["classify", "answer"]],
@@ -105,5 +106,5 @@ def several() -> list[Outcome]:
         ),
         outcome("a person is asked", status="interrupted", interrupts=["ok?"]),
         outcome("time is up", "failed", status="timeout"),
-        outcome("not yet", "skipped", status="skipped", reason="later", coverage={}, shape={}),
+        outcome("not yet", "skipped", status="skipped", reason="later", coverage=NOTHING, shape=NOTHING),
     ]

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from harness.graph.sharing import with_shared
-from harness.report.results import ResultsWriter
+from harness.report.history.file import HistoryWriter
+from harness.report.results import ResultsWriter, line
+from harness.report.summary import summarise
 from harness.scenario.outcome import Outcome
-from tests.report.html.conftest import HOSTILE, TURNED, astray, outcome
+from tests.report.html.conftest import HOSTILE, NOTHING, TURNED, astray, outcome
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 AXE = Path(__file__).parent / "node_modules/axe-core/axe.min.js"
@@ -76,7 +78,7 @@ OUTCOMES = [
     outcome("it may rain", repeat=0),
     outcome("it may rain", "failed", repeat=1, checks=[astray()]),
     outcome("a person is asked", status="interrupted", interrupts=["ok?"]),
-    outcome("not yet", "skipped", status="skipped", reason="later", coverage={}, shape={}),
+    outcome("not yet", "skipped", status="skipped", reason="later", coverage=NOTHING, shape=NOTHING),
     outcome(
         HOSTILE + TURNED, "error", status="failed", tags=[HOSTILE], warnings=[HOSTILE],
         output=HOSTILE + "x" * 100_000,
@@ -86,8 +88,11 @@ OUTCOMES = [
 ]  # fmt: skip
 
 
-def write(folder: Path, outcomes: list[Outcome]) -> Path:
-    with ResultsWriter(folder) as writer:
+PASSED = [outcome("a question is answered"), outcome("a double charge"), outcome(HOSTILE)]
+
+
+def write(folder: Path, outcomes: list[Outcome], history: HistoryWriter | None = None) -> Path:
+    with ResultsWriter(folder, history=history) as writer:
         for each in outcomes:
             writer.add(each)
         writer.finish()
@@ -96,7 +101,16 @@ def write(folder: Path, outcomes: list[Outcome]) -> Path:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("run"), OUTCOMES)
+    """The page of a run that is the third of its project."""
+    folder = tmp_path_factory.mktemp("run")
+    history = HistoryWriter(folder / "history.jsonl", folder)
+    for outcomes, incomplete in ((PASSED, ""), (OUTCOMES[:1], HOSTILE)):
+        earlier = HistoryWriter(history.file, folder)
+        lines = [line(each) for each in outcomes]
+        for each in lines:
+            earlier.add(each)
+        earlier.append({**summarise(lines), "complete": not incomplete, "reason": incomplete or None})
+    return write(folder, OUTCOMES, history)
 
 
 @pytest.fixture(scope="module")
@@ -228,6 +242,23 @@ def test_long_texts_are_folded_with_their_size(page: Any, report: Path) -> None:
     assert "x" * 100_000 in page.locator("section[aria-label='State and output']").inner_text()
 
 
+def test_the_history_has_a_line_a_table_and_what_changed_when(page: Any, report: Path) -> None:
+    page.goto(report.as_uri() + "#history")
+    fitness = page.get_by_role("img", name="fitness over 3 runs: 1.000 first")
+    assert fitness.locator("circle").count() == 3
+    assert fitness.locator("circle.part").count() == 1
+    runs = page.get_by_role("group", name="Runs, scrollable").get_by_role("row")
+    assert runs.count() == 4
+    assert f"no: {HOSTILE}" in runs.nth(2).inner_text()
+    changed = page.get_by_role("row").filter(has_text="a double charge")
+    assert "failing" in changed.inner_text()
+    assert "last passed at 20" in changed.inner_text()
+    assert changed.get_by_role("img", name="verdicts, the newest last: passed, failed").is_visible()
+    changed.get_by_role("link").click()
+    page.get_by_role("heading", name="a double charge").wait_for()
+    assert page.title() != "owned"
+
+
 def test_without_javascript_and_on_paper_there_are_totals_and_failures(browser: Any, report: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -268,7 +299,15 @@ def test_axe_finds_nothing(browser: Any, report: Path, scheme: str) -> None:
     page.evaluate(AXE.read_text(encoding="utf-8"))
     double = "#scenario=triage.scenario.yaml%3A%3Aa%20double%20charge"
     found = []
-    for view in ("#scenarios", double, "#manifests", "#manifest=triage.yaml", "#latency", "#groups"):
+    for view in (
+        "#scenarios",
+        double,
+        "#manifests",
+        "#manifest=triage.yaml",
+        "#latency",
+        "#groups",
+        "#history",
+    ):
         page.evaluate("hash => { location.hash = hash }", view)
         page.wait_for_timeout(50)
         for each in page.evaluate("axe.run()")["violations"]:

@@ -3,6 +3,7 @@
 const TABS = [
   ["scenarios", () => `Scenarios ${ROWS.length.toLocaleString("en")}`], ["manifests", () => `Manifests ${DATA.manifests.length}`], ["latency", () => "Latency and score"],
   ["groups", () => Object.keys(DATA.summary.variants).length ? "Variants and groups" : "Groups"], ["warnings", () => `Warnings ${DATA.summary.warnings.length}`],
+  ...(DATA.history ? [["history", () => "History"]] : []),
 ];
 const OF_TAB = {scenario: "scenarios", manifest: "manifests"};
 
@@ -14,7 +15,7 @@ function scenarioOf(what, parts) {
 function viewOf({view, what, parts}) {
   if (view === "scenario") { const row = scenarioOf(what, parts); return row ? scenarioView(row, parts) : missing("scenario", what); }
   if (view === "manifest") { const found = DATA.manifests.find((each) => each.name === what); return found ? manifestView(found) : missing("manifest", what); }
-  const views = {manifests: manifestsView, latency: latencyView, groups: groupsView, warnings: warningsView};
+  const views = {manifests: manifestsView, latency: latencyView, groups: groupsView, warnings: warningsView, ...(DATA.history ? {history: historyView} : {})};
   return views[view] ? views[view]() : [...removed(), ...scenariosView(parts)];
 }
 

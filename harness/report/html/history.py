@@ -1,0 +1,67 @@
+"""The runs of a history as the page shows them: their figures, and the scenarios that changed."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any, Final
+
+from harness.errors import FormatError
+from harness.report.headline_figures import FIGURES
+from harness.report.history.file import read_history
+from harness.report.history.text import name_of, told
+from harness.report.history.trends import Run, Trends
+from harness.source.document import shown_path
+
+MOST_RUNS: Final = 100
+MOST_SCENARIOS: Final = 200
+
+
+def history_data(file: Path) -> dict[str, Any]:
+    """What the view of a history shows; of a file that cannot be read why, as `problem`.
+
+    figures    names, in the order that runs have them
+    runs       the last ones, the newest at the end; a figure is [number, text], or null where a run has none
+    scenarios  those worth a look, the worst first: {id, state, recent: verdicts, told: when it changed, in words}
+    """
+    trends = Trends(MOST_RUNS)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            trends.extend(read_history(file))
+        except FormatError as error:
+            return {"name": shown_path(file), "problem": str(error)}
+    found = trends.notable()
+    return {
+        "name": shown_path(file),
+        "problem": "; ".join(str(each.message) for each in caught) or None,
+        "count": trends.count,
+        "left_out": trends.left_out,
+        "figures": [figure.label for figure in FIGURES],
+        "runs": [_run(run) for run in trends.runs],
+        "steady": len(trends.scenarios) - len(found),
+        "more": max(0, len(found) - MOST_SCENARIOS),
+        "scenarios": [
+            {
+                "id": trend.label,
+                "state": (state := trends.state(trend)),
+                "recent": list(trend.recent),
+                "told": told(trend, state),
+            }
+            for trend in found[:MOST_SCENARIOS]
+        ],
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    values = [(figure, figure.of(run.total)) for figure in FIGURES]
+    return {
+        "name": name_of(run),
+        "commit": run.commit,
+        "branch": run.branch,
+        "complete": run.complete,
+        "reason": run.reason,
+        "count": run.total["runs"],
+        "unpriced": bool(run.total.get("unpriced")),
+        "figures": [None if value is None else [value, figure.text(value)] for figure, value in values],
+    }
