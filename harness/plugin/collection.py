@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.plugin.item import ScenarioItem
+from harness.plugin.item import SCENARIOS_ONLY, ScenarioItem
 from harness.plugin.options import projects_of, record_mode, settings_of
 from harness.plugin.part import may_have_scenarios, part_of
 from harness.plugin.reporter import PART, REFUSAL
@@ -91,5 +91,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.clear()
     part = part_of(config)
     part.kept = sum(isinstance(item, ScenarioItem) for item in items)
+    config.stash[SCENARIOS_ONLY] = part.kept == len(items)
     if hasattr(config, "workeroutput"):
         config.workeroutput[PART] = part.as_data()

@@ -13,7 +13,7 @@ from harness.plugin.asking import ask_past_capture
 from harness.plugin.failure_text import FAILURE, Crash, FailureText
 from harness.plugin.options import projects_of, settings_of
 from harness.report.properties import measured, properties
-from harness.workers.garbage import collected_rarely
+from harness.workers.garbage import collect_rarely, collected_rarely
 
 if TYPE_CHECKING:
     from harness.report.failure import Detail
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 RECORDS: Final = "harness_records"
 """The attribute of a report with what is written of its runs, text and bytes: xdist is slow at nested data."""
+SCENARIOS_ONLY: Final = pytest.StashKey[bool]()
+"""Of the config: whether the session runs nothing but scenarios."""
 DETAILS: Final[Mapping[str, Detail]] = {"short": "short", "long": "full", "native": "full"}
 """How much of a failure pytest's `--tb` asks for, where it is not the usual."""
 
@@ -115,7 +117,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if not isinstance(item, ScenarioItem):
         return (yield)
     with collected_rarely():
-        return (yield)
+        result = yield
+    if item.config.stash.get(SCENARIOS_ONLY, False):
+        item.config.stash[SCENARIOS_ONLY] = False
+        collect_rarely()  # what runs need is loaded now
+    return result
 
 
 @pytest.hookimpl(hookwrapper=True)

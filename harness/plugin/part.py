@@ -83,8 +83,10 @@ def _said(config: pytest.Config) -> str:
 
 def scenario_files(config: pytest.Config, ids: list[str]) -> list[Path]:
     """The files of these node ids that have scenarios, one for each id of a scenario."""
-    paths = (config.rootpath / nodeid.partition("::")[0] for nodeid in ids)
-    return [path for path in paths if may_have_scenarios(config, path)]
+    names = [nodeid.partition("::")[0] for nodeid in ids]
+    paths = {name: config.rootpath / name for name in dict.fromkeys(names)}
+    found = {name: path for name, path in paths.items() if may_have_scenarios(config, path)}
+    return [found[name] for name in names if name in found]
 
 
 def may_have_scenarios(config: pytest.Config, path: Path) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +16,7 @@ from harness.plugin.item import RECORDS
 from harness.plugin.options import projects_of
 from harness.plugin.part import Part, may_have_scenarios, part_of, scenario_files, why_incomplete
 from harness.plugin.redaction import Redaction
-from harness.workers.garbage import collect_nothing_at_exit
+from harness.workers.garbage import collect_as_before, collect_nothing_at_exit
 
 if TYPE_CHECKING:
     from harness.report.results import Record, ResultsWriter
@@ -28,7 +30,11 @@ PART: Final = "harness_part"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the reporter in the controller, or in the only process; in all of them what takes secrets out."""
+    """Register the reporter in the controller, or in the only process; in all of them what takes secrets out.
+
+    The first clean-up that is added is the last to be made: pytest's own looks for garbage.
+    """
+    config.add_cleanup(partial(collect_as_before, gc.get_threshold()))
     config.pluginmanager.register(Redaction(config), "harness-redaction")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Reporter(config), "harness-reporter")
@@ -98,7 +104,7 @@ class Reporter:
             from harness.report.history.file import writer_of
             from harness.report.results import ResultsWriter
 
-            settings = projects_of(self._config).common(self._files)
+            settings = projects_of(self._config).common(set(self._files))
             self._writer = ResultsWriter(
                 settings.report, traces_limit=settings.traces_limit, history=writer_of(settings)
             ).__enter__()

@@ -1,15 +1,27 @@
-"""Values as JSON text that every reader accepts: strict JSON and valid UTF-8."""
+"""Values as JSON text that every reader accepts: strict JSON and valid UTF-8.
+
+orjson writes plain data twenty times as fast as json does. What it would write otherwise than json (NaN as null,
+objects in ways of its own) is not plain for marshal, which knows only the types of Python itself, or stands out in
+what marshal writes.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import marshal
+import re
+from contextlib import suppress
+from typing import Any, Final
+
+import orjson
 
 from harness.graph.to_json import to_json
 
 _SETTINGS: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "default": to_json}
 _compact = json.JSONEncoder(**_SETTINGS, separators=(",", ":")).encode
 _indented = json.JSONEncoder(**_SETTINGS, indent=2).encode
+_NOT_FINITE: Final = re.compile(rb"[\xf0-\xff][\x7f\xff]")
+"""The end of an infinity or a NaN as marshal writes it; now and then that of something else."""
 
 
 def encode(data: Any, *, indented: bool = False) -> str:
@@ -17,6 +29,10 @@ def encode(data: Any, *, indented: bool = False) -> str:
 
     Beyond that, lone surrogates become visible escapes.
     """
+    if not indented and _is_plain(data):
+        # It refuses keys that are no texts, integers of more than 64 bits, lone surrogates, and deep nesting.
+        with suppress(TypeError):
+            return orjson.dumps(data).decode()
     encoder = _indented if indented else _compact
     try:
         text = encoder(data)
@@ -24,6 +40,15 @@ def encode(data: Any, *, indented: bool = False) -> str:
     except (TypeError, ValueError, RecursionError):  # rare, so only then is every value looked at
         return encoder(_strict(to_json(data)))
     return text
+
+
+def _is_plain(data: Any) -> bool:
+    """True if there is nothing in the data but values of Python's own types, and no infinity or NaN."""
+    try:
+        plain = marshal.dumps(data)
+    except ValueError:
+        return False
+    return not (b"\x7f" in plain or b"\xff" in plain) or _NOT_FINITE.search(plain) is None
 
 
 def _strict(value: Any) -> Any:

@@ -235,11 +235,14 @@ class ResultsWriter:
         _replace(self.path.with_name("summary.json"), encode(self._summary, indented=True).encode() + b"\n")
         changes = since_last_whole(self._summary, before)
         _replace(self.path.with_name("summary.md"), markdown(self._summary, changes).encode())
-        _replace(self.path.with_name(JUNIT), b"".join(junit(read_lines(self.path), incomplete)))
-        from harness.report.html.page import PAGE, page
+        from harness.report.html.page import PAGE, Contents, page
 
+        contents = Contents(self.path.parent)
+        lines = contents.passed_on(read_lines(self.path))  # read once, for both
+        _replace(self.path.with_name(JUNIT), b"".join(junit(lines, incomplete)))
         history, unwritten = self._append_to_history(self._summary)
-        _replace(self.path.with_name(PAGE), page(self.path.parent, self._summary, history=history).encode())
+        text = page(self.path, self._summary, history=history, contents=contents)
+        _replace(self.path.with_name(PAGE), text.encode())
         if not incomplete:
             forget(self.path.parent, _FILES)
         if unwritten is not None:

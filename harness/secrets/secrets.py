@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+import orjson
+
 from harness.secrets import event_stream
 from harness.secrets.bodies import decoded, encoded
 from harness.secrets.cut_values import without_cut_values
@@ -292,4 +294,11 @@ def _may_hold_secrets(text: str) -> bool:
     return may_name_secrets(text) and any(map(secret_header, {*_NAMES.findall(text)}))
 
 
-_encoded = json.JSONEncoder(default=str).encode
+def _encoded(value: JSON) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # what json can write, and orjson cannot
+        return _encoded_slowly(value)
+
+
+_encoded_slowly = json.JSONEncoder(default=str).encode

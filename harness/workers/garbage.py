@@ -25,6 +25,12 @@ def collect_nothing_at_exit() -> None:
     atexit.register(gc.freeze)
 
 
+def collect_as_before(thresholds: tuple[int, int, int]) -> None:
+    """Undo `collect_rarely`, in a process that goes on."""
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
+
+
 @contextmanager
 def collected_rarely() -> Iterator[None]:
     """Look for garbage rarely inside, in a process that is not ours alone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
@@ -23,6 +23,8 @@ from harness.report.reading import RESULTS, read_lines
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+Line = Mapping[str, Any]
 
 PAGE: Final = "report.html"
 MOST_DETAILS: Final = 12_000_000
@@ -44,22 +46,49 @@ _SCRIPTS: Final = (
 )
 
 
+class Contents:
+    """Collects what the page of a run shows of its lines. `report` is the folder of its traces."""
+
+    def __init__(self, report: Path) -> None:
+        self.rows, self.manifests = Rows(), Manifests()
+        self.embedded = Embedded(MOST_DETAILS, details_of)
+        self.traced = Embedded(MOST_TRACES, partial(trace_of, report))
+
+    def passed_on(self, lines: Iterable[Line]) -> Iterator[Line]:
+        """The lines, each of which is collected when it is asked for."""
+        for number, line in enumerate(lines):
+            self.rows.add(number, line)
+            self.manifests.add(line)
+            self.embedded.add(number, line, first=line["verdict"] in NOT_PASSED)
+            self.traced.add(number, line, first=line["verdict"] in NOT_PASSED)
+            yield line
+
+
 def page(
-    run: Path, summary: Mapping[str, Any], baseline: Baseline | None = None, history: Path | None = None
+    run: Path,
+    summary: Mapping[str, Any],
+    baseline: Baseline | None = None,
+    history: Path | None = None,
+    contents: Contents | None = None,
 ) -> str:
     """The page of a run: the folder with its results, or a file of them. `summary` is that of the run,
     and `history` the file of the project's history, if it has one.
 
+    `contents` are those of all its lines, where somebody has read them already.
+
     Raises:
         FormatError: the results cannot be read.
     """
-    rows, manifests, embedded = Rows(), Manifests(), Embedded(MOST_DETAILS, details_of)
-    traced = Embedded(MOST_TRACES, partial(trace_of, run if run.is_dir() else run.parent))
-    for number, line in enumerate(read_lines(run)):
-        rows.add(number, line)
-        manifests.add(line)
-        embedded.add(number, line, first=line["verdict"] in NOT_PASSED)
-        traced.add(number, line, first=line["verdict"] in NOT_PASSED)
+    if contents is None:
+        contents = Contents(run if run.is_dir() else run.parent)
+        for _ in contents.passed_on(read_lines(run)):
+            pass
+    rows, manifests, embedded, traced = (
+        contents.rows,
+        contents.manifests,
+        contents.embedded,
+        contents.traced,
+    )
     names = manifests.names()
     listed = [_listed(row, names[row.manifest], baseline) for row in _most_wanted(rows)]
     conversations = traced.texts()
