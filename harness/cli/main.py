@@ -24,6 +24,7 @@ COMMANDS = {
     "validate": "Check manifests and scenario files without running them.",
     "compare": "Tell what differs between two runs, and where it began.",
     "history": "Show how figures and scenarios changed from run to run.",
+    "summary": "Print the figures of a run, or of several together.",
     "report": "Write the page of a run, also against an earlier one.",
     "show": "Draw the graph of a manifest.",
     "prompts": "List the prompts of a manifest, with their places.",

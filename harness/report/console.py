@@ -16,7 +16,8 @@ from harness.report.cause import fault
 from harness.report.failure import Detail, failed_checks, failure_text, lost_checks, title
 from harness.report.formatting import seconds
 from harness.report.progress import Progress
-from harness.report.suite_table import suite_table
+from harness.report.suite_table import group_table, suite_table
+from harness.report.summary import GROUPS
 from harness.report.summary_text import counts, figures, notes
 from harness.report.wrap import keep_end, wrapped
 from harness.source.display import clip, printable
@@ -56,15 +57,23 @@ def open_console(file: IO[str] | None = None) -> Console:
     return Console(file=stream, markup=False, highlight=False, emoji=False, **settings)
 
 
-def print_summary(summary: Mapping[str, Any], console: Console, *, coverage: bool = False) -> None:
+def print_summary(
+    summary: Mapping[str, Any], console: Console, *, coverage: bool = False, by: str | None = None
+) -> None:
     """What was lost and warned of, the suites, and the figures of a run.
 
-    With `coverage`, also what no scenario took of each graph.
+    With `coverage`, also what no scenario took of each graph; `by` names other groups (`GROUPS`) than suites.
     """
     from rich.text import Text
 
     width = terminal_width(console)
-    for line in ["", *notes(summary, width), *suite_table(summary["suites"], width)]:
+    if by is None:
+        table = suite_table(summary["suites"], width)
+    else:
+        table = (
+            group_table(GROUPS[by], summary[by], width) if summary[by] else [f"no run has a {GROUPS[by]}", ""]
+        )
+    for line in ["", *notes(summary, width), *table]:
         console.print(Text(line), soft_wrap=True)
     found, of = counts(summary["total"])
     text = Text(" · ").join(Text(count, f"bold {_STYLES[verdict]}") for count, verdict in found)

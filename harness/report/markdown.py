@@ -12,6 +12,7 @@ from typing import Any, Final
 from harness.report.formatting import cost_of, distinct, percent, plural, seconds
 from harness.report.markdown_text import bounded, code, escape, listed
 from harness.report.suite_table import worst_first
+from harness.report.summary import GROUPS
 from harness.source.display import clip, printable
 
 _MOST_FAILURES: Final = 25
@@ -20,10 +21,11 @@ _MOST_CHECKS: Final = 5
 _MESSAGE_LENGTH: Final = 300
 
 
-def markdown(summary: Mapping[str, Any], changes: Sequence[str] = ()) -> str:
+def markdown(summary: Mapping[str, Any], changes: Sequence[str] = (), *, by: str = "suites") -> str:
     """The summary as GitHub-flavoured Markdown: totals, what did not pass, what no scenario took, a table by suite.
 
-    `changes` are paragraphs that tell what is different from an earlier run (`harness.report.markdown_changes`).
+    `changes` are paragraphs that tell what is different from an earlier run (`harness.report.markdown_changes`);
+    `by` names other groups (`GROUPS`) for the table.
     """
     parts = [
         _headline(summary["total"]),
@@ -33,7 +35,7 @@ def markdown(summary: Mapping[str, Any], changes: Sequence[str] = ()) -> str:
         *_untaken(summary["coverage"]),
         *_losses(summary),
         *_warnings(summary),
-        _suites(summary),
+        _groups(summary, by),
         *_coverage(summary["coverage"]),
     ]
     return bounded("\n\n".join(parts) + "\n")
@@ -64,20 +66,20 @@ def _flaky(entry: Mapping[str, Any]) -> str:
     return f"{name_of(entry)} ({entry['passed']} of {entry['runs']} passed)"
 
 
-def _suites(summary: Mapping[str, Any]) -> str:
-    suites = summary["suites"]
+def _groups(summary: Mapping[str, Any], by: str) -> str:
+    groups, word = summary[by], GROUPS[by]
     shown = (
-        sorted(suites.items(), key=worst_first)[:_MOST_ROWS] if len(suites) > _MOST_ROWS else suites.items()
+        sorted(groups.items(), key=worst_first)[:_MOST_ROWS] if len(groups) > _MOST_ROWS else groups.items()
     )
     rows = [(code(name), group) for name, group in shown]
     rows.append(("**total**", summary["total"]))
-    head = "| suite | runs | passed | failed | errors | fitness | p95 |\n|---|--:|--:|--:|--:|--:|--:|"
-    table = "\n".join([head, *(_suite(name, group) for name, group in rows)])
-    rest = len(suites) - len(shown)
-    return f"{table}\n\n… and {plural(rest, 'more suite')}, none worse" if rest else table
+    head = f"| {word} | runs | passed | failed | errors | fitness | p95 |\n|---|--:|--:|--:|--:|--:|--:|"
+    table = "\n".join([head, *(_group(name, group) for name, group in rows)])
+    rest = len(groups) - len(shown)
+    return f"{table}\n\n… and {plural(rest, f'more {word}')}, none worse" if rest else table
 
 
-def _suite(name: str, group: Mapping[str, Any]) -> str:
+def _group(name: str, group: Mapping[str, Any]) -> str:
     figures = [str(group[key]) for key in ("runs", "passed", "failed", "errors")]
     return f"| {' | '.join([name, *figures, _number(group['fitness']), seconds(group['latency']['p95'])])} |"
 

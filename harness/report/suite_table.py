@@ -1,4 +1,4 @@
-"""The suites of a run as a table for the terminal: those with failures first."""
+"""The suites of a run, or other groups of it, as a table for the terminal: those with failures first."""
 
 from __future__ import annotations
 
@@ -11,28 +11,34 @@ from harness.source.display import printable
 
 _MOST: Final = 10
 _GAP: Final = "  "
-_HEAD: Final = ("suite", "passed", "fitness", "p95")
+_HEAD: Final = ("passed", "fitness", "p95")
 _SUFFIX: Final = ".scenario.yaml"
 _NARROWEST: Final = 12
-"""Columns for the name of a suite."""
+"""Columns for the name of a group."""
 
 
 def suite_table(suites: Mapping[str, Mapping[str, Any]], width: int | None = None) -> list[str]:
-    """A line for each suite, with an empty line at the end; nothing where there is only one.
+    """A line for each suite, as `group_table` has it; nothing where there is only one."""
+    return group_table("suite", suites, width, _MOST) if len(suites) > 1 else []
+
+
+def group_table(
+    word: str, groups: Mapping[str, Mapping[str, Any]], width: int | None = None, most: int | None = None
+) -> list[str]:
+    """A line for each group of runs, of which one is a `word`, at `most` so many, with an empty line at the end.
 
     With a `width` the values stand in columns; without, as where the output is no terminal, nothing is padded.
     """
-    if len(suites) < 2:
-        return []
-    ordered = sorted(suites.items(), key=worst_first)
-    rows = [_row(name, group) for name, group in ordered[:_MOST]]
-    lines = [_words(row) for row in rows] if width is None else _columns([_HEAD, *rows], width)
-    return [*lines, *_left_out([group for _, group in ordered[_MOST:]]), ""]
+    ordered = sorted(groups.items(), key=worst_first)
+    shown = ordered[:most]
+    rows = [_row(name, group) for name, group in shown]
+    lines = [_words(row) for row in rows] if width is None else _columns([(word, *_HEAD), *rows], width)
+    return [*lines, *_left_out(word, [group for _, group in ordered[len(shown) :]]), ""]
 
 
-def worst_first(suite: tuple[str, Mapping[str, Any]]) -> tuple[bool, float, str]:
-    """The order of suites, by name and figures: those with failures, then those that lost most."""
-    name, group = suite
+def worst_first(named: tuple[str, Mapping[str, Any]]) -> tuple[bool, float, str]:
+    """The order of groups, by name and figures: those with failures, then those that lost most."""
+    name, group = named
     return not _not_passed(group), 1.0 if group["fitness"] is None else group["fitness"], name
 
 
@@ -66,9 +72,9 @@ def _columns(rows: list[tuple[str, ...]], width: int) -> list[str]:
     ]
 
 
-def _left_out(groups: list[Mapping[str, Any]]) -> list[str]:
+def _left_out(word: str, groups: list[Mapping[str, Any]]) -> list[str]:
     if not groups:
         return []
     failing = sum(_not_passed(group) > 0 for group in groups)
     rest = f"{failing} of them with failures" if failing else "none with failures"
-    return [f"… and {plural(len(groups), 'more suite')}, {rest}"]
+    return [f"… and {plural(len(groups), f'more {word}')}, {rest}"]

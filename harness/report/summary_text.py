@@ -23,8 +23,37 @@ _PARTS: Final = {"nodes": "node", "edges": "edge", "branches": "branch"}
 
 def notes(summary: Mapping[str, Any], width: int | None = None) -> list[str]:
     """What a run that passed may hide: passed runs below the full score, and warnings, each text once."""
-    lines = [*_losses(summary["losses"]), *_warnings(summary["warnings"])]
+    left_out = summary["left_out"]
+    lines = [
+        *_losses(summary["losses"], left_out["losses"]),
+        *_warnings(summary["warnings"], left_out["warnings"]),
+    ]
     return wrapped("\n".join(lines), width).split("\n") if lines else []
+
+
+def failures(summary: Mapping[str, Any], width: int | None = None) -> list[str]:
+    """What did not pass: a line for the runs of one scenario that failed alike, and for all that have one fault."""
+    alike: dict[Any, list[Mapping[str, Any]]] = {}
+    for entry in summary["failures"]:
+        causes = entry["error"], *(check["name"] for check in entry["checks"])
+        alike.setdefault(entry["fault"] or (entry["id"], entry["variant"], causes), []).append(entry)
+    lines = [_not_passed(same) for same in [*alike.values()][:_MOST_LISTED]]
+    more = len(summary["failures"]) + summary["left_out"]["failures"]
+    more -= sum(len(same) for same in [*alike.values()][:_MOST_LISTED])
+    lines += [f"… and {plural(more, 'more run')} that did not pass"] if more else []
+    return wrapped("\n".join(lines), width).split("\n") if lines else []
+
+
+def _not_passed(same: Sequence[Mapping[str, Any]]) -> str:
+    entry = same[0]
+    names = {(each["id"], each["variant"]) for each in same}
+    causes = [short_name(check["name"]) for check in entry["checks"]]
+    cause = _one_line(entry["error"]) if entry["error"] else ", ".join(causes)
+    times = f"  × {len(same)}" if len(same) > 1 else ""
+    others = f"  and {plural(len(names) - 1, 'more scenario')}" if len(names) > 1 else ""
+    run = f"  in {printable(entry['run'])}" if "run" in entry and len(same) == 1 else ""
+    name = _name({**entry, "repeat": 0} if times else entry)
+    return f"{entry['verdict']}  {name}{times}{others}{run}: {cause or 'could not be judged'}"
 
 
 def counts(total: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str]:
@@ -62,10 +91,10 @@ def places(report: Path) -> list[str]:
     return [f"results: {shown_path(report)}", f"report: {shown_path(report / PAGE)}"]
 
 
-def _losses(losses: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _losses(losses: Sequence[Mapping[str, Any]], left_out: int) -> Iterator[str]:
     if not losses:
         return
-    yield f"{plural(len(losses), 'run')} passed below the full score:"
+    yield f"{plural(len(losses) + left_out, 'run')} passed below the full score:"
     alike: dict[str, list[Mapping[str, Any]]] = {}
     for loss in losses:
         alike.setdefault(encode({**loss, "repeat": 0}), []).append(loss)
@@ -81,13 +110,15 @@ def _losses(losses: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"    latency: over the bound of `latency.total`, penalty {loss['latency_penalty']:.2f}"
     if len(groups) > _MOST_LISTED:
         yield f"  … and {len(groups) - _MOST_LISTED} more"
+    if left_out:
+        yield f"  {left_out:,} of them are not listed in summary.json either"
     yield ""
 
 
-def _warnings(warnings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _warnings(warnings: Sequence[Mapping[str, Any]], left_out: int) -> Iterator[str]:
     if not warnings:
         return
-    times = sum(warning["times"] for warning in warnings)
+    times = sum(warning["times"] for warning in warnings) + left_out
     yield plural(times, "warning") + (f", {len(warnings)} different:" if times > len(warnings) else ":")
     for warning in warnings[:_MOST_WARNINGS]:
         yield f"  {_one_line(warning['text'])}"
@@ -95,6 +126,8 @@ def _warnings(warnings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"    {count}{printable(warning['names'][0])}"
     if len(warnings) > _MOST_WARNINGS:
         yield f"  … and {len(warnings) - _MOST_WARNINGS} more, in summary.json"
+    if left_out:
+        yield f"  {left_out:,} of them are not listed in summary.json either"
     yield ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from stat import S_ISREG
 from typing import Final
 
 from harness.errors import Problem, Span
@@ -13,6 +14,8 @@ from harness.source.location import line, split_lines
 _INDENT: Final = "    "
 _WIDTH: Final = 100
 _BEFORE: Final = 40
+_LARGEST: Final = 20_000_000
+"""Bytes of a file whose lines are shown."""
 
 
 def render(problem: Problem, text: str | None = None) -> str:
@@ -66,6 +69,8 @@ def _line_of(span: Span) -> str | None:
         if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
             return None  # a link in a stranger's files may lead to what is nobody's business
         found = path.stat()
+        if not S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+            return None
         lines = _lines(path.absolute(), found.st_mtime_ns, found.st_size)
     except (OSError, ValueError):
         return None

@@ -16,15 +16,22 @@ def summary_of(run: Path) -> dict[str, Any]:
     Raises:
         FormatError: there are no results, or they cannot be read.
     """
-    file = (run if run.is_dir() else run.parent) / "summary.json"
-    if run.is_dir() or run.name == RESULTS:
-        try:
-            found = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            found = None
-        if isinstance(found, dict) and found.get("format") == FORMAT:
-            return found
+    found = written_summary(run)
+    if found is not None:
+        return found
     sums = Summary()
     for line in read_lines(run):
         sums.add(line)
     return sums.as_json("there is no summary.json beside the results")
+
+
+def written_summary(run: Path) -> dict[str, Any] | None:
+    """The summary.json of a folder of results, or beside its results.jsonl; None where there is none."""
+    if not run.is_dir() and run.name != RESULTS:
+        return None
+    file = (run if run.is_dir() else run.parent) / "summary.json"
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and found.get("format") == FORMAT else None

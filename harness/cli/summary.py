@@ -1,0 +1,68 @@
+"""`harness summary`: the figures of runs that have ended, of one or of several together."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.cli.output import deliver
+from harness.report.summary import GROUPS
+
+_EXAMPLES = """\b
+Examples:
+  harness summary                                 the last run
+  harness summary reports/monday reports/tuesday  both together
+  harness summary --by tag --markdown             for a comment
+  harness summary reports/* --json - | jq .total.pass_rate
+"""
+_FIELDS = {word: field for field, word in GROUPS.items()}
+
+
+@click.command("summary", epilog=_EXAMPLES)
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path), metavar="[RUN]...")
+@click.option("--by", type=click.Choice([*_FIELDS]), help="A table of these instead of suites.")
+@click.option("--coverage", is_flag=True, help="Print what no scenario took of each graph.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, as summary.md has it.")
+@click.option(
+    "--json", "as_json", metavar="FILE", help="Write all of it as JSON, as in summary.json; - is stdout."
+)
+def command(
+    runs: tuple[Path, ...], by: str | None, coverage: bool, as_markdown: bool, as_json: str | None
+) -> None:
+    """Print the figures of a run, or of several together.
+
+    RUN is a folder of results, or a results.jsonl (default: the last run of this project). Lines of several
+    runs are added up: what ran in more than one of them counts as repeats. So they should be of the same
+    agents; `harness compare` tells what changed. Whatever failed, the exit code is 0: this is a view.
+    """
+    from harness.report.encoding import encode
+    from harness.report.markdown import markdown
+    from harness.report.runs import summarise_runs
+    from harness.settings import load_settings
+
+    if as_markdown and as_json == "-":
+        raise click.UsageError("--markdown and --json - both print to standard output")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        summary = summarise_runs(runs or [load_settings().report])
+    for warning in dict.fromkeys(str(each.message) for each in caught):
+        click.echo(f"warning: {warning}", err=True)
+    if as_json:
+        deliver(encode(summary, indented=True) + "\n", None if as_json == "-" else Path(as_json))
+    if as_markdown:
+        click.echo(markdown(summary, by=_FIELDS[by or "suite"]), nl=False)
+    elif not as_json:
+        _print(summary, None if by is None else _FIELDS[by], coverage)
+
+
+def _print(summary: dict[str, Any], by: str | None, coverage: bool) -> None:
+    from harness.report.console import open_console, print_summary, terminal_width
+    from harness.report.summary_text import failures
+
+    console = open_console()
+    for line in failures(summary, terminal_width(console)):
+        console.print(line, soft_wrap=True)
+    print_summary(summary, console, coverage=coverage, by=by)

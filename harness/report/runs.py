@@ -1,0 +1,123 @@
+"""The summary of runs that have ended, from their results: of one, or of several together.
+
+Lines of several runs are added up, and the runs of a scenario in all of them are repeats of it. A run that is given
+twice, or is a copy of another, counts once.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import FormatError, Problem
+from harness.report.formatting import plural
+from harness.report.html.run_summary import written_summary
+from harness.report.reading import RESULTS, read_lines
+from harness.report.summary import Summary
+from harness.source.document import shown_path
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What one of the runs says of itself: {kept, left_out, why} of its traces, and why it is not whole, or ""."""
+
+    name: str
+    lines: int
+    incomplete: str
+    traces: Mapping[str, Any]
+
+
+def summarise_runs(paths: Sequence[Path]) -> dict[str, Any]:
+    """The summary of these folders of results, or results.jsonl files, as summary.json has it.
+
+    Of several, `runs` has {name, runs, complete, reason} of each, and the summary is complete if all of them are.
+
+    Raises:
+        FormatError: there are no results, nothing ran, or a line is damaged (`results-missing`, `no-runs`,
+            `results-line`).
+    """
+    chosen = [*_once(paths)]
+    sums, several = Summary(), len(chosen) > 1
+    runs = [_add(sums, path, several) for path in chosen]
+    reasons = [
+        f"{run.name}: {run.incomplete}" if several else run.incomplete for run in runs if run.incomplete
+    ]
+    found = sums.as_json("; ".join(reasons))
+    if several:
+        found["runs"] = [
+            {
+                "name": run.name,
+                "runs": run.lines,
+                "complete": not run.incomplete,
+                "reason": run.incomplete or None,
+            }
+            for run in runs
+        ]
+    return found | {"traces": _traces([run.traces for run in runs])}
+
+
+def _add(sums: Summary, path: Path, several: bool) -> _Run:
+    name, lines, traced = shown_path(path), 0, 0
+    for line in read_lines(path):
+        lines += 1
+        traced += line.get("trace") is not None
+        sums.add(line, name if several else None)
+    if not lines:
+        raise FormatError(Problem("no-runs", f"nothing ran: {shown_path(_file(path))} is empty"))
+    written = written_summary(path)
+    incomplete = _incomplete(written, lines)
+    unknown = {"kept": traced, "left_out": 0, "why": None}
+    return _Run(name, lines, incomplete, (written or {}).get("traces") or unknown)
+
+
+def _incomplete(written: Mapping[str, Any] | None, lines: int) -> str:
+    """Why results with so many lines are not those of a whole run; "" if they are."""
+    if written is None:
+        return "there is no summary.json beside the results"
+    counted = (written.get("total") or {}).get("runs")
+    if counted != lines:
+        return f"the results have {plural(lines, 'run')}, and summary.json counts {counted}"
+    return "" if written.get("complete") is True else str(written.get("reason") or "it does not say why")
+
+
+def _once(paths: Iterable[Path]) -> Iterator[Path]:
+    """The runs without those that are there already, which a UserWarning tells of."""
+    files: list[tuple[Path, Path]] = []
+    for path in paths:
+        file = _file(path)
+        for other, other_file in files:
+            if file.resolve() == other_file.resolve():
+                warnings.warn(f"{shown_path(path)} is given twice, and counts once", stacklevel=3)
+                break
+            if _copies(file, other_file):
+                text = f"{shown_path(path)} is a copy of {shown_path(other)}, and they count once"
+                warnings.warn(text, stacklevel=3)
+                break
+        else:
+            files.append((path, file))
+            yield path
+
+
+def _copies(file: Path, other: Path) -> bool:
+    """True if two files have the same content, which no two runs have: they took different real times."""
+    try:
+        return file.is_file() and other.is_file() and filecmp.cmp(file, other, shallow=False)
+    except OSError:  # told where it is read
+        return False
+
+
+def _file(path: Path) -> Path:
+    return path / RESULTS if path.is_dir() else path
+
+
+def _traces(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    why = dict.fromkeys(part["why"] for part in parts if part["why"])
+    return {
+        "kept": sum(part["kept"] for part in parts),
+        "left_out": sum(part["left_out"] for part in parts),
+        "why": "; ".join(why) or None,
+    }

@@ -1,0 +1,143 @@
+"""`harness summary`: one run or several, and files that are none."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.fixtures import Invoke, WriteSuite
+
+HOLDS = "{name: it counts, input: go, tags: [quick], expect: {state: {count: 1}}}"
+FAILS = "{name: it does not count, input: go, expect: {state: {count: 2}}}"
+
+
+@pytest.fixture
+def two_runs(invoke: Invoke, suite: WriteSuite) -> None:
+    """A run of two scenarios in `monday`, and of one of them, three times, in `tuesday`."""
+    suite(HOLDS, FAILS)
+    assert invoke("run", "a.scenario.yaml", "--report", "monday").exit_code == 1
+    suite(HOLDS)
+    assert invoke("run", "a.scenario.yaml", "--repeat", "3", "--report", "tuesday").exit_code == 0
+
+
+def _json(invoke: Invoke, *runs: str) -> Any:
+    result = invoke("summary", *runs, "--json", "-")
+    assert result.exit_code == 0
+    return json.loads(result.stdout)
+
+
+def test_the_last_run_is_summed_up_as_it_ended(invoke: Invoke, suite: WriteSuite) -> None:
+    suite(HOLDS, FAILS)
+    invoke("run", "a.scenario.yaml")
+    result = invoke("summary")
+    assert result.exit_code == 0
+    assert "failed  a.scenario.yaml::it does not count: state\n" in result.stdout
+    assert "1 passed · 1 failed   (2 runs of 2 scenarios)\n" in result.stdout
+    assert _json(invoke) == json.loads(Path("reports/latest/summary.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_runs_of_a_scenario_in_several_runs_are_repeats_of_it(invoke: Invoke) -> None:
+    summary = _json(invoke, "monday", "tuesday")
+    assert summary["runs"] == [
+        {"name": "monday", "runs": 2, "complete": True, "reason": None},
+        {"name": "tuesday", "runs": 3, "complete": True, "reason": None},
+    ]
+    total = summary["total"]
+    assert (total["runs"], total["scenarios"], total["passed"]) == (5, 2, 4)
+    assert total["distinct_runs"] == 2  # stubs answered alike in both runs, and all did the same
+    assert [(failure["id"], failure["run"]) for failure in summary["failures"]] == [
+        ("a.scenario.yaml::it does not count", "monday")
+    ]
+    assert summary["traces"] == {"kept": 5, "left_out": 0, "why": None}
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_a_run_given_twice_and_a_copy_of_one_count_once(invoke: Invoke) -> None:
+    shutil.copytree("monday", "copy")
+    result = invoke("summary", "monday", "monday/results.jsonl", "copy")
+    assert "(2 runs of 2 scenarios)" in result.stdout
+    assert result.stderr == (
+        "warning: monday/results.jsonl is given twice, and counts once\n"
+        "warning: copy is a copy of monday, and they count once\n"
+    )
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_a_part_makes_the_whole_a_part(invoke: Invoke, suite: WriteSuite) -> None:
+    suite(HOLDS, FAILS)
+    invoke("run", "a.scenario.yaml", "-k", "does", "--report", "part")
+    summary = _json(invoke, "tuesday", "part")
+    assert not summary["complete"]
+    assert summary["reason"] == "part: 1 of 2 scenarios selected (-k 'does')"
+
+
+@pytest.mark.usefixtures("two_runs")
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda run: (run / "summary.json").unlink(), "there is no summary.json beside the results"),
+        (
+            lambda run: (run / "results.jsonl").write_bytes(
+                (run / "results.jsonl").read_bytes().splitlines(keepends=True)[0]
+            ),
+            "the results have 1 run, and summary.json counts 3",
+        ),
+    ],
+)
+def test_a_run_that_may_not_be_whole_says_why(damage: Any, reason: str, invoke: Invoke) -> None:
+    damage(Path("tuesday"))
+    summary = _json(invoke, "tuesday")
+    assert (summary["complete"], summary["reason"]) == (False, reason)
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_a_run_that_was_killed_is_summed_up_to_its_last_whole_line(invoke: Invoke) -> None:
+    results = Path("tuesday/results.jsonl")
+    results.write_bytes(results.read_bytes()[:-100])
+    result = invoke("summary", "tuesday")
+    assert (result.exit_code, result.stderr) == (
+        0,
+        "warning: tuesday/results.jsonl:3: the last line was cut off and is left out\n",
+    )
+    assert "(2 runs of 1 scenario)" in result.stdout
+    assert "not whole" in result.stdout
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_other_groups_than_suites_are_shown(invoke: Invoke) -> None:
+    assert "quick  1/1 passed" in invoke("summary", "monday", "--by", "tag").stdout
+    assert "counter.yaml  1/2 passed" in invoke("summary", "monday", "--by", "manifest").stdout
+    assert "no run has a variant" in invoke("summary", "monday", "--by", "variant").stdout
+    assert "| tag | runs |" in invoke("summary", "monday", "--by", "tag", "--markdown").stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "error: cannot read the results run.jsonl: No such file or directory [results-missing]"),
+        (b"", "error: nothing ran: run.jsonl is empty [no-runs]"),
+        (b"\x00\xff\n", "run.jsonl:1:1: error: not a line of JSON: "),
+        (b'{"a": 1}\n', "run.jsonl:1:1: error: not a line of the format harness-results/1: found null"),
+    ],
+)  # fmt: skip
+def test_what_is_no_run_is_told_with_its_place(content: bytes | None, said: str, invoke: Invoke) -> None:
+    if content is not None:
+        Path("run.jsonl").write_bytes(content)
+    result = invoke("summary", "run.jsonl")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(said)
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_a_line_that_was_edited_by_hand_is_refused_by_every_reader(invoke: Invoke) -> None:
+    results = Path("monday/results.jsonl")
+    line = json.loads(results.read_bytes().splitlines()[0])
+    results.write_text(json.dumps({**line, "checks": None}) + "\n", encoding="utf-8")
+    for command in ("summary", "report"):
+        result = invoke(command, "monday")
+        assert result.exit_code == 2
+        said = "monday/results.jsonl:1:1: error: not a line of results: checks must be a list, found null"
+        assert result.stderr.startswith(said)
