@@ -17,7 +17,7 @@ ROOT = Path(harness.__file__).parent
 
 # A piece may import what stands on lines above its own, never what stands beside it.
 LAYERS = [
-    {"errors", "units"},
+    {"errors", "statistics", "units"},
     {"source"},
     {"expressions"},
     {"matchers"},
@@ -29,7 +29,7 @@ LAYERS = [
     {"scenario"},
     {"serve"},
     {"report"},
-    {"selection", "workers"},
+    {"selection", "variants", "workers"},
     {"plugin", "cli"},
 ]
 LAYER = {piece: number for number, pieces in enumerate(LAYERS) for piece in pieces}

@@ -18,6 +18,7 @@ from harness.workers.garbage import collect_rarely
 COMMANDS = {
     "run": "Run scenarios and say which of them hold.",
     "trace": "Tell what happened in a run, as a conversation.",
+    "score": "Say which variant of an agent is better, and how sure that is.",
     "record": "Ask the real thing once, to be replayed from then on.",
     "cassettes": "List recordings, and what is wrong with them.",
     "serve": "Answer any client from the stubs of a scenario.",

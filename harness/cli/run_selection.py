@@ -38,17 +38,20 @@ def run_selection(
     quiet: bool = False,
     verbose: bool = False,
     debug: bool = False,
+    to_stderr: bool = False,
+    scored: bool = False,
 ) -> Finished:
     """Run what was selected, and show it.
 
-    `workers` run the scenarios, else this process does. `lines` is where lines of results go as well: a file, or `-`.
+    `workers` run the scenarios, else this process does. `lines` is where lines of results go as well: a file, or `-`,
+    and then everything else goes `to_stderr`. What is `scored` shows its progress only: the caller shows the rest.
 
     Raises:
         FormatError: results cannot be written, or two scenarios would write one cassette.
     """
     from harness.cli.session import Session
     from harness.report.asking import at_terminal
-    from harness.report.console import RunReporter, open_console
+    from harness.report.console import ProgressReporter, RunReporter, open_console
     from harness.report.github import tell_github
     from harness.report.history.file import writer_of
     from harness.report.recorded import recorded_lines
@@ -56,7 +59,7 @@ def run_selection(
     from harness.scenario.redaction import secrets_of_process
     from harness.secrets.output import redacted_process
 
-    settings = projects.common(selection.files)
+    settings, to_stderr = projects.common(selection.files), to_stderr or lines == "-"
     if projects.record_mode is not RecordMode.NONE or any(
         projects.of(file).cassette_ignore for file in selection.files
     ):
@@ -68,15 +71,15 @@ def run_selection(
     if not selection.scenarios and not selection.refused:
         click.echo(f"nothing to run: {selection.part}", err=True)
     for text in selection.explained() if verbose else ():
-        click.echo(text, err=lines == "-")
+        click.echo(text, err=to_stderr)
     with ExitStack() as open_files:
         stream = _opened(lines, open_files) if lines else None
         secrets = secrets_of_process(settings)
         open_files.enter_context(redacted_process(secrets.text))
-        if lines == "-":  # standard output has lines of results alone
+        if to_stderr:  # standard output has lines of results alone
             open_files.enter_context(redirect_stdout(sys.stderr))
-        console = open_console(sys.stderr if lines == "-" else sys.stdout)
-        reporter = RunReporter(
+        console = open_console(sys.stderr if to_stderr else sys.stdout)
+        reporter = (ProgressReporter if scored else RunReporter)(
             console, coverage=verbose, detail="full" if debug else "normal", report=settings.report
         )
         ask = at_terminal(reporter)
@@ -90,7 +93,7 @@ def run_selection(
             ask=ask,
             workers=workers,
             traces_limit=settings.traces_limit,
-            history=writer_of(settings),
+            history=None if scored else writer_of(settings),
         )
         code = session.run(selection)
         for text in recorded_lines([*session.recorded.values()], quiet=quiet):
@@ -102,10 +105,11 @@ def run_selection(
             )
     if session.interrupted:
         click.echo("interrupted: what had ended is written down, the rest was not run", err=True)
-    if not quiet or code:
+    if not scored and (not quiet or code):
         for text in places(settings.report):
-            click.echo(text, err=lines == "-")
-    tell_github(settings.report, lambda text: click.echo(text, err=lines == "-"))
+            click.echo(text, err=to_stderr)
+    if not scored:
+        tell_github(settings.report, lambda text: click.echo(text, err=to_stderr))
     return Finished(code, settings.report, session.interrupted)
 
 

@@ -11,9 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from harness.dialects.changes import Changes
 from harness.errors import ManifestError, Problem, Span
-from harness.source.document import hint_for_missing, is_special, real_path
+from harness.source.document import Document, hint_for_missing, is_special, read, real_path
 from harness.source.project import marked_root
+from harness.source.rewriting import Rewrite
+from harness.source.yaml import Version
 
 
 class Stamp(NamedTuple):
@@ -54,6 +57,7 @@ class LoadRequest:
     allowed   further folders a manifest may read files from
     named_at  the span that names the manifest, for the message that it does not exist
     text      the manifest itself, if it is not in a file; its paths are then relative to `base`
+    changes   what of its files is different from what they say
     stamps    the files and folders that were resolved so far, each as it was then
     """
 
@@ -67,6 +71,7 @@ class LoadRequest:
     text: str | None = None
     base: Path | None = None
     imports: bool = True
+    changes: Changes = field(default_factory=Changes)
     stamps: dict[Path, Stamp | None] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -78,6 +83,25 @@ class LoadRequest:
     def base_path(self) -> Path | None:
         """The folder of relative paths in the manifest; None if it has no file and none was given."""
         return self.base if self.text is not None else real_path(self.path).parent
+
+    def read(
+        self, path: Path, *, yaml: Version, named_at: Span | None = None, rewrite: Rewrite | None = None
+    ) -> Document:
+        """The document in a file of the manifest, with the changes; see `harness.source.document.read`.
+
+        Raises:
+            ManifestError: the file cannot be read, its text not be parsed, or a change not be made.
+        """
+        return self.changes.applied(read(path, yaml=yaml, named_at=named_at, rewrite=rewrite), path)
+
+    def read_text(self, path: Path) -> str:
+        """The text of a file of the manifest, with the changes.
+
+        Raises:
+            OSError, UnicodeDecodeError: it cannot be read as UTF-8.
+        """
+        changed = self.changes.text(path)
+        return path.read_text(encoding="utf-8") if changed is None else changed
 
     def resolve(self, written: str, where: Span) -> Path:
         """The file that a manifest names at `where`. spec (sherma): base_path.

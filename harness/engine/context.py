@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from harness.engine.pauses import Paused, Pauses, Replay
-from harness.engine.simulation import Simulation
+from harness.engine.simulation import EffectType, Simulation
 from harness.engine.standstill import Instant
 from harness.errors import WorldError
 from harness.graph.effects import Effect, World
@@ -128,6 +128,10 @@ class RunContext:
             return node
         return caller.node if caller.attribute_to_caller else f"{caller.node}/{node}"
 
+    def own(self, effect: EffectType, node: str) -> EffectType:
+        """The effect as a node makes it: with the name of the node, and with what the variant changes."""
+        return self.simulation.varied(dataclasses.replace(effect, node=self.effect_node(node)))
+
     async def perform(self, effect: Effect, state: State, node: str, replay: Replay | None = None) -> Any:
         """Have the world answer an effect, and record both.
 
@@ -140,7 +144,7 @@ class RunContext:
         """
         simulation = self.simulation
         simulation.raise_if_aborted()
-        effect = dataclasses.replace(effect, node=self.effect_node(node))
+        effect = self.own(effect, node)
         key = (effect.kind, effect.name)
         call, started = replay.open_calls.pop(key, (0, 0.0)) if replay else (0, 0.0)
         if not call:
@@ -173,7 +177,7 @@ class RunContext:
     def refuse(self, effect: Effect, why: Exception, node: str) -> None:
         """Record an effect that a model asked for and that cannot be made."""
         simulation = self.simulation
-        effect = dataclasses.replace(effect, node=self.effect_node(node))
+        effect = self.own(effect, node)
         simulation.trace.refused(effect, simulation.now, why)
 
 
@@ -228,17 +232,17 @@ class NodeContext:
 
     def uses_backend(self, effect: Effect) -> bool:
         """True if the real thing, or its recording, would answer an effect, and no stub."""
-        effect = dataclasses.replace(effect, node=self.run.effect_node(self.name))
+        effect = self.run.own(effect, self.name)
         return self.run.world.uses_backend(effect, self.state)
 
     def has_answer(self, effect: Effect) -> bool:
         """True if the world would answer an effect; uses nothing up."""
-        effect = dataclasses.replace(effect, node=self.run.effect_node(self.name))
+        effect = self.run.own(effect, self.name)
         return self.run.world.has_answers([effect], self.state)
 
     def asks_live(self, effect: Effect) -> bool:
         """True if the real thing would answer an effect, and nothing of it is recorded."""
-        effect = dataclasses.replace(effect, node=self.run.effect_node(self.name))
+        effect = self.run.own(effect, self.name)
         return self.run.world.asks_live(effect, self.state)
 
     async def sleep(self, seconds: float) -> None:

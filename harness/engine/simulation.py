@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from harness.errors import HarnessError
-from harness.graph.effects import World
+from harness.graph.effects import Effect, LLMCall, World
 from harness.graph.trace import Trace
 from harness.units import PRECISION
+
+EffectType = TypeVar("EffectType", bound=Effect)
 
 
 class Simulation:
@@ -17,11 +21,20 @@ class Simulation:
 
     `now` is in virtual seconds since the simulation began. `visits` counts those of all graphs. `fatal` is the error
     that ends the run whatever catches it, and `fatal_in` the node of the top graph in which it arose.
-    `resources` holds what dialects keep for the whole run.
+    `resources` holds what dialects keep for the whole run. `models` stand for others that the graph names, and
+    `params` are added to those of every model, until `settle`.
     """
 
-    def __init__(self, world: World, seed: int = 0) -> None:
+    def __init__(
+        self,
+        world: World,
+        seed: int = 0,
+        *,
+        models: Mapping[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> None:
         self.world = world
+        self._models, self._params = models or {}, params or {}
         self.trace = Trace()
         self.random = random.Random(seed)
         self.visits = 0
@@ -35,6 +48,17 @@ class Simulation:
     def now(self) -> float:
         """Virtual seconds since the simulation began."""
         return round(self._time() - self._began, PRECISION)
+
+    def varied(self, effect: EffectType) -> EffectType:
+        """The effect with the model and the parameters that the variant has, if it is a call of a model."""
+        if not isinstance(effect, LLMCall) or not (self._models or self._params):
+            return effect
+        name = self._models.get(effect.name, effect.name)
+        return replace(effect, name=name, params={**effect.params, **self._params})
+
+    def settle(self) -> None:
+        """The graph is done: what is asked now, to judge it, is the same in all variants."""
+        self._models, self._params = {}, {}
 
     def abort(self, error: HarnessError, node: str) -> None:
         """Note an error that must end the run, and the node of the top graph. Only the first counts."""

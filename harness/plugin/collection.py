@@ -12,6 +12,7 @@ from harness.plugin.options import projects_of, record_mode, settings_of
 from harness.plugin.part import may_have_scenarios, part_of
 from harness.plugin.reporter import PART, REFUSAL
 from harness.plugin.selection import select
+from harness.plugin.variants import check_all_apply, items_of
 from harness.scenario import SUFFIXES
 from harness.workers.garbage import collect_nothing_at_exit, collected_rarely
 
@@ -54,6 +55,7 @@ class ScenarioCollector(pytest.File):
             settings_of(self.config, self.path)
             with collected_rarely():
                 scenarios = load_file(self.path).scenarios
+                found = list(items_of(self.config, scenarios))
         except pytest.UsageError as error:
             raise self.CollectError(str(error)) from None
         except SourceError as error:
@@ -63,9 +65,9 @@ class ScenarioCollector(pytest.File):
             part_of(self.config).faulty.append(self.path.name)
             raise self.CollectError(problems) from None
         collect_nothing_at_exit()
-        part_of(self.config).found += len(scenarios)
-        for scenario in scenarios:
-            yield ScenarioItem.from_parent(self, name=scenario.name, scenario=scenario)
+        part_of(self.config).found += len(found)
+        for name, scenario in found:
+            yield ScenarioItem.from_parent(self, name=name, scenario=scenario)
 
 
 @pytest.hookimpl(trylast=True)  # when -k and -m have left some out
@@ -77,6 +79,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     from harness.errors import HarnessError
 
     try:
+        check_all_apply(config)
         select(config, items)
         scenarios = [item for item in items if isinstance(item, ScenarioItem)]
         if scenarios and record_mode(config) != "none":

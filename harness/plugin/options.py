@@ -39,6 +39,12 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     text = "keep the traces of all runs (the default), of those that failed, or none"
     group.addoption("--traces", dest="harness_traces", choices=TRACES, help=text)
     parser.addini("harness_traces", text)
+    group.addoption(
+        "--harness-variants",
+        dest="harness_variants",
+        metavar="FILE",
+        help="run each scenario once as each variant of this file, name[terse]; see `harness score`",
+    )
     if not _has_pytest_recording(pluginmanager):
         group.addoption(
             "--record-mode",

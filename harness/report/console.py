@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from harness.scenario.outcome import Outcome
 
-__all__ = ["RunReporter", "failure_text", "open_console", "print_summary"]
+__all__ = ["ProgressReporter", "RunReporter", "failure_text", "open_console", "print_summary"]
 
 _STYLES: Final = {"passed": "green", "failed": "red", "error": "magenta", "skipped": "yellow"}
 _MOST_FAILURES: Final = 20
@@ -195,6 +195,19 @@ class RunReporter:
         if self._not_passed > shown:
             self._console.print(f"… and {self._not_passed - shown} more that did not pass")
         print_summary(summary, self._console, coverage=self._coverage)
+
+
+class ProgressReporter(RunReporter):
+    """Shows how far a run is, and nothing of what it came to."""
+
+    def done(self, outcome: Outcome) -> None:
+        """A scenario run has ended."""
+        if self._progress is not None:
+            self._progress.add(outcome.verdict)
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """End."""
+        self.stop()
 
 
 def _whole_words(text: str, width: int) -> str:

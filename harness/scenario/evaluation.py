@@ -48,6 +48,7 @@ def _base(scenario: Scenario, repeat: int, observed: Observed, graph: Graph | No
         repeat=repeat,
         seed=scenario.seed + repeat,
         span=scenario.span,
+        variant=scenario.variation.name if scenario.variation else None,
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.errors import CassetteError
 from harness.recording.folder import CassetteFolder, cassette_names
 from harness.scenario.model import Scenario
-from harness.scenario.recording import cassette_name, fingerprints, recording_session
+from harness.scenario.recording import base_of, cassette_name, fingerprints, recording_session
 from harness.scenario.recording_age import age_days, is_too_old
 from harness.scenario.redaction import redacted_output, secrets_of
 from harness.scenario.run import run_once
@@ -78,6 +78,8 @@ def inventory(
     for root, of_root in users.items():
         there = set(cassette_names(root))
         for name, using in sorted(of_root.items()):
+            if not using and of_root.get(base_of(name)):
+                continue  # a variant's: who scores it replays it
             # With `record = true` every scenario may have one, and need not.
             if name in there or any(scenario.cassette for scenario in using):
                 listed.append(_listed(name, using, settings_of[root]))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from harness.dialects.changes import Changes
 from harness.errors import Problem, Span
 from harness.graph.model import Rerun
 from harness.scenario.mentions import Mention
@@ -49,6 +50,19 @@ class Expectations:
 
 
 @dataclass(frozen=True)
+class Variation:
+    """What a variant makes different in a scenario: its manifest, the models that answer, their parameters."""
+
+    name: str
+    changes: Changes = field(default_factory=Changes)
+    models: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    is_baseline: bool = False
+    changes_graph: bool = False
+    """Whether the graph may be another: its manifest, parts of it, or variables were changed."""
+
+
+@dataclass(frozen=True)
 class Turn:
     """One input (or resume, or rerun) of a conversation. `world` is added in front of the scenario's."""
 
@@ -69,7 +83,7 @@ class Scenario:
 
     Without `turns` there is exactly one turn, and `conversation` is False. `mentions` are the names in it and in its
     turns that have to exist somewhere. `warnings` were raised when its file was read. `pending` builds what a row of
-    `cases` makes of it, see `whole`.
+    `cases` makes of it, see `whole`. `variation` is that of the variant it runs as.
     """
 
     file: Path
@@ -99,6 +113,7 @@ class Scenario:
     mentions: tuple[Mention, ...] = ()
     warnings: tuple[Problem, ...] = ()
     pending: Callable[[], Scenario] | None = None
+    variation: Variation | None = None
 
     def whole(self) -> Scenario:
         """The scenario with its world, turns and expectations, which a row of `cases` has only when it runs.

@@ -39,6 +39,7 @@ from harness.source.document import shown_path
 
 WRITING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES, RecordMode.ALL, RecordMode.REWRITE)
 ONLY_MISSING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES)
+_VARIANTS: Final = "/variants/"
 SPEAKERS: Final = (
     "anthropic",
     "langchain-anthropic",
@@ -57,7 +58,21 @@ def mode_of(settings: Settings) -> RecordMode:
 
 
 def cassette_name(scenario: Scenario, settings: Settings) -> str | None:
-    """The cassette of a scenario; None when it has none. One that stands in a manifest has no other world."""
+    """The cassette of a scenario; None when it has none. One that stands in a manifest has no other world.
+
+    A variant has one of its own, below that of the scenario: what it asks is other than what the baseline asks.
+    """
+    name = _own_cassette(scenario, settings)
+    variant = scenario.variation
+    return f"{name}{_VARIANTS}{variant.name}" if name and variant and not variant.is_baseline else name
+
+
+def base_of(name: str) -> str:
+    """The cassette of the baseline, of one that a variant has; the same of another one."""
+    return name.partition(_VARIANTS)[0]
+
+
+def _own_cassette(scenario: Scenario, settings: Settings) -> str | None:
     if scenario.cassette is not None or not (settings.record or scenario.in_manifest):
         return scenario.cassette
     path = Path(os.path.relpath(scenario.file.resolve(), settings.project.resolve())).as_posix()

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from harness.dialects.changes import Changes
 from harness.dialects.request import LoadRequest
 from harness.scenario.model import Scenario
 from harness.settings import Settings
@@ -27,6 +28,7 @@ def load_request(
         hooks=scenario.world.hooks,
         allowed=settings.allow_paths,
         named_at=scenario.manifest_span,
+        changes=scenario.variation.changes if scenario.variation else Changes(),
     )
 
 

@@ -66,7 +66,10 @@ class _Run:
     ) -> None:
         self.seed, self.prices = seed, prices
         self.scenario, self.graph, self.world, self.backend = scenario, graph, world, backend
-        self.simulation = Simulation(world, seed)
+        varied = scenario.variation
+        self.simulation = Simulation(
+            world, seed, models=varied.models if varied else {}, params=varied.params if varied else {}
+        )
         progress.watch(self.simulation.trace)
         self.conversation = Conversation(graph, self.simulation, single=not scenario.conversation)
         self.turns: list[tuple[Observed, Expectations]] = []
@@ -79,6 +82,7 @@ class _Run:
         try:
             ending = await self._in_time()
             whole = self._observed(self.simulation.trace.events, 0.0, ending)
+            self.simulation.settle()
             for observed, expect in [*self.turns, (whole, self.scenario.expect)]:
                 await grade(observed, expect, self.conversation.run)
         except ManifestError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -118,6 +118,15 @@ class Document:
         value, location = _merged((self.value, self._location), (over.value, over._location), (), keeps_whole)
         return over._with(value, location)
 
+    def with_texts(self, texts: Mapping[tuple[int, int], str]) -> Document:
+        """This document with other texts, by line and column of the old ones; an alias changes with its anchor."""
+        by_offset = {self._lines.offset(*place): text for place, text in texts.items()}
+        return self.with_value(_with_texts(self.value, self._location, by_offset))
+
+    def replaced(self, value: Any) -> Document:
+        """This document with other data; what was not there before is where its nearest ancestor was."""
+        return self._with(value, _aligned(value, self._location))
+
     def _with(self, value: Any, location: Location) -> Document:
         return Document(self.file, value, self.text, location, self._lines)
 
@@ -140,6 +149,34 @@ class Document:
 
 
 _Located = tuple[Any, Location]
+
+
+def _with_texts(value: Any, location: Location, texts: Mapping[int, str]) -> Any:
+    start, _, children = location
+    if isinstance(value, str):
+        return texts.get(start, value)
+    if isinstance(value, dict) and isinstance(children, dict):
+        return {key: _with_texts(item, children[key][2], texts) for key, item in value.items()}
+    if isinstance(value, list) and isinstance(children, list):
+        return [_with_texts(item, children[index], texts) for index, item in enumerate(value)]
+    return value
+
+
+def _aligned(value: Any, location: Location) -> Location:
+    """The location of other data in place of what was there."""
+    start, end, children = location
+    if isinstance(value, dict):
+        known = children if isinstance(children, dict) else {}
+        entries = {}
+        for key, item in value.items():
+            key_start, key_end, below = known.get(key, (start, end, (start, end, None)))
+            entries[key] = (key_start, key_end, _aligned(item, below))
+        return start, end, entries
+    if isinstance(value, list):
+        items = children if isinstance(children, list) else []
+        places = [*items, *[(start, end, None)] * (len(value) - len(items))]
+        return start, end, [_aligned(item, place) for item, place in zip(value, places, strict=False)]
+    return start, end, None
 
 
 def _merged(

@@ -64,6 +64,10 @@ class Lines:
         first = self._text[start : line_break.start() if line_break else end].rstrip()
         return Span(file, line, start - self._starts[line - 1] + 1, len(first))
 
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a character by its line and column, from 1."""
+        return self._starts[line - 1] + column - 1 if 0 < line <= len(self._starts) else -1
+
     def number(self, offset: int) -> int:
         """The line `offset` is in, from 1."""
         return bisect_right(self._starts, offset)

@@ -14,7 +14,6 @@ from harness.dialects.kit.manifest import NotImported, imported_hook, nesting_re
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.graph.model import Graph
-from harness.source.document import read
 from harness.source.location import MAX_DEPTH
 from harness.source.models import in_file_order
 
@@ -41,7 +40,7 @@ def configuration_of(request: LoadRequest) -> Configuration:
     Raises:
         ManifestError: a file cannot be read, or a plugin cannot be used.
     """
-    documents = [read(path, yaml="1.1", named_at=request.named_at) for path in request.paths]
+    documents = [request.read(path, yaml="1.1", named_at=request.named_at) for path in request.paths]
     return Configuration(documents, plugins_of(request))
 
 

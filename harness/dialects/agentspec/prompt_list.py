@@ -12,7 +12,7 @@ from harness.dialects.agentspec.tables import REFERENCE, TYPE, referenced
 from harness.dialects.kit.manifest import Problems
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
-from harness.source.document import Document, read
+from harness.source.document import Document
 from harness.source.models import describe
 from harness.source.suggest import did_you_mean
 
@@ -25,7 +25,7 @@ def prompts(request: LoadRequest) -> list[Prompt]:
     Raises:
         ManifestError: with every prompt that is no text, or refers to none.
     """
-    listing = _Listing([read(path, yaml="1.1", named_at=request.named_at) for path in request.paths])
+    listing = _Listing([request.read(path, yaml="1.1", named_at=request.named_at) for path in request.paths])
     found = list(listing.prompts())
     listing.problems.raise_errors()
     return found

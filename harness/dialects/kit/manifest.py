@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span
-from harness.source.document import Document, parse, read, shown_path
+from harness.source.document import Document, parse, shown_path
 from harness.source.imports import ImportProblem, import_object
 from harness.source.models import in_file_order
 from harness.source.rewriting import Rewrite
@@ -32,7 +32,7 @@ def only_document(
     if request.text is not None:
         return parse(request.text, file=str(request.path), yaml=yaml, rewrite=rewrite)
     request.record(request.path)
-    return read(request.path, yaml=yaml, named_at=request.named_at, rewrite=rewrite)
+    return request.read(request.path, yaml=yaml, named_at=request.named_at, rewrite=rewrite)
 
 
 @contextmanager

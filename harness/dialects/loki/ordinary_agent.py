@@ -14,7 +14,6 @@ from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext, RunContext
 from harness.graph.model import END, START, Edge, Graph, Lifecycle, Node, State, Update
 from harness.graph.vocabulary import Vocabulary
-from harness.source.document import read
 from harness.source.models import validate
 
 MOST_TURNS: Final = 1000
@@ -30,7 +29,7 @@ def ordinary_graph(name: str, request: LoadRequest) -> Graph:
         ManifestError: its `config.yaml`, or a file of tools, is not as it should be.
     """
     request.record(request.path)
-    document = read(request.path, yaml="1.2")
+    document = request.read(request.path, yaml="1.2")
     config = validate(AgentConfig, document)
     tools = ToolUniverse.of(config.global_tools, config.mcp_servers, request)
     model = ModelSettings.of(config)

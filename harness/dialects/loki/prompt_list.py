@@ -14,7 +14,6 @@ from harness.dialects.loki.agent_node import CONFIG, GRAPH, sibling
 from harness.dialects.loki.document import AgentNode, GraphFile, LLMNode
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
-from harness.source.document import read
 from harness.source.models import validate
 
 
@@ -51,7 +50,7 @@ def _of_child(request: LoadRequest, folder: Path, agent: str, seen: set[Path]) -
     if (folder / GRAPH).is_file():
         yield from _of_graph(request.beside(folder / GRAPH, None), f"{agent}/", seen)
     elif (folder / CONFIG).is_file():
-        document = read(folder / CONFIG, yaml="1.2")
+        document = request.read(folder / CONFIG, yaml="1.2")
         if isinstance(document.value, dict) and isinstance(document.value.get("instructions"), str):
             span = document.span(("instructions",))
             yield Prompt(f"{agent}/instructions", "instructions", document.value["instructions"], span)

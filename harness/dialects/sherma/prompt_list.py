@@ -48,7 +48,9 @@ def _of_manifest(request: LoadRequest, seen: set[Path]) -> Iterator[Prompt]:
         else:
             where = part.span(("instructions_path",))
             path = request.resolve(_substituted(part, "instructions_path", request), where)
-            yield Prompt(id_, "instructions", read_instructions(path, where), Span(shown_path(path), 1, 1))
+            yield Prompt(
+                id_, "instructions", read_instructions(path, where, request), Span(shown_path(path), 1, 1)
+            )
     for at, declared in enumerate(sections.sub_agents):
         nested = _sub_agent(declared, document.at(("sub_agents", at)), request)
         if nested is not None and nested.path.resolve() not in seen:
@@ -75,14 +77,14 @@ def _substituted(part: Document, key: str, request: LoadRequest) -> str:
     return str(substitute(part.at((key,)), request.env).value)
 
 
-def read_instructions(path: Path, where: Span) -> str:
+def read_instructions(path: Path, where: Span, request: LoadRequest) -> str:
     """spec: `instructions_path`. The file's text word for word; nothing in it is substituted.
 
     Raises:
         ManifestError: it is not UTF-8 text, or cannot be read.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return request.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         message = f"prompt file '{shown_path(path)}' cannot be read as UTF-8 text: {error}"
         raise ManifestError(Problem("unreadable-file", message, where)) from None

@@ -81,7 +81,7 @@ class Sections:
         text = ""
         with self.problems.collecting():
             path = self.request.resolve(prompt.instructions_path, where)
-            text = read_instructions(path, where)
+            text = read_instructions(path, where, self.request)
         return text
 
     def tools(self) -> Iterator[Tool]:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span
-from harness.source.document import Document, DocumentPath, read
+from harness.source.document import Document, DocumentPath
 from harness.source.models import describe
 from harness.source.suggest import did_you_mean
 
@@ -207,7 +207,7 @@ class PromptReferences:
     def _file(self, written: str, where: Span) -> Document:
         path = self._found(written, where)
         if path not in self._files:
-            self._files[path] = read(path, yaml="1.1", named_at=where)
+            self._files[path] = self.request.read(path, yaml="1.1", named_at=where)
         return self._files[path]
 
     def _found(self, written: str, where: Span) -> Path:

@@ -1,0 +1,55 @@
+"""`--harness-variants FILE`: each scenario once as each variant that applies to its manifest, `name[terse]`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.plugin.options import projects_of
+
+if TYPE_CHECKING:
+    from harness.scenario.model import Scenario
+    from harness.variants.application import Application
+
+_applications_key = pytest.StashKey["Sequence[Application]"]()
+
+
+def items_of(config: pytest.Config, scenarios: Sequence[Scenario]) -> Iterator[tuple[str, Scenario]]:
+    """The name of each item, and its scenario.
+
+    Raises:
+        FormatError: the variants file is not as it should be, or a row of a table does not fit its scenario.
+    """
+    applications = _applications(config)
+    if not applications:
+        yield from ((scenario.name, scenario) for scenario in scenarios)
+        return
+    for scenario in scenarios:
+        for application in applications:
+            for varied in application.to(scenario.whole()):
+                yield f"{scenario.name}[{application.variant.name}]", varied
+
+
+def check_all_apply(config: pytest.Config) -> None:
+    """See that each variant has something to change, when all files were collected.
+
+    Raises:
+        FormatError: no manifest has a prompt, a model or a place that a variant changes.
+    """
+    from harness.variants.application import check
+
+    check(config.stash.get(_applications_key, []))
+
+
+def _applications(config: pytest.Config) -> Sequence[Application]:
+    if _applications_key not in config.stash:
+        from harness.variants.application import Application
+        from harness.variants.document import read_variants
+
+        file = config.getoption("harness_variants", None)
+        variants = read_variants(Path(config.invocation_params.dir, file)) if file else []
+        config.stash[_applications_key] = [Application(each, projects_of(config)) for each in variants]
+    return config.stash[_applications_key]

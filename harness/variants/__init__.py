@@ -1,0 +1,1 @@
+"""Variants of agents: other prompts, models, parameters, variables or manifests, scored against the baseline."""

@@ -1,0 +1,184 @@
+"""Scenarios as variants: what of a variant each manifest has, and the scenario that runs with it.
+
+    variant ──▶ held against the prompts, models and patch of each manifest, before anything runs
+            ──▶ `Variation` of a scenario: places of prompts, a patch, models, params; variables and another manifest
+                are the scenario's own keys
+
+A variant applies to the manifests that have something of what it changes. What none has is an error of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from harness.dialects.changes import Changes, TextAt
+from harness.dialects.load import load_graph, load_prompts
+from harness.dialects.prompt import Prompt
+from harness.errors import FormatError, ManifestError, Problem, SourceError
+from harness.graph.names import names_of
+from harness.scenario.model import Scenario, Variation
+from harness.scenario.request import load_request
+from harness.settings import Projects
+from harness.source.document import real_path, shown_path
+from harness.source.models import in_file_order
+from harness.source.suggest import did_you_mean
+from harness.variants.document import Variant
+
+
+def varied(scenarios: Sequence[Scenario], variants: Sequence[Variant], projects: Projects) -> list[Scenario]:
+    """Each scenario as each variant that applies to its manifest, variant by variant.
+
+    Raises:
+        FormatError: with what no manifest has: prompts, models, or what the patch changes.
+    """
+    applications = [Application(variant, projects) for variant in variants]
+    found = [
+        each for application in applications for scenario in scenarios for each in application.to(scenario)
+    ]
+    check(applications)
+    return found
+
+
+def check(applications: Sequence[Application]) -> None:
+    """See that each variant has found what it changes, when all scenarios were shown to it.
+
+    Raises:
+        FormatError: with what no manifest has.
+    """
+    problems = [problem for application in applications for problem in application.problems()]
+    if problems:
+        raise FormatError(in_file_order(dict.fromkeys(problems)))
+
+
+@dataclass
+class Application:
+    """A variant, and what of it was found in manifests so far."""
+
+    variant: Variant
+    projects: Projects
+    used: set[str] = field(default_factory=set)
+    prompts: dict[str, None] = field(default_factory=dict)
+    models: dict[str, None] = field(default_factory=dict)
+    refused: list[Problem] = field(default_factory=list)
+    _places: dict[object, Sequence[Prompt]] = field(default_factory=dict)
+
+    def to(self, scenario: Scenario) -> Iterator[Scenario]:
+        """The scenario as this variant, if it applies."""
+        variant = self.variant
+        if variant.is_baseline:
+            yield replace(scenario, variation=Variation(variant.name, is_baseline=True))
+            return
+        if not _is_meant(scenario, variant.only):
+            return
+        if variant.manifest is not None:
+            scenario = replace(
+                scenario,
+                manifests=(variant.manifest, *scenario.manifests[1:]),
+                manifest_span=variant.spans["manifest"],
+            )
+        scenario = replace(scenario, env={**scenario.env, **variant.env})
+        changes = self._changes(scenario)
+        models = self._models(scenario)
+        applies = (
+            changes.texts or changes.patch or models or variant.params or variant.env or variant.manifest
+        )
+        if applies:
+            graph = bool(changes.patch or variant.manifest or variant.env)
+            variation = Variation(variant.name, changes, models, variant.params, changes_graph=graph)
+            yield replace(scenario, variation=variation)
+
+    def problems(self) -> Iterator[Problem]:
+        """What of the variant no manifest has."""
+        variant = self.variant
+        for id_ in variant.prompts:
+            if f"prompts.{id_}" not in self.used:
+                text = f"no manifest that the scenarios run has a prompt '{id_}'"
+                yield Problem(
+                    "unknown-prompt", text, variant.spans[f"prompts.{id_}"], did_you_mean(id_, self.prompts)
+                )
+        for model in variant.models:
+            if f"models.{model}" not in self.used:
+                text = f"no manifest that the scenarios run uses a model '{model}'"
+                yield Problem(
+                    "unknown-model", text, variant.spans[f"models.{model}"], did_you_mean(model, self.models)
+                )
+        if variant.edit and "edit" not in self.used:
+            yield from self.refused[:1] or [
+                Problem(
+                    "bad-patch", "there is no manifest that this patch is meant for", variant.spans["edit"]
+                )
+            ]
+
+    def _changes(self, scenario: Scenario) -> Changes:
+        request = load_request(scenario, self.projects.of(scenario.file))
+        changes = Changes(
+            patch=self.variant.edit,
+            patch_at=self.variant.spans.get("edit"),
+            patched=_main(request.paths[0], scenario),
+        )
+        if self.variant.edit:
+            try:
+                load_prompts(replace(request, changes=changes), scenario.dialect)
+                self.used.add("edit")
+            except SourceError as error:
+                self.refused += [problem for problem in error.problems if problem.code == "bad-patch"]
+                if self.refused:
+                    changes = Changes()
+        return replace(changes, texts=tuple(self._texts(scenario)))
+
+    def _texts(self, scenario: Scenario) -> Iterator[TextAt]:
+        if not self.variant.prompts:
+            return
+        key = (scenario.manifests, scenario.dialect, tuple(sorted(scenario.env.items())))
+        if key not in self._places:
+            try:
+                self._places[key] = load_prompts(
+                    load_request(scenario, self.projects.of(scenario.file)), scenario.dialect
+                )
+            except ManifestError:  # the run says what is wrong with it
+                self._places[key] = ()
+        for prompt in self._places[key]:
+            self.prompts[prompt.id] = None
+            if prompt.id in self.variant.prompts:
+                self.used.add(f"prompts.{prompt.id}")
+                file = real_path(Path(prompt.where.file))
+                yield TextAt(
+                    file, prompt.where.line, prompt.where.column, self.variant.prompts[prompt.id].text
+                )
+
+    def _models(self, scenario: Scenario) -> Mapping[str, str]:
+        if not self.variant.models:
+            return {}
+        try:
+            graph = load_graph(load_request(scenario, self.projects.of(scenario.file)), scenario.dialect)
+        except ManifestError:
+            return {}
+        names = names_of(graph)
+        known = names.names.get("llm", {}) if names is not None else {}
+        self.models |= known
+        is_open = names is None or "llm" in names.open
+        has = {name: new for name, new in self.variant.models.items() if name in known or is_open}
+        self.used |= {f"models.{name}" for name in has}
+        return has
+
+
+def _main(path: Path, scenario: Scenario) -> Path:
+    """The manifest itself, where the scenario names a folder that it is in."""
+    from harness.dialects.registry import dialect_named, dialect_of
+
+    try:
+        dialect = (
+            dialect_named(scenario.dialect) if scenario.dialect else dialect_of(path, scenario.manifest_span)
+        )
+        return real_path(next(iter(dialect.locate(path)), path))
+    except ManifestError:
+        return real_path(path)
+
+
+def _is_meant(scenario: Scenario, only: Sequence[Sequence[str]]) -> bool:
+    path = scenario.manifests[0]
+    names = (shown_path(path), path.as_posix(), path.name)
+    return all(any(fnmatchcase(name, glob) for name in names for glob in globs) for globs in only)

@@ -1,0 +1,251 @@
+"""Variants held against the baseline, from the results of a run: what each came to, and whether it is better.
+
+    results ──▶ figures of each variant ─┬─▶ difference in fitness with its interval, paired by scenario
+                                         ├─▶ verdict, with p-values corrected for the number of variants (Holm)
+                                         └─▶ the Pareto front over fitness, latency and cost
+
+Source: docs/variants.md, "The table".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from harness.report.pairing import Pair
+from harness.report.scenario_runs import Run, ScenarioRuns
+from harness.statistics.paired_bootstrap import Paired
+from harness.statistics.paired_difference import Difference, holm, paired_difference
+
+FORMAT: Final = "harness-score/1"
+CONFIDENCE: Final = 0.95
+_DIGITS: Final = 12
+"""Decimals of figures that are compared: sums of floats in another order differ behind them."""
+
+Verdict = Literal["better", "worse", "no evidence"]
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A scenario whose score or verdict is another than the baseline's, and the checks that made it so."""
+
+    id: str
+    variant: str
+    before: float
+    after: float
+    verdicts: tuple[str, str]
+    checks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A variant.
+
+    group       its figures, as in summary.json
+    answers     how many of its runs were `scripted`, `replayed` and `asked` anew
+    difference  in fitness from the baseline, over the scenarios both were judged in; None of the baseline
+    corrected   the p-value of the difference, corrected for the number of variants
+    verdict     None where there is nothing to judge
+    why         why there is no verdict, or no evidence; "" else
+    """
+
+    name: str
+    group: Mapping[str, Any]
+    answers: Mapping[str, int]
+    difference: Difference | None = None
+    corrected: float | None = None
+    verdict: Verdict | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Score:
+    """Variants with the baseline first, the scenarios that changed, and the names of those on the Pareto front."""
+
+    variants: Sequence[Scored]
+    changed: Sequence[Changed]
+    pareto: Sequence[str]
+
+    @property
+    def baseline(self) -> str:
+        """The name of the baseline."""
+        return self.variants[0].name
+
+    def is_best(self, name: str) -> bool:
+        """True if a variant is better than the baseline, and none has a higher fitness."""
+        found = next(each for each in self.variants if each.name == name)
+        return found.verdict == "better" and all(
+            _fitness(found) >= _fitness(other) for other in self.variants
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The score as it is written, format "harness-score/1"."""
+        return {
+            "format": FORMAT,
+            "baseline": self.baseline,
+            "variants": [_as_json(each) for each in self.variants],
+            "changed": [
+                {
+                    "id": each.id,
+                    "variant": each.variant,
+                    "before": each.before,
+                    "after": each.after,
+                    "verdicts": list(each.verdicts),
+                    "checks": list(each.checks),
+                }
+                for each in self.changed
+            ],
+            "pareto": list(self.pareto),
+        }
+
+
+def compare(
+    run: Run,
+    groups: Mapping[str, Mapping[str, Any]],
+    names: Sequence[str],
+    answers: Mapping[str, Mapping[str, int]],
+    can_differ: Mapping[str, bool],
+) -> Score:
+    """The score of variants, the baseline first among `names`.
+
+    `groups` are their figures by name; `can_differ` says of each whether anything that answered could tell it from
+    the baseline.
+    """
+    baseline, *others = names
+    pairs = {name: _pairs(run, baseline, name) for name in others}
+    scored = [
+        _scored(name, pairs[name], groups, answers, can_differ[name]) for name in others if name in groups
+    ]
+    corrected = holm({each.name: each.difference.p for each in scored if each.difference and not each.why})
+    changed = [
+        found for name in others for pair in pairs[name] if (found := _changed(pair, name)) is not None
+    ]
+    variants = [
+        Scored(baseline, groups.get(baseline, {}), answers.get(baseline, {})),
+        *(_judged(each, corrected) for each in scored),
+    ]
+    return Score(
+        variants, sorted(changed, key=lambda each: (each.after - each.before, each.id)), _pareto(variants)
+    )
+
+
+def _pairs(run: Run, baseline: str, name: str) -> list[Pair]:
+    runs: dict[str, dict[str, ScenarioRuns]] = {}
+    for scenario in run.scenarios.values():
+        runs.setdefault(scenario.id, {})[scenario.variant or ""] = scenario
+    return [Pair(of[baseline], of[name]) for of in runs.values() if baseline in of and name in of]
+
+
+def _scored(
+    name: str,
+    pairs: Sequence[Pair],
+    groups: Mapping[str, Mapping[str, Any]],
+    answers: Mapping[str, Mapping[str, int]],
+    can_differ: bool,
+) -> Scored:
+    scored = Scored(name, groups[name], answers.get(name, {}))
+    paired = [
+        Paired([(before.score, after.score) for before, after in pair.repeats], pair.after.weight)
+        for pair in pairs
+        if pair.repeats
+    ]
+    if not paired:
+        return replace(scored, why="no scenario was judged for it and for the baseline")
+    scored = replace(scored, difference=paired_difference(paired, confidence=CONFIDENCE))
+    if not can_differ and not any(_differs(pair) for pair in pairs):
+        why = "cannot differ: every answer came from stubs that read neither prompt nor model"
+        return replace(scored, why=why)
+    return scored
+
+
+def _differs(pair: Pair) -> bool:
+    return any(
+        (before.verdict, before.score, before.latency) != (after.verdict, after.score, after.latency)
+        for before, after in pair.repeats
+    )
+
+
+def _judged(scored: Scored, corrected: Mapping[str, float]) -> Scored:
+    if scored.difference is None or scored.why:
+        return scored
+    p = corrected[scored.name]
+    shown = p <= 1 - CONFIDENCE
+    verdict: Verdict = "no evidence"
+    if shown:
+        verdict = "better" if scored.difference.estimate > 0 else "worse"
+    return replace(scored, corrected=p, verdict=verdict, why="" if shown else _needs(scored.difference))
+
+
+def _needs(difference: Difference) -> str:
+    if difference.estimate == 0 and difference.needed is None:
+        return "no scenario has another score"
+    if not difference.needed:
+        return "scores differ in both directions, or in too few scenarios"
+    return f"about {difference.needed} more scenarios like these would show it, if it is as large as here"
+
+
+def _changed(pair: Pair, variant: str) -> Changed | None:
+    before, after = round(pair.before.score, _DIGITS), round(pair.after.score, _DIGITS)
+    verdicts = (pair.before.verdict, pair.after.verdict)
+    if before == after and verdicts[0] == verdicts[1]:
+        return None
+    better = after > before
+    checks = Pair(pair.after, pair.before).changed_checks if better else pair.changed_checks
+    return Changed(pair.after.id, variant, before, after, verdicts, tuple(checks))
+
+
+def _pareto(variants: Sequence[Scored]) -> list[str]:
+    """Those that no other variant is at least as good as in everything, and better in something."""
+    aims = {each.name: _aims(each) for each in variants if each.group.get("fitness") is not None}
+    return [
+        name
+        for name, aim in aims.items()
+        if not any(
+            other != aim and all(theirs <= ours for theirs, ours in zip(other, aim, strict=True))
+            for other in aims.values()
+        )
+    ]
+
+
+def _aims(scored: Scored) -> tuple[float, ...]:
+    """What is better the smaller it is."""
+    latency, cost = scored.group["latency"]["p50"] or 0.0, scored.group["cost"]
+    return tuple(round(value, _DIGITS) for value in (-_fitness(scored), latency, cost))
+
+
+def _fitness(scored: Scored) -> float:
+    return float(scored.group.get("fitness") or 0.0)
+
+
+def _as_json(scored: Scored) -> dict[str, Any]:
+    group, difference = scored.group, scored.difference
+    latency = group.get("latency") or {}
+    return {
+        "name": scored.name,
+        "runs": group.get("runs", 0),
+        "distinct_runs": group.get("distinct_runs", 0),
+        "pass_rate": group.get("pass_rate"),
+        "fitness": group.get("fitness"),
+        "latency": {"p50": latency.get("p50"), "p95": latency.get("p95")},
+        "tokens": (group.get("tokens") or {}).get("total", 0),
+        "cost": group.get("cost", 0.0),
+        "answers": dict(scored.answers),
+        "difference": None
+        if difference is None
+        else {
+            "fitness": difference.estimate,
+            "low": _finite(difference.low),
+            "high": _finite(difference.high),
+            "p": difference.p if scored.corrected is None else scored.corrected,
+            "verdict": scored.verdict,
+            "scenarios": difference.scenarios,
+            "needed": difference.needed,
+        },
+        "note": scored.why or None,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

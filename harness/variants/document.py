@@ -1,0 +1,262 @@
+"""A variants file, as it may be written. Source: docs/variants.md, "The file"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, ConfigDict, Field, Tag
+
+from harness.dialects.changes import faulty_operations
+from harness.errors import FormatError, Problem, Span
+from harness.recording.names import flaw_in
+from harness.scenario.document import FORMAT_VERSION
+from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, Strict, by_shape
+from harness.source.document import Document, hint_for_missing, read, shown_path
+from harness.source.models import Mistake, in_file_order, mistaken, validate
+from harness.source.suggest import did_you_mean
+
+BASELINE: Final = "baseline"
+_SEPARATOR: Final = "+"
+_CHANGES: Final = ("prompts", "models", "params", "env", "manifest", "edit")
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """The text of a prompt in a variant, and where it is written."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What a variant changes. A manifest it is meant for fits a glob of each of `only`.
+
+    `spans` are where each of its keys, and each prompt and model, are written.
+    """
+
+    name: str
+    span: Span
+    prompts: dict[str, Prompt] = field(default_factory=dict)
+    models: dict[str, str] = field(default_factory=dict)
+    params: dict[str, Any] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+    manifest: Path | None = None
+    edit: tuple[dict[str, Any], ...] = ()
+    only: tuple[tuple[str, ...], ...] = ()
+    spans: dict[str, Span] = field(default_factory=dict)
+
+    @property
+    def is_baseline(self) -> bool:
+        """True if it changes nothing."""
+        return not any(getattr(self, key) for key in _CHANGES)
+
+
+def _name(value: str) -> str:
+    flaw = flaw_in(value) or (
+        "it has a '/'" if "/" in value else "it has a '+'" if _SEPARATOR in value else ""
+    )
+    if flaw:
+        raise mistaken(Mistake(f"'{value}' cannot be the name of a variant: {flaw}"))
+    return value
+
+
+def _version(value: int) -> int:
+    if value != FORMAT_VERSION:
+        text = f"this file is of format version {value}; version {FORMAT_VERSION} can be read"
+        raise mistaken(Mistake(text, code="format-version"))
+    return value
+
+
+def _patch(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    wrong = faulty_operations(value)
+    if wrong:
+        raise mistaken(*(Mistake(text) for text in wrong))
+    return value
+
+
+class PromptFile(Strict):
+    """A prompt whose text is in a file."""
+
+    model_config = ConfigDict(title="a prompt")
+
+    file: Name
+
+
+class VariantKeys(Strict):
+    """One variant."""
+
+    model_config = ConfigDict(title="a variant")
+
+    name: Annotated[str, AfterValidator(_name)]
+    prompts: dict[
+        str,
+        Annotated[
+            Annotated[str, Tag("text")] | Annotated[PromptFile, Tag("mapping")],
+            by_shape("text, or {file: PATH}"),
+        ],
+    ] = LEFT_OUT
+    models: dict[str, Name] = LEFT_OUT
+    params: dict[str, Any] = LEFT_OUT
+    env: dict[str, EnvValue] = LEFT_OUT
+    manifest: Name = LEFT_OUT
+    edit: Annotated[list[dict[str, Any]], AfterValidator(_patch)] = LEFT_OUT
+    only: list[str] = LEFT_OUT
+
+
+class VariantsFile(Strict):
+    """A variants file."""
+
+    model_config = ConfigDict(title="a variants file")
+
+    harness: Annotated[int, AfterValidator(_version)]
+    variants: Annotated[list[VariantKeys], Field(min_length=1)]
+    matrix: dict[str, Annotated[list[str], Field(min_length=1)]] = LEFT_OUT
+
+
+def read_variants(path: Path) -> list[Variant]:
+    """The variants of a file, the baseline first, then those of the file in order, then combinations of its matrix.
+
+    Raises:
+        FormatError: with everything that is wrong with the file.
+    """
+    document = read(path, yaml="1.2", error=FormatError)
+    keys = validate(VariantsFile, document, error=FormatError)
+    problems: list[Problem] = []
+    written = [
+        _variant(each, document.at(("variants", number)), path.parent, problems)
+        for number, each in enumerate(keys.variants)
+    ]
+    problems += _names(written)
+    combined = list(_combined(written, keys.matrix or {}, document, problems))
+    if problems:
+        raise FormatError(in_file_order(problems))
+    empty = [variant for variant in written if variant.is_baseline] or [Variant(BASELINE, document.span())]
+    return list({each.name: each for each in [*empty, *written, *combined]}.values())
+
+
+def chosen(variants: list[Variant], names: tuple[str, ...]) -> list[Variant]:
+    """The variants of these names, all when there are none; the baseline is always among them.
+
+    Raises:
+        FormatError: there is no variant of a name.
+    """
+    known = [variant.name for variant in variants]
+    for name in names:
+        if name not in known:
+            raise FormatError(
+                Problem("unknown-variant", f"no variant '{name}'", None, did_you_mean(name, known))
+            )
+    return [each for each in variants if not names or each.is_baseline or each.name in names]
+
+
+def _variant(keys: VariantKeys, at: Document, folder: Path, problems: list[Problem]) -> Variant:
+    spans = {key: at.span((key,)) for key in at.value}
+    for key in ("prompts", "models"):
+        spans |= {f"{key}.{name}": at.key_span((key, name)) for name in at.value.get(key) or {}}
+    prompts = {}
+    for id_, written in (keys.prompts or {}).items():
+        place = at.span(("prompts", id_))
+        text = written if isinstance(written, str) else _text(folder / written.file, place, problems)
+        prompts[id_] = Prompt(text, place)
+    return Variant(
+        name=keys.name,
+        span=spans["name"],
+        prompts=prompts,
+        models=keys.models or {},
+        params=keys.params or {},
+        env=keys.env or {},
+        manifest=folder / keys.manifest if keys.manifest else None,
+        edit=tuple(keys.edit or ()),
+        only=(tuple(keys.only),) if keys.only else (),
+        spans=spans,
+    )
+
+
+def _text(file: Path, place: Span, problems: list[Problem]) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        text = f"{shown_path(file)}: no such file"
+        problems.append(Problem("missing-file", text, place, hint_for_missing(file)))
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(Problem("unreadable-file", f"{shown_path(file)}: cannot be read: {error}", place))
+    return ""
+
+
+def _names(variants: list[Variant]) -> Iterator[Problem]:
+    first: dict[str, Variant] = {}
+    empty: Variant | None = None
+    for variant in variants:
+        if variant.name in first:
+            text = f"a second variant '{variant.name}' (first in line {first[variant.name].span.line})"
+            yield Problem("duplicate-name", text, variant.span)
+        first.setdefault(variant.name, variant)
+        if variant.is_baseline:
+            if empty is not None:
+                text = f"a second variant that changes nothing (first in line {empty.span.line})"
+                yield Problem("conflicting-keys", text, variant.span, f"it can have {', '.join(_CHANGES)}")
+            empty = variant
+    if empty is None and BASELINE in first:
+        text = f"the variant '{BASELINE}' changes something"
+        yield Problem(
+            "conflicting-keys",
+            text,
+            first[BASELINE].span,
+            "choose another name: the baseline changes nothing",
+        )
+
+
+def _combined(
+    variants: list[Variant], matrix: dict[str, list[str]], document: Document, problems: list[Problem]
+) -> Iterator[Variant]:
+    """One variant for each choice of one name an axis; the baseline adds nothing to a combination."""
+    known = {variant.name: variant for variant in variants}
+    known.setdefault(
+        next((each.name for each in variants if each.is_baseline), BASELINE),
+        Variant(BASELINE, document.span()),
+    )
+    for axis, names in matrix.items():
+        for number, name in enumerate(names):
+            if name not in known:
+                place = document.span(("matrix", axis, number))
+                problems.append(
+                    Problem("unknown-variant", f"no variant '{name}'", place, did_you_mean(name, known))
+                )
+    if problems:
+        return
+    for choice in product(*matrix.values()):
+        parts = [known[name] for name in choice if not known[name].is_baseline]
+        if len(parts) > 1:
+            yield _together(parts, document.span(("matrix",)), problems)
+
+
+def _together(parts: list[Variant], span: Span, problems: list[Problem]) -> Variant:
+    combined = Variant(_SEPARATOR.join(part.name for part in parts), span)
+    for part in parts:
+        both = [
+            f"{key}.{name}"
+            for key in ("prompts", "models", "params", "env")
+            for name in getattr(part, key)
+            if name in getattr(combined, key)
+        ]
+        both += ["manifest"] if part.manifest and combined.manifest else []
+        if both:
+            text = f"'{combined.name}' cannot be: '{part.name}' and another change {', '.join(both)}"
+            problems.append(Problem("conflicting-keys", text, span))
+        combined = replace(
+            combined,
+            prompts={**combined.prompts, **part.prompts},
+            models={**combined.models, **part.models},
+            params={**combined.params, **part.params},
+            env={**combined.env, **part.env},
+            manifest=part.manifest or combined.manifest,
+            edit=(*combined.edit, *part.edit),
+            only=(*combined.only, *part.only),
+            spans={**combined.spans, **part.spans},
+        )
+    return combined

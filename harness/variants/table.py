@@ -1,0 +1,90 @@
+"""The score of variants as text: a line each with figures and verdict, what changed, and the Pareto front."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from harness.report.formatting import cost, percent, plural, seconds
+from harness.source.display import clip, printable
+from harness.variants.comparison import Changed, Score, Scored
+
+_MOST_CHANGED: Final = 10
+_HEADS: Final = (
+    "variant",
+    "runs",
+    "pass rate",
+    "fitness",
+    "p50",
+    "p95",
+    "tokens",
+    "cost",
+    "difference",
+    "verdict",
+)
+_NO_FIGURE: Final = "–"
+
+
+def table(score: Score) -> Iterator[str]:
+    """The lines of the score."""
+    rows = [_HEADS, *(_row(each, each.name == score.baseline) for each in score.variants)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
+    for row in rows:
+        cells = [
+            text.ljust(width) if column in (0, len(_HEADS) - 1) else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()
+    yield ""
+    for each in score.variants:
+        yield f"{printable(each.name)}: {_answers(each)}"
+        if each.why:
+            yield f"  {each.why}"
+    for each in score.variants[1:]:
+        yield from _changed(each.name, [found for found in score.changed if found.variant == each.name])
+    yield ""
+    front = ", ".join(printable(name) for name in score.pareto) or "none"
+    yield f"on the Pareto front of fitness, latency (p50) and cost: {front}"
+
+
+def _row(scored: Scored, is_baseline: bool) -> tuple[str, ...]:
+    group, difference = scored.group, scored.difference
+    latency = group["latency"]
+    between = _NO_FIGURE
+    if difference is not None and scored.verdict is not None:
+        between = f"{difference.estimate:+.3f} ({difference.low:+.3f} to {difference.high:+.3f})"
+    verdict = "the baseline" if is_baseline else scored.verdict or _NO_FIGURE
+    fitness = group["fitness"]
+    return (
+        printable(scored.name),
+        str(group["runs"]),
+        percent(group["pass_rate"]),
+        _NO_FIGURE if fitness is None else f"{fitness:.3f}",
+        seconds(latency["p50"]),
+        seconds(latency["p95"]),
+        str(group["tokens"]["total"]),
+        cost(group["cost"]),
+        between,
+        verdict + (f" (p {scored.corrected:.3f})" if scored.corrected is not None else ""),
+    )
+
+
+def _answers(scored: Scored) -> str:
+    words = {"scripted": "scripted", "replayed": "replayed from recordings", "asked": "asked anew"}
+    told = [f"{plural(count, 'run')} {words[kind]}" for kind, count in scored.answers.items() if count]
+    return ", ".join(told) or "no runs"
+
+
+def _changed(name: str, changed: Sequence[Changed]) -> Iterator[str]:
+    if not changed:
+        return
+    yield ""
+    yield f"{plural(len(changed), 'scenario')} with another score as {printable(name)}:"
+    for each in changed[:_MOST_CHANGED]:
+        verdicts = (
+            "" if each.verdicts[0] == each.verdicts[1] else f"  ({each.verdicts[0]} → {each.verdicts[1]})"
+        )
+        yield f"  {each.before:.3f} → {each.after:.3f}  {printable(each.id)}{verdicts}"
+        yield from (f"    {clip(printable(check), 160)}" for check in each.checks[:2])
+    if len(changed) > _MOST_CHANGED:
+        yield f"  … and {len(changed) - _MOST_CHANGED} more, see --json"

@@ -1,0 +1,40 @@
+"""`pytest --harness-variants FILE` runs each scenario once as each variant. Source: docs/variants.md, "Scoring"."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tests.preloaded  # noqa: F401
+
+TRIAGE = Path(__file__).parents[2] / "scenarios" / "tutorial" / "agents" / "triage.yaml"
+
+SCENARIOS = f"""\
+harness: 1
+manifest: {TRIAGE}
+scenarios:
+  - name: billing
+    input: I was charged twice
+    llm: {{classify: [{{json: {{intent: billing}}}}]}}
+"""
+
+
+def test_each_scenario_is_an_item_for_each_variant(pytester: pytest.Pytester) -> None:
+    (pytester.path / "a.scenario.yaml").write_text(SCENARIOS)
+    (pytester.path / "v.yaml").write_text("harness: 1\nvariants: [{name: terse, prompts: {classify: x}}]")
+    result = pytester.runpytest("-p", "no:cacheprovider", "-v", "--harness-variants", "v.yaml")
+    result.stdout.fnmatch_lines(
+        ["*a.scenario.yaml::billing[[]baseline[]] PASSED*", "*::billing[[]terse[]] PASSED*"]
+    )
+    lines = (pytester.path / "reports/latest/results.jsonl").read_text().splitlines()
+    assert [json.loads(line)["variant"] for line in lines] == ["baseline", "terse"]
+
+
+def test_a_variant_that_changes_nothing_that_is_there_ends_the_session(pytester: pytest.Pytester) -> None:
+    (pytester.path / "a.scenario.yaml").write_text(SCENARIOS)
+    (pytester.path / "v.yaml").write_text("harness: 1\nvariants: [{name: terse, prompts: {clasify: x}}]")
+    result = pytester.runpytest("-p", "no:cacheprovider", "--harness-variants", "v.yaml")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*v.yaml:2:36: no manifest that the scenarios run has a prompt 'clasify'*"])

@@ -1,0 +1,228 @@
+"""`harness score` holds variants against the baseline. Source: docs/variants.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli.main import cli
+
+TUTORIAL = Path(__file__).parents[2] / "scenarios" / "tutorial"
+
+SCENARIOS = """\
+harness: 1
+manifest: {manifest}
+env: {{TRIAGE_MODEL: gpt-4o}}
+defaults:
+  allow_unused: true
+  llm:
+    classify: [{{json: {{intent: question}}}}]
+    answer:
+      - {{when: 'request.messages.exists(m, m.content.contains("PLEASE"))', reply: "{polite}", latency: {latency}}}
+      - {{reply: Nine.}}
+scenarios:
+  - name: ask
+    cases: [{cases}]
+    input: "${{case.q}}"
+    expect: {{output: {{$icontains: {expected}}}}}
+"""
+
+Score = Callable[..., Result]
+
+
+@pytest.fixture
+def score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Score:
+    """Scores variants over questions of which the baseline answers none politely."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(
+        variants: str,
+        *options: str,
+        questions: int = 8,
+        polite: str = "Nine, please.",
+        expected: str = "please",
+        latency: float = 0,
+    ) -> Result:
+        cases = ", ".join(f"{{q: q{number}}}" for number in range(questions))
+        text = SCENARIOS.format(
+            manifest=TUTORIAL / "agents/triage.yaml",
+            cases=cases,
+            polite=polite,
+            expected=expected,
+            latency=latency,
+        )
+        Path("a.scenario.yaml").write_text(text)
+        Path("variants.yaml").write_text(f"harness: 1\nvariants:\n{variants}")
+        arguments = [
+            "score",
+            "a.scenario.yaml",
+            "--variants",
+            "variants.yaml",
+            "--json",
+            "score.json",
+            *options,
+        ]
+        return CliRunner().invoke(cli, arguments)
+
+    return run
+
+
+def written() -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(Path("score.json").read_text())
+    return read
+
+
+def of(name: str) -> dict[str, Any]:
+    (found,) = [each for each in written()["variants"] if each["name"] == name]
+    assert isinstance(found, dict)
+    return found
+
+
+POLITE = "  - {name: polite, prompts: {answer: Say PLEASE.}}\n"
+SAME = "  - {name: same, prompts: {answer: Say it.}}\n"
+
+
+def test_a_variant_that_passes_where_the_baseline_fails_is_better(score: Score) -> None:
+    result = score(POLITE + SAME)
+    assert result.exit_code == 0, result.output
+    assert written()["format"] == "harness-score/1"
+    assert written()["baseline"] == "baseline"
+    assert [each["name"] for each in written()["variants"]] == ["baseline", "polite", "same"]
+    assert (of("baseline")["fitness"], of("polite")["fitness"]) == (0.0, 1.0)
+    assert of("polite")["difference"] == {
+        "fitness": 1.0,
+        "low": 1.0,
+        "high": 1.0,
+        "p": pytest.approx(2 * 2 / 2**8),
+        "verdict": "better",
+        "scenarios": 8,
+        "needed": 0,
+    }
+    assert of("same")["difference"]["verdict"] == "no evidence"
+    assert written()["pareto"] == ["polite"]
+
+
+def test_the_scenarios_that_changed_are_named_with_the_check_that_did_it(score: Score) -> None:
+    result = score(POLITE)
+    changed = written()["changed"]
+    assert len(changed) == 8
+    assert changed[0] == {
+        "id": "a.scenario.yaml::ask[q0]",
+        "variant": "polite",
+        "before": 0.0,
+        "after": 1.0,
+        "verdicts": ["failed", "passed"],
+        "checks": [changed[0]["checks"][0]],
+    }
+    assert changed[0]["checks"][0].startswith("output: expected {$icontains: please}, was Nine.")
+    assert "0.000 → 1.000  a.scenario.yaml::ask[q0]  (failed → passed)" in result.output
+
+
+def test_a_worse_variant_is_worse(score: Score) -> None:
+    score(POLITE, polite="Go away.", expected="nine")
+    assert of("polite")["difference"]["fitness"] == -1.0
+    assert of("polite")["difference"]["verdict"] == "worse"
+    assert written()["pareto"] == ["baseline"]
+
+
+def test_variants_are_compared_over_few_scenarios_with_no_verdict(score: Score) -> None:
+    score(POLITE, questions=3)
+    assert of("polite")["difference"]["verdict"] == "no evidence"
+    assert "more scenarios" in of("polite")["note"] or "too few" in of("polite")["note"]
+
+
+def test_what_cannot_differ_is_told_instead_of_a_verdict(score: Score, tmp_path: Path) -> None:
+    score("  - {name: other, prompts: {classify: Sort it.}}\n")
+    assert of("other")["difference"]["verdict"] == "no evidence"
+    text = (
+        (tmp_path / "a.scenario.yaml")
+        .read_text()
+        .replace("when: 'request.messages.exists(m, m.content.contains(\"PLEASE\"))', ", "")
+    )
+    Path("b.scenario.yaml").write_text(text)
+    result = CliRunner().invoke(
+        cli,
+        [
+            "score",
+            "b.scenario.yaml",
+            "--variants",
+            "variants.yaml",
+            "--json",
+            "score.json",
+            "--require",
+            "other",
+        ],
+    )
+    assert result.exit_code == 1
+    assert of("other")["difference"]["verdict"] is None
+    assert "cannot differ" in of("other")["note"]
+    assert "read neither prompt nor model" in result.output
+
+
+@pytest.mark.parametrize(("name", "code"), [("polite", 0), ("same", 1), ("baseline", 1)])
+def test_a_variant_may_be_required_to_be_the_best(score: Score, name: str, code: int) -> None:
+    assert score(POLITE + SAME, "--require", name).exit_code == code
+
+
+def test_a_better_but_slower_variant_shares_the_pareto_front(score: Score) -> None:
+    score(POLITE, latency=2)
+    assert written()["pareto"] == ["baseline", "polite"]
+    assert of("polite")["latency"]["p50"] == 2
+
+
+def test_some_variants_may_be_chosen(score: Score) -> None:
+    score(POLITE + SAME, "--variant", "same")
+    assert [each["name"] for each in written()["variants"]] == ["baseline", "same"]
+    result = score(POLITE, "--variant", "polit")
+    assert result.exit_code == 2
+    assert "did you mean 'polite'?" in result.output
+
+
+def test_lines_of_results_carry_the_variant(score: Score) -> None:
+    score(POLITE, "--report", "out")
+    lines = [json.loads(line) for line in Path("out/results.jsonl").read_text().splitlines()]
+    assert {(line["variant"], line["verdict"]) for line in lines} == {
+        ("baseline", "failed"),
+        ("polite", "passed"),
+    }
+
+
+def test_the_same_score_comes_out_every_time_and_in_several_processes(score: Score) -> None:
+    score(POLITE + SAME, questions=3)
+    first = Path("score.json").read_bytes()
+    score(POLITE + SAME, "-j", "2", questions=3)
+    assert Path("score.json").read_bytes() == first
+
+
+def test_json_alone_goes_to_standard_output(score: Score) -> None:
+    result = score(POLITE, "--json", "-")
+    assert json.loads(result.stdout)["format"] == "harness-score/1"
+    assert "the baseline" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("variants", "said"),
+    [
+        ("  - {name: a, prompts: {anser: x}}\n", "did you mean 'answer'?"),
+        ("  - {name: a, models: {gpt-4: x}}\n", "did you mean 'gpt-4o'?"),
+        ("  - {name: a, edit: [{op: remove, path: /nothing}]}\n", "the patch cannot be applied"),
+        ("  - {nam: a}\n", "unknown key 'nam' in a variant"),
+    ],
+)
+def test_a_faulty_variant_is_refused_before_anything_runs(score: Score, variants: str, said: str) -> None:
+    result = score(variants)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert not Path("reports").exists()
+
+
+def test_a_run_that_cannot_be_judged_is_told(score: Score) -> None:
+    patch = "{op: replace, path: /agents/triage/graph/entry_point, value: nowhere}"
+    result = score(f"  - {{name: lost, edit: [{patch}]}}\n")
+    assert result.exit_code == 3
+    assert "some runs could not be judged" in result.output
