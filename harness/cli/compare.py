@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from harness.cli.output import deliver
+from harness.cli.output import deliver_json
 from harness.errors import FormatError, Problem
 from harness.source.suggest import did_you_mean
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MOST_TOLD: Final = 20
 """Scenarios of each kind that are printed."""
-_MOST_READ: Final = 200
+_MOST_READ: Final = 100
 """Scenarios of each kind whose traces are read, to tell which have the same first difference."""
 _MOST_IN_JSON: Final = 2_000
 _STYLES: Final = {
@@ -77,7 +77,7 @@ def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | Non
             text = encode(
                 data(comparison, explain(comparison, kept), len(changes) - len(kept)), indented=True
             )
-            deliver(text + "\n", None if as_json == "-" else Path(as_json))
+            deliver_json(text, as_json)
         elif scenario is not None:
             _print(_in_full(comparison, changes[0], verbose))
         else:
@@ -127,12 +127,13 @@ def _lines(comparison: Comparison) -> Iterator[Line]:
     from harness.report.compare.text import heading, section, told
 
     yield from heading(comparison)
-    for kind in KINDS[:-1]:
-        changes = comparison.of(kind)
+    by_kind = {kind: comparison.of(kind) for kind in KINDS[:-1]}
+    explained = [*explain(comparison, [each for found in by_kind.values() for each in found[:_MOST_READ]])]
+    for kind, changes in by_kind.items():
         if not changes:
             continue
         yield from section(kind, len(changes))
-        groups = _grouped(explain(comparison, changes[:_MOST_READ]))
+        groups = _grouped(each for each in explained if each.change.kind == kind)
         for first, *alike in groups[:_MOST_TOLD]:
             yield from told(first, [each.change for each in alike])
         left = len(changes) - sum(map(len, groups[:_MOST_TOLD]))

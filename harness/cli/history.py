@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.output import deliver
+from harness.cli.output import deliver_json
 from harness.errors import FormatError, Problem
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def command(runs: tuple[Path, ...], file: Path | None, last: int | None, as_json
 
     trends = _read(runs, file, last or (_SHOWN_IN_JSON if as_json else _SHOWN))
     if as_json:
-        deliver(encode(trends.as_json(), indented=True) + "\n", None if as_json == "-" else Path(as_json))
+        deliver_json(encode(trends.as_json(), indented=True), as_json)
         return
     plain = not _can_show(sys.stdout.encoding)
     console = open_console()

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from harness.errors import FormatError, Problem
+from harness.source.workflow_commands import inert_json
 
 
 def deliver(text: str, file: Path | None) -> None:
@@ -23,6 +24,14 @@ def deliver(text: str, file: Path | None) -> None:
         file.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise unwritable(file, error) from None
+
+
+def deliver_json(text: str, file: str) -> None:
+    """Print a text of JSON, for `-`, or write it to this file; raises as `deliver` does."""
+    if file == "-":
+        deliver(inert_json(text) + "\n", None)
+    else:
+        deliver(text + "\n", Path(file))
 
 
 def unwritable(file: Path, error: OSError | UnicodeDecodeError) -> FormatError:

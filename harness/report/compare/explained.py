@@ -100,6 +100,8 @@ def _lines_of(path: Path, wanted: Collection[tuple[Key, int]]) -> dict[tuple[Key
     if not wanted:
         return found
     for line in read_lines(path):
+        if len(found) == len(wanted):
+            break
         key = (line["id"], line["variant"] or ""), line["repeat"]
         if key in wanted:
             found[key] = line
