@@ -252,6 +252,8 @@ def test_held_the_other_way_round_worse_is_better_and_new_is_gone(
         (each["kind"], each["id"]) for each in back["changes"]
     }
     assert {each["kind"] for each in there["changes"]} == {"worse", "new", "gone"}
+    twins = {each["kind"]: each["twin"] for each in there["changes"]}
+    assert twins == {"worse": None, "new": OTHER, "gone": "tram.scenario.yaml::renamed"}
     worse = next(each for each in there["changes"] if each["kind"] == "worse")
     better = next(each for each in back["changes"] if each["kind"] == "better")
     assert (worse["before"], worse["after"]) == (better["after"], better["before"])

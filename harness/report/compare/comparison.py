@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -68,6 +68,7 @@ class Change:
     repeats  the numbers of the repeats that both runs have, which did something else
     paired   how many repeats both have; `unpaired` have only one
     reseeded whether one of them ran with another seed
+    twin     of one that is gone or new, the one that is new or gone and did just the same: it may have been renamed
     """
 
     kind: str
@@ -77,6 +78,7 @@ class Change:
     paired: int = 0
     unpaired: int = 0
     reseeded: bool = False
+    twin: str = ""
 
     @property
     def scenario(self) -> ScenarioRuns:
@@ -121,7 +123,33 @@ def compare(before: Side, after: Side) -> Comparison:
     left = gone.difference(pairing.by_key)
     changes += [Change("gone", each, None) for each in pairing.gone if each.key in left]
     changes += [Change("new", None, each) for each in pairing.added]
-    return Comparison(before, after, sorted(changes, key=_order))
+    return Comparison(before, after, sorted(_with_twins(changes, before, after), key=_order))
+
+
+def _with_twins(changes: Sequence[Change], before: Side, after: Side) -> list[Change]:
+    """The changes; those that are gone, and those that are new, with the one of the others that did just the same."""
+    by_digest: dict[str, dict[str, list[Change]]] = {"gone": {}, "new": {}}
+    for change in changes:
+        if change.kind in by_digest:
+            by_digest[change.kind].setdefault(_digest(change, before, after), []).append(change)
+    twins: dict[Key, str] = {}
+    for digest, gone in by_digest["gone"].items():
+        new = by_digest["new"].get(digest, [])
+        if digest and len(gone) == len(new) == 1:
+            twins |= {
+                gone[0].scenario.key: new[0].scenario.label,
+                new[0].scenario.key: gone[0].scenario.label,
+            }
+    return [replace(change, twin=twins.get(change.scenario.key, "")) for change in changes]
+
+
+def _digest(change: Change, before: Side, after: Side) -> str:
+    """What the first repeat of a scenario did that only one run has; "" where that is not known."""
+    if change.before is not None and change.after is not None:
+        return ""
+    scenario, side = change.scenario, before if change.after is None else after
+    did = side.did.get((scenario.key, min(scenario.repeats)))
+    return did.digest if did is not None else ""
 
 
 def _order(change: Change) -> tuple[Any, ...]:

@@ -72,6 +72,9 @@ def told(found: Explained, alike: Sequence[Change] = ()) -> Iterator[Line]:
     if len(found.checks) > _MOST_CHECKS:
         yield f"    … and {plural(len(found.checks) - _MOST_CHECKS, 'more check')}", "dim"
     if change.before is None or change.after is None:
+        if change.twin:
+            state = "gone" if change.kind == "new" else "new"
+            yield f"    did the same as {printable(change.twin)}, which is {state}: was it renamed?", "dim"
         if change.scenario.cause and change.after is not None:
             yield f"    {printable(change.scenario.cause)}", ""
         return
@@ -102,7 +105,8 @@ def _figures(change: Change) -> str:
         passed = (f"{side['passed']} of {side['runs']}" for side in (one, other))
         found.append(_moved("passed ", *passed, always=True))
     found.append(_moved("score ", *(f"{side['score']:.2f}" for side in (one, other))))
-    found.append(_moved("latency ", *(seconds(side["latency"]) for side in (one, other))))
+    if None not in (one["latency"], other["latency"]):
+        found.append(_moved("latency ", *(seconds(side["latency"]) for side in (one, other))))
     found.append(_moved("tokens ", *(f"{side['tokens']:,}" for side in (one, other))))
     found.append(
         _moved(
@@ -212,6 +216,7 @@ def _change(found: Explained) -> Mapping[str, Any]:
         "kind": change.kind,
         "id": change.scenario.id,
         "variant": change.scenario.variant,
+        "twin": change.twin or None,
         **{name: None if side is None else figures_of(side) for name, side in sides.items()},
         "repeats": {"compared": change.paired, "different": [*change.repeats], "unpaired": change.unpaired},
         "repeat": next((line["repeat"] for line in found.lines if line is not None), None),
