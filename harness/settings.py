@@ -190,6 +190,8 @@ def _hint(key: str) -> str:
 
 
 _PRICED: Final = ("input", "output")
+_TABLES: Final = ("gate",)
+"""Tables of [tool.harness] that are no settings: their own part reads them (`harness.gate.policy`)."""
 _READERS: Final[Mapping[str, Callable[[Any, Path], Any]]] = {
     "report": _path,
     "pythonpath": _paths,
@@ -305,13 +307,13 @@ def _table(project: Path) -> Mapping[str, Any]:
     table = tool.get("harness", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
         raise FormatError(Problem("bad-settings", f"[tool.harness] in {project.name} must be a table"))
-    return table
+    return {key: value for key, value in table.items() if key not in _TABLES}
 
 
 def _updated(settings: Settings, given: Mapping[str, Any], base: Path, where: str) -> Settings:
     for key, value in given.items():
         if key not in _READERS:
-            hint = did_you_mean(key, _READERS)
+            hint = did_you_mean(key, [*_READERS, *_TABLES])
             raise FormatError(Problem("unknown-key", f"unknown setting '{key}' in {where}", None, hint))
         try:
             settings = replace(settings, **{key: _READERS[key](value, base)})

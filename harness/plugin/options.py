@@ -36,6 +36,10 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
             f"--harness-{key.replace('_', '-')}", dest=f"harness_{key}", metavar="PATH", help=text
         )
         parser.addini(f"harness_{key}", text)
+    text = (
+        "hold the scenarios to the rules of [tool.harness.gate] at the end; a failed rule fails the session"
+    )
+    group.addoption("--harness-gate", action="store_true", help=text)
     text = "keep the traces of all runs (the default), of those that failed, or none"
     group.addoption("--traces", dest="harness_traces", choices=TRACES, help=text)
     parser.addini("harness_traces", text)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from harness.plugin.failure_text import restore, told_once
+from harness.plugin.gate import OPTION, Gate
 from harness.plugin.item import RECORDS
 from harness.plugin.options import projects_of
 from harness.plugin.part import Part, may_have_scenarios, part_of, scenario_files, why_incomplete
@@ -20,6 +21,7 @@ from harness.workers.garbage import collect_as_before, collect_nothing_at_exit
 
 if TYPE_CHECKING:
     from harness.report.results import Record, ResultsWriter
+    from harness.settings import Settings
 
 CRASHED: Final = "???"
 """What xdist says of a report it makes itself, since the worker that ran the item has died: it has no phase."""
@@ -37,7 +39,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(partial(collect_as_before, gc.get_threshold()))
     config.pluginmanager.register(Redaction(config), "harness-redaction")
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Reporter(config), "harness-reporter")
+        reporter = Reporter(config)
+        config.pluginmanager.register(reporter, "harness-reporter")
+        if config.getoption(OPTION):
+            config.pluginmanager.register(Gate(config, reporter), "harness-gate")
 
 
 class Reporter:
@@ -104,11 +109,24 @@ class Reporter:
             from harness.report.history.file import writer_of
             from harness.report.results import ResultsWriter
 
-            settings = projects_of(self._config).common(set(self._files))
+            settings = self.settings
             self._writer = ResultsWriter(
                 settings.report, traces_limit=settings.traces_limit, history=writer_of(settings)
             ).__enter__()
         return self._writer
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the project around all scenarios."""
+        return projects_of(self._config).common(set(self._files))
+
+    def finish(self) -> Path | None:
+        """Write the report to its end, and give its folder; None where no scenario ran."""
+        if self._writer is None:
+            return None
+        with _told_if_unwritable():
+            self._finish(self._writer)
+        return self._writer.path.parent
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
     def pytest_tell_faults_once(self, terminalreporter: Any) -> Generator[None]:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from harness.errors import FormatError, Problem, Span
 from harness.report.coverage import GraphCoverage
-from harness.report.formatting import plural
+from harness.report.formatting import percent, plural
 from harness.report.html.run_summary import summary_of
 from harness.report.reading import RESULTS, read_lines
 from harness.source.display import clip
@@ -26,6 +26,8 @@ Key = tuple[str, str]
 WORST_FIRST: Final = ("error", "failed", "passed", "skipped")
 FILE: Final = "(file)"
 """The scenario that results list for a file that cannot be read."""
+PENALTY: Final = "latency_penalty"
+"""What is named beside the checks that failed where a run was too slow for its full score."""
 _NEVER_RAN: Final = ("invalid", "skipped")
 _MESSAGE_LENGTH: Final = 300
 
@@ -92,11 +94,6 @@ class ScenarioRuns:
         """The mean of its runs."""
         return math.fsum(repeat.score for repeat in self.repeats.values()) / len(self.repeats)
 
-    @property
-    def can_differ(self) -> bool:
-        """True if its repeats say more than one of them: they vary, or one came to something else."""
-        return len(self.repeats) > 1 and (self.varies or len(set(self.repeats.values())) > 1)
-
 
 @dataclass(frozen=True)
 class Run:
@@ -125,12 +122,13 @@ class ScenarioCollector:
     def __init__(self) -> None:
         self.scenarios: dict[Key, ScenarioRuns] = {}
         self._recordings: dict[Key, Any] = {}
+        self._lost: dict[Key, int] = {}
 
     def add(self, line: Line) -> None:
         """Add the run of a line.
 
         Raises:
-            ValueError: it has something that no result has, or there is this repeat already.
+            ValueError: there is this repeat already.
         """
         key = line["id"], line["variant"] or ""
         scenario = self.scenarios.get(key)
@@ -142,17 +140,14 @@ class ScenarioCollector:
         if line["repeat"] in scenario.repeats:
             raise ValueError(f"repeat {line['repeat']} of '{scenario.label}' is there twice")
         repeat = scenario.repeats[line["repeat"]] = _repeat(line)
-        scenario.weight = _number("weight", line["weight"], math.inf)
+        scenario.weight = line["weight"]
         scenario.varies = bool(
             scenario.varies or line.get("varies", True) or line.get("recording") != self._recordings[key]
         )
         loses = repeat.verdict in ("failed", "error") or (repeat.verdict == "passed" and repeat.score < 1)
-        if loses and not scenario.failed and not scenario.cause:
-            scenario.failed = {
-                check["name"]: clip(check["message"], _MESSAGE_LENGTH)
-                for check in line["checks"]
-                if not check["passed"]
-            }
+        if loses and line["repeat"] < self._lost.get(key, math.inf):
+            self._lost[key] = line["repeat"]
+            scenario.failed = _failed(line)
             scenario.cause = clip(line.get("cause") or "", _MESSAGE_LENGTH)
 
 
@@ -169,14 +164,12 @@ def read_run(path: Path, listeners: Iterable[Callable[[Line], object]] = ()) -> 
     for count, line in enumerate(read_lines(path), start=1):
         try:
             collector.add(line)
-            for listener in listeners:
-                listener(line)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            missing = f"it has no '{error.args[0]}'" if isinstance(error, KeyError) else str(error)
-            problem = Problem(
-                "results-line", f"not a line of results: {missing}", Span(shown_path(file), count, 1)
-            )
-            raise FormatError(problem) from error
+        except ValueError as error:
+            raise FormatError(
+                Problem("results-line", str(error), Span(shown_path(file), count, 1))
+            ) from error
+        for listener in listeners:
+            listener(line)
     if not count:
         raise FormatError(Problem("no-runs", f"nothing ran: {shown_path(file)} is empty"))
     coverage = {
@@ -196,25 +189,21 @@ def _incomplete(run: Path, count: int) -> str:
     return "" if summary.get("complete") is True else str(summary.get("reason") or "it does not say why")
 
 
+def _failed(line: Line) -> dict[str, str]:
+    failed = {check["name"]: check["message"] for check in line["checks"] if not check["passed"]}
+    if line["latency_penalty"]:
+        failed[PENALTY] = f"{percent(line['latency_penalty'])} of the score"
+    return {name: clip(message, _MESSAGE_LENGTH) for name, message in failed.items()}
+
+
 def _repeat(line: Line) -> Repeat:
     verdict, usage = line["verdict"], line["usage"]
-    if verdict not in WORST_FIRST:
-        raise ValueError(f"verdict {verdict!r} is none of {', '.join(WORST_FIRST)}")
     judged = verdict in ("passed", "failed") and line["status"] not in _NEVER_RAN
     costs = [model.get("cost", 0.0) for model in usage["by_model"].values()]
-    tokens = [_number(name, usage[name] or 0, math.inf) for name in ("input_tokens", "output_tokens")]
     return Repeat(
         verdict,
-        _number("score", line["score"] or 0.0, 1.0),
-        _number("latency", line["latency"]["total"] or 0.0, math.inf) if judged else None,
-        int(sum(tokens)),
-        None if None in costs else _number("cost", usage["cost"] or 0.0, math.inf),
+        min(line["score"] or 0.0, 1.0),
+        line["latency"]["total"] or 0.0 if judged else None,
+        (usage["input_tokens"] or 0) + (usage["output_tokens"] or 0),
+        None if None in costs else usage["cost"] or 0.0,
     )
-
-
-def _number(name: str, value: Any, largest: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= largest:
-        raise ValueError(f"{name} cannot be {value!r}")
-    if math.isinf(value):
-        raise ValueError(f"{name} cannot be infinite")
-    return value

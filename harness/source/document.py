@@ -1,6 +1,6 @@
 """A parsed file: its data, and the location of each key and value.
 
-`read` and `parse` make documents of YAML and JSON; all problems of a text are raised as one
+`read` and `parse` make documents of YAML, JSON and TOML; all problems of a text are raised as one
 `SourceError`, each with its span. `merged` puts one document over another without losing locations.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from harness.errors import ManifestError, Problem, SourceError, Span
-from harness.source import json, yaml
+from harness.source import json, toml, yaml
 from harness.source.location import Flaw, Lines, Location, Unreadable
 from harness.source.rewriting import Rewrite, Rewritten
 from harness.source.suggest import nearest
@@ -202,11 +202,12 @@ def parse(
     file: str,
     yaml: Version = "1.1",
     json: bool = False,
+    toml: bool = False,
     error: type[SourceError] = ManifestError,
     max_bytes: int = MAX_BYTES,
     rewrite: Rewrite | None = None,
 ) -> Document:
-    """The document in `text`, JSON or YAML of that version. `file` is the name in messages.
+    """The document in `text`: JSON, TOML, or YAML of that version. `file` is the name in messages.
 
     `rewrite` changes the text before it is parsed; places are those of the text as it is written.
 
@@ -218,13 +219,16 @@ def parse(
     try:
         _check_size(read_as.length, max_bytes)
         _check_characters(read_as.text)
-        value, location = _load_json(read_as.text) if json else _load_yaml(read_as.text, yaml)
+        if toml:
+            value, location = _load_toml(read_as.text)
+        else:
+            value, location = _load_json(read_as.text) if json else _load_yaml(read_as.text, yaml)
     except Unreadable as unreadable:
         raise error(_problems(map(read_as.flaw, unreadable.flaws), file, text)) from None
     return Document(file, value, text, read_as.location(location))
 
 
-_load_json, _load_yaml = json.load, yaml.load
+_load_json, _load_toml, _load_yaml = json.load, toml.load, yaml.load
 
 
 def read(
@@ -236,7 +240,7 @@ def read(
     max_bytes: int = MAX_BYTES,
     rewrite: Rewrite | None = None,
 ) -> Document:
-    """The document in a file: JSON when its name ends in `.json`, else YAML of that version.
+    """The document in a file: JSON or TOML when its name ends in `.json` or `.toml`, else YAML of that version.
 
     `named_at` is the span in another file that names this one: a problem with the file as a whole points there.
     `rewrite`: see `parse`.
@@ -274,8 +278,10 @@ def read(
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as failure:
         refuse_byte(failure.start, f"not UTF-8: the byte 0x{data[failure.start]:02x}", "save it as UTF-8")
-    json = path.suffix.lower() == ".json"
-    return parse(text, file=name, yaml=yaml, json=json, error=error, max_bytes=max_bytes, rewrite=rewrite)
+    json, toml = (path.suffix.lower() == suffix for suffix in (".json", ".toml"))
+    return parse(
+        text, file=name, yaml=yaml, json=json, toml=toml, error=error, max_bytes=max_bytes, rewrite=rewrite
+    )
 
 
 def is_special(path: Path) -> bool:

@@ -22,7 +22,14 @@ SETTINGS = {field.name for field in fields(Settings)} - {"project", "record_mode
 VARIABLES = {f"HARNESS_{key}" for key in ("DEBUG", "FUZZ")}
 """Those that are no settings."""
 OF_PYTEST = {"--lf", "--sw", "--deselect", "--junitxml", "--collect-only", "--maxfail", "--tb"}
-OF_OTHERS = {"--record-mode", "--disable-recording", "--traces", "--harness-changed", "--harness-shard"}
+OF_OTHERS = {
+    "--record-mode",
+    "--disable-recording",
+    "--traces",
+    "--harness-changed",
+    "--harness-gate",
+    "--harness-shard",
+}
 """Of the plugin, and no settings; the first two are pytest-recording's where that is installed."""
 A_COMMAND = re.compile(r"^(?:\$ )?(harness(?: --?\w\S*)* [a-z]+\b(?!:).*|pytest\b.*)$")
 

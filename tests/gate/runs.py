@@ -1,11 +1,16 @@
 """Runs as the real writer leaves them, from a few words about each scenario."""
 
+import json
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.report.results import ResultsWriter
+from harness.report.encoding import encode
+from harness.report.reading import RESULTS
+from harness.report.results import ResultsWriter, record
+from harness.report.summary import summarise
 from harness.scenario.outcome import CheckResult, Observed, Outcome
 
 
@@ -34,14 +39,30 @@ def write_run(
     folder: Path, scenarios: Mapping[str, Said], *, incomplete: str = "", backwards: bool = False
 ) -> Path:
     """The folder of a run with these scenarios, by name."""
-    outcomes = [
-        _outcome(name, said, repeat) for name, said in scenarios.items() for repeat in range(said.repeats)
-    ]
+    outcomes = _outcomes(scenarios)
     with ResultsWriter(folder) as writer:
         for outcome in reversed(outcomes) if backwards else outcomes:
             writer.add(outcome)
         writer.finish(incomplete)
     return folder
+
+
+def write_lines(folder: Path, scenarios: Mapping[str, Said], *, order: random.Random | None = None) -> Path:
+    """The same with what is read of it only: a property writes hundreds of runs."""
+    folder.mkdir(exist_ok=True)
+    lines = [record(outcome).line for outcome in _outcomes(scenarios)]
+    if order is not None:
+        order.shuffle(lines)
+    (folder / RESULTS).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    summary = summarise(map(json.loads, lines))
+    (folder / "summary.json").write_text(encode(summary), encoding="utf-8")
+    return folder
+
+
+def _outcomes(scenarios: Mapping[str, Said]) -> list[Outcome]:
+    return [
+        _outcome(name, said, repeat) for name, said in scenarios.items() for repeat in range(said.repeats)
+    ]
 
 
 def _outcome(name: str, said: Said, repeat: int) -> Outcome:

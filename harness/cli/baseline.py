@@ -1,0 +1,48 @@
+"""`harness baseline save`: a run in short, to be committed and compared with."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import click
+
+from harness.cli.output import deliver
+from harness.errors import FormatError, Problem
+from harness.source.document import shown_path
+
+
+@click.group("baseline")
+def command() -> None:
+    """Keep a run to compare later ones with."""
+
+
+@command.command("save")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+def save(file: Path, run: Path | None) -> None:
+    """Write the baseline FILE from a run: what each scenario came to, one a line.
+
+    RUN is a folder with results (default: the last run of this project). It has to be whole. The same run
+    gives the same file, so that a commit shows what changed. `harness gate --baseline FILE` reads it.
+    """
+    from harness.report.baseline_file import baseline_text
+    from harness.report.formatting import plural
+    from harness.report.scenario_runs import read_run
+    from harness.settings import load_settings
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        read = read_run(run or load_settings().report)
+    for warning in dict.fromkeys(str(each.message) for each in caught):
+        click.echo(f"warning: {warning}", err=True)
+    if read.incomplete:
+        message = f"{read.name} makes no baseline, since it is not a whole run: {read.incomplete}"
+        raise FormatError(Problem("partial-run", message))
+    text = baseline_text(read)
+    away = next((each.suite for each in read.scenarios.values() if Path(each.suite).is_absolute()), None)
+    if away:
+        click.echo(f"warning: {away} is named by its place on this machine; run from its project", err=True)
+    deliver(text, file)
+    passed = sum(scenario.verdict == "passed" for scenario in read.scenarios.values())
+    click.echo(f"{shown_path(file)}: {plural(len(read.scenarios), 'scenario')}, {passed} passed")

@@ -1,0 +1,95 @@
+"""`harness gate`: whether a run is good enough."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.cli.exit_code import FAILED, NOT_JUDGED, OK
+from harness.cli.output import deliver
+from harness.errors import FormatError
+
+_EXIT_CODES = """\b
+Exit codes, the first that applies:
+  2  a file or an argument is wrong: no run, no baseline, a rule with nothing to judge
+  3  scenarios could not be judged, more than max_errors
+  1  a rule failed
+  0  all rules hold
+"""
+
+
+@click.command("gate", epilog=_EXIT_CODES)
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="RUN|FILE",
+    help="What to compare with: a folder of results, or a file of `harness baseline save`.",
+)
+@click.option(
+    "--policy",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The rules, under `gate:` (default: [tool.harness.gate] in pyproject.toml).",
+)
+@click.option("--json", "as_json", metavar="FILE", help="Write the verdict to FILE; - is stdout.")
+@click.option("--markdown", metavar="FILE", help="Write it as a comment for a pull request; - is stdout.")
+@click.option("--partial", is_flag=True, help="Judge a run of a part, too: what it left out is not judged.")
+def command(
+    run: Path | None,
+    baseline: Path | None,
+    policy: Path | None,
+    as_json: str | None,
+    markdown: str | None,
+    partial: bool,
+) -> int:
+    """Hold a run to rules, also against an earlier run, and say which of them fail and why.
+
+    RUN is a folder with results (default: the last run of this project). Without rules all scenarios have to
+    pass, and with a baseline none that passed there may fail or be missing.
+    """
+    from harness.gate.judge import judge, refused_json
+    from harness.gate.markdown import markdown as as_markdown
+    from harness.gate.markdown import refused_markdown
+    from harness.gate.policy import read_policy
+    from harness.gate.text import lines
+    from harness.settings import load_settings
+
+    if as_json == markdown == "-":
+        raise click.UsageError("--json and --markdown cannot both be written to standard output")
+    try:
+        settings = load_settings()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            verdict = judge(
+                run or settings.report, read_policy(policy, settings.project), baseline, partial=partial
+            )
+    except (
+        FormatError
+    ) as error:  # nobody may take what an earlier gate has written for the verdict of this one
+        _write(as_json, _json_text(refused_json(error.problems)))
+        _write(markdown, refused_markdown(error.problems))
+        raise
+    for warning in dict.fromkeys(str(each.message) for each in caught):
+        click.echo(f"warning: {warning}", err=True)
+    for line in lines(verdict):
+        click.echo(line, err="-" in (as_json, markdown))
+    _write(as_json, _json_text(verdict.as_json()))
+    _write(markdown, as_markdown(verdict))
+    if verdict.unjudged:
+        return NOT_JUDGED
+    return OK if verdict.passed else FAILED
+
+
+def _json_text(verdict: dict[str, Any]) -> str:
+    from harness.report.encoding import encode
+
+    return encode(verdict, indented=True) + "\n"
+
+
+def _write(file: str | None, text: str) -> None:
+    if file is not None:
+        deliver(text, None if file == "-" else Path(file))

@@ -1,0 +1,116 @@
+"""The rules that compare figures with those of the baseline, scenario by scenario and repeat by repeat.
+
+A figure may get worse by the share that the rule allows. Where repeats may differ it must also be more than chance:
+the interval of the change (`harness.statistics.paired_bootstrap`) has to lie on the worse side of no change. Where
+none can differ, as with scripted answers, the change is what it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from harness.gate.parts import Part
+from harness.gate.rules import TOLERANCE, NothingToJudge
+from harness.gate.ruling import Responsible, Ruling
+from harness.report.formatting import plural
+from harness.report.pairing import Pair
+from harness.statistics.paired_bootstrap import Paired, paired_bootstrap, relative_change
+
+DEFAULT_CONFIDENCE: Final = 0.95
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A figure of a `Repeat`. `sign` is -1 where less is worse; `weighed`: by the scenario's weight."""
+
+    figure: str
+    sign: int = 1
+    weighed: bool = False
+
+
+CHANGES: Final = {
+    "max_fitness_drop": Compared("score", -1, weighed=True),
+    "max_latency_increase": Compared("latency"),
+    "max_cost_increase": Compared("cost"),
+    "max_tokens_increase": Compared("tokens"),
+}
+
+
+def change_rule(rule: str, part: Part, bound: float, confidence: float) -> Ruling:
+    """What came of a rule of `CHANGES`.
+
+    Raises:
+        NothingToJudge: no run is in both, or its cost is not known.
+    """
+    assert part.pairing is not None
+    compared = CHANGES[rule]
+    found = sorted(
+        ((pair, _values(pair, compared)) for pair in part.pairing.pairs), key=lambda one: one[0].after.key
+    )
+    pairs = [(pair, values) for pair, values in found if values]
+    if not pairs:
+        raise NothingToJudge("no run of the baseline was run again, and finished in both")
+    scenarios = [Paired(values, pair.after.weight if compared.weighed else 1.0) for pair, values in pairs]
+    interval = None
+    if any(_can_differ(pair, values) for pair, values in pairs):
+        change, *ends = paired_bootstrap(scenarios, confidence=confidence)
+        low, high = sorted(compared.sign * end for end in ends)
+        interval = low, high
+    else:
+        change = relative_change(scenarios)
+    worse = 0.0 if change == 0 else compared.sign * change
+    holds = worse <= bound + TOLERANCE or (interval is not None and interval[0] <= TOLERANCE)
+    return Ruling(
+        rule, part.scope, worse, bound, holds, interval,
+        scenarios=_responsible(pairs, scenarios, compared.sign), note=_note(worse, part),
+    )  # fmt: skip
+
+
+def _values(pair: Pair, compared: Compared) -> list[tuple[float, float]]:
+    """The figure of each repeat in both runs; those that were not judged have no latency."""
+    values = [
+        (getattr(before, compared.figure), getattr(after, compared.figure)) for before, after in pair.repeats
+    ]
+    if compared.figure == "cost" and any(None in both for both in values):
+        message = f"what '{pair.after.label}' costs is not known: a model has no price"
+        raise NothingToJudge(message, "add it to [tool.harness.prices]; a baseline needs it too")
+    return [both for both in values if None not in both]
+
+
+def _can_differ(pair: Pair, values: Sequence[tuple[float, float]]) -> bool:
+    """True if one repeat says less than all."""
+    if len(values) < 2:
+        return False
+    return (
+        pair.before.varies
+        or pair.after.varies
+        or any(len(set(of_run)) > 1 for of_run in zip(*values, strict=True))
+    )
+
+
+def _responsible(
+    pairs: Sequence[tuple[Pair, Sequence[tuple[float, float]]]], scenarios: Sequence[Paired], sign: int
+) -> list[Responsible]:
+    """The scenarios that got worse, those first that weigh most in the change."""
+    found: list[tuple[float, Responsible]] = []
+    for (pair, values), paired in zip(pairs, scenarios, strict=True):
+        before, after = (math.fsum(of_run) / len(values) for of_run in zip(*values, strict=True))
+        worse = paired.weight * sign * (after - before)
+        if worse > TOLERANCE:
+            found.append((worse, Responsible.of(pair.after, pair, before, after)))
+    return [responsible for _, responsible in sorted(found, key=_most_first)]
+
+
+def _most_first(found: tuple[float, Responsible]) -> Any:
+    return -found[0], found[1].label
+
+
+def _note(worse: float, part: Part) -> str:
+    assert part.pairing is not None
+    unpaired = sum(pair.unpaired for pair in part.pairing.pairs)
+    notes = ["there was none before"] if math.isinf(worse) else []
+    notes += [f"{plural(unpaired, 'repeat')} only one of the runs has"] if unpaired else []
+    return "; ".join(notes)

@@ -1,0 +1,86 @@
+"""Figures and bounds of rules as people read them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from harness.gate.changes import CHANGES
+from harness.gate.ruling import Responsible, Ruling
+from harness.report.formatting import cost, percent, plural, seconds
+
+_SECONDS = ("max_p50_latency", "max_p95_latency")
+_SHARES = ("min_pass_rate",)
+_COUNTED = {
+    "max_flaky": "flaky scenario",
+    "max_errors": "error",
+    "no_new_failures": "new failure",
+    "allow_removed": "removed scenario",
+}
+
+
+def figure(ruling: Ruling) -> str:
+    """What a rule found, with its unit."""
+    rule, actual = ruling.rule, ruling.actual
+    if actual is None:
+        return "–"
+    if rule in CHANGES:
+        return _change(ruling)
+    if rule == "min_coverage":
+        return ", ".join(f"{percent(share)} of {kind}" for kind, share in actual.items())
+    if rule in _COUNTED:
+        return plural(actual, _COUNTED[rule])
+    return _amount(rule, actual)
+
+
+def bound(ruling: Ruling) -> str:
+    """What a rule demands."""
+    rule, value = ruling.rule, ruling.bound
+    if rule in CHANGES:
+        return f"at most {_share(value)} worse"
+    if rule == "min_coverage":
+        return "at least " + ", ".join(f"{percent(share)} of {kind}" for kind, share in value.items())
+    if rule in ("no_new_failures", "allow_removed"):
+        return "any" if value is True else "none"
+    return f"at {'least' if rule.startswith('min_') else 'most'} {_amount(rule, value)}"
+
+
+def moved(ruling: Ruling, responsible: Responsible) -> str:
+    """What a scenario was and is; only what it is where nothing is known of before."""
+    before, after = (_value(ruling.rule, value) for value in (responsible.before, responsible.after))
+    return after if responsible.before is None else f"{before} → {after}"
+
+
+def _value(rule: str, value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or "–"
+    if rule == "max_latency_increase":
+        return seconds(value)
+    if rule == "max_cost_increase":
+        return cost(value)
+    return f"{value:.2f}" if rule in ("min_fitness", "max_fitness_drop") else _amount(rule, value)
+
+
+def _amount(rule: str, value: float) -> str:
+    if rule in _SECONDS:
+        return seconds(value)
+    if rule in _SHARES:
+        return percent(value)
+    if rule == "max_cost":
+        return f"${cost(value)}"
+    return f"{value:.3f}" if rule == "min_fitness" else f"{value:,.10g}"
+
+
+def _change(ruling: Ruling) -> str:
+    worse = ruling.actual
+    text = "unchanged" if worse == 0 else f"{_share(abs(worse))} {'worse' if worse > 0 else 'better'}"
+    if ruling.interval is None:
+        return text
+    ends = " to ".join(_share(end, signed=True) for end in ruling.interval)
+    return f"{text} (interval {ends})"
+
+
+def _share(share: float, *, signed: bool = False) -> str:
+    if math.isinf(share):
+        return "-∞" if share < 0 else "∞"
+    return f"{share * 100:{'+' if signed else ''}.3g} %"

@@ -1,0 +1,235 @@
+"""A run held to its rules: the verdict of the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from harness.errors import FormatError, Problem
+from harness.gate.changes import CHANGES, DEFAULT_CONFIDENCE, change_rule
+from harness.gate.parts import Part, ScopedCoverage, part_of
+from harness.gate.policy import WITH_BASELINE, Policy, Rules, Scope, default_rules
+from harness.gate.rules import ALONE, NothingToJudge, allow_removed, max_errors, no_new_failures
+from harness.gate.ruling import Ruling
+from harness.report.baseline_file import read_baseline
+from harness.report.formatting import plural
+from harness.report.last_whole import LAST_WHOLE
+from harness.report.pairing import Pairing, pair
+from harness.report.scenario_runs import Run, ScenarioRuns, read_run
+from harness.report.summary import Summary
+from harness.source.document import shown_path
+from harness.source.suggest import did_you_mean
+
+FORMAT: Final = "harness-gate/1"
+_SOME: Final = 5
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a gate.
+
+    run, baseline, policy  what was judged, held against, and by which rules, as they are shown; "" for none
+    rulings                in the order of the rules: of the whole run, then of its parts
+    notes                  what a reader should know beside them
+    """
+
+    run: str
+    baseline: str
+    policy: str
+    rulings: Sequence[Ruling]
+    notes: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def passed(self) -> bool:
+        """All rules hold."""
+        return all(ruling.passed for ruling in self.rulings)
+
+    @property
+    def unjudged(self) -> bool:
+        """More scenarios could not be judged than may be."""
+        return any(ruling.rule == "max_errors" and not ruling.passed for ruling in self.rulings)
+
+    def as_json(self) -> dict[str, Any]:
+        """The verdict as `--json` has it."""
+        return {
+            "format": FORMAT,
+            "passed": self.passed,
+            "run": self.run,
+            "baseline": self.baseline or None,
+            "policy": self.policy or None,
+            "rules": [ruling.as_json() for ruling in self.rulings],
+            "notes": list(self.notes),
+        }
+
+
+def refused_json(problems: Sequence[Problem]) -> dict[str, Any]:
+    """What `--json` has where nothing could be judged: no rules, and why."""
+    listed = [{"code": each.code, "message": each.message, "hint": each.hint} for each in problems]
+    return {"format": FORMAT, "passed": False, "rules": [], "problems": listed}
+
+
+def judge(run: Path, policy: Policy, baseline: Path | None = None, *, partial: bool = False) -> Verdict:
+    """The verdict on a run. `baseline` is used in place of the policy's; `partial` allows a run of a part.
+
+    Raises:
+        FormatError: a run or the baseline is missing, damaged, or of a part; the baseline is of other scenarios;
+            rules have nothing to look at (all of them are named).
+    """
+    scopes = [None, *(part.scope for part in policy.by)]
+    sums, coverage = Summary(), [ScopedCoverage(scope) for scope in scopes]
+    read = read_run(run, [sums.add, *(each.add for each in coverage)])
+    read = replace(read, scenarios=dict(sorted(read.scenarios.items())))
+    _require_whole(read, run, partial)
+    compared = _baseline(policy, baseline, partial)
+    pairing = None if compared is None else _paired(compared, read, partial)
+    notes, summary = _notes(read, compared, pairing, partial), sums.as_json()
+    judging = _Judging(policy, compared is not None, partial)
+    for number, scope in enumerate(scopes):
+        graphs = coverage[number].summary()
+        at = None if scope is None else number - 1
+        part = part_of(scope, read, summary, graphs, _without_gone(pairing, partial), compared)
+        if part is not None:
+            judging.add(part, at)
+        elif partial:
+            notes.append(f"no scenario of {_named(scope)} ran: its rules are not judged")
+        else:
+            judging.unmatched(scope, at, summary)
+    if judging.problems:
+        raise FormatError(judging.problems)
+    name = compared.name if compared else ""
+    return Verdict(read.name, name, policy.source, tuple(judging.rulings), tuple(notes))
+
+
+def _require_whole(read: Run, path: Path, partial: bool) -> None:
+    """Refuse a run of a part, whose left-out scenarios nobody could tell from removed ones."""
+    if partial or not read.incomplete:
+        return
+    whole = path / LAST_WHOLE
+    hint = f"{shown_path(whole)} has the last whole run; " if whole.is_dir() else ""
+    message = f"{read.name} is not a whole run: {read.incomplete}"
+    raise FormatError(Problem("partial-run", message, None, f"{hint}--partial judges what is there"))
+
+
+def _baseline(policy: Policy, given: Path | None, partial: bool) -> Run | None:
+    path = given or policy.baseline
+    if path is None:
+        return None
+    baseline = read_baseline(path)
+    if baseline.unread:
+        files = ", ".join(baseline.unread)
+        message = f"{baseline.name} is no baseline: the scenarios of {files} could not be read"
+        raise FormatError(Problem("baseline-refused", message))
+    _require_whole(baseline, path, partial)
+    return baseline
+
+
+def _paired(baseline: Run, run: Run, partial: bool) -> Pairing:
+    pairing = pair(baseline, run)
+    if pairing.pairs:
+        return pairing
+    message = (
+        f"{baseline.name} is of other scenarios than {run.name}: none of them is in both\n"
+        f"  in the baseline only: {_some(pairing.gone)}\n"
+        f"  in the run only: {_some(pairing.added)}"
+    )
+    raise FormatError(Problem("baseline-foreign", message, None, _hint(pairing)))
+
+
+def _hint(pairing: Pairing) -> str:
+    """What to do where the scenarios are the same but for the folder."""
+    names = {scenario.id.partition("::")[2] for scenario in pairing.gone}
+    moved = next((each for each in pairing.added if each.id.partition("::")[2] in names), None)
+    if moved is None:
+        return "`harness baseline save FILE` makes one of this run"
+    return f"'{moved.id.partition('::')[2]}' is in both, in files of other names: run it from the same folder"
+
+
+def _some(scenarios: Sequence[ScenarioRuns]) -> str:
+    more = f" and {len(scenarios) - _SOME} more" if len(scenarios) > _SOME else ""
+    return ", ".join(scenario.label for scenario in scenarios[:_SOME]) + more if scenarios else "none"
+
+
+def _without_gone(pairing: Pairing | None, partial: bool) -> Pairing | None:
+    """The pairing as rules see it: what a run of a part left out is not gone."""
+    if pairing is None or not partial:
+        return pairing
+    skipped = {each.after.key for each in pairing.pairs}
+    return Pairing(pairing.pairs, [each for each in pairing.gone if each.key in skipped], pairing.added)
+
+
+def _notes(run: Run, baseline: Run | None, pairing: Pairing | None, partial: bool) -> list[str]:
+    """What a reader should know: what was left out of a run, and what is new."""
+    notes = [f"not a whole run: {run.incomplete}"] if run.incomplete else []
+    if baseline is None or pairing is None:
+        return notes
+    notes += [f"the baseline is not a whole run: {baseline.incomplete}"] if baseline.incomplete else []
+    missing = [each for each in pairing.gone if each.key not in run.scenarios]
+    if partial and missing:
+        notes.append(f"{plural(len(missing), 'scenario')} of the baseline not judged: {_some(missing)}")
+    if pairing.added:
+        notes.append(f"{plural(len(pairing.added), 'scenario')} not in the baseline: {_some(pairing.added)}")
+    return notes
+
+
+def _named(scope: tuple[Scope, str] | None) -> str:
+    return f"{scope[0]} '{scope[1]}'" if scope else "the run"
+
+
+class _Judging:
+    """Holds parts of a run to the rules of a policy, and collects what came of them."""
+
+    def __init__(self, policy: Policy, has_baseline: bool, partial: bool) -> None:
+        self._policy, self._has_baseline, self._partial = policy, has_baseline, partial
+        self.rulings: list[Ruling] = []
+        self.problems: list[Problem] = []
+
+    def unmatched(self, scope: tuple[Scope, str] | None, at: int | None, summary: Any) -> None:
+        """A part that no scenario of the run is in."""
+        assert scope is not None
+        kind, name = scope
+        hint = did_you_mean(name, list(summary[f"{kind}s"])) or f"no scenario has a {kind}"
+        self._refuse("gate-nothing", f"no scenario of the run has {_named(scope)}", at, kind, hint)
+
+    def add(self, part: Part, at: int | None) -> None:
+        """Hold a part to its rules: those of the whole run, or of one of `by`."""
+        whole = self._policy.rules
+        rules = whole if at is None else self._policy.by[at]
+        if at is None and self._policy.is_default:
+            rules = default_rules(baseline=self._has_baseline)
+        for rule, bound in rules.rules.items():
+            if rule in WITH_BASELINE and not self._has_baseline:
+                hint = "--baseline names a run or a file, as does `baseline` in the policy"
+                self._refuse("baseline-missing", f"{rule} needs a baseline", at, rule, hint)
+                continue
+            try:
+                self.rulings.append(self._ruling(rule, bound, part, rules))
+            except NothingToJudge as nothing:
+                where = f" of {_named(part.scope)}" if part.scope else ""
+                self._refuse("gate-nothing", f"{rule}{where}: {nothing.message}", at, rule, nothing.hint)
+        if at is None:
+            self.rulings += self._unwritten(part, rules)
+
+    def _unwritten(self, part: Part, rules: Rules) -> Iterator[Ruling]:
+        """The rules that count though nobody wrote them: told where they do not hold, or where nothing else is."""
+        defaults = [] if "max_errors" in rules.rules else [max_errors(part, 0)]
+        if self._has_baseline and "allow_removed" not in rules.rules:
+            defaults.append(allow_removed(part, False))
+        nothing = not self.rulings and not self._policy.by
+        yield from (ruling for ruling in defaults if nothing or not ruling.passed)
+
+    def _ruling(self, rule: str, bound: Any, part: Part, rules: Rules) -> Ruling:
+        if rule in ALONE:
+            return ALONE[rule](part, bound)
+        if rule == "allow_removed":
+            return allow_removed(part, bound)
+        if rule == "no_new_failures":
+            allowed = rules.rules.get("allow_removed", self._policy.rules.rules.get("allow_removed", False))
+            return no_new_failures(part, bound, gone_counts=not allowed)
+        confidence = rules.confidence or self._policy.rules.confidence or DEFAULT_CONFIDENCE
+        assert rule in CHANGES
+        return change_rule(rule, part, bound, confidence)
+
+    def _refuse(self, code: str, message: str, at: int | None, key: str, hint: str = "") -> None:
+        self.problems.append(self._policy.problem(code, message, at, key, hint))

@@ -1,0 +1,57 @@
+"""The verdict of a gate as GitHub-flavoured Markdown: a comment on a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harness.errors import Problem
+from harness.gate.figures import bound, figure, moved
+from harness.gate.judge import Verdict
+from harness.gate.ruling import Ruling
+from harness.gate.text import first_told, headline, name, shown
+from harness.report.formatting import plural
+from harness.report.markdown_text import bounded, code, escape
+from harness.source.display import clip
+
+_MOST_SCENARIOS = 25
+_MESSAGE_LENGTH = 300
+
+
+def markdown(verdict: Verdict) -> str:
+    """The verdict: a table of the rules, then what is responsible for those that fail."""
+    said, told = headline(verdict), set[str]()
+    rows = [_row(ruling) for ruling in verdict.rulings]
+    head = "| | rule | found | bound |\n|---|---|--:|---|"
+    against = f" against {code(verdict.baseline)}" if verdict.baseline else ""
+    parts = [
+        f"## {said[0].upper()}{said[1:]}",
+        f"{code(verdict.run)}{against}",
+        "\n".join([head, *rows]),
+        *("\n".join(_failed(ruling, told)) for ruling in verdict.rulings if not ruling.passed),
+        *(["\n".join(f"- {escape(note)}" for note in verdict.notes)] if verdict.notes else []),
+    ]
+    return bounded("\n\n".join(parts) + "\n")
+
+
+def refused_markdown(problems: Sequence[Problem]) -> str:
+    """What stands there where nothing could be judged."""
+    return bounded("## Gate: not judged\n\n" + "".join(f"- {escape(each.one_line)}\n" for each in problems))
+
+
+def _row(ruling: Ruling) -> str:
+    cells = [
+        code(name(ruling)),
+        escape(figure(ruling) + (f" ({ruling.note})" if ruling.note else "")),
+        escape(bound(ruling)),
+    ]
+    return f"| {'passed' if ruling.passed else '**failed**'} | {' | '.join(cells)} |"
+
+
+def _failed(ruling: Ruling, told: set[str]) -> Iterator[str]:
+    yield f"### {code(name(ruling))}\n"
+    yield from (f"- {escape(line)}" for line in shown(list(ruling.details)))
+    for scenario in ruling.scenarios[:_MOST_SCENARIOS]:
+        yield f"- {code(scenario.label)}: {escape(moved(ruling, scenario))}"
+        yield from (f"  - {escape(clip(check, _MESSAGE_LENGTH))}" for check in first_told(scenario, told))
+    if len(ruling.scenarios) > _MOST_SCENARIOS:
+        yield f"- … and {plural(len(ruling.scenarios) - _MOST_SCENARIOS, 'more scenario')}"

@@ -1,0 +1,218 @@
+"""The rules of a gate: `[tool.harness.gate]` in pyproject.toml, or `gate:` in a file (docs/gate.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+
+from harness.errors import FormatError, Problem
+from harness.scenario.field_types import LEFT_OUT, Strict
+from harness.source.document import Document, DocumentPath, read, shown_path
+from harness.source.models import Mistake, describe, mistaken, validate
+from harness.source.project import PYPROJECT, has_settings
+
+_TABLE: Final = ("tool", "harness", "gate")
+_KEY: Final = "gate"
+Scope = Literal["tag", "suite", "manifest"]
+SCOPES: Final[tuple[Scope, ...]] = ("tag", "suite", "manifest")
+
+
+def _share(value: Any) -> Any:
+    if isinstance(value, str) and value.strip().endswith("%"):
+        raise mistaken(
+            Mistake(f"expected a share from 0 to 1, found {describe(value)}", hint=_as_share(value))
+        )
+    if isinstance(value, int | float) and not isinstance(value, bool) and not 0 <= value <= 1:
+        hint = _as_share(f"{value}%") if value > 1 else ""
+        raise mistaken(Mistake(f"expected a share from 0 to 1, found {describe(value)}", hint=hint))
+    return value
+
+
+def _as_share(percentage: str) -> str:
+    number = percentage.strip().removesuffix("%").strip()
+    try:
+        share = float(number) / 100
+    except ValueError:
+        return ""
+    return f"{number} % is {share:g}" if 0 <= share <= 1 else ""
+
+
+def _confidence(value: Any) -> Any:
+    if isinstance(value, int | float) and not isinstance(value, bool) and not 0.5 <= value < 1:
+        raise mistaken(Mistake(f"expected a confidence from 0.5 to below 1, found {describe(value)}"))
+    return value
+
+
+Share = Annotated[float, BeforeValidator(_share)]
+Amount = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class MinCoverage(Strict):
+    """The shares of each graph that have to run."""
+
+    model_config = ConfigDict(title="min_coverage")
+
+    nodes: Share = LEFT_OUT
+    edges: Share = LEFT_OUT
+    branches: Share = LEFT_OUT
+
+    @model_validator(mode="after")
+    def _bounds_something(self) -> MinCoverage:
+        if not self.bounds:
+            raise mistaken(Mistake("min_coverage bounds nothing", hint="known: nodes, edges, branches"))
+        return self
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """The shares that are written."""
+        return {part: getattr(self, part) for part in self.written("nodes", "edges", "branches")}
+
+
+class Rules(Strict):
+    """Rules in the order they are told; those that are not written do not hold a run to anything."""
+
+    model_config = ConfigDict(title="the gate")
+
+    min_pass_rate: Share = LEFT_OUT
+    min_fitness: Share = LEFT_OUT
+    max_p50_latency: Amount = LEFT_OUT
+    max_p95_latency: Amount = LEFT_OUT
+    max_cost: Amount = LEFT_OUT
+    max_tokens: Amount = LEFT_OUT
+    max_flaky: Count = LEFT_OUT
+    max_errors: Count = LEFT_OUT
+    min_coverage: MinCoverage = LEFT_OUT
+    no_new_failures: bool = LEFT_OUT
+    allow_removed: bool = LEFT_OUT
+    max_fitness_drop: Share = LEFT_OUT
+    max_latency_increase: Share = LEFT_OUT
+    max_cost_increase: Share = LEFT_OUT
+    max_tokens_increase: Share = LEFT_OUT
+    confidence: Annotated[float, BeforeValidator(_confidence)] = LEFT_OUT
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The rules that are written, with their bounds. `no_new_failures: false` is none."""
+        bounds = {name: getattr(self, name) for name in self.written(*RULES)}
+        return {name: bound for name, bound in bounds.items() if (name, bound) != ("no_new_failures", False)}
+
+
+RULES: Final = tuple(name for name in Rules.model_fields if name != "confidence")
+WITH_BASELINE: Final = RULES[RULES.index("no_new_failures") :]
+
+
+class PartRules(Rules):
+    """The rules of a part of the scenarios."""
+
+    model_config = ConfigDict(title="a part of the gate")
+
+    tag: str = LEFT_OUT
+    suite: str = LEFT_OUT
+    manifest: str = LEFT_OUT
+
+    @model_validator(mode="after")
+    def _names_a_part(self) -> PartRules:
+        named = self.written(*SCOPES)
+        if len(named) != 1:
+            found = f"found {' and '.join(named)}" if named else "found none"
+            raise mistaken(Mistake(f"expected one of tag, suite and manifest, {found}"))
+        if not self.rules:
+            raise mistaken(Mistake(f"no rule for {named[0]} '{getattr(self, named[0])}'"))
+        return self
+
+    @property
+    def scope(self) -> tuple[Scope, str]:
+        """The kind of the part, and its name."""
+        [kind] = self.written(*SCOPES)
+        return kind, getattr(self, kind)  # type: ignore[return-value]
+
+
+class _Written(Rules):
+    """A policy as it is written."""
+
+    by: list[PartRules] = LEFT_OUT
+    baseline: str = LEFT_OUT
+
+
+class _PolicyFile(Strict):
+    """A file with a policy."""
+
+    model_config = ConfigDict(title="a policy file")
+
+    gate: _Written
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a run is held to.
+
+    rules     for the whole run; `by` has those of parts
+    baseline  the run or file to compare with, where the command line names none
+    source    where the rules stand, as it is shown; "" for the default ones
+    document  the file of the rules, and where in it they are
+    """
+
+    rules: Rules
+    by: tuple[PartRules, ...] = ()
+    baseline: Path | None = None
+    source: str = ""
+    document: tuple[Document, DocumentPath] | None = None
+
+    @property
+    def is_default(self) -> bool:
+        """True if no rule is written: those of `default_rules` count."""
+        return not (set(self.rules.model_fields_set) & set(RULES)) and not self.by
+
+    def problem(self, code: str, message: str, part: int | None, key: str, hint: str = "") -> Problem:
+        """A problem with a rule, at its place: of the whole run, or of one of `by`."""
+        if self.document is None:
+            return Problem(code, message, None, hint)
+        document, path = self.document
+        where = (*path, *(() if part is None else ("by", part)), key)
+        return Problem(code, message, document.key_span(where), hint)
+
+
+def default_rules(*, baseline: bool) -> Rules:
+    """The rules where none are written."""
+    given: Mapping[str, Any] = {"min_pass_rate": 1.0} | ({"no_new_failures": True} if baseline else {})
+    return Rules(**given)
+
+
+def read_policy(file: Path | None, project: Path) -> Policy:
+    """The policy in a file; without one that of the project, if it has one.
+
+    Raises:
+        FormatError: it cannot be read, or has a key or a bound that no policy has.
+    """
+    if file is None:
+        file = project / PYPROJECT
+        if not file.is_file() or not has_settings(file):
+            return Policy(Rules())
+        document = read(file, error=FormatError)
+        if _KEY not in document.value["tool"]["harness"]:
+            return Policy(Rules())
+    else:
+        document = read(file, yaml="1.2", error=FormatError)
+    path = _TABLE if file.suffix == ".toml" else (_KEY,)
+    written = (
+        _in_toml(document)
+        if file.suffix == ".toml"
+        else validate(_PolicyFile, document, error=FormatError).gate
+    )
+    baseline = file.parent / written.baseline if written.baseline else None
+    return Policy(written, tuple(written.by or ()), baseline, shown_path(file), (document, path))
+
+
+def _in_toml(document: Document) -> _Written:
+    value = document.value
+    for key in _TABLE:
+        if not isinstance(value, dict) or key not in value:
+            message = f"{document.file} has no table [{'.'.join(_TABLE)}]"
+            raise FormatError(Problem("missing-key", message))
+        value = value[key]
+    return validate(_Written, document, _TABLE, error=FormatError)

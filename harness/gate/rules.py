@@ -1,0 +1,217 @@
+"""The rules that look at a run, and at what became of its scenarios; `harness.gate.changes` has the others.
+
+Each is a function of the part it is held against and its bound. One that has nothing to look at raises
+`NothingToJudge`: a rule that holds because there is nothing says nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from harness.gate.parts import Part
+from harness.gate.policy import MinCoverage
+from harness.gate.ruling import Responsible, Ruling
+from harness.report.formatting import percent, plural, unpriced
+from harness.report.scenario_runs import Repeat, ScenarioRuns
+
+TOLERANCE: Final = 1e-9
+"""What sums of fractions may be off by."""
+_MOST_MISSING: Final = 10
+Rule = Callable[[Part, Any], Ruling]
+
+
+class NothingToJudge(Exception):
+    """A rule that has nothing to look at. `hint` says what to do."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        self.message, self.hint = message, hint
+        super().__init__(message)
+
+
+def min_pass_rate(part: Part, bound: float) -> Ruling:
+    """The share of runs that passed, repeats that could not differ counted once."""
+    rate = _judged(part, "pass_rate")
+    blamed = [_verdicts(part, scenario) for scenario in part.scenarios if _fails(scenario)]
+    return Ruling("min_pass_rate", part.scope, rate, bound, rate >= bound - TOLERANCE, scenarios=blamed)
+
+
+def min_fitness(part: Part, bound: float) -> Ruling:
+    """The weighted mean of the scores."""
+    fitness = _judged(part, "fitness")
+    lost = [each for each in part.scenarios if each.verdict != "skipped" and each.score < 1]
+    lost.sort(key=lambda scenario: -scenario.weight * (1 - scenario.score))
+    return Ruling(
+        "min_fitness", part.scope, fitness, bound, fitness >= bound - TOLERANCE,
+        scenarios=[_figures(part, scenario, lambda repeats: _mean(_of(repeats, "score"))) for scenario in lost],
+    )  # fmt: skip
+
+
+def max_p50_latency(part: Part, bound: float) -> Ruling:
+    """The median of the virtual latency."""
+    return _latency("max_p50_latency", "p50", part, bound)
+
+
+def max_p95_latency(part: Part, bound: float) -> Ruling:
+    """The 95th percentile of the virtual latency."""
+    return _latency("max_p95_latency", "p95", part, bound)
+
+
+def _latency(rule: str, percentile: str, part: Part, bound: float) -> Ruling:
+    value = part.group["latency"][percentile]
+    if value is None:
+        return Ruling(rule, part.scope, None, bound, False, note="no run finished")
+    slow = [(_slowest(each.repeats.values()) or 0.0, each) for each in part.scenarios]
+    slow = sorted((found for found in slow if found[0] > bound), key=lambda found: -found[0])
+    return Ruling(
+        rule, part.scope, value, bound, value <= bound + TOLERANCE,
+        scenarios=[_figures(part, each, _slowest) for _, each in slow],
+    )  # fmt: skip
+
+
+def _slowest(repeats: Iterable[Repeat]) -> float | None:
+    return max(_of(repeats, "latency"), default=None)
+
+
+def max_cost(part: Part, bound: float) -> Ruling:
+    """What all calls of models cost. One of unknown price may be above any bound."""
+    value = float(part.group["cost"])
+    if value <= bound + TOLERANCE and (text := unpriced(part.group)):
+        raise NothingToJudge(f"what the run costs is not known: {text}", "add it to [tool.harness.prices]")
+    return _sum("max_cost", "cost", value, part, bound)
+
+
+def max_tokens(part: Part, bound: float) -> Ruling:
+    """The tokens of all calls of models, sent and received."""
+    return _sum("max_tokens", "tokens", part.group["tokens"]["total"], part, bound)
+
+
+def _sum(rule: str, figure: str, value: float, part: Part, bound: float) -> Ruling:
+    def total(repeats: Iterable[Repeat]) -> float:
+        return math.fsum(_of(repeats, figure))
+
+    calls, tokens = part.group["llm_calls"], part.group["tokens"]["total"]
+    note = f"{plural(calls, 'call')} of models, none of which reports tokens" if calls and not tokens else ""
+    largest = sorted(part.scenarios, key=lambda scenario: -total(scenario.repeats.values()))
+    blamed = [_figures(part, each, total) for each in largest if total(each.repeats.values())]
+    return Ruling(rule, part.scope, value, bound, value <= bound + TOLERANCE, scenarios=blamed, note=note)
+
+
+def max_flaky(part: Part, bound: int) -> Ruling:
+    """The scenarios whose repeats have different verdicts."""
+    flaky = [each for each in part.scenarios if len({repeat.verdict for repeat in each.repeats.values()}) > 1]
+    repeated = any(len(each.repeats) > 1 for each in part.scenarios)
+    return Ruling(
+        "max_flaky", part.scope, len(flaky), bound, len(flaky) <= bound,
+        scenarios=[_figures(part, each, _passed) for each in flaky],
+        note="" if repeated else "no scenario ran more than once",
+    )  # fmt: skip
+
+
+def max_errors(part: Part, bound: int) -> Ruling:
+    """The scenarios that could not be judged."""
+    errors = [each for each in part.scenarios if each.verdict == "error"]
+    blamed = [_verdicts(part, scenario) for scenario in errors]
+    return Ruling("max_errors", part.scope, len(errors), bound, len(errors) <= bound, scenarios=blamed)
+
+
+def min_coverage(part: Part, bound: MinCoverage) -> Ruling:
+    """Of nodes, edges and branches the smallest share of a graph that ran; one without any has no share."""
+    if not part.coverage:
+        raise NothingToJudge("no graph ran that could be covered")
+    worst: dict[str, float | None] = {}
+    details = []
+    for kind, least in bound.bounds.items():
+        graphs = {manifest: parts[kind] for manifest, parts in part.coverage.items() if parts[kind]["all"]}
+        shares = {manifest: counts["taken"] / counts["all"] for manifest, counts in graphs.items()}
+        worst[kind] = min(shares.values(), default=None)
+        short = sorted((share, manifest) for manifest, share in shares.items() if share < least - TOLERANCE)
+        details += [_short_of(part, kind, manifest, share, graphs[manifest]) for share, manifest in short]
+    nothing = [kind for kind, share in worst.items() if share is None]
+    note = f"no graph has {' or '.join(nothing)}" if nothing else ""
+    return Ruling("min_coverage", part.scope, worst, bound.bounds, not details, note=note, details=details)
+
+
+def _short_of(part: Part, kind: str, manifest: str, share: float, counts: dict[str, Any]) -> str:
+    then = part.baseline.coverage.get(manifest) if part.baseline else None
+    before = f"{percent(then[kind][0] / then[kind][1])} → " if then and then[kind][1] else ""
+    missing = [_step(item) for item in counts["missing"]]
+    more = f" and {len(missing) - _MOST_MISSING} more" if len(missing) > _MOST_MISSING else ""
+    return (
+        f"{manifest}: {before}{percent(share)} of its {kind}; not {', '.join(missing[:_MOST_MISSING])}{more}"
+    )
+
+
+def _step(item: Any) -> str:
+    return " → ".join(map(str, item)) if isinstance(item, list) else str(item)
+
+
+def no_new_failures(part: Part, _bound: bool, *, gone_counts: bool = True) -> Ruling:
+    """The scenarios that passed in the baseline and do not now. Those that are gone count unless they may be."""
+    assert part.pairing is not None
+    broken = [each for each in part.pairing.pairs if each.before.verdict == "passed" and _fails(each.after)]
+    blamed = [Responsible.of(each.after, each, "passed", each.after.verdict) for each in broken]
+    if gone_counts:
+        blamed += [each for each in _gone(part) if each.before == "passed"]
+    return Ruling("no_new_failures", part.scope, len(blamed), 0, not blamed, scenarios=blamed)
+
+
+def allow_removed(part: Part, bound: bool) -> Ruling:
+    """The scenarios of the baseline that are gone: missing, or skipped and not skipped before."""
+    gone = _gone(part)
+    return Ruling("allow_removed", part.scope, len(gone), bound, bound or not gone, scenarios=gone)
+
+
+def _gone(part: Part) -> list[Responsible]:
+    assert part.pairing is not None
+    skipped = {pair.after.key for pair in part.pairing.pairs if pair.after.verdict == "skipped"}
+    return [
+        Responsible(each.id, each.variant, each.verdict, "skipped" if each.key in skipped else "missing")
+        for each in part.pairing.gone
+    ]
+
+
+def _judged(part: Part, figure: str) -> float:
+    value = part.group[figure]
+    if value is None:
+        raise NothingToJudge("no scenario was judged: all were skipped")
+    return float(value)
+
+
+def _fails(scenario: ScenarioRuns) -> bool:
+    return scenario.verdict in ("failed", "error")
+
+
+def _verdicts(part: Part, scenario: ScenarioRuns) -> Responsible:
+    pair = part.before.get(scenario.key)
+    return Responsible.of(scenario, pair, pair.before.verdict if pair else None, scenario.verdict)
+
+
+def _figures(part: Part, scenario: ScenarioRuns, of: Callable[[Iterable[Repeat]], Any]) -> Responsible:
+    pair = part.before.get(scenario.key)
+    before = of(pair.before.repeats.values()) if pair else None
+    return Responsible.of(scenario, pair, before, of(scenario.repeats.values()))
+
+
+def _of(repeats: Iterable[Repeat], figure: str) -> list[float]:
+    values = (getattr(repeat, figure) for repeat in repeats)
+    return [value for value in values if value is not None]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _passed(repeats: Iterable[Repeat]) -> str:
+    verdicts = [repeat.verdict for repeat in repeats]
+    return f"{verdicts.count('passed')} of {len(verdicts)} passed"
+
+
+ALONE: Final[dict[str, Rule]] = {
+    rule.__name__: rule
+    for rule in (
+        min_pass_rate, min_fitness, max_p50_latency, max_p95_latency, max_cost, max_tokens, max_flaky, max_errors,
+        min_coverage,
+    )
+}  # fmt: skip

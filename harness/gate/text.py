@@ -1,0 +1,73 @@
+"""The verdict of a gate for a terminal: a line a rule, and under one that fails the scenarios responsible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.gate.figures import bound, figure, moved
+from harness.gate.judge import Verdict
+from harness.gate.ruling import Responsible, Ruling
+from harness.report.formatting import plural
+from harness.source.display import clip, printable
+
+MOST_SCENARIOS = 10
+MOST_CHECKS = 3
+_MESSAGE_LENGTH = 200
+
+
+def lines(verdict: Verdict) -> Iterator[str]:
+    """The verdict, line by line."""
+    against = f" against {verdict.baseline}" if verdict.baseline else ""
+    yield printable(f"gate: {verdict.run}{against}, rules of {verdict.policy or 'the harness (no policy)'}")
+    rows = [(name(ruling), figure(ruling), bound(ruling)) for ruling in verdict.rulings]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
+    told: set[str] = set()
+    for ruling, row in zip(verdict.rulings, rows, strict=True):
+        cells = [text.ljust(width) for text, width in zip(row, widths, strict=False)]
+        said = "passed" if ruling.passed else "failed"
+        yield printable(
+            f"{said}  {'  '.join(cells)}  {row[2]}" + (f"  ({ruling.note})" if ruling.note else "")
+        )
+        if not ruling.passed:
+            yield from (f"        {printable(line)}" for line in _responsible(ruling, told))
+    yield from (printable(f"note: {note}") for note in verdict.notes)
+    yield headline(verdict)
+
+
+def headline(verdict: Verdict) -> str:
+    """The verdict on one line."""
+    failed = sum(not ruling.passed for ruling in verdict.rulings)
+    if not failed:
+        return f"gate passed: {plural(len(verdict.rulings), 'rule')}"
+    return f"gate failed: {failed} of {plural(len(verdict.rulings), 'rule')}"
+
+
+def name(ruling: Ruling) -> str:
+    """The rule, and the part it is held against."""
+    return ruling.rule + (f" [{ruling.scope[0]} {ruling.scope[1]}]" if ruling.scope else "")
+
+
+def first_told(scenario: Responsible, told: set[str]) -> list[str]:
+    """The checks of a scenario on a line each, the first time it is told."""
+    if scenario.label in told:
+        return []
+    told.add(scenario.label)
+    some = [check.partition("\n")[0] for check in scenario.checks[:MOST_CHECKS]]
+    more = len(scenario.checks) - MOST_CHECKS
+    return [*some, *([f"… and {plural(more, 'more check')}"] if more > 0 else [])]
+
+
+def _responsible(ruling: Ruling, told: set[str]) -> Iterator[str]:
+    yield from shown(list(ruling.details))
+    for scenario in ruling.scenarios[:MOST_SCENARIOS]:
+        yield f"{scenario.label}: {moved(ruling, scenario)}"
+        yield from (f"  {clip(check, _MESSAGE_LENGTH)}" for check in first_told(scenario, told))
+    if len(ruling.scenarios) > MOST_SCENARIOS:
+        yield f"… and {plural(len(ruling.scenarios) - MOST_SCENARIOS, 'more scenario')}"
+
+
+def shown(details: list[str]) -> Iterator[str]:
+    """The first of these lines, and how many more there are."""
+    yield from details[:MOST_SCENARIOS]
+    if len(details) > MOST_SCENARIOS:
+        yield f"… and {len(details) - MOST_SCENARIOS} more"

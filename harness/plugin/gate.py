@@ -1,0 +1,81 @@
+"""`pytest --harness-gate`: the scenarios of a session are held to the rules of their project when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import pytest
+
+from harness.plugin.options import projects_of
+
+if TYPE_CHECKING:
+    from harness.settings import Settings
+
+OPTION: Final = "harness_gate"
+_PASSED: Final = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+class Report(Protocol):
+    """What the gate needs of the report of the session."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the project of its scenarios."""
+        ...
+
+    def finish(self) -> Path | None:
+        """Write it to its end, and give its folder; None where no scenario ran."""
+        ...
+
+
+class Gate:
+    """Judges the session when its report is written. Without a verdict no session passes."""
+
+    def __init__(self, config: pytest.Config, report: Report) -> None:
+        self._config, self._report = config, report
+        self._lines: Sequence[str] = ()
+
+    def pytest_sessionstart(self) -> None:
+        """Refuse a policy that cannot be read before anything runs, not after it."""
+        from harness.errors import FormatError
+        from harness.gate.policy import read_policy
+
+        try:
+            read_policy(None, projects_of(self._config).around(self._config.invocation_params.dir).project)
+        except FormatError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Judge the run. A rule that fails is a failed session, and no verdict a usage error."""
+        if self._config.option.collectonly or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
+            return
+        from harness.cli.problems import shown
+        from harness.errors import FormatError, Problem
+        from harness.gate.judge import judge
+        from harness.gate.policy import read_policy
+        from harness.gate.text import lines
+
+        try:
+            folder = self._report.finish()
+            if folder is None:
+                raise FormatError(Problem("no-runs", "no scenario ran, so there is nothing to judge"))
+            verdict = judge(folder, read_policy(None, self._report.settings.project))
+        except FormatError as error:
+            self._lines = [*map(shown, error.problems), "gate failed: it could not be judged"]
+            if session.exitstatus in _PASSED:
+                session.exitstatus = pytest.ExitCode.USAGE_ERROR
+            return
+        self._lines = [*lines(verdict)]
+        if not verdict.passed and session.exitstatus in _PASSED:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Show the verdict, after the figures of the run."""
+        if self._lines:
+            terminalreporter.section("gate")
+            for line in self._lines:
+                terminalreporter.write_line(line)

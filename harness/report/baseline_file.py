@@ -1,0 +1,194 @@
+"""The baseline file: a run in short, made to be committed, and its changes to be read.
+
+    {"format": "harness-baseline/1",
+     "scenarios": [one a line, by id: {id, manifest, verdict, score, latency, tokens, cost, …}],
+     "coverage": {manifest: {nodes: [taken, all], edges: …, branches: …}}}
+
+A scenario has `variant`, `tags`, `weight`, `varies` and `failed` (the checks that did not hold) where there is
+something to say. Of several repeats verdict is the worst and the figures are means; `runs` has them all, each
+`[repeat, verdict, score, latency, tokens, cost]`. Nothing in it depends on the machine, or on when it was written.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from harness.errors import FormatError, Problem
+from harness.report.encoding import encode
+from harness.report.formatting import plural
+from harness.report.reading import RESULTS
+from harness.report.scenario_runs import WORST_FIRST, Repeat, Run, ScenarioRuns, read_run
+from harness.source.document import hint_for_missing, shown_path
+
+FORMAT: Final = "harness-baseline/1"
+_LARGEST: Final = 500_000_000
+_FIGURES: Final = ("score", "latency", "tokens", "cost")
+_PARTS: Final = ("nodes", "edges", "branches")
+
+
+def baseline_text(run: Run) -> str:
+    """The baseline file of a run.
+
+    Raises:
+        FormatError: files with scenarios could not be read, so that the run is not whole (code `baseline-refused`).
+    """
+    if run.unread:
+        files = ", ".join(run.unread)
+        message = f"{run.name} makes no baseline: the scenarios of {files} could not be read"
+        raise FormatError(Problem("baseline-refused", message))
+    scenarios = sorted(run.scenarios.values(), key=lambda scenario: scenario.key)
+    coverage = [
+        f"{encode(manifest)}: {encode({part: list(counts) for part, counts in parts.items()})}"
+        for manifest, parts in sorted(run.coverage.items())
+    ]
+    return (
+        f'{{\n  "format": "{FORMAT}",\n'
+        f'  "scenarios": [{_lines(encode(_written(each)) for each in scenarios)}],\n'
+        f'  "coverage": {{{_lines(coverage)}}}\n}}\n'
+    )
+
+
+def _lines(items: Iterable[str]) -> str:
+    written = ",\n    ".join(items)
+    return f"\n    {written}\n  " if written else ""
+
+
+def _written(scenario: ScenarioRuns) -> dict[str, Any]:
+    repeats = sorted(scenario.repeats.items())
+    figures = {name: _mean([getattr(repeat, name) for _, repeat in repeats]) for name in _FIGURES}
+    said: dict[str, Any] = {
+        "id": scenario.id,
+        "variant": scenario.variant,
+        "manifest": scenario.manifest,
+        "tags": list(scenario.tags),
+        "weight": scenario.weight if scenario.weight != 1 else None,
+        "verdict": scenario.verdict,
+        **figures,
+        "varies": scenario.varies,
+        "failed": list(scenario.failed),
+        "runs": [[number, *repeat] for number, repeat in repeats]
+        if len(repeats) > 1 or repeats[0][0]
+        else None,
+    }
+    return {name: value for name, value in said.items() if value or name in _FIGURES}
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    return known[0] if len(set(known)) == 1 else math.fsum(known) / len(known)
+
+
+def read_baseline(path: Path) -> Run:
+    """The run to compare with: a baseline file, a folder of results, or a results.jsonl.
+
+    Raises:
+        FormatError: there is none (`baseline-missing`), it is damaged (`baseline-damaged`), or as `read_run`.
+    """
+    if not path.exists():
+        hint = hint_for_missing(path) or "`harness baseline save FILE` writes one"
+        raise FormatError(Problem("baseline-missing", f"there is no baseline {shown_path(path)}", None, hint))
+    if path.is_dir() or path.name == RESULTS:
+        return read_run(path)
+    name = shown_path(path)
+    try:
+        with path.open("rb") as file:
+            document = json.loads(file.read(_LARGEST))
+    except OSError as error:
+        message = f"the baseline {name} cannot be read: {error.strerror or error}"
+        raise FormatError(Problem("baseline-damaged", message)) from None
+    except json.JSONDecodeError as error:
+        raise _damaged(f"{name}:{error.lineno}:{error.colno}", "this is no JSON") from None
+    except (ValueError, RecursionError):
+        raise _damaged(name, "this is no JSON") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        found = document.get("format") if isinstance(document, dict) else None
+        message = f"expected the format {FORMAT}" + (f", found {str(found)[:60]!r}" if found else "")
+        raise _damaged(name, message)
+    try:
+        return _run(name, document)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        missing = f"no '{error.args[0]}'" if isinstance(error, KeyError) else str(error)
+        raise _damaged(name, missing) from None
+
+
+def _damaged(name: str, why: str) -> FormatError:
+    hint = "`harness baseline save FILE` writes it anew"
+    return FormatError(Problem("baseline-damaged", f"{name} is no baseline, or damaged: {why}", None, hint))
+
+
+def _run(name: str, document: Mapping[str, Any]) -> Run:
+    scenarios: dict[tuple[str, str], ScenarioRuns] = {}
+    for number, entry in enumerate(document["scenarios"], start=1):
+        try:
+            scenario = _scenario(entry)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            missing = f"no '{error.args[0]}'" if isinstance(error, KeyError) else str(error)
+            raise ValueError(f"scenario {number}: {missing}") from None
+        if scenario.key in scenarios:
+            raise ValueError(f"'{scenario.label}' is there twice")
+        scenarios[scenario.key] = scenario
+    if not scenarios:
+        raise ValueError("it has no scenarios")
+    coverage = {
+        str(manifest): {part: _counts(manifest, parts[part]) for part in _PARTS}
+        for manifest, parts in document["coverage"].items()
+    }
+    return Run(name, scenarios, coverage=coverage)
+
+
+def _counts(manifest: str, counts: Any) -> tuple[int, int]:
+    taken, everything = (int(_number(f"coverage of {manifest}", count, math.inf)) for count in counts)
+    return taken, everything
+
+
+def _scenario(entry: Mapping[str, Any]) -> ScenarioRuns:
+    """The scenario of an entry, which must be just what is written of it: figures that were changed by hand show."""
+    runs = entry.get("runs") or [[0, entry["verdict"], *(entry[name] for name in _FIGURES)]]
+    scenario = ScenarioRuns(
+        entry["id"],
+        entry.get("variant"),
+        entry["id"].partition("::")[0],
+        entry.get("manifest", ""),
+        tuple(entry.get("tags", ())),
+        _number("weight", entry.get("weight", 1.0), math.inf),
+        entry.get("varies", False),
+        dict.fromkeys(entry.get("failed", ()), ""),
+        repeats={number: _repeat(*figures) for number, *figures in runs},
+    )
+    if len(scenario.repeats) < len(runs):
+        raise ValueError(f"'{scenario.label}' has a repeat twice")
+    if (written := _written(scenario)) != entry:
+        names = [name for name in {**entry, **written} if entry.get(name) != written.get(name)]
+        raise ValueError(f"{plural(len(names), 'field')} of '{scenario.label}' cannot be: {', '.join(names)}")
+    return scenario
+
+
+def _repeat(verdict: str, score: float, latency: float | None, tokens: int, cost: float | None) -> Repeat:
+    if verdict not in WORST_FIRST:
+        raise ValueError(f"verdict {verdict!r} is none of {', '.join(WORST_FIRST)}")
+    return Repeat(
+        verdict,
+        _number("score", score, 1.0),
+        None if latency is None else _number("latency", latency, math.inf),
+        int(_number("tokens", tokens, math.inf)),
+        None if cost is None else _number("cost", cost, math.inf),
+    )
+
+
+def _number(name: str, value: Any, largest: float) -> float:
+    """A figure of results, if it can be one.
+
+    Raises:
+        ValueError: it is no number, below 0, above `largest`, infinite or NaN.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= largest:
+        raise ValueError(f"{name} cannot be {value!r}")
+    if math.isinf(value):
+        raise ValueError(f"{name} cannot be infinite")
+    return value

@@ -1,0 +1,207 @@
+"""`harness gate` and `harness baseline save`, on runs of real scenarios and on results of the real writer."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.fixtures import Invoke, WriteFile, WriteSuite
+from tests.gate.runs import Said, write_run
+
+GOOD = "{name: counts, expect: {state: {count: 1}}}"
+BAD = "{name: counts, expect: {state: {count: 2}}}"
+OTHER = "{name: ends, expect: {status: completed}}"
+MISSING = "{name: counts, manifest: nowhere.yaml, expect: {status: completed}}"
+
+
+def verdict(file: str = "gate.json") -> dict[str, Any]:
+    loaded = json.loads(Path(file).read_text(encoding="utf-8"))
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+@pytest.fixture
+def run(suite: WriteSuite, invoke: Invoke) -> Any:
+    """Runs these scenarios, with the results in `reports/latest`."""
+
+    def ran(*scenarios: str, options: tuple[str, ...] = (), file: str = "a.scenario.yaml") -> None:
+        for old in Path().glob("*.scenario.yaml"):
+            old.unlink()
+        suite(*scenarios, file=file)
+        assert invoke("run", ".", "-q", *options).exit_code in (0, 1, 2, 3)
+
+    return ran
+
+
+def test_a_run_in_which_all_pass_goes_through(run: Any, invoke: Invoke) -> None:
+    run(GOOD)
+
+    done = invoke("gate", "--json", "gate.json")
+
+    assert done.exit_code == 0
+    assert "passed  min_pass_rate  100 %  at least 100 %" in done.output
+    assert verdict()["format"] == "harness-gate/1"
+    assert verdict()["passed"] is True
+
+
+def test_a_regression_fails_with_the_scenario_and_the_check_that_changed(run: Any, invoke: Invoke) -> None:
+    run(GOOD, OTHER)
+    invoke("baseline", "save", "base.json")
+    run(BAD, OTHER)
+
+    done = invoke("gate", "--baseline", "base.json", "--json", "gate.json", "--markdown", "gate.md")
+
+    assert done.exit_code == 1
+    assert "failed  no_new_failures  1 new failure  none\n" in done.output
+    assert (
+        "        a.scenario.yaml::counts: passed → failed\n          state: count: expected 2, was 1\n"
+        in done.output
+    )
+    assert done.output.endswith("gate failed: 2 of 2 rules\n")
+    [_, rule] = verdict()["rules"]
+    assert rule == {
+        "rule": "no_new_failures",
+        "scope": None,
+        "actual": 1,
+        "bound": 0,
+        "passed": False,
+        "interval": None,
+        "scenarios": [
+            {
+                "id": "a.scenario.yaml::counts",
+                "before": "passed",
+                "after": "failed",
+                "checks": ["state: count: expected 2, was 1"],
+            }
+        ],
+        "note": "",
+        "details": [],
+    }
+    assert "| **failed** | `no_new_failures` | 1 new failure | none |" in Path("gate.md").read_text(
+        encoding="utf-8"
+    )
+
+
+def test_the_policy_of_the_project_counts_with_its_baseline(
+    run: Any, invoke: Invoke, write: WriteFile
+) -> None:
+    run(GOOD)
+    invoke("baseline", "save", "base.json")
+    run(BAD)
+    write("pyproject.toml", '[tool.harness.gate]\nbaseline = "base.json"\nmax_fitness_drop = 1.0\n')
+
+    assert invoke("gate").exit_code == 0
+    write("strict.yaml", "gate: {min_fitness: 1.0}\n")
+    assert invoke("gate", "--policy", "strict.yaml").exit_code == 1
+
+
+def test_a_scenario_that_could_not_be_judged_has_a_code_of_its_own(
+    run: Any, invoke: Invoke, write: WriteFile
+) -> None:
+    run(MISSING, OTHER)
+
+    assert invoke("gate").exit_code == 3
+    write("gate.yaml", "gate: {max_errors: 1, min_pass_rate: 0.5}\n")
+    assert invoke("gate", "--policy", "gate.yaml").exit_code == 0
+
+
+def test_a_run_of_a_part_is_refused_unless_it_is_asked_for(run: Any, invoke: Invoke) -> None:
+    run(GOOD, OTHER)
+    invoke("baseline", "save", "base.json")
+    run(GOOD, OTHER, options=("-k", "counts"))
+
+    refused = invoke("gate", "--baseline", "base.json")
+    allowed = invoke("gate", "--baseline", "base.json", "--partial")
+
+    assert refused.exit_code == 2
+    assert "reports/latest is not a whole run: 1 of 2 scenarios selected" in refused.output
+    assert allowed.exit_code == 0
+    assert "note: 1 scenario of the baseline not judged: a.scenario.yaml::ends" in allowed.output
+    assert invoke("baseline", "save", "part.json").exit_code == 2
+    assert not Path("part.json").exists()
+
+
+def test_a_baseline_of_other_scenarios_is_refused_with_the_differences(run: Any, invoke: Invoke) -> None:
+    run(GOOD, file="old.scenario.yaml")
+    invoke("baseline", "save", "base.json")
+    run(GOOD, OTHER, file="new.scenario.yaml")
+
+    done = invoke("gate", "--baseline", "base.json")
+
+    assert done.exit_code == 2
+    assert "in the baseline only: old.scenario.yaml::counts" in done.output
+    assert "in the run only: new.scenario.yaml::counts, new.scenario.yaml::ends" in done.output
+    assert "'counts' is in both, in files of other names" in done.output
+
+
+def test_what_could_not_be_judged_leaves_no_verdict_of_an_earlier_gate(run: Any, invoke: Invoke) -> None:
+    run(GOOD)
+    outputs = ("--json", "gate.json", "--markdown", "gate.md")
+    assert invoke("gate", *outputs).exit_code == 0
+
+    assert invoke("gate", "--baseline", "nowhere.json", *outputs).exit_code == 2
+
+    assert verdict()["passed"] is False
+    assert verdict()["rules"] == []
+    assert [problem["code"] for problem in verdict()["problems"]] == ["baseline-missing"]
+    assert "not judged" in Path("gate.md").read_text(encoding="utf-8")
+
+
+def test_json_on_standard_output_is_all_there_is(run: Any, invoke: Invoke) -> None:
+    run(BAD)
+
+    done = invoke("gate", "--json", "-")
+
+    assert json.loads(done.stdout)["passed"] is False
+    assert "gate failed" in done.stderr
+    assert invoke("gate", "--json", "-", "--markdown", "-").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nowhere",), "cannot read the results nowhere"),
+        (("--policy", "nowhere.yaml"), "nowhere.yaml: no such file"),
+        (("--policy", "a.scenario.yaml"), "unknown key 'harness' in a policy file"),
+        (("--baseline", "a.scenario.yaml"), "a.scenario.yaml:1:1 is no baseline"),
+        (("--json", "nowhere/gate.json"), "nowhere/gate.json cannot be written"),
+    ],
+)
+def test_a_wrong_argument_is_told(run: Any, invoke: Invoke, arguments: tuple[str, ...], message: str) -> None:
+    run(GOOD)
+
+    done = invoke("gate", *arguments)
+
+    assert done.exit_code == 2
+    assert message in done.output
+
+
+def test_without_any_run_there_is_nothing_to_judge(invoke: Invoke) -> None:
+    assert invoke("gate").exit_code == 2
+    assert invoke("baseline", "save", "base.json").exit_code == 2
+
+
+def test_long_lists_are_bounded_and_the_rest_is_counted(tmp_path: Path, invoke: Invoke) -> None:
+    checks = {f"check {n}": "no" for n in range(5)}
+    write_run(tmp_path / "run", {f"s{n:02}": Said("failed", failed=checks) for n in range(30)})
+
+    done = invoke("gate", "run", "--markdown", "gate.md", "--json", "gate.json")
+
+    assert done.output.count("a.scenario.yaml::") == 10
+    assert "… and 20 more scenarios" in done.output
+    assert "… and 2 more checks" in done.output
+    assert "… and 5 more scenarios" in Path("gate.md").read_text(encoding="utf-8")
+    assert len(verdict()["rules"][0]["scenarios"]) == 30
+
+
+def test_texts_of_a_run_do_not_act_on_who_reads_them(tmp_path: Path, invoke: Invoke) -> None:
+    harmful = {"path\x1b[31m": "<img src=x> | [a](http://b)\x1b]0;"}
+    write_run(tmp_path / "run", {"x\x1b[2J<b>|": Said("failed", failed=harmful)})
+
+    done = invoke("gate", "run", "--markdown", "gate.md")
+
+    page = Path("gate.md").read_text(encoding="utf-8")
+    assert "\x1b" not in done.output + page
+    assert "<img" not in page
+    assert "<b>" not in page

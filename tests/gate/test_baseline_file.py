@@ -1,0 +1,116 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import FormatError
+from harness.report.baseline_file import baseline_text, read_baseline
+from harness.report.scenario_runs import read_run
+from tests.gate.runs import Said, write_run
+
+RUN = {
+    "x": Said(["passed", "failed"], repeats=2, latency=[1.0, 2.5], failed={"path": "was b"}, varies=True),
+    "y": Said(cost=None, tags=["billing"], weight=2.0),
+    "z": Said("error", variant="terse"),
+    "s": Said("skipped"),
+}
+
+
+def test_a_baseline_says_what_the_run_says(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path / "run", RUN))
+    (tmp_path / "base.json").write_text(baseline_text(run), encoding="utf-8")
+
+    read = read_baseline(tmp_path / "base.json")
+
+    assert read.coverage == run.coverage
+    assert read.scenarios.keys() == run.scenarios.keys()
+    for key, scenario in read.scenarios.items():
+        assert scenario.repeats == run.scenarios[key].repeats
+        for field in ("id", "variant", "suite", "manifest", "tags", "weight", "varies"):
+            assert getattr(scenario, field) == getattr(run.scenarios[key], field)
+        assert list(scenario.failed) == list(run.scenarios[key].failed)
+
+
+def test_it_has_a_scenario_a_line_and_does_not_depend_on_their_order(tmp_path: Path) -> None:
+    text = baseline_text(read_run(write_run(tmp_path / "run", RUN)))
+
+    assert text == baseline_text(read_run(write_run(tmp_path / "other", RUN, backwards=True)))
+    assert str(tmp_path) not in text
+    assert [line.strip()[:27] for line in text.splitlines()[2:5]] == [
+        '"scenarios": [',
+        '{"id":"a.scenario.yaml::s",',
+        '{"id":"a.scenario.yaml::x",',
+    ]
+
+
+def test_a_run_with_files_that_could_not_be_read_makes_none(tmp_path: Path) -> None:
+    run = read_run(
+        write_run(tmp_path / "run", {"x": Said(), "(file)": Said("error", suite="b.scenario.yaml")})
+    )
+
+    with pytest.raises(FormatError, match=r"the scenarios of b\.scenario\.yaml could not be read"):
+        baseline_text(run)
+
+
+def test_a_run_of_results_is_a_baseline_too(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", RUN)
+
+    assert read_baseline(folder).scenarios == read_run(folder).scenarios
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"format": "harness-baseline/9"},
+            "expected the format harness-baseline/1, found 'harness-baseline/9'",
+        ),
+        ({"scenarios": []}, "it has no scenarios"),
+        ({"scenarios": None}, "is no baseline"),
+        ({"coverage": {"triage.yaml": {"nodes": [1, 2]}}}, "no 'edges'"),
+        ({"scenarios": [{"id": "a::b"}]}, "scenario 1: no 'verdict'"),
+        ({"score": 3}, "score cannot be 3"),
+        ({"score": float("nan")}, "score cannot be nan"),
+        ({"verdict": "fine"}, "verdict 'fine'"),
+        ({"latency": -1}, "latency cannot be -1"),
+        ({"tokens": "many"}, "tokens cannot be 'many'"),
+        ({"colour": "red"}, "1 field of 'a.scenario.yaml::s' cannot be: colour"),
+    ],
+)
+def test_a_damaged_baseline_is_told(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    document = json.loads(baseline_text(read_run(write_run(tmp_path / "run", RUN))))
+    of_scenario = not change.keys() & document.keys()
+    (document["scenarios"][0] if of_scenario else document).update(change)
+    (tmp_path / "base.json").write_text(json.dumps(document), encoding="utf-8")
+
+    with pytest.raises(FormatError) as refused:
+        read_baseline(tmp_path / "base.json")
+
+    assert refused.value.code == "baseline-damaged"
+    assert message in str(refused.value)
+
+
+def test_figures_that_do_not_fit_their_runs_are_told(tmp_path: Path) -> None:
+    text = baseline_text(read_run(write_run(tmp_path / "run", RUN)))
+    (tmp_path / "base.json").write_text(text.replace('"latency":1.75', '"latency":9.0'), encoding="utf-8")
+
+    with pytest.raises(FormatError, match="cannot be: latency"):
+        read_baseline(tmp_path / "base.json")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe\x00", b"[1]", b"[" * 100_000, b"harness: 1\n"])
+def test_a_file_of_something_else_is_no_baseline(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "base.json").write_bytes(content)
+
+    with pytest.raises(FormatError, match="is no baseline, or damaged"):
+        read_baseline(tmp_path / "base.json")
+
+
+def test_a_baseline_that_is_missing_names_its_neighbour(tmp_path: Path) -> None:
+    (tmp_path / "baseline.json").touch()
+
+    with pytest.raises(FormatError, match=r"did you mean '.*/baseline.json'") as refused:
+        read_baseline(tmp_path / "basline.json")
+
+    assert refused.value.code == "baseline-missing"

@@ -1,0 +1,100 @@
+"""The interval of a change holds what it says, also of few scenarios that pass or fail."""
+
+import random
+from math import inf
+from statistics import fmean
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.statistics.paired_bootstrap import Paired, paired_bootstrap, relative_change, student_quantile
+
+
+def runs_of(n: int, repeats: int, drop: float, draw: random.Random) -> list[Paired]:
+    """Scenarios that pass nine times in ten, in the mean, and that much less after a change."""
+
+    def run(chance: float) -> list[float]:
+        return [float(draw.random() < chance) for _ in range(repeats)]
+
+    chances = [draw.betavariate(9, 1) for _ in range(n)]
+    return [Paired([*zip(run(each), run(each * (1 - drop)), strict=True)]) for each in chances]
+
+
+@pytest.mark.parametrize(("n", "drop"), [(10, 0.0), (20, 0.0), (20, 0.3), (30, 0.1)])
+def test_the_interval_holds_the_true_change_as_often_as_it_says(n: int, drop: float) -> None:
+    draw, trials, held = random.Random(n), 500, 0
+    for _ in range(trials):
+        change = paired_bootstrap(runs_of(n, 5, drop, draw), resamples=500)
+        held += change.low - 1e-9 <= -drop <= change.high + 1e-9
+
+    assert 0.93 <= held / trials <= 0.97
+
+
+values = st.floats(0, 1, allow_subnormal=False)
+scenarios = st.lists(
+    st.builds(Paired, st.lists(st.tuples(values, values), min_size=1, max_size=4), st.floats(0.1, 5)),
+    min_size=1,
+    max_size=15,
+)
+
+
+@settings(deadline=None, max_examples=50)
+@given(scenarios)
+def test_the_change_is_in_its_interval_and_the_same_on_every_rerun(found: list[Paired]) -> None:
+    change = paired_bootstrap(found, resamples=200)
+
+    assert change == paired_bootstrap(found, resamples=200)
+    assert change.low <= change.high
+
+
+@settings(deadline=None, max_examples=50)
+@given(scenarios)
+def test_nothing_that_stays_as_it_was_changes(found: list[Paired]) -> None:
+    same = [Paired([(before, before) for before, _ in each.repeats], each.weight) for each in found]
+
+    change = paired_bootstrap(same, resamples=200)
+
+    assert change.estimate == 0
+    assert change.low <= 0 <= change.high
+
+
+def test_the_change_is_that_of_the_weighted_means() -> None:
+    found = [Paired([(1.0, 0.5), (0.0, 0.5)], weight=3.0), Paired([(1.0, 0.0)])]
+
+    assert relative_change(found) == pytest.approx((3 * 0.5 + 0) / (3 * 0.5 + 1) - 1)
+
+
+def test_all_repeats_of_a_scenario_are_one_observation() -> None:
+    draw = random.Random(4)
+    of_five = runs_of(12, 5, 0.2, draw)
+    means = [
+        Paired([(fmean(b for b, _ in each.repeats), fmean(a for _, a in each.repeats))]) for each in of_five
+    ]
+
+    assert paired_bootstrap(of_five) == pytest.approx(paired_bootstrap(means))
+
+
+def test_of_one_scenario_the_repeats_are_resampled() -> None:
+    change = paired_bootstrap([Paired([(1.0, 0.5)] * 20)])
+
+    assert (change.estimate, change.low, change.high) == (-0.5, -0.5, -0.5)
+    assert paired_bootstrap([Paired([(1.0, 0.5)])]) == (-0.5, -inf, inf)
+
+
+def test_what_was_nothing() -> None:
+    assert relative_change([Paired([(0.0, 0.0)])]) == 0
+    assert paired_bootstrap([Paired([(0.0, 1.0)])] * 12) == (inf, inf, inf)
+    assert paired_bootstrap([Paired([(0.0, 0.0)])] * 3) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("degrees", "quantile"), [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (9, 2.262), (29, 2.045)]
+)
+def test_quantiles_of_students_distribution(degrees: int, quantile: float) -> None:
+    assert student_quantile(0.975, degrees) == pytest.approx(quantile, abs=0.005)
+
+
+def test_a_scenario_without_repeats_has_no_change() -> None:
+    with pytest.raises(ValueError, match="needs a repeat"):
+        paired_bootstrap([Paired([])])
