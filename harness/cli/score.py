@@ -85,6 +85,7 @@ def command(
     """
     from harness.cli.run_selection import run_selection
     from harness.cli.selection import select
+    from harness.report.summary_text import places
     from harness.settings import Projects
     from harness.variants.application import varied
     from harness.variants.document import chosen, read_variants
@@ -116,6 +117,8 @@ def command(
         return finished.code
     score = _score(folder, variants, scenarios, projects)
     _show(score, json_)
+    for text in places(folder):
+        click.echo(text, err=json_ == "-")
     if finished.code == exit_code.NOT_JUDGED:
         click.echo("some runs could not be judged: see the results", err=True)
         return finished.code

@@ -150,6 +150,11 @@ def _title(line: Line, lines: Sequence[Line]) -> list[str]:
         f"{seconds(line['latency']['total'])} of virtual time",
     ]
     title = [printable(line["id"]), printable("  ".join(ran))]
+    names = list(dict.fromkeys(each["variant"] for each in lines))
+    if len(names) > 1:
+        others = ", ".join(str(name) for name in names if name != line["variant"])
+        title.append(printable(f"as variant {line['variant']}; others with --variant: {others}"))
+        lines = [each for each in lines if each["variant"] == line["variant"]]
     if len(lines) > 1:
         counts = Counter(each["verdict"] for each in lines)
         others = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())

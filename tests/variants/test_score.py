@@ -226,3 +226,13 @@ def test_a_run_that_cannot_be_judged_is_told(score: Score) -> None:
     result = score(f"  - {{name: lost, edit: [{patch}]}}\n")
     assert result.exit_code == 3
     assert "some runs could not be judged" in result.output
+
+
+def test_a_trace_is_that_of_a_variant(score: Score) -> None:
+    score(POLITE)
+    told = CliRunner().invoke(cli, ["trace", "a.scenario.yaml::ask[q0]", "reports/score"])
+    assert "as variant baseline; others with --variant: polite" in told.stdout
+    told = CliRunner().invoke(
+        cli, ["trace", "a.scenario.yaml::ask[q0]", "reports/score", "--variant", "polite"]
+    )
+    assert "Say PLEASE." in told.stdout
