@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -142,43 +143,58 @@ def _seconds(events: Iterable[Event], ended: float) -> dict[str, float]:
 
 
 def usage(events: Sequence[Event], price: Price) -> dict[str, Any]:
-    """{llm_calls, input_tokens, output_tokens, cost, by_model}. Every attempt is a call.
+    """{llm_calls, input_tokens, output_tokens, cost, by_model, by_node}. Every attempt is a call.
 
-    `by_model` has the same of each model, its `cost` None where it reported tokens and has no price, which
-    counts as 0.
+    `by_model` and `by_node` have the same of each model, and of each node that asked one. Their `cost` is None where
+    tokens were reported of a model without a price, which count as 0.
     """
-    models = {
-        event["call"]: event["name"]
-        for event in events
-        if event["event"] == "call" and event["kind"] == "llm"
+    asked = {
+        event["call"]: event for event in events if event["event"] == "call" and event["kind"] == "llm"
     }
-    by_model: dict[str, dict[str, int]] = {}
-    costs: dict[str, list[float | None]] = {}
-    for model in models.values():
-        counts = by_model.setdefault(model, {"llm_calls": 0, "input_tokens": 0, "output_tokens": 0})
-        counts["llm_calls"] += 1
-        costs.setdefault(model, [])
+    by_model, by_node = _by(asked.values(), "name"), _by(asked.values(), "node")
     for event in events:
-        if event["event"] == "answer" and event["call"] in models:
-            model, reported = models[event["call"]], event.get("usage", {})
+        if event["event"] == "answer" and (call := asked.get(event["call"])) is not None:
+            reported = event.get("usage", {})
             sent, received = (_tokens(reported.get(key)) for key in ("input_tokens", "output_tokens"))
-            by_model[model]["input_tokens"] += sent
-            by_model[model]["output_tokens"] += received
-            costs[model].append(price(model, sent, received))
-    totals = {
-        key: sum(counts[key] for counts in by_model.values())
-        for key in ("llm_calls", "input_tokens", "output_tokens")
-    }
+            cost = price(call["name"], sent, received)
+            for counts in (by_model[call["name"]], by_node[call["node"]]):
+                counts.input_tokens += sent
+                counts.output_tokens += received
+                counts.costs.append(cost)
     return {
-        **totals,
-        "cost": math.fsum(cost or 0.0 for of_model in costs.values() for cost in of_model),
-        "by_model": {model: {**counts, "cost": _sum(costs[model])} for model, counts in by_model.items()},
+        "llm_calls": len(asked),
+        "input_tokens": sum(counts.input_tokens for counts in by_model.values()),
+        "output_tokens": sum(counts.output_tokens for counts in by_model.values()),
+        "cost": math.fsum(cost or 0.0 for counts in by_model.values() for cost in counts.costs),
+        "by_model": {model: counts.as_json() for model, counts in by_model.items()},
+        "by_node": {node: counts.as_json() for node, counts in by_node.items()},
     }
 
 
-def _sum(costs: Sequence[float | None]) -> float | None:
-    known = [cost for cost in costs if cost is not None]
-    return math.fsum(known) if len(known) == len(costs) else None
+@dataclass(slots=True)
+class _Counts:
+    """What some calls of models came to."""
+
+    llm_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    costs: list[float | None] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "llm_calls": self.llm_calls,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "cost": None if None in self.costs else math.fsum(cost or 0.0 for cost in self.costs),
+        }
+
+
+def _by(calls: Iterable[Event], key: str) -> dict[str, _Counts]:
+    """The number of calls of each model, or node."""
+    found: dict[str, _Counts] = {}
+    for call in calls:
+        found.setdefault(call[key], _Counts()).llm_calls += 1
+    return found
 
 
 def _tokens(reported: Any) -> int:

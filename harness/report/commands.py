@@ -28,11 +28,14 @@ def rerun_text(scenario: str, seed: int, repeat: int, variant: str | None) -> st
 
 def trace_command(outcome: Outcome) -> str:
     """The command that shows what happened in the run; "" where its trace is not kept."""
-    if not outcome.traced:
-        return ""
-    options = f" --repeat {outcome.repeat}" if outcome.repeat else ""
-    options += f" --variant {shlex.quote(outcome.variant)}" if outcome.variant else ""
-    return printable(f"harness trace {shlex.quote(outcome.id)}{options}")
+    return trace_text(outcome.id, outcome.repeat, outcome.variant) if outcome.traced else ""
+
+
+def trace_text(scenario: str, repeat: int, variant: str | None) -> str:
+    """As `trace_command`, of a scenario by its id."""
+    options = f" --repeat {repeat}" if repeat else ""
+    options += f" --variant {shlex.quote(variant)}" if variant else ""
+    return printable(f"harness trace {shlex.quote(scenario)}{options}")
 
 
 def report_argument(scenarios: Path, report: Path) -> str:

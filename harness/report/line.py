@@ -48,8 +48,8 @@ class Latency(TypedDict):
     nodes: dict[str, Amount]
 
 
-class ModelUsage(TypedDict):
-    """What the calls of one model came to."""
+class PartUsage(TypedDict):
+    """What the calls of one model, or of one node, came to."""
 
     llm_calls: Count
     input_tokens: Count | None
@@ -64,7 +64,8 @@ class Usage(TypedDict):
     input_tokens: Count | None
     output_tokens: Count | None
     cost: Amount | None
-    by_model: dict[str, ModelUsage]
+    by_model: dict[str, PartUsage]
+    by_node: NotRequired[dict[str, PartUsage]]
 
 
 class GraphParts(TypedDict):

@@ -36,7 +36,7 @@ class Observed:
     frames      all frames of the error
     raised      other exceptions that tools, handlers and hooks raised, as in error: {type, message, traceback}
     latency     {total, nodes: {name: seconds}}, summed over visits
-    usage       {llm_calls, input_tokens, output_tokens, cost, by_model}, see `harness.graph.observe.usage`
+    usage       {llm_calls, input_tokens, output_tokens, cost, by_model, by_node}, see `harness.graph.observe.usage`
     calls       [{kind, name, node, args, ok, latency}] in order; `reason`, `refused` where it failed
     routes      [[from, to], …] transitions taken, in order (`__start__` and `__end__` included)
     unused      one text a left-over stub: what it is and where
@@ -62,6 +62,7 @@ class Observed:
             "output_tokens": 0,
             "cost": 0.0,
             "by_model": {},
+            "by_node": {},
         }
     )
     calls: list[dict[str, Any]] = field(default_factory=list)

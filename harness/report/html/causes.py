@@ -26,7 +26,7 @@ def by_cause(rows: Sequence[Row]) -> list[list[Row]]:
 def cause(group: Sequence[Row], texts: Mapping[int, str]) -> dict[str, Any]:
     """A cause as the page shows it; `texts` are the details of runs.
 
-    {rows: some of them, count, more, first, new: how many, error, where, rerun, checks, more_checks}
+    {rows: some of them, count, more, first, new: how many, error, where, rerun, tell, checks, more_checks}
     """
     first = group[0]
     number = next(run[0] for run in first["runs"] if run[2] in NOT_PASSED)
@@ -42,6 +42,7 @@ def cause(group: Sequence[Row], texts: Mapping[int, str]) -> dict[str, Any]:
         "error": found.get("error"),
         "where": found.get("where"),
         "rerun": found.get("rerun"),
+        "tell": found.get("tell"),
         "checks": checks,
         "more_checks": 0 if first["fault"] else len(failed) - len(checks),
     }

@@ -12,7 +12,7 @@ from harness.draw.sketch import ANY_KIND
 from harness.graph.model import ANY_NODE, GOTO
 from harness.graph.observe import branch
 from harness.report.coverage import GraphCoverage
-from harness.report.figures import percentile
+from harness.report.html.nodes import NodeFigures
 
 Line = Mapping[str, Any]
 Key = tuple[str, str]
@@ -28,7 +28,7 @@ class _Manifest:
     dialect: str
     shape: Mapping[str, Any] = field(default_factory=dict)
     taken: dict[str, Counter[str]] = field(default_factory=lambda: {part: Counter() for part in _PARTS})
-    seconds: dict[str, list[float]] = field(default_factory=dict)
+    nodes: NodeFigures = field(default_factory=NodeFigures)
 
 
 class Manifests:
@@ -50,8 +50,7 @@ class Manifests:
             found.shape = shape
         for part, counts in found.taken.items():
             counts.update(_name(item) for item in line["coverage"].get(part, ()))
-        for node, seconds in line["latency"]["nodes"].items():
-            found.seconds.setdefault(node, []).append(seconds)
+        found.nodes.add(line)
 
     def names(self) -> dict[Key, str]:
         """What each is called: its path, with the agent where a manifest has several."""
@@ -63,7 +62,7 @@ class Manifests:
         coverage  as in summary.json
         taken     how many runs took each node, edge and branch, by its name
         lines     where each of them stands, by its name: "file:line"
-        seconds   by node: {runs, p50, p95, max}, the slowest first
+        nodes     what each took and cost, see `NodeFigures.as_json`
         figure    of the graph; null where it is too large, or nothing is known of it
         """
         coverage = self._coverage.summary()
@@ -74,7 +73,7 @@ class Manifests:
                 "coverage": coverage[name],
                 "taken": {part: dict(counts) for part, counts in found.taken.items()},
                 "lines": _lines(found.shape, key[0]),
-                "seconds": _seconds(found.seconds),
+                "nodes": found.nodes.as_json(),
                 "figure": _figure(found.shape),
             }
             for key, name in self.names().items()
@@ -95,17 +94,6 @@ def _lines(shape: Mapping[str, Any], manifest: str) -> dict[str, str]:
         for item, place in zip(shape.get(part, ()), places.get(part, ()), strict=False)
         if place is not None
     }
-
-
-def _seconds(by_node: Mapping[str, list[float]]) -> list[dict[str, Any]]:
-    rows = []
-    for node, seconds in by_node.items():
-        ordered = sorted(seconds)
-        shares = {
-            name: percentile(ordered, share) for name, share in (("p50", 0.5), ("p95", 0.95), ("max", 1.0))
-        }
-        rows.append({"node": node, "runs": len(ordered), **shares})
-    return sorted(rows, key=lambda row: (-(row["p95"] or 0), row["node"]))
 
 
 def _figure(shape: Mapping[str, Any]) -> dict[str, Any] | None:

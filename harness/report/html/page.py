@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harness.report.baseline import Baseline
 from harness.report.encoding import encode
+from harness.report.commands import report_argument
 from harness.report.formatting import plural
 from harness.report.html import words
 from harness.report.html.causes import by_cause, cause
@@ -36,11 +37,15 @@ _MOST_CAUSES: Final = 40
 _SCRIPTS: Final = (
     "base.js",
     "graph.js",
+    "commands.js",
     "table.js",
     "trace.js",
+    "trace_files.js",
     "scenario.js",
     "manifests.js",
     "charts.js",
+    "costs.js",
+    "variants.js",
     "history.js",
     "main.js",
 )
@@ -92,6 +97,8 @@ def page(
     names = manifests.names()
     listed = [_listed(row, names[row.manifest], baseline) for row in _most_wanted(rows)]
     conversations = traced.texts()
+    folder = run if run.is_dir() else run.parent
+    report = report_argument(Path(listed[0]["suite"]), folder) if listed else ""
     texts, alike = embedded.texts(), by_cause(listed)
     data = {
         "format": "harness-report/1",
@@ -102,6 +109,7 @@ def page(
         },
         "rows": listed,
         "manifests": manifests.as_json(),
+        "report": report,
         "removed": [] if baseline is None else [*baseline.removed(rows)],
         "baseline": None if baseline is None else {"name": baseline.name, "total": baseline.total},
         "history": None if history is None else history_data(history),
@@ -121,6 +129,8 @@ def page(
         tiles=words.tiles(summary["total"], None if baseline is None else baseline.total),
         facts=_facts(results, summary, baseline),
         left_out=_left_out(len(rows) - len(listed), embedded.left_out, traced.left_out),
+        changes=[] if baseline is None else words.changes(rows, baseline),
+        report=report,
         causes=[cause(group, texts) for group in alike[:_MOST_CAUSES]],
         more_causes=max(0, len(alike) - _MOST_CAUSES),
         suites=summary["suites"],
@@ -148,15 +158,20 @@ def _facts(results: Path, summary: Mapping[str, Any], baseline: Baseline | None)
     facts.append(plural(total["scenarios"], "scenario"))
     if total["runs"] != total["scenarios"]:
         facts.append(plural(total["runs"], "run"))
-    facts.append(f"against {baseline.name}" if baseline else "no baseline")
-    return facts
+    if total["distinct_runs"] != total["runs"]:
+        facts.append(f"{total['distinct_runs']} of them distinct (the others had the same answers and nothing random)")
+    if baseline is None:
+        return [*facts, "no baseline"]
+    runs = baseline.total["runs"]
+    other = "" if runs == total["runs"] else f", which has {plural(runs, 'run')}"
+    return [*facts, f"against {baseline.name}{other}"]
 
 
 def _left_out(rows: int, runs: int, traces: int) -> list[str]:
     """What the page does not have, in words."""
     found = [f"{plural(rows, 'scenario')} that passed"] if rows else []
     found += [f"the details of {plural(runs, 'run')}"] if runs else []
-    found += [f"the conversations of {plural(traces, 'run')} (in traces/)"] if traces else []
+    found += [f"the conversations of {plural(traces, 'run')}, which their pages open from traces/"] if traces else []
     return found
 
 
@@ -194,7 +209,7 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"shown": words.shown, "score": words.score, "seconds": words.seconds}
+    environment.filters |= {name: getattr(words, name) for name in ("folded", "score", "seconds", "shown")}
     return environment.get_template("page.html")
 
 

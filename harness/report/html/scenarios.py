@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from harness.report.commands import rerun_text
+from harness.report.commands import rerun_text, trace_text
 from harness.report.failure import difference
 
 Line = Mapping[str, Any]
@@ -177,10 +177,14 @@ class Rows:
 
 
 def details(line: Line) -> dict[str, Any]:
-    """What the page of a run shows beside its row: the rest of its line, and of each failed check what differs."""
+    """What the page of a run shows beside its row: the rest of its line, and of each failed check what differs.
+
+    `rerun` and `tell` are the commands that run it again, and that print its trace ("" where there is none).
+    """
     kept = {name: value for name, value in line.items() if name not in _ELSEWHERE}
     rerun = rerun_text(line["id"], line["seed"], line["repeat"], line["variant"])
-    return {**kept, "checks": [_check(check) for check in line["checks"]], "rerun": rerun}
+    tell = trace_text(line["id"], line["repeat"], line["variant"]) if line.get("trace") else ""
+    return {**kept, "checks": [_check(check) for check in line["checks"]], "rerun": rerun, "tell": tell}
 
 
 def _check(check: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from harness.report.baseline import Baseline
-from harness.report.formatting import cost, distinct, percent, plural, seconds, unpriced
+from harness.report.formatting import cost, percent, plural, seconds, unpriced
 from harness.report.html.scenarios import Rows
 from harness.source.display import printable
 
-__all__ = ["headline", "percent", "plural", "score", "seconds", "shown", "state", "tiles"]
+__all__ = ["changes", "folded", "headline", "percent", "plural", "score", "seconds", "shown", "state", "tiles"]
 
 
 def headline(rows: Rows, baseline: Baseline | None) -> str:
@@ -53,46 +54,81 @@ def state(total: Mapping[str, Any]) -> str:
     return "passed" if total["passed"] else "skipped"
 
 
+def changes(rows: Rows, baseline: Baseline) -> list[dict[str, str]]:
+    """What became of the scenarios of the baseline, in words: {name, text}; `name` is what the table filters by."""
+    found = Counter(baseline.change(row) for row in rows)
+    said = {
+        "new": "newly failing",
+        "still": "still failing",
+        "fixed": "fixed",
+        "moved": "on another path",
+        "added": "added",
+    }
+    return [{"name": name, "text": f"{found[name]:,} {text}"} for name, text in said.items() if found[name]]
+
+
 def tiles(total: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[dict[str, str]]:
     """The figures of a total, a tile each: {name, value, note, change}; `change` is against the baseline."""
     low, high = total["pass_rate_interval"]
     latency, old = total["latency"], before or {"latency": {}, "tokens": {}}
     tokens = total["tokens"]
     rate_note = f"95 % interval {percent(low)} to {percent(high)}" if total["pass_rate"] is not None else ""
-    if text := distinct(total):
-        rate_note += f"; {text}"
+    if total["distinct_runs"] != total["runs"]:
+        rate_note += f", of {plural(total['distinct_runs'], 'distinct run')}"
     return [
-        _tile("pass rate", percent(total["pass_rate"]), rate_note, _moved(total, old, "pass_rate", _points)),
-        _tile("fitness", score(total["fitness"]), "mean score, by weight", _moved(total, old, "fitness", score)),
+        _tile(
+            "pass rate",
+            percent(total["pass_rate"]),
+            rate_note,
+            _moved(total, old, "pass_rate", _points, "better", "worse"),
+        ),
+        _tile(
+            "fitness",
+            score(total["fitness"]),
+            "mean score, by weight",
+            _moved(total, old, "fitness", score, "better", "worse"),
+        ),
         _tile(
             "latency p95",
             seconds(latency["p95"]),
             f"virtual; p50 {seconds(latency['p50'])}, longest {seconds(latency['max'])}",
-            _moved(latency, old["latency"], "p95", seconds),
+            _moved(latency, old["latency"], "p95", seconds, "slower", "faster"),
         ),
         _tile(
             "tokens",
             f"{tokens['total']:,}",
             f"{tokens['input']:,} in, {tokens['output']:,} out; {plural(total['llm_calls'], 'model call')}",
-            _moved(tokens, old["tokens"], "total", lambda value: f"{value:,}"),
+            _moved(tokens, old["tokens"], "total", "{:,}".format, "more", "fewer"),
         ),
-        _tile("cost", cost(total["cost"]), unpriced(total), _moved(total, old, "cost", cost)),
+        _tile(
+            "cost",
+            dollars(total["cost"]),
+            unpriced(total) or "US dollars",
+            "" if unpriced(total) else _moved(total, old, "cost", dollars, "dearer", "cheaper"),
+        ),
         _tile("real time", seconds(total["wall"]), "summed over runs", ""),
-    ]  # fmt: skip
+    ]
+
+
+def dollars(value: float) -> str:
+    """A cost with its unit."""
+    return f"${cost(value)}"
 
 
 def _tile(name: str, value: str, note: str, change: str) -> dict[str, str]:
     return {"name": name, "value": value, "note": note, "change": change}
 
 
-def _moved(now: Mapping[str, Any], before: Mapping[str, Any], name: str, shown: Any) -> str:
-    """By how much a figure went up or down; "" without a baseline, or a figure in it."""
+def _moved(
+    now: Mapping[str, Any], before: Mapping[str, Any], name: str, shown: Any, up: str, down: str
+) -> str:
+    """By how much a figure went up or down, and what that is; "" without a baseline, or a figure in it."""
     new, old = now.get(name), before.get(name)
     if new is None or old is None:
         return ""
     if shown(abs(new - old)) == shown(0 * new):
         return "as before"
-    return f"{'▲' if new > old else '▼'} {shown(abs(new - old))}"
+    return f"{'▲' if new > old else '▼'} {shown(abs(new - old))} {up if new > old else down}"
 
 
 def _points(share: float) -> str:
@@ -102,6 +138,12 @@ def _points(share: float) -> str:
 def score(value: float | None) -> str:
     """A score with three digits."""
     return "–" if value is None else f"{value:.3f}"
+
+
+def folded(text: Any, most: int) -> str:
+    """The beginning of a long text, and how much more there is."""
+    whole = str(text)
+    return whole if len(whole) <= most else f"{whole[:most]} … {len(whole) - most:,} more characters"
 
 
 def shown(text: Any) -> str:

@@ -55,6 +55,11 @@ function money(value) {
   return value === 0 ? "0" : value >= 1 ? value.toFixed(2) : Number(value.toPrecision(2)).toString();
 }
 
+// US dollars; null is what a model without a price costs.
+function price(value) {
+  return value === null || value === undefined ? "no price" : "$" + money(value);
+}
+
 function score(value) {
   return value === null || value === undefined ? "–" : value.toFixed(3);
 }
@@ -98,6 +103,26 @@ function json(value, key, open = true) {
   return fold;
 }
 
+// A table that scrolls where it is too wide; `texts` are the places of the columns that are no numbers.
+function table(label, titles, rows, texts = [0]) {
+  const heads = titles.map((title, at) => el("th", {scope: "col", class: texts.includes(at) ? "" : "number"}, title));
+  return el("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": label + ", scrollable"},
+    el("table", {}, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...rows)));
+}
+
+function numbers(...values) {
+  return values.map((value) => el("td", {class: "number"}, value));
+}
+
+// The first of many elements, and a button with the number of the others, which shows them.
+function someOf(made, most, noun) {
+  if (made.length <= most) return made;
+  const more = el("button", {class: "link", type: "button"}, `… ${plural(made.length - most, "more " + noun)}`);
+  const inTable = made[0].tagName === "TR", holder = inTable ? el("tr", {}, el("td", {colspan: 20}, more)) : more;
+  more.addEventListener("click", () => holder.replaceWith(...made.slice(most)));
+  return [...made.slice(0, most), holder];
+}
+
 function stored(id) {
   const found = document.getElementById(id);
   return found && JSON.parse(found.textContent);
@@ -112,7 +137,7 @@ function parse(hash) {
 
 function address(view, what, more = {}) {
   const pairs = [[view, what], ...Object.entries(more)].filter(([, value], at) => at === 0 || (value !== "" && value !== null && value !== undefined));
-  return "#" + pairs.map(([name, value]) => value === "" ? name : `${name}=${encodeURIComponent(value)}`).join("&");
+  return "#" + pairs.map(([name, value]) => value === "" ? name : `${name}=${encodeURIComponent(String(value).toWellFormed ? String(value).toWellFormed() : value)}`).join("&");
 }
 
 function scenarioAddress(row, more = {}) {

@@ -1,42 +1,85 @@
-// Distributions of latency and score, groups of runs side by side, warnings.
+// Distributions of latency and score, the slowest scenarios, groups of runs, warnings.
 
-function histogram(values, label, unit, bounds) {
-  const bins = Array.from({length: 24}, () => 0), [low, high] = bounds, span = high - low || 1;
-  for (const value of values) bins[Math.min(23, Math.floor(24 * (value - low) / span))]++;
-  const most = Math.max(...bins, 1), width = 720, height = 190;
-  const bars = bins.map((count, at) => svg("g", {}, svg("title", {}, `${unit(low + span * at / 24)} to ${unit(low + span * (at + 1) / 24)}: ${count}`), svg("rect", {x: at * width / 24 + 1, y: height - 160 * count / most, width: width / 24 - 2, height: 160 * count / most})));
-  const counts = bins.map((count, at) => count ? svg("text", {x: (at + 0.5) * width / 24, y: height - 160 * count / most - 4, "text-anchor": "middle"}, count) : null);
-  const said = `${label}: from ${unit(low)} to ${unit(high)}, ${bins.map((count, at) => count ? `${count} near ${unit(low + span * (at + 0.5) / 24)}` : "").filter(Boolean).join(", ")}`;
-  return svg("svg", {class: "histogram", viewBox: `0 0 ${width} ${height + 22}`, role: "img", "aria-label": said}, ...bars, ...counts, svg("line", {class: "axis", x1: 0, x2: width, y1: height, y2: height}), svg("text", {x: 0, y: height + 16}, unit(low)), svg("text", {x: width, y: height + 16, "text-anchor": "end"}, unit(high)));
+const BINS = 24;
+
+// Latencies range from milliseconds to hours: equal steps of the logarithm, and a bin of its own for no time at all.
+function logBins(values) {
+  const some = values.filter((value) => value > 0), none = values.length - some.length;
+  const [low, high] = extent(some), ratio = some.length ? high / low : 1;
+  const edge = (at) => low * ratio ** (at / BINS);
+  const bins = Array.from({length: BINS}, (_, at) => ({from: edge(at), to: edge(at + 1), count: 0}));
+  for (const value of some) bins[ratio > 1 ? Math.min(BINS - 1, Math.floor(BINS * Math.log(value / low) / Math.log(ratio))) : 0].count++;
+  const found = ratio > 1 ? bins : some.length ? [{from: low, to: high, count: some.length}] : [];
+  return none ? [{from: 0, to: 0, count: none}, ...found] : found;
+}
+
+// The least and the greatest of any number of values.
+function extent(values) {
+  return values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+}
+
+function evenBins(values) {
+  const bins = Array.from({length: BINS}, (_, at) => ({from: at / BINS, to: (at + 1) / BINS, count: 0}));
+  for (const value of values) bins[Math.min(BINS - 1, Math.floor(BINS * value))].count++;
+  return bins;
+}
+
+function histogram(bins, label, unit) {
+  const most = Math.max(...bins.map((bin) => bin.count), 1), width = 720, height = 190, step = width / bins.length;
+  const name = (bin) => bin.from === bin.to ? unit(bin.from) : `${unit(bin.from)} to ${unit(bin.to)}`;
+  const bars = bins.map((bin, at) => {
+    const tall = bin.count && Math.max(2, 160 * bin.count / most);
+    return svg("g", {}, svg("title", {}, `${name(bin)}: ${bin.count}`), svg("rect", {x: at * step + 1, y: height - tall, width: step - 2, height: tall}),
+      bin.count ? svg("text", {x: (at + 0.5) * step, y: height - tall - 4, "text-anchor": "middle"}, bin.count) : null);
+  });
+  const every = Math.ceil(bins.length / 7);
+  const ticks = bins.map((bin, at) => at % every || at > bins.length - 3 ? null : svg("text", {x: at * step + 2, y: height + 16}, unit(bin.from)));
+  const last = svg("text", {x: width, y: height + 30, "text-anchor": "end"}, "to " + unit(bins.at(-1).to));
+  const said = `${label}: ${bins.filter((bin) => bin.count).map((bin) => `${bin.count} at ${name(bin)}`).join(", ")}`;
+  return svg("svg", {class: "histogram", viewBox: `0 0 ${width} ${height + 34}`, role: "img", "aria-label": said}, ...bars, svg("line", {class: "axis", x1: 0, x2: width, y1: height, y2: height}), ...ticks, last);
 }
 
 function latencyView() {
+  const costs = [el("h2", {}, "Tokens and cost"), modelsPane(), nodesOfAllPane()];
   const runs = ROWS.flatMap((row) => row.runs).filter((run) => run[2] === "passed" || run[2] === "failed");
-  if (!runs.length) return [el("p", {class: "empty"}, "No run was judged.")];
-  const latencies = runs.map((run) => run[4]), scores = runs.map((run) => run[3]), total = DATA.summary.total.latency;
-  const slowest = [...ROWS].sort((one, two) => two.latency - one.latency).slice(0, 15).filter((row) => row.latency > 0);
+  if (!runs.length) return [el("h2", {}, "Latency and score"), el("p", {class: "empty"}, "No run was judged."), ...costs];
+  const total = DATA.summary.total.latency;
   const marks = ["p50", "p90", "p95", "p99", "max"].map((name) => el("span", {}, name + " ", el("b", {}, seconds(total[name]))));
-  return [el("h2", {}, "Latency and score"), el("div", {class: "panes"},
-    el("section", {class: "card", "aria-label": "Distribution of latency"}, el("h3", {}, "Virtual latency of runs"), el("p", {class: "meta"}, ...marks), histogram(latencies, "Latency of runs", seconds, [0, latencies.reduce((one, two) => Math.max(one, two), 0)])),
-    el("section", {class: "card", "aria-label": "Distribution of score"}, el("h3", {}, "Score of runs"), histogram(scores, "Score of runs", (value) => value.toFixed(2), [0, 1]))),
-    slowest.length ? el("section", {class: "card", "aria-label": "Slowest scenarios"}, el("h3", {}, "Slowest scenarios"), el("table", {}, el("tbody", {}, ...slowest.map((row) => el("tr", {}, el("td", {class: "number"}, seconds(row.latency)), el("td", {}, el("a", {href: scenarioAddress(row)}, heading(row)), " ", el("small", {}, row.suite))))))) : null];
+  const latencies = el("section", {class: "card", "aria-label": "Distribution of latency"}, el("h3", {}, "Virtual latency of runs"), el("p", {class: "meta"}, ...marks), histogram(logBins(runs.map((run) => run[4])), "Latency of runs", seconds), el("p", {class: "why"}, "The scale is logarithmic. How many runs took so long stands on each bar."));
+  const scores = el("section", {class: "card", "aria-label": "Distribution of score"}, el("h3", {}, "Score of runs"), histogram(evenBins(runs.map((run) => run[3])), "Score of runs", (value) => value.toFixed(2)));
+  return [el("h2", {}, "Latency and score"), el("div", {class: "panes"}, latencies, scores), slowestPane(), ...costs];
 }
 
+function slowestPane() {
+  const slowest = [...ROWS].sort((one, two) => two.latency - one.latency).slice(0, 15).filter((row) => row.latency > 0);
+  if (!slowest.length) return null;
+  const rows = slowest.map((row) => el("tr", {}, el("th", {scope: "row"}, el("a", {href: scenarioAddress(row)}, heading(row)), " ", el("small", {}, row.suite)), ...numbers(seconds(row.latency))));
+  return el("section", {class: "card", "aria-label": "Slowest scenarios"}, el("h3", {}, "Slowest scenarios"), table("Slowest scenarios", ["scenario", "latency"], rows));
+}
+
+const GROUPS = [["suites", "suite"], ["tags", "tag"], ["dialects", "dialect"], ["manifests", "manifest"]];
+
 function groupsView() {
-  const found = [el("h2", {}, "Groups of runs")];
-  for (const [part, filter] of [["variants", "variant"], ["suites", "suite"], ["tags", "tag"], ["dialects", "dialect"]]) {
-    const groups = Object.entries(DATA.summary[part]);
-    if (!groups.length) continue;
-    const names = [filter, "runs", "passed", "failed", "errors", "skipped", "pass rate", "95 % interval", "fitness", "p50", "p95", "tokens", "cost"];
-    const rows = groups.map(([name, group]) => el("tr", {}, el("th", {scope: "row"}, el("a", {href: address("scenarios", "", {[filter]: name})}, name)),
-      ...[group.runs, group.passed, group.failed, group.errors, group.skipped, percent(group.pass_rate), group.pass_rate === null ? "–" : group.pass_rate_interval.map(percent).join(" to "), score(group.fitness), seconds(group.latency.p50), seconds(group.latency.p95), group.tokens.total.toLocaleString("en"), money(group.cost)].map((value) => el("td", {class: "number"}, value))));
-    found.push(el("h3", {}, part[0].toUpperCase() + part.slice(1)), el("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": part + ", scrollable"}, el("table", {}, el("thead", {}, el("tr", {}, ...names.map((name, at) => el("th", {scope: "col", class: at ? "number" : ""}, name)))), el("tbody", {}, ...rows))));
-  }
-  return found;
+  const found = GROUPS.filter(([part]) => Object.keys(DATA.summary[part] || {}).length);
+  return [el("h2", {}, "Groups of runs"), ...found.flatMap(([part, filter]) => [el("h3", {}, part[0].toUpperCase() + part.slice(1)), groupsTable(part, filter)])];
+}
+
+function groupsTable(part, filter) {
+  const titles = [filter, "runs", "passed", "failed", "errors", "skipped", "pass rate", "95 % interval", "fitness", "p50", "p95", "tokens", "cost"];
+  const rows = Object.entries(DATA.summary[part]).map(([name, group]) => el("tr", {}, el("th", {scope: "row"}, el("a", {href: address("scenarios", "", {[filter]: name})}, name)),
+    ...numbers(group.runs, group.passed, group.failed, group.errors, group.skipped, percent(group.pass_rate), interval(group), score(group.fitness), seconds(group.latency.p50), seconds(group.latency.p95), group.tokens.total.toLocaleString("en"), costOf(group))));
+  return table(part, titles, rows);
+}
+
+function interval(group) {
+  return group.pass_rate === null ? "–" : group.pass_rate_interval.map(percent).join(" to ");
 }
 
 function warningsView() {
   const warnings = DATA.summary.warnings;
   if (!warnings.length) return [el("p", {class: "empty"}, "Nothing was warned of.")];
-  return [el("h2", {}, "Warnings"), ...warnings.slice(0, 300).map((warning) => el("div", {class: "card"}, el("p", {}, text(warning.text)), el("small", {}, `${plural(warning.times, "time")} in ${plural(warning.scenarios, "scenario")}, such as `), ...warning.names.slice(0, 2).flatMap((id, at) => [at ? ", " : "", el("a", {href: address("scenario", id)}, id)])))];
+  const cards = warnings.map((warning) => el("div", {class: "card"}, el("p", {}, text(warning.text)),
+    el("small", {}, `${plural(warning.times, "time")} in ${plural(warning.scenarios, "scenario")}, such as `), ...warning.names.slice(0, 2).flatMap((id, at) => [at ? ", " : "", el("a", {href: address("scenario", id)}, id)])));
+  const left = (DATA.summary.left_out || {}).warnings;
+  return [el("h2", {}, "Warnings"), ...someOf(cards, 300, "warning"), left ? el("p", {class: "note"}, `${plural(left, "more warning")}, in results.jsonl`) : null];
 }

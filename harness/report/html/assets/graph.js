@@ -17,14 +17,14 @@ function takenParts(coverage) {
   };
 }
 
-// options: taken (see above), steps: {node: [1, 4]}, wrong: a node, label, coverage, onpick
+// options: taken (see above), steps: {node: [1, 4]}, wrong: {node, why}, label, coverage, onpick
 function drawGraph(figure, options) {
   const {taken, steps = {}, wrong = null} = options;
   const width = figure.width + 2 * MARGIN, height = figure.height + 2 * MARGIN;
   const inner = svg("g", {transform: `translate(${MARGIN} ${MARGIN})`});
   for (const edge of figure.edges) inner.append(drawnEdge(edge, taken.edge(edge)));
   for (const edge of figure.edges) if (edge.text) inner.append(drawnLabel(edge, taken.edge(edge)));
-  for (const node of figure.nodes) inner.append(drawnNode(node, taken.node(node.name), steps[node.name] || [], node.name === wrong, options));
+  for (const node of figure.nodes) inner.append(drawnNode(node, taken.node(node.name), steps[node.name] || [], wrong && node.name === wrong.node ? wrong.why : "", options));
   const kind = "graph" + (options.coverage ? " coverage" : "");
   return svg("svg", {class: kind, viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": options.label}, inner);
 }
@@ -48,7 +48,7 @@ function drawnNode(node, taken, steps, wrong, options) {
     return svg("g", {class: state}, svg("title", {}, node.kind), ...ring, svg("circle", {class: "dot", cx: node.x, cy: node.y, r: node.kind === "end" ? 5 : 8}));
   }
   const middle = node.y - 13 * (node.captions.length - 1) / 2;
-  const said = [node.name, node.captions.join(", "), taken ? (steps.length ? "step " + steps.join(", ") : "taken") : "not taken", wrong ? "here it went another way than expected" : ""];
+  const said = [node.name, node.captions.join(", "), taken ? (steps.length ? "step " + steps.join(", ") : "taken") : "not taken", wrong];
   const group = svg("g", {class: `node ${state}${wrong ? " wrong" : ""}`, tabindex: 0, role: "button"},
     svg("title", {}, said.filter(Boolean).join("; ")),
     svg("rect", {class: "box", x: node.x - node.width / 2, y: node.y - node.height / 2, width: node.width, height: node.height, rx: 9}),

@@ -1,10 +1,16 @@
 // Which view is shown, and the keys.
 
+// A view of its own has a tab: [name, title, elements of the view, given the parts of the address].
 const TABS = [
-  ["scenarios", () => `Scenarios ${ROWS.length.toLocaleString("en")}`], ["manifests", () => `Manifests ${DATA.manifests.length}`], ["latency", () => "Latency and score"],
-  ["groups", () => Object.keys(DATA.summary.variants).length ? "Variants and groups" : "Groups"], ["warnings", () => `Warnings ${DATA.summary.warnings.length}`],
-  ...(DATA.history ? [["history", () => "History"]] : []),
+  ["scenarios", () => `Scenarios ${ROWS.length.toLocaleString("en")}`, (parts) => [...removed(), ...scenariosView(parts)]],
+  ["manifests", () => `Manifests ${DATA.manifests.length}`, manifestsView],
+  ...(variantNames().length ? [["variants", () => `Variants ${variantNames().length}`, variantsView]] : []),
+  ["latency", () => "Latency and cost", latencyView],
+  ["groups", () => "Groups", groupsView],
+  ["warnings", () => `Warnings ${DATA.summary.warnings.length}`, warningsView],
+  ...(DATA.history ? [["history", () => "History", historyView]] : []),
 ];
+// Views of one thing are under the tab of all.
 const OF_TAB = {scenario: "scenarios", manifest: "manifests"};
 
 function scenarioOf(what, parts) {
@@ -13,10 +19,16 @@ function scenarioOf(what, parts) {
 }
 
 function viewOf({view, what, parts}) {
-  if (view === "scenario") { const row = scenarioOf(what, parts); return row ? scenarioView(row, parts) : missing("scenario", what); }
-  if (view === "manifest") { const found = DATA.manifests.find((each) => each.name === what); return found ? manifestView(found) : missing("manifest", what); }
-  const views = {manifests: manifestsView, latency: latencyView, groups: groupsView, warnings: warningsView, ...(DATA.history ? {history: historyView} : {})};
-  return views[view] ? views[view]() : [...removed(), ...scenariosView(parts)];
+  if (view === "scenario") {
+    const row = scenarioOf(what, parts);
+    return row ? scenarioView(row, parts) : missing("scenario", what);
+  }
+  if (view === "manifest") {
+    const found = DATA.manifests.find((each) => each.name === what);
+    return found ? manifestView(found) : missing("manifest", what);
+  }
+  const [, , shown] = TABS.find(([name]) => name === view) || TABS[0];
+  return shown(parts);
 }
 
 function missing(kind, what) {
@@ -25,7 +37,7 @@ function missing(kind, what) {
 
 function removed() {
   if (!DATA.removed.length) return [];
-  return [el("details", {class: "note"}, el("summary", {}, `${plural(DATA.removed.length, "scenario")} of the baseline ${DATA.removed.length === 1 ? "is" : "are"} not in this run`), ...DATA.removed.slice(0, 200).map((id) => el("div", {}, id)))];
+  return [el("details", {class: "note"}, el("summary", {}, `${plural(DATA.removed.length, "scenario")} of the baseline ${DATA.removed.length === 1 ? "is" : "are"} not in this run`), ...someOf(DATA.removed.map((id) => el("div", {}, id)), 200, "scenario"))];
 }
 
 function show() {
@@ -45,6 +57,21 @@ function nextFailure() {
   location.hash = scenarioAddress(failing[(current + 1) % failing.length]);
 }
 
+// How many views of this page lie behind the current one: a page that was opened by a link to a view has none.
+function countView() {
+  if (history.state === null) history.replaceState({depth: ++depth}, "");
+  else depth = history.state.depth;
+}
+
+let depth = -1;
+
+function leave() {
+  const {view} = parse(location.hash);
+  if (!OF_TAB[view]) return;
+  if (depth > 0) history.back();
+  else location.hash = "#" + OF_TAB[view];
+}
+
 const KEYS = {
   "/": () => { const search = document.getElementById("search"); if (search) search.focus(); else { location.hash = "#scenarios"; setTimeout(() => document.getElementById("search").focus()); } },
   j: () => step(1),
@@ -52,7 +79,7 @@ const KEYS = {
   n: nextFailure,
   ArrowRight: () => stepEvent(1),
   ArrowLeft: () => stepEvent(-1),
-  Escape: () => { if (["scenario", "manifest"].includes(parse(location.hash).view)) history.length > 1 ? history.back() : (location.hash = "#scenarios"); },
+  Escape: leave,
 };
 
 addEventListener("keydown", (event) => {
@@ -61,8 +88,10 @@ addEventListener("keydown", (event) => {
   if (event.key.startsWith("Arrow") && !document.querySelector(".story")) return;
   if (KEYS[event.key]) { event.preventDefault(); KEYS[event.key](); }
 });
+addEventListener("hashchange", countView);
 addEventListener("hashchange", () => location.hash === "#main" ? document.getElementById("main").focus() : show());
 addEventListener("beforeprint", () => { for (const each of document.querySelectorAll("details.cause")) each.open = true; });
 document.getElementById("tabs").hidden = false;
 document.getElementById("keys").hidden = false;
+countView();
 show();

@@ -2,13 +2,6 @@
 
 const PARTS = ["nodes", "edges", "branches"];
 
-function bar(share, kind = "") {
-  const drawn = svg("svg", {width: 160, height: 11, "aria-hidden": "true", viewBox: "0 0 160 11"}, svg("rect", {width: Math.max(1, 160 * share), height: 11, rx: 2}));
-  drawn.setAttribute("class", "histogram " + kind);
-  drawn.style.maxWidth = "10rem";
-  return drawn;
-}
-
 function partMark(found) {
   const share = found.all ? found.taken / found.all : 1;
   return [`${found.taken} of ${found.all}`, el("span", {class: "part", "aria-hidden": "true"}, svg("svg", {width: "100%", height: 10, viewBox: "0 0 100 10", preserveAspectRatio: "none"}, svg("rect", {width: 100 * share, height: 10})))];
@@ -31,7 +24,7 @@ function manifestView(manifest) {
   const scenarios = ROWS.filter((row) => row.manifest === manifest.name);
   const head = [el("div", {class: "head"}, el("h2", {}, manifest.name)), el("p", {class: "meta"}, el("span", {}, "dialect ", el("b", {}, manifest.dialect)), el("span", {}, "scenarios ", el("a", {href: address("scenarios", "", {manifest: manifest.name})}, scenarios.length)),
     ...PARTS.map((part) => el("span", {}, part + " ", el("b", {}, ...partMark(manifest.coverage[part])))))];
-  return [...head, el("div", {class: "panes"}, coveragePane(manifest), el("div", {}, missingPane(manifest), secondsPane(manifest)))];
+  return [...head, el("div", {class: "panes"}, coveragePane(manifest), el("div", {}, missingPane(manifest), nodesOfManifestPane(manifest)))];
 }
 
 function coveragePane(manifest) {
@@ -53,12 +46,4 @@ function missingPane(manifest) {
   if (rows.length) pane.append(el("table", {}, el("thead", {}, el("tr", {}, ...["part", "what", "where"].map((each) => el("th", {scope: "col"}, each)))), el("tbody", {}, ...shownRows)));
   if (rows.length > 300) pane.append(el("p", {}, `… ${rows.length - 300} more`));
   return pane;
-}
-
-function secondsPane(manifest) {
-  const most = Math.max(...manifest.seconds.map((each) => each.p95), 0);
-  if (!most) return null;
-  const rows = manifest.seconds.slice(0, 60).map((each) => lightens(el("tr", {}, el("th", {scope: "row"}, each.node), el("td", {class: "number"}, each.runs), el("td", {class: "number"}, seconds(each.p50)), el("td", {class: "number"}, seconds(each.p95)), el("td", {class: "number"}, seconds(each.max)), el("td", {}, bar(each.p95 / most))), each.node));
-  const names = ["node", "runs", "p50", "p95", "longest", "p95"];
-  return el("section", {class: "card", "aria-label": "Latency by node"}, el("h3", {}, "Latency by node"), el("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Latency by node, scrollable"}, el("table", {}, el("thead", {}, el("tr", {}, ...names.map((name, at) => el("th", {scope: "col", class: at && at < 5 ? "number" : ""}, name)))), el("tbody", {}, ...rows))));
 }

@@ -8,18 +8,31 @@ function scenarioView(row, parts) {
   const head = el("div", {class: "head"}, badge(run[2]), row.change ? el("span", {class: "badge new"}, row.change) : null, el("h2", {}, heading(row)), el("b", {}, score(run[3])));
   const again = row.runs.length > 1 ? [el("nav", {class: "meta", "aria-label": "Runs of this scenario"}, "runs: ", ...row.runs.map((each) => runLink(row, each, each === run)))] : [];
   if (!found) {
-    const where = `The details of this run were left out of the page; line ${run[0] + 1} of results.jsonl has them.`;
-    return [head, ...again, el("p", {class: "meta"}, row.suite), el("p", {class: "note"}, where)];
+    const where = `The details of this run were left out of the page. Line ${run[0] + 1} of results.jsonl has them:`;
+    return [head, ...again, el("p", {class: "meta"}, row.suite), el("p", {class: "note"}, where), copyable(`sed -n ${run[0] + 1}p results.jsonl`)];
   }
-  const told = el("div", {}, callsPane(found, "The conversation is being read …")), times = el("div", {class: "times"}, timePane(found));
-  const panes = [checksPane(found), graphPane(row, found, manifest), told];
-  readTrace(run, found).then((events) => {
-    if (!events) throw new Error("it is not in this page");
+  const told = el("div", {}, callsPane(found, "The conversation is being read …")), times = el("div", {class: "times"});
+  const panes = [checksPane(found), el("div", {}, graphPane(row, found, manifest), nodesPane(row, found, manifest)), told];
+  tell(row, run, found, told, times);
+  return [head, ...again, metaLine(row, found), copyable(found.rerun), traceCommand(found), ...notes(found), el("div", {class: "panes three"}, ...panes), times, endPane(found)];
+}
+
+// Show the conversation and the waterfall, once the trace has been read; else what there is without it.
+async function tell(row, run, found, told, times) {
+  let events = null, wrong = "";
+  try {
+    events = await readTrace(run, found, row.id);
+  } catch (error) {
+    wrong = `The trace cannot be read: ${error.message}.`;
+  }
+  if (events) {
     told.replaceChildren(conversationPane(events));
     times.replaceChildren(waterfall(events, found.latency.total) || "");
-    goAstray(row, found);
-  }).catch((error) => told.replaceChildren(callsPane(found, notTold(row, found, error))));
-  return [head, ...again, metaLine(row, found), rerunLine(found.rerun), ...notes(found), el("div", {class: "panes three"}, ...panes), times, endPane(found)];
+    goWrong(row, found);
+  } else {
+    const chooser = found.trace ? traceChooser(found, () => tell(row, run, found, told, times)) : null;
+    told.replaceChildren(callsPane(found, wrong || (found.trace ? "" : notTold(found)), chooser));
+  }
 }
 
 function runLink(row, run, current) {
@@ -30,20 +43,10 @@ function metaLine(row, found) {
   const facts = [
     [found.where || row.suite, ""], ["manifest", el("a", {href: address("manifest", row.manifest)}, row.manifest)], ["dialect", row.dialect], ["status", found.status],
     ["latency", seconds(found.latency.total)], ["tokens", `${found.usage.input_tokens.toLocaleString("en")} in, ${found.usage.output_tokens.toLocaleString("en")} out`],
-    found.usage.cost ? ["cost", money(found.usage.cost)] : null, ["seed", found.seed], row.tags.length ? ["tags", row.tags.join(", ")] : null,
+    found.usage.cost ? ["cost", price(found.usage.cost)] : null, ["seed", found.seed], row.tags.length ? ["tags", row.tags.join(", ")] : null,
     found.recording === null || found.recording === undefined ? null : ["recording", found.recording], ["digest", found.digest ? found.digest.slice(0, 12) : "–"], ["real time", seconds(found.wall)],
   ];
   return el("p", {class: "meta"}, ...facts.filter(Boolean).map(([name, value]) => value === "" ? el("span", {class: "place"}, name) : el("span", {}, name, " ", el("b", {}, value))));
-}
-
-function rerunLine(command) {
-  const button = el("button", {type: "button"}, "Copy");
-  const code = el("code", {}, command);
-  button.addEventListener("click", async () => {
-    try { await navigator.clipboard.writeText(command); button.textContent = "Copied"; }
-    catch { getSelection().selectAllChildren(code); button.textContent = "Selected"; }
-  });
-  return el("p", {class: "rerun"}, code, button);
 }
 
 function notes(found) {
@@ -93,9 +96,16 @@ function astray(row, found) {
   return null;
 }
 
+// The node to look at first, and why: {node, why}; or null.
+function wrongNode(found, away) {
+  if (away && away.at !== null && away.at < found.path.length) return {node: [found.path[away.at]].flat()[0], why: `here it left ${away.from}`};
+  const failed = found.error && found.error.node;
+  return failed ? {node: failed.split("/")[0], why: "it failed here"} : null;
+}
+
 function graphPane(row, found, manifest) {
   const steps = stepsOf(found.path), away = astray(row, found);
-  const wrong = away && away.at !== null && away.at < found.path.length ? [found.path[away.at]].flat()[0] : null;
+  const wrong = wrongNode(found, away);
   const pane = el("section", {class: "card", "aria-label": "Graph"}, el("h3", {}, "Graph and path"), pathLine(found.path, away));
   if (away && away.at !== null) pane.append(el("p", {}, `Step ${away.at + 1} is where it left ${away.from}: `, el("b", {}, away.other.length > away.at ? [away.other[away.at]].flat().join(" | ") : "the end"), " was to follow."));
   if (manifest && manifest.figure) {
@@ -145,25 +155,28 @@ function conversationPane(events) {
     el("div", {class: "pane-scroll", tabindex: 0, role: "group", "aria-label": "Conversation, scrollable"}, conversation(events)));
 }
 
-// Show the step that was not to follow.
-function goAstray(row, found) {
+// Show the step that was not to follow, or else where a node failed.
+function goWrong(row, found) {
   const away = astray(row, found);
-  if (!away || away.at === null) return;
-  const starts = [...document.querySelectorAll(".story > .node_start")].filter((item) => !item.dataset.inner);
-  const before = found.path.slice(0, away.at).flat().length;
-  goTo(starts[Math.min(before, starts.length - 1)]);
+  const failed = document.querySelector(".story > .node_error");
+  if (away && away.at !== null) {
+    const starts = [...document.querySelectorAll(".story > .node_start")].filter((item) => !item.dataset.inner);
+    const before = found.path.slice(0, away.at).flat().length;
+    goTo(starts[Math.min(before, starts.length - 1)]);
+  } else if (failed) {
+    goTo(failed);
+  }
   light(null);
 }
 
-function notTold(row, found, error) {
+function notTold(found) {
   if (found.status === "skipped" && !found.calls.length) return "It was skipped.";
   if (found.status === "invalid") return "It did not start.";
-  const file = found.trace ? `${found.trace} beside this page has it. ` : "No trace was kept. ";
-  return `The conversation is not shown: ${error.message}. ${found.trace ? file + `harness trace '${row.id}' prints it.` : file}`;
+  return "The conversation is not shown: no trace was kept.";
 }
 
-function callsPane(found, note) {
-  const pane = el("section", {class: "card calls", "aria-label": "Calls"}, el("h3", {}, `Calls: ${found.calls.length}`), el("p", {class: "why"}, note));
+function callsPane(found, note, chooser = null) {
+  const pane = el("section", {class: "card calls", "aria-label": "Calls"}, el("h3", {}, `Calls: ${found.calls.length}`), note ? el("p", {class: "why"}, note) : null, chooser);
   const list = el("div", {class: "pane-scroll", tabindex: 0, role: "group", "aria-label": "Calls, scrollable"});
   const shownCalls = found.calls.slice(0, 300);
   list.append(...shownCalls.map((call) => lightens(el("div", {class: "check"}, el("span", {class: call.ok ? "badge" : "badge failed"}, call.ok ? call.kind : `✗ ${call.kind}`), " ", el("b", {}, call.name), call.node && call.node !== call.name ? [" in ", el("code", {}, call.node)] : null, " ", el("small", {}, seconds(call.latency)),
@@ -174,11 +187,23 @@ function callsPane(found, note) {
   return pane;
 }
 
-function timePane(found) {
-  const nodes = Object.entries(found.latency.nodes).sort((one, two) => two[1] - one[1]), most = Math.max(...nodes.map(([, value]) => value), 0);
-  if (!nodes.length || !most) return null;
-  const rows = nodes.slice(0, 40).map(([name, value]) => lightens(el("tr", {}, el("th", {scope: "row"}, name), el("td", {class: "number"}, seconds(value)), el("td", {}, bar(value / most))), name));
-  return el("section", {class: "card", "aria-label": "Latency by node"}, el("h3", {}, `Latency by node, of ${seconds(found.latency.total)}`), el("table", {}, el("tbody", {}, ...rows)));
+// The nodes of a run in the order of their first visit: where each stands in the manifest, what it took and cost.
+function nodesPane(row, found, manifest) {
+  const visited = [...new Set(found.path.flat())], others = [...Object.keys(found.latency.nodes), ...Object.keys(found.usage.by_node || {})];
+  const names = [...new Set([...visited, ...others])];
+  if (!names.length) return null;
+  const steps = stepsOf(found.path), asked = found.usage.by_node || {};
+  const priced = Object.values(asked).some((usage) => usage.cost !== 0);
+  const rows = names.map((name) => {
+    const usage = asked[name], time = found.latency.nodes[name];
+    const cells = [(steps[name] || []).join(", "), time === undefined ? "–" : seconds(time), usage ? (usage.input_tokens + usage.output_tokens).toLocaleString("en") : "–"];
+    if (priced) cells.push(usage ? price(usage.cost) : "–");
+    const place = manifest && manifest.lines[name] || "–", own = place.startsWith(row.manifest + ":");
+    const start = el("button", {class: "link", type: "button", onclick: () => pick(name)}, name);
+    return lightens(el("tr", {}, el("th", {scope: "row"}, start), ...cells.map((cell) => el("td", {class: "number"}, cell)), el("td", {class: "place", title: place}, own ? "line " + place.slice(row.manifest.length + 1) : place)), name);
+  });
+  const titles = ["node", "steps", "latency", "tokens", ...(priced ? ["cost"] : []), "manifest"];
+  return el("section", {class: "card", "aria-label": "Nodes"}, el("h3", {}, "Nodes of this run"), table("Nodes", titles, rows, [0, titles.length - 1]));
 }
 
 function endPane(found) {

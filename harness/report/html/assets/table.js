@@ -60,7 +60,7 @@ function scenariosView(parts) {
   const change = (name, value) => {
     if (value) parts.set(name, value); else parts.delete(name);
     const more = Object.fromEntries([...parts].filter(([key]) => key !== "scenarios"));
-    history.replaceState(null, "", address("scenarios", "", more));
+    history.replaceState(history.state, "", address("scenarios", "", more));
     show();
     return holder;
   };
@@ -114,7 +114,7 @@ const CELLS = {
   score: (row) => el("td", {class: "score number"}, score(row.score)),
   latency: (row) => el("td", {class: "latency number"}, seconds(row.latency)),
   tokens: (row) => el("td", {class: "tokens number"}, row.tokens.toLocaleString("en")),
-  cost: (row) => el("td", {class: "cost number"}, money(row.cost)),
+  cost: (row) => el("td", {class: "cost number"}, price(row.cost)),
   tags: (row) => el("td", {class: "tags", title: row.tags.join(", ")}, row.tags.join(", ")),
   cause: (row) => el("td", {class: "cause", title: row.cause.slice(0, 500)}, row.cause.slice(0, 200)),
 };

@@ -1,12 +1,15 @@
-// The trace of a run: unpacked from the page, or read from the file beside it; then told as a conversation.
+// The trace of a run: unpacked from the page, chosen by the reader, or fetched from beside the page; then told as a conversation.
 
 const SHARED = "$shared";
 const DATA_FIELDS = ["request", "update", "value", "values", "error", "output"];
 
-async function readTrace(run, found) {
+async function readTrace(run, found, id) {
   const kept = document.getElementById("trace-" + run[0]);
   if (kept) return events(await unpacked(Uint8Array.from(atob(kept.textContent), (each) => each.charCodeAt(0))));
-  if (!found.trace || location.protocol === "file:") return null;
+  if (!found.trace) return null;
+  const chosen = await chosenTrace(found, id);
+  if (chosen !== null) return events(chosen);
+  if (location.protocol === "file:") return null;
   const answer = await fetch(found.trace);
   return answer.ok ? events(await unpacked(new Uint8Array(await answer.arrayBuffer()))) : null;
 }

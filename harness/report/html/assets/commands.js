@@ -1,0 +1,28 @@
+// Commands to be pasted into a shell, each with a button that copies it.
+
+function copyable(command) {
+  const code = el("code", {}, command);
+  return el("p", {class: "rerun"}, code, copyButton(code));
+}
+
+function copyButton(code) {
+  const button = el("button", {type: "button"}, "Copy");
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(code);
+      button.textContent = "Selected";
+    }
+  });
+  return button;
+}
+
+// The command that prints the trace of a run; null where it has none.
+function traceCommand(found) {
+  return found.tell ? copyable(found.tell + DATA.report) : null;
+}
+
+// The commands that stand in the page without its script.
+for (const code of document.querySelectorAll("#causes .rerun code")) code.after(" ", copyButton(code));
