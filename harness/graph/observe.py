@@ -148,9 +148,7 @@ def usage(events: Sequence[Event], price: Price) -> dict[str, Any]:
     `by_model` and `by_node` have the same of each model, and of each node that asked one. Their `cost` is None where
     tokens were reported of a model without a price, which count as 0.
     """
-    asked = {
-        event["call"]: event for event in events if event["event"] == "call" and event["kind"] == "llm"
-    }
+    asked = {event["call"]: event for event in events if event["event"] == "call" and event["kind"] == "llm"}
     by_model, by_node = _by(asked.values(), "name"), _by(asked.values(), "node")
     for event in events:
         if event["event"] == "answer" and (call := asked.get(event["call"])) is not None:

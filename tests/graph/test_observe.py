@@ -13,7 +13,7 @@ from harness.graph.trace import Trace
 @pytest.mark.parametrize("reported", [float("inf"), float("nan"), -5, "many", None, 10**20])
 def test_what_is_no_number_of_tokens_is_not_counted(reported: Any) -> None:
     events = [
-        {"event": "call", "call": 1, "kind": "llm", "name": "m"},
+        {"event": "call", "call": 1, "kind": "llm", "name": "m", "node": "n"},
         {"event": "answer", "call": 1, "usage": {"input_tokens": reported, "output_tokens": 7}},
     ]
     usage = observe.usage(events, lambda *_: None)
@@ -64,3 +64,18 @@ def test_a_call_of_a_model_says_what_it_was_asked_and_answered() -> None:
     }
     assert (failed["prompt"], failed["reason"]) == ("", "late")
     assert "reply" not in failed
+
+
+def test_usage_is_told_by_model_and_by_node() -> None:
+    asked = [("a", "m"), ("a", "free"), ("outer/b", "m")]
+    events = [
+        {"event": "call", "call": at, "kind": "llm", "name": model, "node": node}
+        for at, (node, model) in enumerate(asked)
+    ] + [{"event": "answer", "call": at, "usage": {"input_tokens": 3, "output_tokens": 2}} for at in (0, 1)]
+    usage = observe.usage(events, lambda model, *_: 0.5 if model == "m" else None)
+    assert usage["by_node"] == {
+        "a": {"llm_calls": 2, "input_tokens": 6, "output_tokens": 4, "cost": None},
+        "outer/b": {"llm_calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": 0.0},
+    }
+    assert {name: part["cost"] for name, part in usage["by_model"].items()} == {"m": 0.5, "free": None}
+    assert (usage["llm_calls"], usage["cost"]) == (3, 0.5)

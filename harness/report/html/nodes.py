@@ -34,8 +34,8 @@ class _Node:
 class NodeFigures:
     """Collects, line by line, what each node came to, for each variant ("" for none).
 
-    Seconds are those of runs that ended and were judged, as in summary.json; tokens and costs those of all runs. A node
-    in a graph that another node runs (`outer/inner`) has the tokens of its own calls; its time is that of the outer one.
+    Seconds are those of runs that ended and were judged, as in summary.json; tokens and costs those of all runs.
+    A node in a graph that another node runs (`outer/inner`) has tokens of its own; its time is that of the outer one.
     """
 
     def __init__(self) -> None:

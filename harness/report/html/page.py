@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.report.baseline import Baseline
-from harness.report.encoding import encode
 from harness.report.commands import report_argument
+from harness.report.encoding import encode
 from harness.report.formatting import plural
 from harness.report.html import words
 from harness.report.html.causes import by_cause, cause
@@ -159,7 +159,9 @@ def _facts(results: Path, summary: Mapping[str, Any], baseline: Baseline | None)
     if total["runs"] != total["scenarios"]:
         facts.append(plural(total["runs"], "run"))
     if total["distinct_runs"] != total["runs"]:
-        facts.append(f"{total['distinct_runs']} of them distinct (the others had the same answers and nothing random)")
+        facts.append(
+            f"{total['distinct_runs']} of them distinct (the others had the same answers and nothing random)"
+        )
     if baseline is None:
         return [*facts, "no baseline"]
     runs = baseline.total["runs"]
@@ -171,7 +173,11 @@ def _left_out(rows: int, runs: int, traces: int) -> list[str]:
     """What the page does not have, in words."""
     found = [f"{plural(rows, 'scenario')} that passed"] if rows else []
     found += [f"the details of {plural(runs, 'run')}"] if runs else []
-    found += [f"the conversations of {plural(traces, 'run')}, which their pages open from traces/"] if traces else []
+    found += (
+        [f"the conversations of {plural(traces, 'run')}, which their pages open from traces/"]
+        if traces
+        else []
+    )
     return found
 
 

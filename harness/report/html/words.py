@@ -11,7 +11,18 @@ from harness.report.formatting import cost, percent, plural, seconds, unpriced
 from harness.report.html.scenarios import Rows
 from harness.source.display import printable
 
-__all__ = ["changes", "folded", "headline", "percent", "plural", "score", "seconds", "shown", "state", "tiles"]
+__all__ = [
+    "changes",
+    "folded",
+    "headline",
+    "percent",
+    "plural",
+    "score",
+    "seconds",
+    "shown",
+    "state",
+    "tiles",
+]
 
 
 def headline(rows: Rows, baseline: Baseline | None) -> str:

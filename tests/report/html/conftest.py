@@ -1,11 +1,14 @@
 """A run to look at, written as runs are, and its page."""
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.graph.sharing import with_shared
+from harness.report.history.file import HistoryWriter
 from harness.report.results import ResultsWriter
 from harness.scenario.outcome import CheckResult, Observed, Outcome
 
@@ -108,3 +111,100 @@ def several() -> list[Outcome]:
         outcome("time is up", "failed", status="timeout"),
         outcome("not yet", "skipped", status="skipped", reason="later", coverage=NOTHING, shape=NOTHING),
     ]
+
+
+def llm(number: int, at: float, node: str, reply: str, *texts: str) -> list[dict[str, Any]]:
+    """A call of a model, and its answer half a second later."""
+    messages = [{"type": "human", "content": text} for text in texts]
+    request = {"messages": messages}
+    value = {"text": reply}
+    usage = {"input_tokens": 12, "output_tokens": 3}
+    asked = {"kind": "llm", "name": "gpt-4o", "node": node, "request": request}
+    answered = {"ok": True, "latency": 0.5, "value": value, "usage": usage}
+    return [
+        {"event": "call", "at": at, "call": number, **asked},
+        {"event": "answer", "at": at + 0.5, "call": number, **answered},
+    ]
+
+
+def told(reply: str = "We open at nine.") -> list[dict[str, Any]]:
+    """The events of a run that went by the default."""
+    here = {"graph": "", "invocation": 1}
+    return with_shared(
+        [
+            {"event": "input", "at": 0.0, "graph": "", "value": "When do you open?"},
+            {"event": "node_start", "at": 0.0, "node": "classify", "step": 1, **here},
+            *llm(1, 0.0, "classify", "question", "When do you open?"),
+            {"event": "node_end", "at": 0.5, "node": "classify", "update": {}, "latency": 0.5, **here},
+            {
+                "event": "route",
+                "at": 0.5,
+                "source": "classify",
+                "target": "answer",
+                "condition": "default",
+                **here,
+            },
+            {"event": "node_start", "at": 0.5, "node": "answer", "step": 2, **here},
+            *llm(2, 0.5, "answer", reply, "When do you open?", "Answer it."),
+            {
+                "event": "node_end",
+                "at": 1.0,
+                "node": "answer",
+                "update": {"answer": reply},
+                "latency": 0.5,
+                **here,
+            },
+            {"event": "end", "at": 1.0, "status": "completed", "output": reply, "error": None, "node": None},
+        ]
+    )
+
+
+def write(folder: Path, outcomes: list[Outcome], history: HistoryWriter | None = None) -> Path:
+    with ResultsWriter(folder, history=history) as writer:
+        for each in outcomes:
+            writer.add(each)
+        writer.finish()
+    return folder / "report.html"
+
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Any]:
+    """Chromium, without a window."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no chromium is installed: apt-get install chromium")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="package")
+def tab(browser: Any) -> Iterator[tuple[Any, list[str]]]:
+    """A page, and what went wrong on it: an exception, a refusal of the policy, a request but for the file."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    opened = context.new_page()
+    wrong: list[str] = []
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+    opened.on("request", lambda sent: None if sent.url.startswith("file:") else wrong.append(sent.url))
+    opened.on("dialog", lambda dialog: wrong.append(dialog.message))
+    yield opened, wrong
+    context.close()
+
+
+@pytest.fixture
+def page(tab: tuple[Any, list[str]]) -> Iterator[Any]:
+    """An empty page on which nothing may go wrong."""
+    opened, wrong = tab
+    opened.goto("about:blank")
+    wrong.clear()
+    yield opened
+    assert not wrong

@@ -1,76 +1,20 @@
 """report.html in a real browser: what people do with it, and what a hostile model cannot do."""
 
-import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.graph.sharing import with_shared
+from harness.report.encoding import encode
 from harness.report.history.file import HistoryWriter
-from harness.report.results import ResultsWriter, line
+from harness.report.html.page import page as page_of
+from harness.report.html.run_summary import summary_of
+from harness.report.results import line
 from harness.report.summary import summarise
-from harness.scenario.outcome import Outcome
-from tests.report.html.conftest import HOSTILE, NOTHING, TURNED, astray, outcome
+from tests.report.html.conftest import HOSTILE, NOTHING, TURNED, astray, outcome, told, write
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 AXE = Path(__file__).parent / "node_modules/axe-core/axe.min.js"
-ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update",
-]  # fmt: skip
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed: apt-get install chromium")
-pytest.importorskip("playwright", reason="playwright is not installed")
-
-
-def llm(number: int, at: float, node: str, reply: str, *texts: str) -> list[dict[str, Any]]:
-    """A call of a model, and its answer half a second later."""
-    messages = [{"type": "human", "content": text} for text in texts]
-    request = {"messages": messages}
-    value = {"text": reply}
-    usage = {"input_tokens": 12, "output_tokens": 3}
-    asked = {"kind": "llm", "name": "gpt-4o", "node": node, "request": request}
-    answered = {"ok": True, "latency": 0.5, "value": value, "usage": usage}
-    return [
-        {"event": "call", "at": at, "call": number, **asked},
-        {"event": "answer", "at": at + 0.5, "call": number, **answered},
-    ]
-
-
-def told(reply: str = "We open at nine.") -> list[dict[str, Any]]:
-    """The events of a run that went by the default."""
-    here = {"graph": "", "invocation": 1}
-    return with_shared(
-        [
-            {"event": "input", "at": 0.0, "graph": "", "value": "When do you open?"},
-            {"event": "node_start", "at": 0.0, "node": "classify", "step": 1, **here},
-            *llm(1, 0.0, "classify", "question", "When do you open?"),
-            {"event": "node_end", "at": 0.5, "node": "classify", "update": {}, "latency": 0.5, **here},
-            {
-                "event": "route",
-                "at": 0.5,
-                "source": "classify",
-                "target": "answer",
-                "condition": "default",
-                **here,
-            },
-            {"event": "node_start", "at": 0.5, "node": "answer", "step": 2, **here},
-            *llm(2, 0.5, "answer", reply, "When do you open?", "Answer it."),
-            {
-                "event": "node_end",
-                "at": 1.0,
-                "node": "answer",
-                "update": {"answer": reply},
-                "latency": 0.5,
-                **here,
-            },
-            {"event": "end", "at": 1.0, "status": "completed", "output": reply, "error": None, "node": None},
-        ]
-    )
-
 
 OUTCOMES = [
     outcome("a question is answered", tags=["opening"], events=told()),
@@ -91,14 +35,6 @@ OUTCOMES = [
 PASSED = [outcome("a question is answered"), outcome("a double charge"), outcome(HOSTILE)]
 
 
-def write(folder: Path, outcomes: list[Outcome], history: HistoryWriter | None = None) -> Path:
-    with ResultsWriter(folder, history=history) as writer:
-        for each in outcomes:
-            writer.add(each)
-        writer.finish()
-    return folder / "report.html"
-
-
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a run that is the third of its project."""
@@ -111,31 +47,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
             earlier.add(each)
         earlier.append({**summarise(lines), "complete": not incomplete, "reason": incomplete or None})
     return write(folder, OUTCOMES, history)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
-    """A page on which nothing may go wrong: no exception, no refusal of the policy, no request but for the file."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    opened = context.new_page()
-    wrong: list[str] = []
-    opened.on("pageerror", lambda error: wrong.append(str(error)))
-    opened.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
-    opened.on("request", lambda sent: None if sent.url.startswith("file:") else wrong.append(sent.url))
-    opened.on("dialog", lambda dialog: wrong.append(dialog.message))
-    yield opened
-    context.close()
-    assert not wrong
 
 
 def names(page: Any) -> list[str]:
@@ -233,6 +144,62 @@ def test_what_a_hostile_model_said_is_only_text(page: Any, report: Path) -> None
     assert page.locator("img, iframe, object, a[href^=javascript], script[src]").count() == 0
 
 
+ODD = ["100% + more & less #1 = ?", "a/b\\c 'd' \"e\" <f>", "ünï → 漢字 🙂", "%2B%", "a::b[c]"]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_copied_link_opens_the_same_scenario_whatever_its_name(
+    page: Any, tmp_path: Path, name: str
+) -> None:
+    report = write(tmp_path, [outcome("another"), outcome(name, "failed", checks=[astray()], variant=name)])
+    page.goto(report.as_uri())
+    page.locator("#causes .members a").click()  # the address that stands in the page
+    assert page.locator("#view h2").inner_text() == f"{name} [{name}]"
+    page.keyboard.press("Escape")
+    page.locator("#rows .name a").first.click()  # the one that the script makes
+    assert page.locator("#view h2").inner_text() == f"{name} [{name}]"
+    address = page.url
+    page.goto("about:blank")
+    page.goto(address)
+    assert page.locator("#view h2").inner_text() == f"{name} [{name}]"
+
+
+def test_esc_does_not_leave_a_page_that_was_opened_by_a_link(page: Any, report: Path) -> None:
+    page.goto(report.as_uri() + "#scenario=triage.scenario.yaml%3A%3Aa%20double%20charge")
+    page.keyboard.press("n")
+    page.keyboard.press("Escape")
+    assert page.locator("#view h2").inner_text() == "a double charge"
+    page.keyboard.press("Escape")
+    assert len(names(page)) == 6
+
+
+def test_to_point_at_a_node_anywhere_lights_it_up_everywhere(page: Any, report: Path) -> None:
+    page.goto(report.as_uri() + "#scenario=triage.scenario.yaml%3A%3Aa%20question%20is%20answered")
+    page.locator(".story").wait_for()
+    line = page.locator("section[aria-label=Nodes] tr", has_text="classify")
+    assert line.locator("td.place").inner_text() == "line 12"
+    everywhere = [
+        line,
+        page.locator("g.node", has_text="classify"),
+        page.locator(".waterfall tr", has_text="classify"),
+        page.locator(".story .node_start", has_text="classify"),
+        page.locator("p.path button", has_text="classify"),
+    ]
+    for pointed in everywhere:
+        pointed.hover()
+        assert [["lit" in each.get_attribute("class").split() for each in everywhere]] == [[True] * 5]
+        assert page.locator(".lit", has_text="answer starts").count() == 0
+    for focused in (
+        line.get_by_role("button"),
+        everywhere[1],
+        everywhere[2].get_by_role("button"),
+        everywhere[4],
+    ):
+        page.locator("#main").focus()
+        focused.focus()
+        assert all("lit" in each.get_attribute("class").split() for each in everywhere)
+
+
 def test_long_texts_are_folded_with_their_size(page: Any, report: Path) -> None:
     page.goto(report.as_uri())
     page.get_by_role("link", name="gnp.exe").first.click()
@@ -273,44 +240,17 @@ def test_without_javascript_and_on_paper_there_are_totals_and_failures(browser: 
 
 
 def test_ten_thousand_scenarios_open_at_once_and_scroll(page: Any, tmp_path: Path) -> None:
-    report = write(
-        tmp_path, [outcome(f"number {n}", *(["failed"] if n % 997 == 0 else [])) for n in range(10_000)]
-    )
+    passed, failed = (encode(line(outcome("number N", verdict))) for verdict in ("passed", "failed"))
+    lines = [(passed if n % 997 else failed).replace("number N", f"number {n}") for n in range(10_000)]
+    (tmp_path / "results.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    report = tmp_path / "report.html"
+    report.write_text(page_of(tmp_path, summary_of(tmp_path)), encoding="utf-8")
     assert report.stat().st_size < 30_000_000
     began = time.perf_counter()
     page.goto(report.as_uri() + "#scenarios&sort=name&verdict=passed")
     page.locator("#rows .name a").first.wait_for()
-    assert time.perf_counter() - began < 10  # two seconds on a quiet machine
+    took = time.perf_counter() - began
+    assert took < 10, f"{took:.1f} s"  # one or two seconds on a quiet machine
     assert page.locator("#rows tbody tr").count() < 120
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     page.get_by_role("link", name="number 9999", exact=True).wait_for()
-
-
-@pytest.mark.skipif(
-    not AXE.is_file(), reason="axe-core is not installed: make installs it where there is npm"
-)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(browser: Any, report: Path, scheme: str) -> None:
-    context = browser.new_context(
-        viewport={"width": 1280, "height": 800}, color_scheme=scheme, bypass_csp=True
-    )
-    page = context.new_page()
-    page.goto(report.as_uri())
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    double = "#scenario=triage.scenario.yaml%3A%3Aa%20double%20charge"
-    found = []
-    for view in (
-        "#scenarios",
-        double,
-        "#manifests",
-        "#manifest=triage.yaml",
-        "#latency",
-        "#groups",
-        "#history",
-    ):
-        page.evaluate("hash => { location.hash = hash }", view)
-        page.wait_for_timeout(50)
-        for each in page.evaluate("axe.run()")["violations"]:
-            found.append((view, each["id"], [node["html"][:120] for node in each["nodes"][:3]]))
-    context.close()
-    assert not found

@@ -138,7 +138,15 @@ def test_branches_that_nobody_took_have_their_place(written: MakeRun, several: l
     ]
     assert manifest["lines"]['classify -> open_ticket [state.intent == "billing"]'] == "more.yaml:19"
     assert manifest["lines"]["classify -> answer"] == "triage.yaml:20"
-    assert {"node": "answer", "runs": 8, "p50": 1.0, "p95": 1.0, "max": 1.0} in manifest["seconds"]
+
+
+def test_the_latency_of_nodes_is_that_of_the_summary(written: MakeRun, several: list[Outcome]) -> None:
+    run = written(*several)
+    [manifest] = [each for each in data_of(text_of(run))["manifests"] if each["coverage"]]
+    summary = json.loads((run / "summary.json").read_text())["latency_by_node"]["triage.yaml"]
+    latencies = ("runs", "p50", "p90", "p95", "p99", "max")
+    shown = {each["node"]: {name: each["all"][name] for name in latencies} for each in manifest["nodes"]}
+    assert shown == summary
 
 
 def test_results_of_before_lines_had_causes_and_places_still_make_a_page(

@@ -68,7 +68,7 @@ let depth = -1;
 function leave() {
   const {view} = parse(location.hash);
   if (!OF_TAB[view]) return;
-  if (depth > 0) history.back();
+  if (history.state === null || depth > 0) history.back();  // null: it is not counted yet
   else location.hash = "#" + OF_TAB[view];
 }
 

@@ -161,7 +161,7 @@ function waterfall(found, total) {
   if (!all.length || !whole) return null;
   const rows = all.slice(0, MOST_SPANS).map((span) => {
     const box = svg("svg", {class: "span " + span.kind + " " + (span.state || ""), viewBox: "0 0 1000 12", preserveAspectRatio: "none", "aria-hidden": "true"}, svg("rect", {x: 1000 * span.from / whole, width: Math.max(3, 1000 * (span.to - span.from) / whole), y: 1, height: 10}));
-    const label = el("th", {scope: "row", class: span.kind === "node" ? "" : "inner"}, span.kind === "node" ? span.name : `${span.kind} ${span.name}`, span.state ? el("small", {}, ` ${span.state}`) : null);
+    const label = el("th", {scope: "row", class: span.kind === "node" ? "" : "inner"}, span.kind === "node" ? el("button", {class: "link", type: "button", onclick: () => pick(span.node)}, span.name) : `${span.kind} ${span.name}`, span.state ? el("small", {}, ` ${span.state}`) : null);
     label.style.paddingLeft = 0.6 + 0.9 * Math.min(span.depth, 6) + "rem";
     return lightens(el("tr", {}, label, el("td", {class: "number"}, seconds(span.from)), el("td", {class: "number"}, seconds(span.to - span.from)), el("td", {class: "lane"}, box)), span.node);
   });

@@ -31,7 +31,7 @@ function figuresOfVariants() {
       return el("td", {class: "number"}, title === "cost" ? costOf(group) : unit(of(group)), moved ? el("small", {class: "below"}, moved) : null);
     })));
   const head = names.map((name) => el("a", {href: address("scenarios", "", {variant: name})}, name));
-  return el("section", {class: "card", "aria-label": "Figures of the variants"}, el("h3", {}, "Figures", names.length > 1 ? `, against ${names[0]}` : ""), table("Figures of the variants", ["", ...head], rows));
+  return el("section", {class: "card", "aria-label": "Figures of the variants"}, el("h3", {}, "Figures", names.length > 1 ? `, against ${names[0]}` : ""), table("Figures of the variants", ["figure", ...head], rows));
 }
 
 function movedBy(now, before, unit, up, down) {

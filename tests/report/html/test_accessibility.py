@@ -1,0 +1,70 @@
+"""axe-core finds nothing in any view of report.html, light and dark, wide and narrow."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.report.history.file import HistoryWriter
+from tests.report.html.conftest import HOSTILE, astray, outcome, told, write
+
+AXE = Path(__file__).parent / "node_modules/axe-core/axe.min.js"
+
+pytestmark = pytest.mark.skipif(
+    not AXE.is_file(), reason="axe-core is not installed: make installs it where there is npm"
+)
+
+VIEWS = (
+    "#scenarios",
+    "#scenario=triage.scenario.yaml%3A%3Aa%20double%20charge&variant=terse",
+    "#manifests",
+    "#manifest=triage.yaml",
+    "#variants",
+    "#latency",
+    "#groups",
+    "#warnings",
+    "#history",
+    "#scenario=nothing",
+)
+SAID = {"type": HOSTILE, "code": None, "message": HOSTILE, "node": "classify", "where": None}
+LIGHT = {"resultTypes": ["violations"]}
+DARK = {"resultTypes": ["violations"], "runOnly": ["color-contrast"]}
+"""Only the colours are others."""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    history = HistoryWriter(folder / "history.jsonl", folder)
+    return write(
+        folder,
+        [
+            outcome(
+                "a double charge", "failed", checks=[astray()], events=told(), variant="terse", tags=["a"]
+            ),
+            outcome("a double charge", checks=[astray()], variant="small", warnings=["mind the gap"]),
+            outcome("it breaks", "error", status="failed", error=SAID, repeat=0),
+            outcome("it breaks", repeat=1),
+        ],
+        history,
+    )
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width", "options"), [("light", 1280, LIGHT), ("dark", 1280, DARK), ("dark", 390, DARK)]
+)
+def test_axe_finds_nothing(browser: Any, report: Path, scheme: str, width: int, options: Any) -> None:
+    context = browser.new_context(
+        viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True
+    )
+    page = context.new_page()
+    page.goto(report.as_uri())
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = []
+    for view in VIEWS:
+        page.evaluate("hash => { location.hash = hash }", view)
+        page.locator("#view > *").first.wait_for()
+        for each in page.evaluate("options => axe.run(options)", options)["violations"]:
+            found.append((view, each["id"], [node["html"][:200] for node in each["nodes"][:3]]))
+    context.close()
+    assert not found
