@@ -47,7 +47,9 @@ class _Sharing:
             # The text is there as a whole; a secret that is split over the pieces of it would not be found.
             event = {**event, "value": {**event["value"], "chunks": len(event["value"]["chunks"])}}
         shared = {
-            key: self._value(event[key], 0) for key in DATA & event.keys() if type(event[key]) not in _SCALARS
+            key: self._value(item, 0)
+            for key, item in event.items()
+            if key in DATA and type(item) not in _SCALARS
         }
         self.events.append({**event, **shared} if shared else event)
 

@@ -14,6 +14,7 @@ from harness.plugin.leaving import pytest_sessionfinish, pytest_unconfigure
 from harness.plugin.options import pytest_addoption
 from harness.plugin.reporter import pytest_configure
 from harness.plugin.selection import pytest_add_selection_options, pytest_report_collectionfinish
+from harness.plugin.transfer import pytest_report_from_serializable, pytest_report_to_serializable
 
 __all__ = [
     "pytest_add_selection_options",
@@ -22,6 +23,8 @@ __all__ = [
     "pytest_collection_modifyitems",
     "pytest_configure",
     "pytest_report_collectionfinish",
+    "pytest_report_from_serializable",
+    "pytest_report_to_serializable",
     "pytest_runtest_makereport",
     "pytest_runtest_protocol",
     "pytest_sessionfinish",

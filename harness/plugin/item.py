@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harness.scenario.outcome import Outcome
 
 RECORDS: Final = "harness_records"
-"""The attribute of a report with what is written of its runs, text and bytes: xdist is slow at nested data."""
+"""The attribute of all reports of a scenario with what is written of its runs: text and bytes."""
 SCENARIOS_ONLY: Final = pytest.StashKey[bool]()
 """Of the config: whether the session runs nothing but scenarios."""
 DETAILS: Final[Mapping[str, Detail]] = {"short": "short", "long": "full", "native": "full"}
@@ -131,6 +131,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if not isinstance(item, ScenarioItem):
         return
     report: pytest.TestReport = made.get_result()
+    setattr(report, RECORDS, [])
     if call.when == "call":
         setattr(report, RECORDS, [tuple(made) for made in item.records])
         if isinstance(report.longrepr, FailureText):

@@ -48,7 +48,7 @@ class Redaction:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Captured output and a traceback, of whatever made them."""
-        if self._scrub is None:
+        if self._scrub is None or not (report.sections or report.longrepr):
             return
         report.sections = [(title, self._shown(text, report.nodeid)) for title, text in report.sections]
         text = str(report.longrepr or "")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import marshal
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -40,6 +41,14 @@ def encode(data: Any, *, indented: bool = False) -> str:
     except (TypeError, ValueError, RecursionError):  # rare, so only then is every value looked at
         return encoder(_strict(to_json(data)))
     return text
+
+
+def encode_each(values: Sequence[Any]) -> list[str]:
+    """The JSON text of each of these values, as `encode` gives it: many small ones are looked at together."""
+    if _is_plain(values):
+        with suppress(TypeError):
+            return [orjson.dumps(value).decode() for value in values]
+    return [encode(value) for value in values]
 
 
 def _is_plain(data: Any) -> bool:

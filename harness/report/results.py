@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import tempfile
@@ -12,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Self
+
+from msgspec.json import decode
 
 from harness.errors import FormatError, Problem
 from harness.report.cause import fault
@@ -213,7 +214,7 @@ class ResultsWriter:
             self._give_up()
             raise _unwritable(self.path, error) from error
         self._order.append(place)
-        line = json.loads(text)
+        line = decode(text)
         self._sums.add(line)
         if self._history is not None:
             self._history.add(line)

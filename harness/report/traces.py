@@ -15,12 +15,12 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from harness.report.encoding import encode
+from harness.report.encoding import encode, encode_each
 from harness.scenario.outcome import Outcome
 
 FORMAT: Final = "harness-trace/1"
@@ -31,6 +31,7 @@ LARGEST_VALUE: Final = 1_000_000
 _BLOCK: Final = 4096  # what the smallest file takes on a disk
 _UNFINISHED: Final = ".unfinished"
 _OURS: Final = re.compile(r"\d+(-\d+)?\.jsonl\.gz|\.unfinished")
+_TOGETHER: Final = 100  # events that are encoded at once
 _LEVEL: Final = 1
 _GZIP: Final = 31  # the window, with a header of gzip, which has no time in it
 
@@ -55,19 +56,20 @@ def packed(outcome: Outcome) -> bytes:
     return b"".join([*pieces, gzip.flush()])
 
 
-def _batches(events: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
+def _batches(events: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
     """The lines, as many at once as are quickly compressed and do not take much memory."""
     lines: list[str] = []
     size = 0
-    for event in events:
-        text = encode(event)
-        if len(text) > LARGEST_VALUE:
-            text = encode(_bounded(event))
-        lines.append(text)
-        size += len(text)
-        if size > LARGEST_VALUE:
-            yield lines
-            lines, size = [], 0
+    for first in range(0, len(events), _TOGETHER):
+        some = events[first : first + _TOGETHER]
+        for event, text in zip(some, encode_each(some), strict=True):
+            if len(text) > LARGEST_VALUE:
+                text = encode(_bounded(event))
+            lines.append(text)
+            size += len(text)
+            if size > LARGEST_VALUE:
+                yield lines
+                lines, size = [], 0
     if lines:
         yield lines
 

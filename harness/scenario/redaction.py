@@ -81,6 +81,8 @@ def redacted_events(events: Sequence[Event], secrets: Secrets) -> list[Event]:
     What is found to be secret here stays unknown to `secrets`: results are the same with traces and without.
     """
     shared = with_shared(events)
+    if not secrets.may_be_in(shared):
+        return shared
     free = [
         {key: event[key] for key in event if key in DATA or key in _TEXTS or _is_url(event, key)}
         for event in shared

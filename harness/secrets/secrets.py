@@ -127,6 +127,10 @@ class Secrets:
         """JSON data in texts of which a cut (`…`) may have left a part of a secret that is known."""
         return value if self._known.finds_nothing else without_cut_values(value, self._known.by_value)
 
+    def may_be_in(self, value: JSON) -> bool:
+        """False if `data` would change nothing, as a search of the text of all of it shows; that is fast."""
+        return self._possible_in(value) is not None
+
     def variable(self, name: str, value: str) -> str:
         """The value of an environment variable, where the variable itself is written.
 
@@ -196,15 +200,19 @@ class Secrets:
 
     # ---------------------------------------------------------------- JSON
 
-    def _data(self, value: JSON) -> JSON:
+    def _possible_in(self, value: JSON) -> KnownValues | None:
+        """The values that may stand in JSON data; None if neither they nor anything else in it is secret."""
         try:
             text = _encoded(value)
         except (TypeError, ValueError, RecursionError):
-            known = self._known
-        else:
-            known = self._known.within(text)
-            if known.finds_nothing and not _may_hold_secrets(text):
-                return value
+            return self._known
+        known = self._known.within(text)
+        return None if known.finds_nothing and not _may_hold_secrets(text) else known
+
+    def _data(self, value: JSON) -> JSON:
+        known = self._possible_in(value)
+        if known is None:
+            return value
         return rewritten(value, known.scrubbed, lambda item, at: self._scalar(item, at, known))
 
     def _scalar(self, item: str | int | float, location: Location, known: KnownValues) -> JSON:

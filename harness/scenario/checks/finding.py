@@ -10,6 +10,7 @@ from harness.scenario.outcome import JSON
 
 LONGEST_TEXT = 500
 MOST_ITEMS = 50
+_SCALARS = frozenset({int, bool, float, type(None)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,9 @@ def trimmed(value: JSON) -> JSON:
     """The value with long texts and lists cut; still JSON."""
     if isinstance(value, str):
         return value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}… ({len(value)} characters)"
-    if isinstance(value, Mapping):
+    if type(value) in _SCALARS:
+        return value
+    if type(value) is dict or isinstance(value, Mapping):
         return {key: trimmed(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         kept = [trimmed(item) for item in value[:MOST_ITEMS]]
