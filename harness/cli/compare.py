@@ -132,7 +132,7 @@ def _lines(comparison: Comparison) -> Iterator[Line]:
     for kind, changes in by_kind.items():
         if not changes:
             continue
-        yield from section(kind, len(changes))
+        yield from section(kind, len(changes), comparison)
         groups = _grouped(each for each in explained if each.change.kind == kind)
         for first, *alike in groups[:_MOST_TOLD]:
             yield from told(first, [each.change for each in alike])

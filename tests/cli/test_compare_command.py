@@ -307,7 +307,7 @@ def test_a_part_of_a_run_is_told(rerun: Callable[..., None], invoke: Invoke) -> 
     invoke("run", S, "-q", "-k", "another", "--report", "after")
     text = invoke("compare", "before", "after").stdout
     assert "the later run is not whole: 1 of 2 scenarios selected" in text
-    assert f"gone: 1 scenario\n  {FARE}\n    passed" in text
+    assert f"not in the later run, which is not whole: 1 scenario\n  {FARE}\n    passed" in text
 
 
 # ---------------------------------------------------------------- one scenario in full

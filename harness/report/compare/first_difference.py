@@ -6,89 +6,21 @@ the first difference is of the times.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from harness.graph.model import END, START
 from harness.graph.trace import Event
+from harness.report.compare.difference import Difference, Part
+from harness.report.compare.sentences import content, end_name, sentence
 from harness.report.compare.values import ABSENT, Place, places
-from harness.report.compare.words import diff_lines
 from harness.report.encoding import encode
 from harness.report.formatting import seconds
-from harness.source.display import clip
 
-_UNCOMPARED: Final = frozenset({"at", "latency", "step", "invocation", "cut", "call"})
 _MOST_PARTS: Final = 8
-_LONGEST: Final = 200
 _ROLES: Final = {"human": "user", "ai": "assistant"}
-
-
-class Part(NamedTuple):
-    """A place that differs: what it is called, and the values there (`ABSENT` for none).
-
-    The words of texts are compared, unless they are sentences of ours (`is_whole`).
-    """
-
-    place: str
-    before: Any
-    after: Any
-    is_whole: bool = False
-
-    @property
-    def lines(self) -> list[str]:
-        """What differs, as lines of a diff (`harness.report.compare.words`)."""
-        if isinstance(self.before, str) and isinstance(self.after, str) and not self.is_whole:
-            return diff_lines(self.before, self.after)
-        found = [f"- {_shown(self.before)}"] if self.before is not ABSENT else []
-        return found + ([f"+ {_shown(self.after)}"] if self.after is not ABSENT else [])
-
-
-@dataclass(frozen=True)
-class Difference:
-    """The first event where two traces differ.
-
-    kind     input, route, prompt, request, reply, call, result, state, pause, warning, error, end, order or time
-    what     what differs, in words
-    node     the path of the node that it happened in, or left; "" for none
-    edge     of a route that differs, both ends; None otherwise
-    before   when it happened in the earlier run, in virtual seconds; None where that had ended; `after` in the later
-    parts    what differs; `more` is how many there are besides
-    slower   what took another time before that, in words; "" for nothing
-    """
-
-    kind: str
-    what: str
-    node: str
-    before: float | None
-    after: float | None
-    parts: Sequence[Part]
-    more: int = 0
-    edge: tuple[str, str] | None = None
-    slower: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        """The difference as data."""
-        return {
-            "kind": self.kind,
-            "what": self.what,
-            "node": self.node or None,
-            "at": {"before": self.before, "after": self.after},
-            "parts": [
-                {
-                    "place": part.place,
-                    **{
-                        side: None if value is ABSENT else _bounded(value)
-                        for side, value in (("before", part.before), ("after", part.after))
-                    },
-                    "diff": part.lines,
-                }
-                for part in self.parts
-            ],
-            "more": self.more,
-            "times": self.slower or None,
-        }
 
 
 def first_difference(before: Sequence[Event], after: Sequence[Event]) -> Difference | None:
@@ -98,7 +30,7 @@ def first_difference(before: Sequence[Event], after: Sequence[Event]) -> Differe
     for one, other in zip(before, after, strict=False):
         for known, event in zip(names, (one, other), strict=True):
             known.add(event)
-        if _content(one) != _content(other):
+        if content(one) != content(other):
             return _difference(one, other, names, slower)
         if not slower and _times(one) != _times(other):
             timed, slower = (one, other), _slower(one, other, names[1])
@@ -123,10 +55,6 @@ class _Calls:
 
     def of(self, event: Event) -> Mapping[str, Any]:
         return self.known.get(event.get("call", 0), {})
-
-
-def _content(event: Event) -> dict[str, Any]:
-    return {key: value for key, value in event.items() if key not in _UNCOMPARED}
 
 
 def _times(event: Event) -> tuple[Any, Any]:
@@ -155,11 +83,11 @@ def _difference(one: Event, other: Event, calls: tuple[_Calls, _Calls], slower: 
         elif event == "answer":
             kind, what, found = _answers_differ(one, other, calls[1].of(other))
         elif event == "route" and one["source"] == other["source"]:
-            kind, what, found = "route", f"the route after {_end_name(other['source'])}", [_whole(one, other)]
+            kind, what, found = "route", f"the route after {end_name(other['source'])}", [_whole(one, other)]
             edge = (other["source"], other["target"])
         elif event in _SIMPLE:
             kind, what = _SIMPLE[event]
-            found = [*map(_part, places(_content(one), _content(other)))]
+            found = [*map(_part, places(content(one), content(other)))]
             what = what.format(node=node)
     shown, more = found[:_MOST_PARTS], max(0, len(found) - _MOST_PARTS)
     return Difference(kind, what, node, one["at"], other["at"], shown, more, edge, slower)
@@ -283,70 +211,6 @@ def _whole(one: Event, other: Event) -> Part:
     before, after = sentence(one), sentence(other)
     if before == after:
         before, after = (
-            f"{text} {encode(_content(event))}" for text, event in ((before, one), (after, other))
+            f"{text} {encode(content(event))}" for text, event in ((before, one), (after, other))
         )
     return Part("", before, after, is_whole=True)
-
-
-def sentence(event: Event) -> str:
-    """What happened, on a line."""
-    return _SENTENCES.get(event["event"], _plain)(event)
-
-
-def _route(event: Event) -> str:
-    condition = f"  [{event['condition']}]" if event.get("condition") is not None else ""
-    graph = event.get("graph", "")
-    return f"{graph}{_end_name(event['source'])} -> {graph}{_end_name(event['target'])}{condition}"
-
-
-def _end_name(node: str) -> str:
-    return {START: "(start)", END: "(end)"}.get(node, node)
-
-
-def _call(event: Event) -> str:
-    args = event["request"].get("args")
-    given = f" with {clip(encode(args), _LONGEST)}" if args is not None else ""
-    return f"{event['node']} calls {event['kind']} {event['name']}{given}"
-
-
-def _answer(event: Event) -> str:
-    value = event.get("value", event.get("error"))
-    text = value.get("text") if isinstance(value, Mapping) and event.get("ok") else None
-    shown = clip(text if isinstance(text, str) and text else encode(value), _LONGEST)
-    word = "refused" if event.get("refused") else "answered" if event.get("ok") else "failed"
-    return f"{word}: {shown}"
-
-
-def _end(event: Event) -> str:
-    error = f": {encode(event['error'])}" if event.get("error") else ""
-    return f"the run ends: {event.get('status')}{clip(error, _LONGEST)}"
-
-
-def _plain(event: Event) -> str:
-    rest = {
-        key: value
-        for key, value in _content(event).items()
-        if key not in ("event", "graph") and value is not None
-    }
-    return f"{event['event'].replace('_', ' ')} {clip(encode(rest), _LONGEST)}"
-
-
-_SENTENCES: Final[dict[str, Callable[[Event], str]]] = {
-    "route": _route,
-    "call": _call,
-    "answer": _answer,
-    "end": _end,
-    "node_start": lambda event: f"{event['graph']}{event['node']} starts",
-    "node_end": lambda event: f"{event['graph']}{event['node']} ends",
-}
-
-
-def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else encode(value)
-    return clip(" ".join(text.split("\n")), 2 * _LONGEST)
-
-
-def _bounded(value: Any) -> Any:
-    """A value as JSON has it: the beginning of the text of one that is large."""
-    text = value if isinstance(value, str) else encode(value)
-    return value if len(text) <= 10_000 else f"{text[:10_000]}… ({len(text) - 10_000:,} more characters)"

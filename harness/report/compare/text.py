@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from harness.report.compare.comparison import Change, Comparison, Side, figures_of
+from harness.report.compare.difference import Difference
 from harness.report.compare.explained import CheckChange, Explained
-from harness.report.compare.first_difference import Difference
 from harness.report.encoding import encode
 from harness.report.formatting import cost, plural, seconds
 from harness.report.headline_figures import FIGURES
@@ -56,10 +56,15 @@ def _cautions(before: Side, after: Side) -> Iterator[Line]:
             yield f"the {name} run could not read {printable(file)}", "worse"
 
 
-def section(kind: str, count: int) -> Iterator[Line]:
+def section(kind: str, count: int, comparison: Comparison) -> Iterator[Line]:
     """The title of the scenarios of a kind."""
+    words = _WORDS[kind]
+    if kind == "gone" and comparison.after.run.incomplete:
+        words = "not in the later run, which is not whole"
+    elif kind == "new" and comparison.before.run.incomplete:
+        words = "not in the earlier run, which is not whole"
     yield "", ""
-    yield f"{_WORDS[kind]}: {plural(count, 'scenario')}", "bold"
+    yield f"{words}: {plural(count, 'scenario')}", "bold"
 
 
 def told(found: Explained, alike: Sequence[Change] = ()) -> Iterator[Line]:

@@ -1,0 +1,74 @@
+"""An event of a trace as a sentence, to be held against that of another run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from harness.graph.model import END, START
+from harness.graph.trace import Event
+from harness.report.encoding import encode
+from harness.source.display import clip
+
+_LONGEST: Final = 200
+_OF_NO_INTEREST: Final = frozenset({"at", "latency", "step", "invocation", "cut", "call"})
+"""Fields that do not say what happened: when, and numbers that only count."""
+
+
+def content(event: Event) -> dict[str, Any]:
+    """What happened: the event without its times and numbers."""
+    return {key: value for key, value in event.items() if key not in _OF_NO_INTEREST}
+
+
+def sentence(event: Event) -> str:
+    """What happened, on a line."""
+    return _SENTENCES.get(event["event"], _plain)(event)
+
+
+def _route(event: Event) -> str:
+    condition = f"  [{event['condition']}]" if event.get("condition") is not None else ""
+    graph = event.get("graph", "")
+    return f"{graph}{end_name(event['source'])} -> {graph}{end_name(event['target'])}{condition}"
+
+
+def end_name(node: str) -> str:
+    """The name of a node; of both ends of a graph those that people read."""
+    return {START: "(start)", END: "(end)"}.get(node, node)
+
+
+def _call(event: Event) -> str:
+    args = event["request"].get("args")
+    given = f" with {clip(encode(args), _LONGEST)}" if args is not None else ""
+    return f"{event['node']} calls {event['kind']} {event['name']}{given}"
+
+
+def _answer(event: Event) -> str:
+    value = event.get("value", event.get("error"))
+    text = value.get("text") if isinstance(value, Mapping) and event.get("ok") else None
+    shown = clip(text if isinstance(text, str) and text else encode(value), _LONGEST)
+    word = "refused" if event.get("refused") else "answered" if event.get("ok") else "failed"
+    return f"{word}: {shown}"
+
+
+def _end(event: Event) -> str:
+    error = f": {encode(event['error'])}" if event.get("error") else ""
+    return f"the run ends: {event.get('status')}{clip(error, _LONGEST)}"
+
+
+def _plain(event: Event) -> str:
+    rest = {
+        key: value
+        for key, value in content(event).items()
+        if key not in ("event", "graph") and value is not None
+    }
+    return f"{event['event'].replace('_', ' ')} {clip(encode(rest), _LONGEST)}"
+
+
+_SENTENCES: Final[dict[str, Callable[[Event], str]]] = {
+    "route": _route,
+    "call": _call,
+    "answer": _answer,
+    "end": _end,
+    "node_start": lambda event: f"{event['graph']}{event['node']} starts",
+    "node_end": lambda event: f"{event['graph']}{event['node']} ends",
+}
