@@ -55,10 +55,11 @@ Exit codes:
 def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | None, verbose: bool) -> None:
     """Tell what differs between two runs: what got worse, better, is new, gone, or changed all the same.
 
-    A and B are folders of results (default for B: the last run). Each scenario has its verdict, score,
-    latency, tokens and cost before and now, the checks that changed, and the first event where the
-    traces differ: a route, a prompt, a reply, a call, an update of the state, with the line of the
-    manifest. With FILE::NAME one scenario is told in full, with both conversations.
+    A and B are folders of results, or files of `harness baseline save` (default for B: the last run).
+    Each scenario has its verdict, score, latency, tokens and cost before and now, the checks that
+    changed, and the first event where the traces differ: a route, a prompt, a reply, a call, an update
+    of the state, with the line of the manifest. With FILE::NAME one scenario is told in full, with both
+    conversations.
     """
     from harness.report.compare.comparison import Side, compare
     from harness.report.compare.explained import explain
@@ -169,9 +170,7 @@ def _in_full(comparison: Comparison, change: Change, verbose: bool) -> Iterator[
     found = next(explain(comparison, [change]))
     traces = []
     for line, side in zip(found.lines, (comparison.before, comparison.after), strict=True):
-        trace = (
-            None if line is None else trace_of(line, side.path if side.path.is_dir() else side.path.parent)
-        )
+        trace = None if line is None else trace_of(line, side.folder)
         if trace is not None and not isinstance(trace, str):
             traces.append(trace)
     if change.kind == "same":

@@ -84,6 +84,14 @@ def _mean(values: list[float | None]) -> float | None:
     return known[0] if len(set(known)) == 1 else math.fsum(known) / len(known)
 
 
+def is_baseline_file(path: Path) -> bool:
+    """True for a file that begins as baseline files do."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return b'"harness-baseline/' in file.read(200)
+
+
 def read_baseline(path: Path) -> Run:
     """The run to compare with: a baseline file, a folder of results, or a results.jsonl.
 

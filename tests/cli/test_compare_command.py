@@ -363,6 +363,21 @@ def test_a_trace_that_is_cut_is_compared_as_far_as_it_goes(
     assert "the trace of the later run is cut off: " in text
 
 
+def test_a_baseline_file_is_compared_as_far_as_it_goes(rerun: Callable[..., None], invoke: Invoke) -> None:
+    invoke("baseline", "save", "baseline.json", "before")
+    assert "2 the same" in invoke("compare", "baseline.json", "before").stdout
+    rerun((M, 'state.stop == "Elm"', 'state.stop == "Oak"'))
+    text = invoke("compare", "baseline.json", "after").stdout
+    assert "the earlier run is a baseline file: what its runs did is not known" in text
+    assert f"  {FARE}\n    passed -> failed  score 1.00 -> 0.00" in text
+    assert "    path: step 2: expected zoned, was lost\n" in text
+    assert "a baseline file has no checks and no traces to compare with" in text
+    Path("baseline.json").write_text(Path("baseline.json").read_text()[:100])
+    result = invoke("compare", "baseline.json", "after")
+    assert result.exit_code == 2
+    assert "baseline.json" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from harness.report.baseline_file import is_baseline_file, read_baseline
 from harness.report.pairing import Pair, pair
 from harness.report.scenario_runs import Key, Repeat, Run, ScenarioRuns, read_run
 from harness.report.summary import Summary
@@ -20,6 +21,11 @@ from harness.report.summary import Summary
 KINDS: Final = ("worse", "gone", "new", "changed", "better", "same")
 """What becomes of a scenario, in the order it is told."""
 _PRECISION: Final = 9
+_NOT_KNOWN: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(("pass_rate", "fitness", "cost")),
+    "latency": dict.fromkeys(("p50", "p95")),
+    "tokens": {"total": None},
+}
 
 
 class Did(NamedTuple):
@@ -33,23 +39,31 @@ class Did(NamedTuple):
 class Side:
     """One of the two runs.
 
-    path   its folder, or the file of its results
-    total  its figures: a group of summary.json
+    path   its folder, or the file of its results; None for a baseline file, which has neither results nor traces
+    total  its figures: a group of summary.json; of a baseline file they are not known
     did    what each repeat did, by scenario and number
     """
 
-    path: Path
+    path: Path | None
     run: Run
     total: Mapping[str, Any]
     did: Mapping[tuple[Key, int], Did]
 
+    @property
+    def folder(self) -> Path:
+        """Where its traces are."""
+        path = self.path or Path()
+        return path if path.is_dir() else path.parent
+
     @classmethod
     def read(cls, path: Path) -> Side:
-        """The run of a folder, or of a file with its results.
+        """The run of a folder, of a file with its results, or of a baseline file.
 
         Raises:
             FormatError: it cannot be read.
         """
+        if is_baseline_file(path):
+            return cls(None, read_baseline(path), _NOT_KNOWN, {})
         sums, did = Summary(), {}
 
         def note(line: Mapping[str, Any]) -> None:
@@ -165,9 +179,12 @@ def _paired(found: Pair, before: Side, after: Side, *, is_gone: bool) -> Change:
     numbers = sorted(found.before.repeats.keys() & found.after.repeats.keys())
     differ, reseeded = [], False
     for number in numbers:
-        did = [side.did[found.after.key, number] for side in (before, after)]
-        reseeded = reseeded or did[0].seed != did[1].seed
-        if did[0].digest != did[1].digest or found.before.repeats[number] != found.after.repeats[number]:
+        differs = found.before.repeats[number] != found.after.repeats[number]
+        was, now = (side.did.get((found.after.key, number)) for side in (before, after))
+        if was is not None and now is not None:
+            reseeded = reseeded or was.seed != now.seed
+            differs = differs or was.digest != now.digest
+        if differs:
             differ.append(number)
     one, other = (
         _standing([side.repeats[number] for number in numbers]) for side in (found.before, found.after)

@@ -69,7 +69,7 @@ def explain(comparison: Comparison, changes: Iterable[Change]) -> Iterator[Expla
         _lines_of(side.path, {(key, repeat) for key, (_, repeat) in wanted.items()})
         for side in (comparison.before, comparison.after)
     ]
-    folders = [_folder(side.path) for side in (comparison.before, comparison.after)]
+    folders = [side.folder for side in (comparison.before, comparison.after)]
     for key, (change, repeat) in wanted.items():
         lines = found[0].get((key, repeat)), found[1].get((key, repeat))
         yield _explained(change, lines, folders)
@@ -96,9 +96,9 @@ def _is_worse(before: Any, after: Any) -> bool:
     return bool(ranks[1] < ranks[0])
 
 
-def _lines_of(path: Path, wanted: Collection[tuple[Key, int]]) -> dict[tuple[Key, int], Line]:
+def _lines_of(path: Path | None, wanted: Collection[tuple[Key, int]]) -> dict[tuple[Key, int], Line]:
     found: dict[tuple[Key, int], Line] = {}
-    if not wanted:
+    if not wanted or path is None:
         return found
     for line in read_lines(path):
         if len(found) == len(wanted):
@@ -109,14 +109,12 @@ def _lines_of(path: Path, wanted: Collection[tuple[Key, int]]) -> dict[tuple[Key
     return found
 
 
-def _folder(path: Path) -> Path:
-    return path if path.is_dir() else path.parent
-
-
 def _explained(change: Change, lines: tuple[Line | None, Line | None], folders: Sequence[Path]) -> Explained:
     before, after = lines
     if before is None or after is None:
-        return Explained(change, lines)
+        if change.before is None or change.after is None:
+            return Explained(change, lines)
+        return Explained(change, lines, unknown="a baseline file has no checks and no traces to compare with")
     checks = [*changed_checks(before, after)]
     notes = []
     if before["seed"] != after["seed"]:

@@ -11,6 +11,7 @@ from harness.report.compare.explained import CheckChange, Explained
 from harness.report.encoding import encode
 from harness.report.formatting import cost, plural, seconds
 from harness.report.headline_figures import FIGURES
+from harness.report.scenario_runs import ScenarioRuns
 from harness.report.shorten import short_name
 from harness.source.display import clip, printable
 
@@ -43,13 +44,18 @@ def heading(comparison: Comparison) -> Iterator[Line]:
     for figure in FIGURES:
         old, new = figure.of(before.total), figure.of(after.total)
         shown = ["–" if value is None else figure.text(value) for value in (old, new)]
-        if shown[0] != shown[1]:
+        if shown[0] != shown[1] and None not in (before.path, after.path):
             worse = old is not None and new is not None and (new > old) != figure.more_is_better
             yield f"{figure.label:<9}  {shown[0]} -> {shown[1]}", "worse" if worse else "better"
 
 
 def _cautions(before: Side, after: Side) -> Iterator[Line]:
     for name, side in (("earlier", before), ("later", after)):
+        if side.path is None:
+            yield (
+                f"the {name} run is a baseline file: what its runs did is not known, only their figures",
+                "dim",
+            )
         if side.run.incomplete:
             yield f"the {name} run is not whole: {printable(clip(side.run.incomplete, _LONGEST))}", "worse"
         for file in side.run.unread:
@@ -83,6 +89,8 @@ def told(found: Explained, alike: Sequence[Change] = ()) -> Iterator[Line]:
         if change.scenario.cause and change.after is not None:
             yield f"    {printable(change.scenario.cause)}", ""
         return
+    if None in found.lines:
+        yield from _failed(change.after)
     yield from ((f"    {printable(note)}", "dim") for note in [*_repeats(change), *found.notes])
     if found.difference is not None:
         yield from difference_lines(found.difference, found.where)
@@ -93,6 +101,13 @@ def told(found: Explained, alike: Sequence[Change] = ()) -> Iterator[Line]:
         yield from ((f"      {printable(each.scenario.label)}", "dim") for each in alike[:_MOST_ALIKE])
         if len(alike) > _MOST_ALIKE:
             yield f"      … and {len(alike) - _MOST_ALIKE} more", "dim"
+
+
+def _failed(scenario: ScenarioRuns) -> Iterator[Line]:
+    """The checks that do not hold, where those of the other run are not known."""
+    for name, message in [*scenario.failed.items()][:_MOST_CHECKS]:
+        first = (printable(message, keep_newlines=True).splitlines() or ["does not hold"])[0]
+        yield f"    {short_name(name)}: {first}", ""
 
 
 def _style(change: Change) -> str:
@@ -210,7 +225,7 @@ def _side(side: Side) -> dict[str, Any]:
         "complete": not side.run.incomplete,
         "reason": side.run.incomplete or None,
         "unread": side.run.unread,
-        "total": side.total,
+        "total": None if side.path is None else side.total,
     }
 
 
