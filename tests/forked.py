@@ -13,6 +13,7 @@ All workers of a run of the tests share one server, which ends when the last of 
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -28,7 +29,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from fcntl import LOCK_EX, flock
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -116,23 +117,30 @@ def run(
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
+def command(*args: str | Path) -> tuple[str, ...]:
+    """A command line for what starts processes itself: its process has another do it, and ends when that does."""
+    _server()
+    return sys.executable, "-I", "-S", __file__, "start", str(FOLDER), *map(str, args)
+
+
 @cache
-def _server() -> socket.socket:
+def _server(folder: Path = FOLDER) -> socket.socket:
     """A connection to the server, which the first to ask for it starts."""
-    FOLDER.mkdir(mode=0o700, exist_ok=True)
-    address = str(FOLDER / "socket")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    address = str(folder / "socket")
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with (FOLDER / "lock").open("w") as lock:
+    with (folder / "lock").open("w") as lock:
         flock(lock, LOCK_EX)
         if not os.path.exists(address):
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
                 listening.bind(address)
                 listening.listen()
                 listening.set_inheritable(True)
-                command = [sys.executable, __file__, str(listening.fileno())]
+                begin = [sys.executable, __file__, "serve", str(listening.fileno())]
                 no_input = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
-                os.posix_spawn(sys.executable, command, os.environ, file_actions=[no_input], setsid=True)
+                os.posix_spawn(sys.executable, begin, os.environ, file_actions=[no_input], setsid=True)
         connection.connect(address)
+    atexit.register(connection.close)
     return connection
 
 
@@ -151,6 +159,7 @@ def serve(listening: socket.socket) -> tuple[Start, Sequence[int]] | None:
             asked, fds, _, _ = socket.recv_fds(each, 1 << 20, 4)
             if not asked:
                 connections.remove(each)
+                each.close()
             elif os.fork() == 0:
                 forked = _kept(each, Start(*json.loads(asked)), fds)
                 for connection in (listening, *connections):
@@ -202,7 +211,11 @@ def become(start: Start, streams: Sequence[int]) -> None:
     sys.path[0] = str(Path(sys.argv[0]).parent)
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and sys.argv[1] == "start":
+    _, _, folder_of_server, *arguments = sys.argv
+    _server = partial(_server, Path(folder_of_server))
+    sys.exit(Process(arguments).wait() % 256)
+elif __name__ == "__main__":
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.disable()
     for module in IMPORTED:
@@ -212,7 +225,7 @@ if __name__ == "__main__":
     plugins = {plugin.module.partition(".")[0] for plugin in entry_points(group="pytest11")}
     for name in {*plugins, "vcr.matchers"} & set(sys.modules):
         sys.modules[name].__doc__ = "PYTEST_DONT_REWRITE"  # else it warns that it comes too late
-    listening = socket.socket(fileno=int(sys.argv[1]))
+    listening = socket.socket(fileno=int(sys.argv[2]))
     folder = Path(listening.getsockname()).parent
     asked = serve(listening)
     if asked:

@@ -25,6 +25,7 @@ from harness.world.mcp.servers import MCPServers
 from harness.world.mcp.tools import MCPFailure, MCPSession
 from harness.world.network import closed_network
 from harness.world.spec import MCPServerSpec, MCPToolSpec, Stub, WorldSpec
+from tests import forked
 
 SERVER = Path(__file__).with_name("servers") / "harbour.py"
 AGAIN = "record it again: harness run harbour.yaml --record=all"
@@ -33,7 +34,8 @@ Use = Callable[[MCPSession], Awaitable[Any]]
 
 def harbour(**more: Any) -> MCPEndpoint:
     """The server as a child process."""
-    return MCPEndpoint("harbour", "stdio", command=sys.executable, args=(str(SERVER),), **more)
+    program, *args = forked.command(SERVER)
+    return MCPEndpoint("harbour", "stdio", command=program, args=tuple(args), **more)
 
 
 def recording(use: Use, endpoint: MCPEndpoint | None = None) -> tuple[tuple[Exchange, ...], Any]:

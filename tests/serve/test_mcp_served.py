@@ -1,7 +1,6 @@
 """Scripted MCP servers, as the SDK's own client sees them."""
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from pydantic import BaseModel
 
 from harness.serve import Serving
+from tests import forked
 
 Serve = Callable[[str], Serving]
 
@@ -42,9 +42,8 @@ def over_http(url: str, ask: Callable[[ClientSession], Awaitable[Any]]) -> Any:
 
 
 def over_stdio(file: Path, server: str, ask: Callable[[ClientSession], Awaitable[Any]]) -> Any:
-    command = StdioServerParameters(
-        command=str(Path(sys.executable).with_name("harness")), args=["serve", str(file), "--stdio", server]
-    )
+    program, *args = forked.command("harness", "serve", file, "--stdio", server)
+    command = StdioServerParameters(command=program, args=args)
 
     async def asked() -> Any:
         with file.with_suffix(".log").open("w") as log:

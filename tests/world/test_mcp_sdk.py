@@ -137,8 +137,10 @@ async def over_sse(seen: Seen, **more: Any) -> AsyncIterator[SDKSession]:
 
 
 def over_stdio() -> Any:
-    env = {"PYTHONPATH": str(ROOT), "SEASON": "winter"}
-    return connect(stdio_endpoint(sys.executable, args=[__file__], env=env))
+    from tests import forked  # not known to the program that this file is
+
+    program, *args = forked.command(__file__)
+    return connect(stdio_endpoint(program, args=args, env={"SEASON": "winter"}))
 
 
 def in_memory() -> Any:
