@@ -154,7 +154,7 @@ def test_a_run_has_the_same_digest_under_every_hash_seed() -> None:
             stdout=subprocess.PIPE,
             text=True,
         )
-        for seed in ("0", "1", "2")
+        for seed in ("0", "4242")
     ]
     printed = {child.communicate()[0].strip() for child in children}
     assert printed == {example_digest()}

@@ -52,12 +52,11 @@ def test_every_agent_runs_once_and_a_hub_waits_for_the_slowest_of_its_workers(su
     assert outcome.observed.latency["total"] == pytest.approx(sum(map(max, rounds)))
 
 
-def test_the_digest_is_the_same_under_three_hash_seeds_with_the_network_cut(suite: Path) -> None:
+def test_the_digest_is_the_same_under_other_hash_seeds_with_the_network_cut(suite: Path) -> None:
     can_leave = subprocess.run([*OFFLINE, "true"], capture_output=True, check=False).returncode == 0
-    runs = [started(suite, seed, OFFLINE if can_leave else ()) for seed in ("0", "1", "4242")]
-    said = {run.communicate()[0].decode() for run in runs}
-    assert len(said) == 1
-    assert said.pop().startswith("passed ")
+    runs = [started(suite, seed, OFFLINE if can_leave else ()) for seed in ("0", "4242")]
+    [here] = run_scenario(*load_file(suite).scenarios)
+    assert {run.communicate()[0].decode() for run in runs} == {f"passed {here.digest}\n"}
 
 
 def test_another_seed_is_another_run(suite: Path, tmp_path: Path) -> None:

@@ -183,6 +183,6 @@ def test_a_mesh_has_the_same_digest_under_every_hash_seed() -> None:
             stdout=subprocess.PIPE,
             text=True,
         )
-        for seed in ("0", "1", "2")
+        for seed in ("0", "4242")
     ]
     assert {child.communicate()[0].strip() for child in children} == {example_digest()}
