@@ -29,7 +29,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from fcntl import LOCK_EX, flock
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -124,12 +124,12 @@ def command(*args: str | Path) -> tuple[str, ...]:
 
 
 @cache
-def _server(folder: Path = FOLDER) -> socket.socket:
+def _server() -> socket.socket:
     """A connection to the server, which the first to ask for it starts."""
-    folder.mkdir(mode=0o700, exist_ok=True)
-    address = str(folder / "socket")
+    FOLDER.mkdir(mode=0o700, exist_ok=True)
+    address = str(FOLDER / "socket")
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with (folder / "lock").open("w") as lock:
+    with (FOLDER / "lock").open("w") as lock:
         flock(lock, LOCK_EX)
         if not os.path.exists(address):
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
@@ -212,9 +212,8 @@ def become(start: Start, streams: Sequence[int]) -> None:
 
 
 if __name__ == "__main__" and sys.argv[1] == "start":
-    _, _, folder_of_server, *arguments = sys.argv
-    _server = partial(_server, Path(folder_of_server))
-    sys.exit(Process(arguments).wait() % 256)
+    FOLDER = Path(sys.argv[2])
+    sys.exit(Process(sys.argv[3:]).wait() % 256)
 elif __name__ == "__main__":
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.disable()

@@ -55,7 +55,8 @@ def test_every_agent_runs_once_and_a_hub_waits_for_the_slowest_of_its_workers(su
 def test_the_digest_is_the_same_under_other_hash_seeds_with_the_network_cut(suite: Path) -> None:
     can_leave = subprocess.run([*OFFLINE, "true"], capture_output=True, check=False).returncode == 0
     runs = [started(suite, seed, OFFLINE if can_leave else ()) for seed in ("0", "4242")]
-    [here] = run_scenario(*load_file(suite).scenarios)
+    [scenario] = load_file(suite).scenarios
+    [here] = run_scenario(scenario)
     assert {run.communicate()[0].decode() for run in runs} == {f"passed {here.digest}\n"}
 
 
