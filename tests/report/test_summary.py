@@ -1,4 +1,5 @@
 import json
+import math
 import random
 from typing import Any
 
@@ -6,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.report.figures import ExactSum, total
+from harness.report.listed import Entries, Warnings
 from harness.report.results import line
-from harness.report.summary import summarise
+from harness.report.summary import Summary, summarise
 from harness.scenario.outcome import Observed, Outcome
 from harness.scenario.score import pass_at_k, pass_hat_k, wilson
 from tests.report.fixtures import MakeCheck, MakeOutcome
@@ -237,6 +240,102 @@ def _outcome(
     made.variant, made.tags, made.repeat, made.wall = variant, tags, repeat, latency / 7
     made.coverage = {"nodes": [scenario], "edges": [], "branches": []}
     return made
+
+
+def test_runs_of_several_names_that_did_the_same_are_one_distinct_run_and_others_count_in_each(
+    outcome: MakeOutcome,
+) -> None:
+    def distinct(*runs: tuple[str, Outcome]) -> tuple[int, float]:
+        summary = Summary()
+        for name, of_run in runs:
+            summary.add(line(of_run), name)
+        total = summary.as_json()["total"]
+        return total["distinct_runs"], total["pass_rate"]
+
+    monday = [("monday", outcome(repeat=i)) for i in range(3)]
+    assert distinct(*monday, ("tuesday", outcome())) == (1, 1.0)
+    assert distinct(*monday, ("tuesday", outcome("failed")), ("tuesday", outcome("failed", repeat=1))) == (
+        2,
+        0.5,
+    )
+    assert distinct(*monday, ("tuesday", outcome(varies=True))) == (2, 1.0)
+    recorded = [
+        ("monday", outcome(recording=1)),
+        ("tuesday", outcome(recording=1)),
+        ("tuesday", outcome(recording=2)),
+    ]
+    assert distinct(*recorded) == (2, 1.0)
+
+
+def test_models_without_a_price_are_named_in_each_group(outcome: MakeOutcome) -> None:
+    counts = {"llm_calls": 1, "input_tokens": 10, "output_tokens": 5}
+    by_model = {"ours": {**counts, "cost": None}, "gpt-4o": {**counts, "cost": 0.25}}
+    usage = {"llm_calls": 2, "input_tokens": 20, "output_tokens": 10, "cost": 0.25, "by_model": by_model}
+    total = _summary(outcome(usage=usage), outcome(scenario="other"))["total"]
+    assert (total["cost"], total["unpriced"]) == (0.25, ["ours"])
+    assert total["models"] == by_model
+
+
+def test_what_nodes_took_is_told_by_manifest_and_agent(outcome: MakeOutcome) -> None:
+    took = [
+        outcome(agent=agent, scenario=agent, shape=SHAPE, latency={"total": s, "nodes": {"a": s}})
+        for agent, s in (("x", 1.0), ("y", 3.0))
+    ]
+    never = outcome(
+        "error", agent="x", scenario="z", shape=SHAPE, latency={"total": 9.0, "nodes": {"a": 9.0}}
+    )
+    assert _summary(*took, never)["latency_by_node"] == {
+        f"triage.yaml#{agent}": {"a": {"runs": 1, **dict.fromkeys(("p50", "p90", "p95", "p99", "max"), s)}}
+        for agent, s in (("x", 1.0), ("y", 3.0))
+    }
+
+
+def test_latency_by_scenario_has_those_whose_runs_took_different_times(outcome: MakeOutcome) -> None:
+    runs = [outcome(repeat=i, latency={"total": float(i), "nodes": {}}) for i in range(3)]
+    steady = [outcome(scenario="steady", repeat=i) for i in range(3)]
+    [entry] = _summary(*runs, *steady)["latency_by_scenario"]
+    assert (entry["id"], entry["runs"], entry["p50"], entry["max"]) == (runs[0].id, 3, 1.0, 2.0)
+
+
+@pytest.mark.parametrize("most", [1, 3, 100])
+def test_of_too_many_entries_those_of_the_first_repeats_are_kept_whatever_their_order(most: int) -> None:
+    entries = [
+        {"id": name, "variant": None, "repeat": repeat} for name in ("a", "b", "c") for repeat in range(5)
+    ]
+    first = sorted(entries, key=lambda entry: (entry["repeat"], entry["id"]))[:most]
+    for seed in range(5):
+        kept, shuffled = Entries(most), list(entries)
+        random.Random(seed).shuffle(shuffled)
+        for entry in shuffled:
+            kept.add(entry)
+        assert kept.ordered() == sorted(first, key=lambda entry: (entry["id"], entry["repeat"]))
+        assert kept.left_out == len(entries) - len(first)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.sampled_from("abcdefgh"), max_size=40), st.randoms(use_true_random=False))
+def test_of_too_many_warnings_the_same_are_counted_whatever_their_order(
+    texts: list[str], chance: random.Random
+) -> None:
+    def counted(raised: list[str]) -> tuple[Any, int]:
+        warnings = Warnings(3)
+        for text in raised:
+            warnings.add(text, f"of {text}")
+        return {found["text"]: found["times"] for found in warnings.ordered()}, warnings.left_out
+
+    shuffled = list(texts)
+    chance.shuffle(shuffled)
+    kept = sorted(set(texts))[:3]
+    by_hand = {text: texts.count(text) for text in kept}
+    assert counted(texts) == counted(shuffled) == (by_hand, len(texts) - sum(by_hand.values()))
+
+
+@given(st.lists(st.floats(-1e15, 1e15)))
+def test_sums_are_exact(values: list[float]) -> None:
+    summed = ExactSum()
+    for value in values:
+        summed.add(value)
+    assert total([summed]) == math.fsum(values)
 
 
 shares = st.floats(0, 1)
