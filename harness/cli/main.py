@@ -29,6 +29,7 @@ COMMANDS = {
     "history": "Show how figures and scenarios changed from run to run.",
     "summary": "Print the figures of a run, or of several together.",
     "report": "Write the page of a run, also against an earlier one.",
+    "export": "Write a run as OpenTelemetry spans.",
     "show": "Draw the graph of a manifest.",
     "prompts": "List the prompts of a manifest, with their places.",
     "schema": "Print the JSON Schema of scenario files, for editors.",

@@ -1,0 +1,152 @@
+"""`harness export`: a run as OpenTelemetry spans."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from harness.cli.output import unwritable
+from harness.errors import FormatError, Problem
+from harness.source.document import shown_path
+
+if TYPE_CHECKING:
+    from harness.report.otel.spans import RunSpans
+
+_NANO: Final = 1_000_000_000
+_START: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_EXAMPLES = """\b
+Examples:
+  harness export --file spans.jsonl
+  harness export reports/latest --otlp http://localhost:4318 --start now
+"""
+
+
+class Start(click.ParamType[int]):
+    """A moment: ISO 8601, or `now`; in nanoseconds since 1970."""
+
+    name = "time"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if value == "now":
+            return time.time_ns()
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"'{value}' is neither a time such as 2026-01-31T12:00:00Z nor 'now'", param, ctx)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        seconds = int(moment.timestamp())
+        if seconds < 0:
+            self.fail(f"'{value}' is before 1970", param, ctx)
+        return seconds * _NANO + moment.microsecond * 1000
+
+
+@click.command("export", epilog=_EXAMPLES)
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.option("--otlp", metavar="URL", help="Send the spans to this collector, by OTLP over HTTP.")
+@click.option("--file", metavar="FILE", help="Write them as OTLP JSON, a request a line; - is stdout.")
+@click.option(
+    "--content", is_flag=True, help="With prompts, replies, arguments, results and texts of errors."
+)
+@click.option(
+    "--start",
+    type=Start(),
+    default=_START.isoformat(),
+    metavar="TIME",
+    help="When virtual time begins: ISO 8601, or 'now' (default: 2000-01-01T00:00:00Z).",
+)
+def command(run: Path | None, otlp: str | None, file: str | None, content: bool, start: int) -> None:
+    """Write a run as OpenTelemetry spans, with the names of the GenAI semantic conventions.
+
+    RUN is a folder of results (default: the last run of this project). Each run of a scenario is a trace: the
+    run, a span for each node, a span for each call. They are made from traces/, and nothing is sent anywhere
+    unless --otlp says so. Needs: pip install "agent-scenarios[otel]"
+    """
+    from harness.report.formatting import plural
+    from harness.report.otel.encoding import batches, json_line, require
+    from harness.settings import load_settings
+    from harness.source.workflow_commands import inert_json
+
+    if (otlp is None) == (file is None):
+        raise click.UsageError("say where the spans go: --otlp URL or --file FILE")
+    require()
+    found = _Found(run or load_settings().report, content)
+    requests = batches(found.runs(), start, content=content)
+    if otlp is not None:
+        from harness.report.otel.collector import Collector
+
+        collector = Collector(otlp)
+        for spans in requests:
+            collector.send(spans)
+    elif file is not None:
+        try:
+            with click.open_file(file, "w", encoding="utf-8") as output:
+                output.writelines(inert_json(json_line(spans)) + "\n" for spans in requests)
+        except OSError as error:
+            raise unwritable(Path(file), error) from None
+    for text in found.notes():
+        click.echo(text, err=True)
+    if not found.traces and found.damage is None:
+        message = f"no run in {shown_path(found.report)} has a trace"
+        raise FormatError(Problem("trace-missing", message, hint="run with --traces all"))
+    click.echo(f"{plural(found.traces, 'trace')}, {plural(found.spans, 'span')}", err=file == "-")
+    if found.damage is not None:
+        raise found.damage
+
+
+@dataclass
+class _Found:
+    """The runs of a report that have a trace, and what became of the others.
+
+    never_ran  how many were skipped or refused; not_kept  how many have no trace for another reason
+    damage     the first trace that could not be read to its end
+    """
+
+    report: Path
+    content: bool
+    traces: int = 0
+    spans: int = 0
+    never_ran: int = 0
+    not_kept: int = 0
+    damage: FormatError | None = None
+
+    def runs(self) -> Iterator[RunSpans]:
+        """The spans of each run.
+
+        Raises:
+            FormatError: there are no results, or they cannot be read.
+        """
+        from harness.report.otel.spans import run_spans
+        from harness.report.reading import read_lines
+        from harness.report.trace_reader import read_trace
+
+        folder = self.report if self.report.is_dir() else self.report.parent
+        for line in read_lines(self.report):
+            if line.get("trace") is None:
+                ran = line["path"] or line["status"] not in ("skipped", "invalid")
+                self.not_kept += bool(ran)
+                self.never_ran += not ran
+                continue
+            try:
+                trace = read_trace(folder / str(line["trace"]))
+            except FormatError as error:
+                self.damage = self.damage or error
+                continue
+            self.damage = self.damage or trace.damage
+            made = run_spans(trace, line, content=self.content)
+            self.traces += 1
+            self.spans += len(made.spans)
+            yield made
+
+    def notes(self) -> Iterator[str]:
+        """What is not among the spans."""
+        from harness.report.formatting import plural
+
+        for count, why in ((self.never_ran, "never began"), (self.not_kept, "did not keep it")):
+            if count:
+                yield f"without a trace: {plural(count, 'run')} that {why}"

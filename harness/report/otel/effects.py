@@ -1,0 +1,139 @@
+"""Effects as spans: their names, kinds and attributes in the GenAI semantic conventions, or those of HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from harness.report.encoding import encode
+from harness.report.otel.messages import finish_reason, input_messages, output_message
+
+Event = Mapping[str, Any]
+Attributes = dict[str, Any]
+
+_PARAMS: Final = {
+    "temperature": "gen_ai.request.temperature",
+    "max_tokens": "gen_ai.request.max_tokens",
+    "top_p": "gen_ai.request.top_p",
+    "top_k": "gen_ai.request.top_k",
+    "seed": "gen_ai.request.seed",
+    "frequency_penalty": "gen_ai.request.frequency_penalty",
+    "presence_penalty": "gen_ai.request.presence_penalty",
+}
+_PROVIDERS: Final = {
+    "azure": "azure.ai.openai",
+    "azure_openai": "azure.ai.openai",
+    "bedrock": "aws.bedrock",
+    "gemini": "gcp.gemini",
+    "google": "gcp.gen_ai",
+    "google_genai": "gcp.gen_ai",
+    "google_vertexai": "gcp.vertex_ai",
+    "mistral": "mistral_ai",
+    "mistralai": "mistral_ai",
+    "vertexai": "gcp.vertex_ai",
+    "xai": "x_ai",
+}
+"""What manifests call providers, where the conventions have another name."""
+
+
+class Described(NamedTuple):
+    """What an effect is as a span; `is_remote`: it asks another process."""
+
+    name: str
+    attributes: Attributes
+    is_remote: bool = False
+
+
+def describe(call: Event, answer: Event | None, *, content: bool) -> Described:
+    """The span of an effect. Without `content`, nothing of what was said or handed over is in it."""
+    make = _MAKERS.get(call["kind"])
+    described = make(call, answer, content) if make else Described(f"{call['kind']} {call['name']}", {})
+    attributes = {"harness.effect.kind": call["kind"], "harness.node": call["node"], **described.attributes}
+    if content and call["kind"] not in ("llm", "tool", "mcp"):
+        attributes["harness.effect.args"] = encode(call["request"].get("args", {}))
+        if answer is not None and answer["ok"]:
+            attributes["harness.effect.result"] = encode(answer.get("value"))
+    return described._replace(attributes=attributes)
+
+
+def provider_name(provider: str) -> str:
+    """The provider as the conventions name it."""
+    return _PROVIDERS.get(provider, provider)
+
+
+def _chat(call: Event, answer: Event | None, content: bool) -> Described:
+    request, model = call["request"], call["name"]
+    params = request.get("params") or {}
+    attributes: Attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": model}
+    if request.get("provider"):
+        attributes["gen_ai.provider.name"] = provider_name(request["provider"])
+    attributes |= {name: params[key] for key, name in _PARAMS.items() if _is_number(params.get(key))}
+    if stop := params.get("stop"):
+        attributes["gen_ai.request.stop_sequences"] = [stop] if isinstance(stop, str) else [*map(str, stop)]
+    if request.get("response_format") is not None:
+        attributes["gen_ai.output.type"] = "json"
+    if content:
+        attributes["gen_ai.input.messages"] = encode(input_messages(request.get("messages") or ()))
+    if answer is not None and answer["ok"]:
+        reply, usage = answer["value"], answer.get("usage") or {}
+        attributes["gen_ai.response.finish_reasons"] = [finish_reason(reply)]
+        for key in ("input_tokens", "output_tokens"):
+            if _is_number(usage.get(key)):
+                attributes[f"gen_ai.usage.{key}"] = int(usage[key])
+        if content:
+            attributes["gen_ai.output.messages"] = encode(output_message(reply))
+    return Described(f"chat {model}", attributes, is_remote=True)
+
+
+def _tool(call: Event, answer: Event | None, content: bool) -> Described:
+    attributes: Attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": call["name"],
+        "gen_ai.tool.type": "extension" if call["kind"] == "mcp" else "function",
+    }
+    if call["kind"] == "mcp":
+        attributes |= {
+            "mcp.method.name": "tools/call",
+            "harness.mcp.server": call["request"].get("server", ""),
+        }
+    if content:
+        attributes["gen_ai.tool.call.arguments"] = encode(call["request"].get("args", {}))
+        if answer is not None and answer["ok"]:
+            attributes["gen_ai.tool.call.result"] = encode(answer.get("value"))
+    return Described(f"execute_tool {call['name']}", attributes, is_remote=call["kind"] == "mcp")
+
+
+def _agent(call: Event, _answer: Event | None, _content: bool) -> Described:
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": call["name"]}
+    return Described(f"invoke_agent {call['name']}", attributes, is_remote=True)
+
+
+def _retrieval(call: Event, _answer: Event | None, content: bool) -> Described:
+    args = call["request"].get("args", {})
+    attributes = {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": call["name"]}
+    if content and isinstance(args.get("query"), str):
+        attributes["gen_ai.retrieval.query.text"] = args["query"]
+    return Described(f"retrieval {call['name']}", attributes, is_remote=True)
+
+
+def _http(call: Event, answer: Event | None, _content: bool) -> Described:
+    method = str(call["request"].get("args", {}).get("method", "GET"))
+    attributes: Attributes = {"http.request.method": method, "url.full": call["name"]}
+    value = (answer or {}).get("value")
+    if isinstance(value, dict) and isinstance(value.get("status"), int):
+        attributes["http.response.status_code"] = value["status"]
+    return Described(method, attributes, is_remote=True)
+
+
+_MAKERS: Final[Mapping[str, Callable[[Event, Event | None, bool], Described]]] = {
+    "llm": _chat,
+    "tool": _tool,
+    "mcp": _tool,
+    "agent": _agent,
+    "retrieval": _retrieval,
+    "http": _http,
+}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,111 @@
+"""Spans of runs as OpenTelemetry has them, and as JSON lines, as the collector's file exporter writes them.
+
+Needs the extra `otel`.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from harness import __version__
+from harness.report.encoding import encode
+from harness.report.otel.spans import RunSpans, Span
+from harness.source.extras import import_extra
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import ReadableSpan
+
+_PURPOSE: Final = "to write runs as OpenTelemetry spans"
+_SCOPE: Final = "harness"
+_NANO: Final = 1_000_000_000
+_MOST_SPANS: Final = 500
+_IDS: Final = ("traceId", "spanId", "parentSpanId")
+
+
+def require() -> None:
+    """Check that the extra is installed.
+
+    Raises:
+        ExtraMissing: it is not.
+    """
+    for name in ("sdk.trace", "exporter.otlp.proto.http.trace_exporter"):
+        sdk(name)
+
+
+def sdk(name: str) -> Any:
+    """A module of OpenTelemetry's SDK or exporter.
+
+    Raises:
+        ExtraMissing: the extra is not installed.
+    """
+    return import_extra(f"opentelemetry.{name}", "otel", _PURPOSE)
+
+
+def batches(runs: Iterable[RunSpans], start: int, *, content: bool) -> Iterator[list[ReadableSpan]]:
+    """The spans of runs as OpenTelemetry has them, as many as one request should carry; a run is never split.
+
+    `start` is the moment at which virtual time begins, in nanoseconds since 1970. The text of an error is content.
+    """
+    resource = _resource()
+    batch: list[ReadableSpan] = []
+    for run in runs:
+        made = [_readable(run, span, start, resource, content) for span in run.spans]
+        if batch and len(batch) + len(made) > _MOST_SPANS:
+            yield batch
+            batch = []
+        batch += made
+    if batch:
+        yield batch
+
+
+def _resource() -> Resource:
+    """What the spans are of: this harness, or what `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` say."""
+    resources = sdk("sdk.resources")
+    own = {"service.name": "harness", "service.version": __version__, "harness.time": "virtual"}
+    given = resources.OTELResourceDetector().detect()
+    resource: Resource = resources.Resource(own).merge(given)
+    return resource
+
+
+def _readable(run: RunSpans, span: Span, start: int, resource: Resource, content: bool) -> ReadableSpan:
+    api, trace = sdk("trace"), sdk("sdk.trace")
+
+    def context(number: int) -> Any:
+        flags = api.TraceFlags(api.TraceFlags.SAMPLED)
+        return api.SpanContext(run.trace_id, run.span_id(number), is_remote=False, trace_flags=flags)
+
+    def moment(at: float) -> int:
+        return start + round(at * _NANO)
+
+    attributes = span.attributes | ({"error.type": span.error} if span.error else {})
+    description = span.message if content and span.message else None
+    status = api.Status(api.StatusCode.ERROR, description) if span.error else api.Status()
+    made: ReadableSpan = trace.ReadableSpan(
+        span.name,
+        context=context(span.number),
+        parent=None if span.parent is None else context(span.parent),
+        resource=resource,
+        attributes=attributes,
+        events=[trace.Event(each.name, each.attributes, moment(each.at)) for each in span.events],
+        kind=api.SpanKind.CLIENT if span.is_remote else api.SpanKind.INTERNAL,
+        status=status,
+        start_time=moment(span.start),
+        end_time=moment(span.start if span.end is None else span.end),
+        instrumentation_scope=sdk("sdk.util.instrumentation").InstrumentationScope(_SCOPE, __version__),
+    )
+    return made
+
+
+def json_line(spans: Sequence[ReadableSpan]) -> str:
+    """A request of OTLP as JSON, on one line: ids in hexadecimal digits, enumerations as numbers."""
+    message = sdk("exporter.otlp.proto.common.trace_encoder").encode_spans(spans)
+    to_dict = import_extra("google.protobuf.json_format", "otel", _PURPOSE).MessageToDict
+    request = to_dict(message, use_integers_for_enums=True)
+    for of_resource in request["resourceSpans"]:
+        for of_scope in of_resource["scopeSpans"]:
+            for span in of_scope["spans"]:
+                span |= {name: base64.b64decode(span[name]).hex() for name in _IDS if name in span}
+    return encode(request)
