@@ -47,11 +47,11 @@ def outcome(name: str, verdict: str = "passed", **fields: Any) -> Outcome:
     )
     for key in [key for key in fields if hasattr(observed, key)]:
         setattr(observed, key, fields.pop(key))
-    values = {"score": 1.0 if verdict == "passed" else 0.5, "coverage": TAKEN, "shape": SHAPE, **fields}
+    score = 1.0 if verdict == "passed" else 0.5
+    values = {"score": score, "manifest": "triage.yaml", "coverage": TAKEN, "shape": SHAPE, **fields}
     return Outcome(
         suite="triage.scenario.yaml",
         scenario=name,
-        manifest="triage.yaml",
         dialect="sherma",
         agent="triage",
         observed=observed,

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from harness.report.baseline import Baseline
 from harness.report.encoding import encode
 from harness.report.history.file import HistoryWriter
 from harness.report.html.page import page as page_of
 from harness.report.html.run_summary import summary_of
 from harness.report.results import line
 from harness.report.summary import summarise
-from tests.report.html.conftest import HOSTILE, NOTHING, TURNED, astray, outcome, told, write
+from tests.report.html.conftest import HOSTILE, NOTHING, SHAPE, TAKEN, TURNED, astray, outcome, told, write
 
 AXE = Path(__file__).parent / "node_modules/axe-core/axe.min.js"
 
@@ -50,7 +51,14 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def names(page: Any) -> list[str]:
+    """The rows of the table, once there are any."""
+    page.locator("#rows .name a").first.wait_for()
     return page.locator("#rows .name a").all_inner_texts()  # type: ignore[no-any-return]
+
+
+def wait_for(page: Any, scenario: str) -> None:
+    """Wait until the page of this scenario is shown."""
+    page.locator("#view h2").get_by_text(scenario, exact=True).wait_for()
 
 
 def test_scenarios_are_searched_filtered_and_sorted_and_the_address_keeps_it(page: Any, report: Path) -> None:
@@ -75,12 +83,12 @@ def test_a_scenario_opens_with_the_keyboard_and_esc_leads_back(page: Any, report
     page.goto(report.as_uri() + "#scenarios&verdict=failed")
     page.keyboard.press("j")
     page.keyboard.press("Enter")
-    assert page.locator("#view h2").inner_text() == "a double charge"
+    wait_for(page, "a double charge")
     page.keyboard.press("Escape")
     assert len(names(page)) == 2
     page.keyboard.press("n")
     page.keyboard.press("n")
-    assert page.locator("#view h2").inner_text() == "it may rain"
+    wait_for(page, "it may rain")
     assert page.get_by_role("link", name="✗ 2").get_attribute("aria-current") == "true"  # the run that failed
 
 
@@ -124,6 +132,49 @@ def test_a_manifest_shows_what_no_scenario_took_with_its_line(page: Any, report:
     assert page.locator("g.node.untaken .name").all_text_contents() == ["open_ticket"]
 
 
+def test_manifests_with_branches_that_nobody_took_come_first(page: Any, tmp_path: Path) -> None:
+    whole = {**SHAPE, "branches": TAKEN["branches"], "lines": {}}
+    report = write(tmp_path, [outcome("a", manifest="a.yaml", shape=whole), outcome("b", manifest="b.yaml")])
+    page.goto(report.as_uri() + "#manifests")
+    assert page.locator("#view tbody th").all_inner_texts() == ["b.yaml", "a.yaml"]
+
+
+def test_what_changed_since_the_baseline_is_one_click_from_the_head(page: Any, tmp_path: Path) -> None:
+    before, now = tmp_path / "before", tmp_path / "now"
+    write(before, [outcome("broken"), outcome("mended", "failed"), outcome("another way")])
+    later = [
+        outcome("broken", "failed", checks=[astray()]),
+        outcome("mended"),
+        outcome("another way", path=["classify", "open_ticket"]),
+    ]
+    report = write(now, later)
+    report.write_text(page_of(now, summary_of(now), Baseline.read(before)), encoding="utf-8")
+    page.goto(report.as_uri())
+    assert page.locator(".members .new").count() == 1
+    for link, name in (
+        ("1 fixed", "mended"),
+        ("1 newly failing", "broken"),
+        ("1 on another path", "another way"),
+    ):
+        page.get_by_role("link", name=link).click()
+        page.locator("#rows tbody tr").first.wait_for()
+        assert names(page) == [name]
+    page.get_by_role("link", name="another way").click()
+    page.get_by_text("Step 2 is where it left the path of the baseline: answer was to follow.").wait_for()
+    assert page.locator("g.node.wrong .name").text_content() == "open_ticket"
+
+
+def test_only_a_failure_that_was_not_expected_is_marked_in_the_graph(page: Any, tmp_path: Path) -> None:
+    error = {"type": "E", "code": None, "message": "no", "node": "answer", "where": None}
+    failing = [outcome("as expected", error=error), outcome("unexpected", "failed", error=error)]
+    report = write(tmp_path, failing)
+    page.goto(report.as_uri() + "#scenario=triage.scenario.yaml::as expected")
+    assert page.locator("g.node").count() == 3
+    assert page.locator("g.node.wrong").count() == 0
+    page.goto(report.as_uri() + "#scenario=triage.scenario.yaml::unexpected")
+    assert page.locator("g.node.wrong title").text_content() == "answer; call_llm; step 2; it failed here"
+
+
 def test_what_a_hostile_model_said_is_only_text(page: Any, report: Path) -> None:
     page.goto(report.as_uri())
     title = page.title()
@@ -154,21 +205,22 @@ def test_a_copied_link_opens_the_same_scenario_whatever_its_name(
     report = write(tmp_path, [outcome("another"), outcome(name, "failed", checks=[astray()], variant=name)])
     page.goto(report.as_uri())
     page.locator("#causes .members a").click()  # the address that stands in the page
-    assert page.locator("#view h2").inner_text() == f"{name} [{name}]"
+    wait_for(page, f"{name} [{name}]")
     page.keyboard.press("Escape")
     page.locator("#rows .name a").first.click()  # the one that the script makes
-    assert page.locator("#view h2").inner_text() == f"{name} [{name}]"
+    wait_for(page, f"{name} [{name}]")
     address = page.url
     page.goto("about:blank")
     page.goto(address)
-    assert page.locator("#view h2").inner_text() == f"{name} [{name}]"
+    wait_for(page, f"{name} [{name}]")
 
 
 def test_esc_does_not_leave_a_page_that_was_opened_by_a_link(page: Any, report: Path) -> None:
     page.goto(report.as_uri() + "#scenario=triage.scenario.yaml%3A%3Aa%20double%20charge")
     page.keyboard.press("n")
+    wait_for(page, "it may rain")
     page.keyboard.press("Escape")
-    assert page.locator("#view h2").inner_text() == "a double charge"
+    wait_for(page, "a double charge")
     page.keyboard.press("Escape")
     assert len(names(page)) == 6
 

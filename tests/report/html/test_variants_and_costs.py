@@ -59,7 +59,7 @@ def test_scenarios_that_variants_do_not_do_alike_are_named_and_open(page: Any, r
     section = page.locator("section[aria-label='Scenarios by variant']")
     assert "Scenarios that differ: 1 of 2" in section.inner_text()
     section.get_by_role("link", name="failed").click()
-    assert page.locator("#view h2").inner_text() == "a [terse]"
+    page.locator("#view h2").get_by_text("a [terse]", exact=True).wait_for()
 
 
 def test_latency_and_cost_of_nodes_are_told_for_each_variant(page: Any, report: Path) -> None:

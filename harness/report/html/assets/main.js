@@ -47,7 +47,8 @@ function show() {
   document.body.classList.toggle("inside", at.view === "scenario" || tab !== "scenarios");
   document.getElementById("view").replaceChildren(...viewOf(at).flat().filter(Boolean));
   document.getElementById("main").focus({preventScroll: true});
-  if (at.view === "scenario" || at.view === "manifest") scrollTo(0, 0);
+  if (at.view in OF_TAB) scrollTo(0, 0);
+  else if (at.parts.size > 1) document.getElementById("view").scrollIntoView();
 }
 
 function nextFailure() {

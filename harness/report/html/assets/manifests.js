@@ -3,17 +3,19 @@
 const PARTS = ["nodes", "edges", "branches"];
 
 function partMark(found) {
-  const share = found.all ? found.taken / found.all : 1;
+  if (!found.all) return ["none"];
+  const share = found.taken / found.all;
   return [`${found.taken} of ${found.all}`, el("span", {class: "part", "aria-hidden": "true"}, svg("svg", {width: "100%", height: 10, viewBox: "0 0 100 10", preserveAspectRatio: "none"}, svg("rect", {width: 100 * share, height: 10})))];
 }
 
 function manifestsView() {
-  const known = DATA.manifests;
+  const missing = (manifest) => ["branches", "edges", "nodes"].map((part) => -manifest.coverage[part].missing.length);
+  const known = [...DATA.manifests].sort((one, two) => compared(missing(one), missing(two)));
   if (!known.length) return [el("p", {class: "empty"}, "No manifest was loaded.")];
   const rows = known.map((each) => el("tr", {}, el("th", {scope: "row"}, el("a", {href: address("manifest", each.name)}, each.name)), el("td", {class: "word"}, each.dialect), el("td", {class: "number"}, ROWS.filter((row) => row.manifest === each.name).length),
     ...PARTS.map((part) => el("td", {class: "number"}, ...partMark(each.coverage[part]))), el("td", {class: "number"}, each.coverage.branches.missing.length || "–")));
   const head = ["manifest", "dialect", "scenarios", ...PARTS, "branches not taken"].map((name, at) => el("th", {scope: "col", class: at > 1 ? "number" : ""}, name));
-  return [el("h2", {}, "Manifests"), el("p", {class: "why"}, "How much of each graph the scenarios went through."), el("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Manifests, scrollable"}, el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows)))];
+  return [el("h2", {}, "Manifests"), el("p", {class: "why"}, "How much of each graph the scenarios went through; those with the most branches that no scenario took come first."), el("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Manifests, scrollable"}, el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows)))];
 }
 
 function arrows(name) {
@@ -42,8 +44,7 @@ function missingPane(manifest) {
   const plain = edges.filter(([source, target]) => !branches.some((branch) => branch.startsWith(`${source} -> ${target} [`)));
   const rows = [...nodes.map((name) => ["node", name, name]), ...plain.map((edge) => ["edge", edge.join(" -> "), edge[0]]), ...branches.map((name) => ["branch", name, name.split(" -> ")[0]])];
   const pane = el("section", {class: "card", "aria-label": "Not taken"}, el("h3", {}, rows.length ? "No scenario took these" : "Every node, edge and branch was taken"));
-  const shownRows = rows.slice(0, 300).map(([kind, name, node]) => el("tr", {}, el("td", {class: "kind"}, kind), el("td", {}, arrows(name)), el("td", {class: "place"}, manifest.lines[name] || manifest.lines[node] || "")));
-  if (rows.length) pane.append(el("table", {}, el("thead", {}, el("tr", {}, ...["part", "what", "where"].map((each) => el("th", {scope: "col"}, each)))), el("tbody", {}, ...shownRows)));
-  if (rows.length > 300) pane.append(el("p", {}, `… ${rows.length - 300} more`));
+  const shownRows = rows.map(([kind, name, node]) => lightens(el("tr", {}, el("td", {class: "kind"}, kind), el("td", {}, arrows(name)), el("td", {class: "place"}, manifest.lines[name] || manifest.lines[node] || "")), node));
+  if (rows.length) pane.append(el("table", {}, el("thead", {}, el("tr", {}, ...["part", "what", "where"].map((each) => el("th", {scope: "col"}, each)))), el("tbody", {}, ...someOf(shownRows, 300, "row"))));
   return pane;
 }

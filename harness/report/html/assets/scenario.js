@@ -99,7 +99,7 @@ function astray(row, found) {
 // The node to look at first, and why: {node, why}; or null.
 function wrongNode(found, away) {
   if (away && away.at !== null && away.at < found.path.length) return {node: [found.path[away.at]].flat()[0], why: `here it left ${away.from}`};
-  const failed = found.error && found.error.node;
+  const failed = NOT_PASSED.has(found.verdict) && found.error && found.error.node;
   return failed ? {node: failed.split("/")[0], why: "it failed here"} : null;
 }
 
@@ -178,10 +178,8 @@ function notTold(found) {
 function callsPane(found, note, chooser = null) {
   const pane = el("section", {class: "card calls", "aria-label": "Calls"}, el("h3", {}, `Calls: ${found.calls.length}`), note ? el("p", {class: "why"}, note) : null, chooser);
   const list = el("div", {class: "pane-scroll", tabindex: 0, role: "group", "aria-label": "Calls, scrollable"});
-  const shownCalls = found.calls.slice(0, 300);
-  list.append(...shownCalls.map((call) => lightens(el("div", {class: "check"}, el("span", {class: call.ok ? "badge" : "badge failed"}, call.ok ? call.kind : `✗ ${call.kind}`), " ", el("b", {}, call.name), call.node && call.node !== call.name ? [" in ", el("code", {}, call.node)] : null, " ", el("small", {}, seconds(call.latency)),
-    call.reason ? el("pre", {tabindex: 0}, (call.refused ? "refused: " : "") + call.reason) : null, call.args && Object.keys(call.args).length ? el("div", {class: "json"}, json(call.args, undefined, false)) : null), call.node)));
-  if (found.calls.length > 300) list.append(el("p", {}, `… ${found.calls.length - 300} more`));
+  list.append(...someOf(found.calls.map((call) => lightens(el("div", {class: "check"}, el("span", {class: call.ok ? "badge" : "badge failed"}, call.ok ? call.kind : `✗ ${call.kind}`), " ", el("b", {}, call.name), call.node && call.node !== call.name ? [" in ", el("code", {}, call.node)] : null, " ", el("small", {}, seconds(call.latency)),
+    call.reason ? el("pre", {tabindex: 0}, (call.refused ? "refused: " : "") + call.reason) : null, call.args && Object.keys(call.args).length ? el("div", {class: "json"}, json(call.args, undefined, false)) : null), call.node)), 300, "call"));
   if (!found.calls.length) list.append(el("p", {class: "empty"}, "It asked nobody."));
   pane.append(list);
   return pane;

@@ -44,7 +44,7 @@ function conversation(found) {
   const seen = new Set();
   const items = found.map((event) => [event, TOLD[event.event] && TOLD[event.event](event, answers, seen)]).filter(([, parts]) => parts);
   const list = el("ol", {class: "story"}, ...items.slice(0, MOST_ITEMS).map(([event, parts]) => told(event, parts)));
-  if (items.length > MOST_ITEMS) list.append(el("li", {}, `… ${items.length - MOST_ITEMS} more events, in the trace`));
+  if (items.length > MOST_ITEMS) list.append(el("li", {}, `… ${plural(items.length - MOST_ITEMS, "more event")}: the command above prints them all`));
   return list;
 }
 
@@ -159,12 +159,12 @@ const MOST_SPANS = 250;
 function waterfall(found, total) {
   const all = spans(found), whole = Math.max(total, ...all.map((span) => span.to));
   if (!all.length || !whole) return null;
-  const rows = all.slice(0, MOST_SPANS).map((span) => {
-    const box = svg("svg", {class: "span " + span.kind + " " + (span.state || ""), viewBox: "0 0 1000 12", preserveAspectRatio: "none", "aria-hidden": "true"}, svg("rect", {x: 1000 * span.from / whole, width: Math.max(3, 1000 * (span.to - span.from) / whole), y: 1, height: 10}));
+  const rows = all.map((span) => {
+    const box = svg("svg", {class: "span " + span.kind + " " + (span.state || ""), viewBox: "0 0 1000 12", preserveAspectRatio: "none", "aria-hidden": "true"}, svg("rect", {x: Math.min(997, 1000 * span.from / whole), width: Math.max(3, 1000 * (span.to - span.from) / whole), y: 1, height: 10}));
     const label = el("th", {scope: "row", class: span.kind === "node" ? "" : "inner"}, span.kind === "node" ? el("button", {class: "link", type: "button", onclick: () => pick(span.node)}, span.name) : `${span.kind} ${span.name}`, span.state ? el("small", {}, ` ${span.state}`) : null);
     label.style.paddingLeft = 0.6 + 0.9 * Math.min(span.depth, 6) + "rem";
     return lightens(el("tr", {}, label, el("td", {class: "number"}, seconds(span.from)), el("td", {class: "number"}, seconds(span.to - span.from)), el("td", {class: "lane"}, box)), span.node);
   });
   const head = el("tr", {}, ...["node, effect", "begins", "takes", `0 s to ${seconds(whole)}`].map((name, at) => el("th", {scope: "col", class: at === 1 || at === 2 ? "number" : ""}, name)));
-  return el("section", {class: "card", "aria-label": "Waterfall"}, el("h3", {}, "Waterfall, in virtual time"), el("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Waterfall, scrollable"}, el("table", {class: "waterfall"}, el("thead", {}, head), el("tbody", {}, ...rows))), all.length > MOST_SPANS ? el("p", {}, `… ${all.length - MOST_SPANS} more`) : null);
+  return el("section", {class: "card", "aria-label": "Waterfall"}, el("h3", {}, "Waterfall, in virtual time"), el("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Waterfall, scrollable"}, el("table", {class: "waterfall"}, el("thead", {}, head), el("tbody", {}, ...someOf(rows, MOST_SPANS, "row")))));
 }
