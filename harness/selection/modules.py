@@ -125,7 +125,7 @@ def _below(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
 
 @lru_cache(maxsize=4096)
 def _installed_in(name: str, project: Path) -> Path | None:
-    """The folder in which a top-level module is installed from the project itself (`pip install -e`)."""
+    """The folder in which a top-level module of the project itself is installed, in an editable way."""
     if name in sys.stdlib_module_names or name in sys.builtin_module_names:
         return None
     try:
