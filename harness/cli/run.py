@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.fail_under import Share, fail_under
 from harness.cli.selection_options import (
     changed_option,
     paths_and_ref,
@@ -27,7 +28,7 @@ _EXIT_CODES = """\b
 Exit codes, the first that applies:
   2  a file or an argument is wrong (the other files run all the same)
   3  a scenario could not be judged, or the run was interrupted
-  1  a scenario failed
+  1  a scenario failed, or the fitness is below --fail-under
   0  all passed
 """
 
@@ -60,6 +61,13 @@ class Jobs(click.ParamType[int]):
     default="1",
     metavar="N|auto",
     help="Run scenarios in N processes at once; auto is one for each processor.",
+)
+@click.option(
+    "--fail-under",
+    "fitness",
+    type=Share(),
+    metavar="X",
+    help="Exit with 1 if the fitness is below X (0 to 1): the rule min_fitness of `harness gate`.",
 )
 @click.option("-x", "--exit-first", is_flag=True, help="Stop after the first that does not pass.")
 @click.option("--json", "lines", metavar="FILE", help="Also write the lines of results to FILE; - is stdout.")
@@ -104,6 +112,7 @@ def command(
     watch: bool,
     repeat: int | None,
     jobs: int,
+    fitness: float | None,
     exit_first: bool,
     lines: str | None,
     report: Path | None,
@@ -132,8 +141,8 @@ def command(
     if live and record_mode != "none":
         raise click.UsageError("--live and --record-mode exclude each other")
     mode = RecordMode.LIVE if live else RecordMode(record_mode)
-    if watch and (lines is not None or mode is not RecordMode.NONE):
-        raise click.UsageError("--watch excludes --json, --live and --record-mode")
+    if watch and (lines is not None or fitness is not None or mode is not RecordMode.NONE):
+        raise click.UsageError("--watch excludes --json, --fail-under, --live and --record-mode")
     paths, changed = paths_and_ref(paths, changed)
     chosen = {
         "report": str(report) if report else None,
@@ -178,7 +187,10 @@ def command(
     selection = choose(projects)
     if workers is None and any(projects.isolates(file) for file in selection.files):
         workers = _pool(jobs, projects, lines)
-    return run(selection, projects, workers).code
+    finished = run(selection, projects, workers)
+    if fitness is None or finished.interrupted or not selection.scenarios:
+        return finished.code
+    return finished.code or fail_under(finished.report, fitness, to_stderr=lines == "-")
 
 
 def _pool(jobs: int, projects: Projects, lines: str | None) -> WorkerPool:

@@ -48,7 +48,9 @@ def test_without_its_package_it_says_what_to_install(
     assert 'pip install "agent-scenarios[watch]"' in result.stderr
 
 
-@pytest.mark.parametrize("option", [["--live"], ["--record-mode", "once"], ["--json", "-"]])
+@pytest.mark.parametrize(
+    "option", [["--live"], ["--record-mode", "once"], ["--json", "-"], ["--fail-under", "1"]]
+)
 def test_what_is_recorded_or_read_by_a_program_is_not_watched(
     invoke: Invoke, suite: WriteSuite, option: list[str]
 ) -> None:

@@ -266,8 +266,7 @@ def test_a_file_that_is_wrong_ends_the_job_before_the_gate(project: Checkout) ->
 
 
 def test_without_a_baseline_on_main_all_have_to_pass_and_the_job_says_so(project: Checkout) -> None:
-    project.git("branch", "--quiet", "--force", "bare", "HEAD~1")
-    project.git("push", "--quiet", "origin", "bare")
+    project.git("push", "--quiet", "origin", "HEAD~1:refs/heads/bare")
     step = next(
         step
         for step in recipe("github-scenarios.yml")["jobs"]["scenarios"]["steps"]

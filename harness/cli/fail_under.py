@@ -1,0 +1,45 @@
+"""`harness run --fail-under X`: the rule `min_fitness` of the gate alone, for the run that has just ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from harness.cli import exit_code
+
+OPTION: Final = "--fail-under"
+
+
+class Share(click.ParamType[float]):
+    """A share from 0 to 1."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        text = str(value).strip()
+        try:
+            number = float(text.removesuffix("%"))
+        except ValueError:
+            self.fail(f"'{value}' is no number from 0 to 1", param, ctx)
+        if not text.endswith("%") and 0 <= number <= 1:
+            return number
+        meant = f"; did you mean {number / 100:g}?" if 0 <= number <= 100 else ""
+        self.fail(f"'{value}' is no share from 0 to 1{meant}", param, ctx)
+
+
+def fail_under(report: Path, bound: float, *, to_stderr: bool = False) -> int:
+    """Hold the run in a folder to a fitness, whole or not; say what came of it, and give its exit code.
+
+    Raises:
+        FormatError: nothing of the run can be judged.
+    """
+    from harness.gate.judge import judge
+    from harness.gate.policy import Policy, Rules
+    from harness.gate.text import lines
+
+    verdict = judge(report, Policy(Rules(min_fitness=bound), source=OPTION), partial=True)
+    for line in lines(verdict):
+        click.echo(line, err=to_stderr)
+    return exit_code.OK if verdict.passed else exit_code.FAILED
