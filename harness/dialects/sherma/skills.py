@@ -179,6 +179,7 @@ def read_skill(declared: doc.Skill, card_path: Path, request: LoadRequest) -> Sk
     if not request.may_read(folder):
         text = f"base_uri '{card.base_uri}' leads out of the folders a manifest may read"
         raise ManifestError(Problem("path-outside", text, document.span(("base_uri",))))
+    request.record(folder)  # its files are read while the agent runs
     return Skill(declared.id, declared.version, card, Folder(folder), tools)
 
 

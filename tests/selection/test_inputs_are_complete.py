@@ -1,0 +1,49 @@
+"""Every file of the project that a run opens is one that its scenario is known to depend on."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.scenario.load import load_file
+from harness.scenario.run import outcomes
+from harness.selection.changes import Changes
+from harness.selection.inputs import InputFinder
+from harness.settings import Projects
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+SUITES = [
+    *sorted((SCENARIOS / "tutorial").glob("*.scenario.yaml")),
+    SCENARIOS / "sherma/skills.scenario.yaml",
+]
+Opened = set[Path]
+
+
+@pytest.fixture(scope="module")
+def opened() -> Opened:
+    """The files of the scenarios that this process has opened: there is no way to take an audit hook back."""
+    found: Opened = set()
+
+    def note(event: str, args: tuple[Any, ...]) -> None:
+        if event == "open" and isinstance(args[0], str) and args[0].startswith(str(SCENARIOS)):
+            path = Path(os.path.realpath(args[0]))
+            if path.parent.name == "__pycache__":
+                path = path.parent.parent / f"{path.name.partition('.')[0]}.py"
+            found.add(path)
+
+    sys.addaudithook(note)
+    return found
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.stem.partition(".")[0])
+def test_what_a_run_opens_is_known(suite: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(suite.parent)
+    projects = Projects()
+    finder = InputFinder(projects, Changes("HEAD", frozenset()))
+    for scenario in load_file(suite).scenarios:
+        inputs = finder.inputs(scenario)
+        opened.clear()
+        list(outcomes(scenario, projects.of(suite)))
+        assert [path for path in sorted(opened) if not inputs.has(path)] == [], scenario.name
