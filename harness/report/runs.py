@@ -17,6 +17,7 @@ from harness.errors import FormatError, Problem
 from harness.report.formatting import plural
 from harness.report.html.run_summary import written_summary
 from harness.report.reading import RESULTS, read_lines
+from harness.report.shards import are_whole
 from harness.report.summary import Summary
 from harness.source.document import shown_path
 
@@ -34,7 +35,8 @@ class _Run:
 def summarise_runs(paths: Sequence[Path]) -> dict[str, Any]:
     """The summary of these folders of results, or results.jsonl files, as summary.json has it.
 
-    Of several, `runs` has {name, runs, complete, reason} of each, and the summary is complete if all of them are.
+    Of several, `runs` has {name, runs, complete, reason} of each, and the summary is complete if all of them are, or
+    they are all shards of one run.
 
     Raises:
         FormatError: there are no results, nothing ran, or a line is damaged (`results-missing`, `no-runs`,
@@ -46,6 +48,8 @@ def summarise_runs(paths: Sequence[Path]) -> dict[str, Any]:
     reasons = [
         f"{run.name}: {run.incomplete}" if several else run.incomplete for run in runs if run.incomplete
     ]
+    if are_whole([run.incomplete for run in runs]):
+        reasons = []
     found = sums.as_json("; ".join(reasons))
     if several:
         found["runs"] = [

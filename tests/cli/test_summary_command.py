@@ -54,6 +54,15 @@ def test_runs_of_a_scenario_in_several_runs_are_repeats_of_it(invoke: Invoke) ->
     assert summary["traces"] == {"kept": 5, "left_out": 0, "why": None}
 
 
+def test_all_shards_of_a_run_are_whole_together(invoke: Invoke, suite: WriteSuite) -> None:
+    suite(HOLDS, HOLDS.replace("it counts", "it counts too"))
+    for number in "12":
+        invoke("run", ".", "--shard", f"{number}/2", "--report", f"shard-{number}")
+    both, one = _json(invoke, "shard-1", "shard-2"), _json(invoke, "shard-1")
+    assert (both["complete"], both["reason"], both["total"]["scenarios"]) == (True, None, 2)
+    assert (one["complete"], one["reason"]) == (False, "1 of 2 scenarios selected (shard 1/2)")
+
+
 @pytest.mark.usefixtures("two_runs")
 def test_a_run_given_twice_and_a_copy_of_one_count_once(invoke: Invoke) -> None:
     shutil.copytree("monday", "copy")

@@ -1,0 +1,22 @@
+"""Whether several runs of a part are a whole one together: all shards of the same scenarios."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+_SHARD: Final = re.compile(r"(\d+) of (\d+) scenarios? selected \(shard (\d+)/(\d+)\)")
+
+
+def are_whole(reasons: Sequence[str]) -> bool:
+    """True if runs that are not whole for these reasons, one of each run, are all shards of one run.
+
+    A shard that was ended early, or of a selection, has another reason.
+    """
+    found = [_SHARD.fullmatch(reason) for reason in reasons]
+    if not found or None in found:
+        return False
+    kept, of, numbers, counts = zip(*(map(int, match.groups()) for match in found if match), strict=True)
+    same = len({*of}) == len({*counts}) == 1
+    return same and sorted(numbers) == [*range(1, counts[0] + 1)] and sum(kept) == of[0]

@@ -1,0 +1,32 @@
+"""Runs that are all shards of one run are a whole run together."""
+
+import pytest
+
+from harness.report.shards import are_whole
+
+THIRDS = [f"2 of 6 scenarios selected (shard {number}/3)" for number in (1, 2, 3)]
+
+
+def test_all_shards_are_whole_in_any_order() -> None:
+    assert are_whole(THIRDS)
+    assert are_whole(THIRDS[::-1])
+    assert are_whole(["1 of 1 scenario selected (shard 1/1)"])
+
+
+@pytest.mark.parametrize(
+    "reasons",
+    [
+        [],
+        THIRDS[:2],
+        [*THIRDS[:2], THIRDS[1]],
+        [*THIRDS, THIRDS[0]],
+        [*THIRDS[:2], ""],
+        [*THIRDS[:2], "2 of 7 scenarios selected (shard 3/3)"],
+        [*THIRDS[:2], "1 of 6 scenarios selected (shard 3/3)"],
+        [*THIRDS[:2], "2 of 6 scenarios selected (shard 3/4)"],
+        [*THIRDS[:2], "2 of 6 scenarios selected (-k 'x', shard 3/3)"],
+        [*THIRDS[:2], "2 of 6 scenarios selected (shard 3/3); interrupted after 1 of 2 runs"],
+    ],
+)
+def test_anything_less_is_a_part(reasons: list[str]) -> None:
+    assert not are_whole(reasons)
