@@ -29,7 +29,7 @@ Exit codes, the first that applies:
   2  a file or an argument is wrong (the other files run all the same)
   3  a scenario could not be judged, or the run was interrupted
   1  a scenario failed, or the fitness is below --fail-under
-  0  all passed
+  0  all passed, or nothing is left to run
 """
 
 
@@ -94,7 +94,12 @@ class Jobs(click.ParamType[int]):
     help="Append the figures of this run to FILE; see `harness history`.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Tell only of what did not pass, and the summary.")
-@click.option("-v", "--verbose", is_flag=True, help="Also every node, edge and branch that no scenario took.")
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Also why --changed runs each scenario, and every node, edge and branch that none took.",
+)
 @click.option(
     "--narrate",
     is_flag=True,
