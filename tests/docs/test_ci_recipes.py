@@ -375,7 +375,7 @@ def test_the_hook_refuses_a_commit_with_a_file_that_is_wrong(
     project: Checkout, monkeypatch: pytest.MonkeyPatch, hook: Mapping[str, Any]
 ) -> None:
     monkeypatch.chdir(project.folder)
-    program, *args = [*shlex.split(hook["entry"]), *hook["args"]]
+    program, *args = shlex.split(hook["entry"]) + list(hook["args"])
     assert (program, hook["pass_filenames"]) == ("harness", False)
     assert CliRunner().invoke(cli, args, prog_name="harness").exit_code == 0
     (project.folder / "scenarios/all.scenario.yaml").write_text(WRONG)
