@@ -52,11 +52,12 @@ class Gate:
         """Judge the run. A rule that fails is a failed session, and no verdict a usage error."""
         if self._config.option.collectonly or session.exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
-        from harness.cli.problems import shown
         from harness.errors import FormatError, Problem
         from harness.gate.judge import judge
         from harness.gate.policy import read_policy
         from harness.gate.text import lines
+        from harness.source.display import printable
+        from harness.source.excerpt import render
 
         try:
             folder = self._report.finish()
@@ -64,7 +65,8 @@ class Gate:
                 raise FormatError(Problem("no-runs", "no scenario ran, so there is nothing to judge"))
             verdict = judge(folder, read_policy(None, self._report.settings.project))
         except FormatError as error:
-            self._lines = [*map(shown, error.problems), "gate failed: it could not be judged"]
+            refused = [printable(render(problem), keep_newlines=True) for problem in error.problems]
+            self._lines = [*refused, "gate failed: it could not be judged"]
             if session.exitstatus in _PASSED:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR
             return

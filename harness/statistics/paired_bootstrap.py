@@ -10,7 +10,7 @@ quantiles of the resampled changes, taken further out by what n scenarios lack, 
 Student's. With 10 to 30 scenarios that pass or fail the plain percentile interval holds its 95 % in 88 to 94 % of
 cases; BCa does no better there, and bootstrap-t breaks down on scores that are mostly 1, whose resampled spread is
 often 0. No resample of fewer than ten scenarios reaches far enough out: there it is Student's interval, of the change
-to the first order. `benchmarks/bootstrap.py` has the simulation, and what all of it takes.
+to the first order. `benchmarks/gate.py` has the simulation, and what all of it takes.
 
 Nothing can tell of changes that the sample does not have: where one scenario in ten breaks, one run in three of ten
 scenarios has none of these, and its interval is too narrow.
