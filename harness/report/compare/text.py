@@ -204,7 +204,7 @@ def _parts(difference: Difference) -> Iterator[Line]:
         if part.place:
             yield f"      {printable(clip(part.place, 100))}:", "dim"
         for line in part.lines:
-            yield f"      {printable(line)}", _STYLES.get(line[:1], "dim")
+            yield f"      {printable(line)}".rstrip(), _STYLES.get(line[:1], "dim")
 
 
 def as_json(comparison: Comparison, explained: Iterable[Explained], left_out: int) -> dict[str, Any]:

@@ -222,6 +222,7 @@ def test_esc_does_not_leave_a_page_that_was_opened_by_a_link(page: Any, report: 
     page.keyboard.press("Escape")
     wait_for(page, "a double charge")
     page.keyboard.press("Escape")
+    page.locator("#rows").wait_for()
     assert len(names(page)) == 6
 
 
