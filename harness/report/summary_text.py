@@ -71,7 +71,8 @@ def figures(summary: Mapping[str, Any], width: int | None = None, *, coverage: b
     With a `width` the values stand in a column and are wrapped; without, as where the output is no terminal, nothing
     is padded. No line ends in blanks.
     """
-    facts = [("not whole", summary["reason"])] if summary["reason"] else []
+    facts = [("runs", _runs(summary["runs"]))] if "runs" in summary else []
+    facts += [("not whole", summary["reason"])] if summary["reason"] else []
     facts += [*_totals(summary["total"]), *_scenarios(summary), *_traces(summary.get("traces") or {})]
     facts += _coverage(summary["coverage"]) if coverage else []
     if width is None:
@@ -89,6 +90,13 @@ def places(report: Path) -> list[str]:
     from harness.report.html.page import PAGE
 
     return [f"results: {shown_path(report)}", f"report: {shown_path(report / PAGE)}"]
+
+
+def _runs(runs: Sequence[Mapping[str, Any]]) -> str:
+    """The runs that were added up."""
+    names = [f"{printable(run['name'])} ({run['runs']:,})" for run in runs[:_MOST_NAMES]]
+    more = f", … and {len(runs) - _MOST_NAMES} more" if len(runs) > _MOST_NAMES else ""
+    return f"of {len(runs)} together: {', '.join(names)}{more}"
 
 
 def _losses(losses: Sequence[Mapping[str, Any]], left_out: int) -> Iterator[str]:

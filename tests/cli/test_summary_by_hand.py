@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli.main import cli
+from harness.report.reading import read_lines
 from harness.report.summary import Summary
 
 Line = dict[str, Any]
@@ -326,9 +327,21 @@ def test_what_is_listed_is_what_the_lines_say(run: Path, lines: list[Line]) -> N
 def test_the_figures_in_report_html_are_those_of_summary_json(run: Path) -> None:
     page = (run / "report.html").read_text(encoding="utf-8")
     [data] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
-    embedded, written = json.loads(data)["summary"], _read(run / "summary.json")
+    found, written = json.loads(data), _read(run / "summary.json")
+    embedded = found["summary"]
     assert embedded == {name: written[name] for name in embedded}
+    for graph in found["manifests"]:
+        assert graph["coverage"] == written["coverage"][graph["name"]]
+        of_nodes = written["latency_by_node"][graph["name"]]
+        assert {
+            node["node"]: {name: node["all"][name] for name in of_nodes[node["node"]]}
+            for node in graph["nodes"]
+        } == of_nodes
     assert {"total", "suites", "tags", "dialects", "manifests", "variants", "slowest"} <= embedded.keys()
+
+
+def test_lines_are_read_as_they_were_written(run: Path, lines: list[Line]) -> None:
+    assert [*read_lines(run)] == lines
 
 
 def test_lines_of_several_runs_add_up_in_any_order(lines: list[Line]) -> None:

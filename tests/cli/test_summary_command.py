@@ -52,6 +52,7 @@ def test_runs_of_a_scenario_in_several_runs_are_repeats_of_it(invoke: Invoke) ->
         ("a.scenario.yaml::it does not count", "monday")
     ]
     assert summary["traces"] == {"kept": 5, "left_out": 0, "why": None}
+    assert "runs  of 2 together: monday (2), tuesday (3)\n" in invoke("summary", "monday", "tuesday").stdout
 
 
 def test_all_shards_of_a_run_are_whole_together(invoke: Invoke, suite: WriteSuite) -> None:
