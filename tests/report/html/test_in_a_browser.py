@@ -286,6 +286,7 @@ def test_without_javascript_and_on_paper_there_are_totals_and_failures(browser: 
     text = page.locator("body").inner_text()
     assert "2 of 5 scenarios fail and 1 could not be judged; 1 skipped." in text
     assert "step 2: expected open_ticket, was answer" in text
+    assert "harness trace 'triage.scenario.yaml::a double charge'" in text
     assert "triage.scenario.yaml" in text
     page.emulate_media(media="print")
     assert page.locator(".tiles").is_visible()

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -161,3 +162,23 @@ def test_results_of_before_lines_had_causes_and_places_still_make_a_page(
     (run / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (run / "summary.json").unlink()
     assert "3 of 6 scenarios fail" in page(run, summary_of(run))
+
+
+def test_a_long_cause_is_folded_with_how_much_more_there_is(written: MakeRun) -> None:
+    error = {"type": "E", "code": None, "message": "m" * 5000, "node": None, "where": None}
+    text = text_of(written(outcome("a", "error", status="failed", error=error)))
+    assert f"{'m' * 1500} … 3,500 more characters</pre>" in text
+
+
+def test_no_change_of_cost_is_told_where_a_model_has_no_price(written: MakeRun) -> None:
+    def usage(cost: float | None) -> dict[str, Any]:
+        counts = {"llm_calls": 1, "input_tokens": 10, "output_tokens": 1, "cost": cost}
+        return {**counts, "cost": cost or 0.0, "by_model": {"m": counts}, "by_node": {"answer": counts}}
+
+    before, now = (
+        written(outcome("a", usage=usage(0.5)), folder="before"),
+        written(outcome("a", usage=usage(None))),
+    )
+    text = page(now, summary_of(now), Baseline.read(before))
+    assert "no price of m" in text
+    assert "cheaper" not in text.split("</header>")[0]
