@@ -138,7 +138,13 @@ class _Found:
                 self.damage = self.damage or error
                 continue
             self.damage = self.damage or trace.damage
-            made = run_spans(trace, line, content=self.content)
+            try:
+                made = run_spans(trace, line, content=self.content)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                missing = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+                message = f"{line['trace']} is not the trace of a run: {missing}"
+                self.damage = self.damage or FormatError(Problem("trace-damaged", message))
+                continue
             self.traces += 1
             self.spans += len(made.spans)
             yield made

@@ -78,6 +78,8 @@ class Gate:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Show the verdict, after the figures of the run."""
         if self._lines:
+            from harness.source.workflow_commands import inert
+
             terminalreporter.section("gate")
             for line in self._lines:
-                terminalreporter.write_line(line)
+                terminalreporter.write_line(inert(line))

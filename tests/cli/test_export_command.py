@@ -1,5 +1,6 @@
 """`harness export`: runs as OpenTelemetry spans, to a collector or a file."""
 
+import gzip
 import json
 import sys
 import threading
@@ -233,6 +234,15 @@ def test_of_a_damaged_trace_what_can_be_read_is_exported_and_the_damage_told(
     result = invoke("export", "--file", "x")
     assert (result.exit_code, result.stdout[:8]) == (2, "1 trace,")
     assert "trace-damaged" in result.stderr
+
+
+def test_what_is_no_trace_of_a_run_is_told_and_the_others_are_exported(run: None, invoke: Invoke) -> None:
+    first, _ = sorted(Path("reports/latest/traces").iterdir())
+    head, *_ = gzip.decompress(first.read_bytes()).splitlines(keepends=True)
+    first.write_bytes(gzip.compress(head + b'{"event":"node_start"}\n'))
+    result = invoke("export", "--file", "x")
+    assert (result.exit_code, result.stdout) == (2, "1 trace, 2 spans\n")
+    assert "traces/1.jsonl.gz is not the trace of a run: it has no 'graph' [trace-damaged]" in result.stderr
 
 
 @pytest.mark.parametrize(

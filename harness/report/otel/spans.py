@@ -126,7 +126,7 @@ class _Builder:
             root.events.append(SpanEvent("harness.route", event["at"], found))
         elif kind in ("input", "resume"):
             root.events.append(SpanEvent(f"harness.{kind}", event["at"]))
-        elif kind == "end" and event["error"] and event["status"] in _FAILED:
+        elif kind == "end" and event.get("error") and event["status"] in _FAILED:
             root.fail(event["error"])
 
     def _begin(self, event: Event) -> None:
@@ -220,7 +220,7 @@ class _Builder:
         from harness.report.encoding import encode
 
         inputs = [each["value"] for each in self._events if each["event"] == "input"]
-        ends = [each for each in self._events if each["event"] == "end" and each["output"] is not None]
+        ends = [each for each in self._events if each["event"] == "end" and each.get("output") is not None]
         asked = [message for value in inputs for message in plain_message("user", value)]
         said = {"gen_ai.input.messages": encode(asked)}
         if ends:

@@ -179,6 +179,13 @@ def test_what_failed_is_an_error_with_its_type() -> None:
     ]  # fmt: skip
 
 
+def test_a_run_that_was_stopped_has_no_output_to_tell() -> None:
+    stopped = {"event": "end", "at": 1.0, "graph": "", "status": "interrupted"}
+    [root] = _spans({"event": "input", "at": 0.0, "graph": "", "value": "hi"}, stopped, content=True).spans
+    assert "gen_ai.output.messages" not in root.attributes
+    assert (root.end, root.error) == (1.0, "")
+
+
 def test_a_pause_ends_a_visit_and_what_goes_on_is_another() -> None:
     run = _spans(
         _node("node_start", 0.0, "sign"),
