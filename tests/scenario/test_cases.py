@@ -81,6 +81,8 @@ def test_each_row_is_a_scenario_filled_with_its_values(load: Load, suffix: str) 
         ("007", "007"),
         ("+49", "+49"),
         ("1,5", "1,5"),
+        ("9" * 5000, "9" * 5000),
+        ("1e999", "1e999"),
         ("yes", "yes"),
         ("[a, 1]", ["a", 1]),
         ("[a, b", "[a, b"),
@@ -253,3 +255,21 @@ def test_a_value_of_json_lines_arrives_as_it_is(tmp_path_factory: pytest.TempPat
     )
     (one,) = load_file(file).scenarios
     assert one.whole().turns[0].input == {"v": value}
+
+
+@given(data=st.binary(max_size=60), suffix=st.sampled_from([".csv", ".jsonl", ".yaml", ".json"]))
+def test_no_table_breaks_the_reader(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, suffix: str
+) -> None:
+    folder = tmp_path_factory.mktemp("cases")
+    (folder / f"t{suffix}").write_bytes(b"id,v\n" * (suffix == ".csv") + data)
+    file = folder / "a.scenario.yaml"
+    text = f"harness: 1\nmanifest: m\nscenarios: [{{name: x, cases: t{suffix}, input: {{v: '${{case.v}}'}}}}]"
+    file.write_text(text)
+    try:
+        assert [each.whole().name for each in load_file(file).scenarios]
+    except FormatError as error:
+        found = error.problems
+    else:
+        found = ()
+    assert all(problem.span for problem in found)
