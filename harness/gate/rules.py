@@ -15,10 +15,13 @@ from harness.gate.policy import MinCoverage
 from harness.gate.ruling import Responsible, Ruling
 from harness.report.formatting import percent, plural, unpriced
 from harness.report.scenario_runs import Repeat, ScenarioRuns
+from harness.source.suggest import nearest
 
 TOLERANCE: Final = 1e-9
 """What sums of fractions may be off by."""
 _MOST_MISSING: Final = 10
+_MOST_COMPARED: Final = 10_000
+"""Pairs of names of which the nearest is looked for: it takes a few seconds."""
 Rule = Callable[[Part, Any], Ruling]
 
 
@@ -166,10 +169,22 @@ def allow_removed(part: Part, bound: bool) -> Ruling:
 def _gone(part: Part) -> list[Responsible]:
     assert part.pairing is not None
     skipped = {pair.after.key for pair in part.pairing.pairs if pair.after.verdict == "skipped"}
-    return [
-        Responsible(each.id, each.variant, each.verdict, "skipped" if each.key in skipped else "missing")
-        for each in part.pairing.gone
-    ]
+    found, added = [], part.pairing.added
+    if len(added) * len(part.pairing.gone) > _MOST_COMPARED:
+        added = ()
+    for each in part.pairing.gone:
+        after = "skipped" if each.key in skipped else "missing"
+        renamed = "" if after == "skipped" else _perhaps_renamed(each, added)
+        found.append(Responsible(each.id, each.variant, each.verdict, after, [renamed] if renamed else []))
+    return found
+
+
+def _perhaps_renamed(gone: ScenarioRuns, added: Sequence[ScenarioRuns]) -> str:
+    """Which new scenario of the same file has a name most like that of one that is gone; "" where none has."""
+    found = nearest(
+        gone.id, (each.id for each in added if each.suite == gone.suite and each.variant == gone.variant)
+    )
+    return f"perhaps renamed: '{found.removeprefix(f'{gone.suite}::')}' is new in this file" if found else ""
 
 
 def _judged(part: Part, figure: str) -> float:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.errors import FormatError, Problem
+from harness.report.baseline_file import is_baseline_file
 from harness.report.html.scenarios import NOT_PASSED, Row, Rows
 from harness.report.reading import read_lines
 from harness.report.summary import Summary
@@ -26,8 +28,12 @@ class Baseline:
         """The run of a folder, or of a file with its results.
 
         Raises:
-            FormatError: it cannot be read.
+            FormatError: it cannot be read, or is a baseline file, which does not say what a page shows.
         """
+        if is_baseline_file(run):
+            message = f"{shown_path(run)} is a baseline file: it has no paths and no totals, which a report compares"
+            hint = "name a folder of results; `harness gate` and `harness compare` take this file"
+            raise FormatError(Problem("baseline-refused", message, None, hint))
         rows, sums = Rows(), Summary()
         for number, line in enumerate(read_lines(run)):
             rows.add(number, line)

@@ -94,3 +94,14 @@ def test_without_a_baseline_a_comment_is_the_summary_of_the_run(invoke: Invoke, 
     invoke("run", ".")
     written = Path("reports/latest/summary.md").read_text(encoding="utf-8")
     assert invoke("report", "--markdown", "-").stdout == written
+
+
+def test_a_baseline_file_is_no_run_to_write_a_page_against(invoke: Invoke, suite: WriteSuite) -> None:
+    suite("{name: counts, expect: {state: {count: 1}}}")
+    invoke("run", ".", "-q")
+    invoke("baseline", "save", "base.json")
+
+    refused = invoke("report", "--baseline", "base.json")
+
+    assert refused.exit_code == 2
+    assert "`harness gate` and `harness compare` take this file" in refused.output

@@ -133,6 +133,16 @@ def test_scenarios_may_be_removed_where_that_is_allowed(tmp_path: Path) -> None:
     assert only(found, "allow_removed").actual == 1
 
 
+def test_a_scenario_that_was_renamed_is_gone_and_its_new_name_is_told(tmp_path: Path) -> None:
+    before = {"a double charge": GOOD, "y": GOOD}
+    after = {"a double charge goes to billing": GOOD, "y": GOOD}
+
+    [gone] = only(verdict(tmp_path, after, "allow_removed: false", before), "allow_removed").scenarios
+
+    assert (gone.id, gone.after) == ("a.scenario.yaml::a double charge", "missing")
+    assert gone.checks == ["perhaps renamed: 'a double charge goes to billing' is new in this file"]
+
+
 def test_removed_scenarios_and_errors_fail_also_where_no_rule_is_written(tmp_path: Path) -> None:
     found = verdict(tmp_path, {"y": Said("error")}, "max_tokens: 1000", {"x": GOOD, "y": GOOD})
 
