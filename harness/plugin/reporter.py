@@ -17,7 +17,7 @@ from harness.plugin.item import RECORDS
 from harness.plugin.options import projects_of
 from harness.plugin.part import Part, may_have_scenarios, part_of, scenario_files, why_incomplete
 from harness.plugin.redaction import Redaction
-from harness.workers.garbage import collect_as_before, collect_nothing_at_exit
+from harness.workers.garbage import collect_as_before, collect_nothing_at_exit, collect_rarely
 
 if TYPE_CHECKING:
     from harness.report.results import Record, ResultsWriter
@@ -65,7 +65,9 @@ class Reporter:
             self._places = {nodeid: place for place, nodeid in enumerate(ids)}
             self._files = scenario_files(self._config, ids)
             self._part.kept = len(self._files)
-            if self._files:
+            if len(self._files) == len(ids):
+                collect_rarely()
+            elif self._files:
                 collect_nothing_at_exit()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
