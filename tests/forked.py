@@ -85,9 +85,12 @@ class Process(subprocess.Popen[str]):
         self._status, written = os.pipe()
         start = Start(args, str(folder or Path.cwd()), env, new_session, self._at_terminal)
         server = _server()
-        socket.send_fds(server, [json.dumps(start).encode()], [*streams, written])
-        self.pid = int(server.recv(32))
+        socket.send_fds(server, [f"{json.dumps(start)}\n".encode()], [*streams, written])
+        pid = server.recv(32)
         os.close(written)
+        if not pid:
+            raise RuntimeError("the server of forked processes has ended: standard error says why")
+        self.pid = int(pid)
         self._child_created = True
         self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
 
@@ -105,7 +108,7 @@ class Process(subprocess.Popen[str]):
 
 
 def run(
-    args: Sequence[str | Path], *, timeout: float = 60, **options: Any
+    args: Sequence[str | Path], *, timeout: float = 120, **options: Any
 ) -> subprocess.CompletedProcess[str]:
     """The command, run to its end; what it says is kept."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -128,11 +131,11 @@ def _server() -> socket.socket:
     """A connection to the server, which the first to ask for it starts."""
     FOLDER.mkdir(mode=0o700, exist_ok=True)
     address = str(FOLDER / "socket")
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection = socket.socket(socket.AF_UNIX)
     with (FOLDER / "lock").open("w") as lock:
         flock(lock, LOCK_EX)
         if not os.path.exists(address):
-            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+            with socket.socket(socket.AF_UNIX) as listening:
                 listening.bind(address)
                 listening.listen()
                 listening.set_inheritable(True)
@@ -157,6 +160,8 @@ def serve(listening: socket.socket) -> tuple[Start, Sequence[int]] | None:
                 connections.append(listening.accept()[0])
                 continue
             asked, fds, _, _ = socket.recv_fds(each, 1 << 20, 4)
+            while asked and not asked.endswith(b"\n"):
+                asked += each.recv(1 << 20)
             if not asked:
                 connections.remove(each)
                 each.close()
