@@ -1,0 +1,67 @@
+"""A process that is forked is a process like others, for whoever starts it and for what runs in it."""
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import forked
+
+TELLS = """\
+import atexit, os, sys
+atexit.register(print, "at the end", flush=True)
+print(sys.argv[1:], os.environ["TOLD"], os.getcwd(), __name__, sys.stdin.read())
+print("an error", file=sys.stderr)
+sys.exit(7)
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "tells.py"
+    path.write_text(TELLS, encoding="utf-8")
+    return path
+
+
+def test_it_has_arguments_streams_an_environment_a_folder_and_an_exit_code(
+    script: Path, tmp_path: Path
+) -> None:
+    pipe = subprocess.PIPE
+    process = forked.Process(
+        [script, "one", "two"], stdin=pipe, stdout=pipe, stderr=pipe, cwd=tmp_path, env={"TOLD": "Grüße"}
+    )
+    out, err = process.communicate("asked", timeout=60)
+    assert out == f"['one', 'two'] Grüße {tmp_path} __main__ asked\nat the end\n"
+    assert (err, process.returncode) == ("an error\n", 7)
+
+
+def test_a_signal_reaches_it_and_is_its_exit_code(script: Path) -> None:
+    with forked.Process([script], stdin=subprocess.PIPE, env={"TOLD": ""}) as process:
+        assert process.poll() is None
+        process.kill()
+        assert process.wait(60) == -signal.SIGKILL
+
+
+def test_what_only_the_start_of_python_reads_is_refused(script: Path) -> None:
+    with pytest.raises(ValueError, match="PYTHONHASHSEED: only the start of Python reads it"):
+        forked.run([script], env={"PYTHONHASHSEED": "4711"})
+
+
+def test_a_program_that_starts_commands_starts_it_with_a_command(script: Path) -> None:
+    done = subprocess.run(
+        forked.command(script, "one"),
+        input="asked",
+        capture_output=True,
+        text=True,
+        env={"TOLD": "x"},
+        check=False,
+    )
+    assert done.stdout.startswith("['one'] x ")
+    assert (done.stderr, done.returncode) == ("an error\n", 7)
+
+
+def test_each_is_as_new(tmp_path: Path) -> None:
+    path = tmp_path / "changes.py"
+    path.write_text("import harness\nprint(hasattr(harness, 'mark'))\nharness.mark = 1\n")
+    assert [forked.run([path]).stdout for _ in range(2)] == ["False\n", "False\n"]
