@@ -69,7 +69,8 @@ class Project:
         """A scenario with these keys, alone in `NAME.scenario.yaml`."""
         head = f"harness: 1\nmanifest: {agent}.yaml\nscenarios:\n- name: {name}\n"
         head += f"  cassette: {cassette}\n" if cassette else ""
-        path = self.write(f"{name}.scenario.yaml", head + _indented(keys))
+        # A real server may take long to start on a busy machine, and that counts while it is recorded.
+        path = self.write(f"{name}.scenario.yaml", f"{head}{_indented(keys)}defaults: {{timeout: 600}}\n")
         return load_file(path).scenarios[0]
 
     def recorded_files(self) -> dict[str, bytes]:
