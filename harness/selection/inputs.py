@@ -11,13 +11,14 @@ knows; a file that nothing is known to read (data, perhaps) for all whose code m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from harness.dialects.load import FilesRead, files_read
+from harness.errors import FormatError
 from harness.scenario import SUFFIXES
 from harness.scenario.model import Scenario
 from harness.scenario.recording import cassette_name
@@ -25,7 +26,7 @@ from harness.scenario.request import load_request
 from harness.selection.changes import Changes
 from harness.selection.modules import Modules, ModuleSearch
 from harness.settings import Projects, Settings
-from harness.source.document import real_path, shown_path
+from harness.source.document import read, real_path, shown_path
 from harness.source.project import PYPROJECT
 
 _WORD: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
@@ -35,6 +36,7 @@ _SETTINGS: Final = (PYPROJECT, "pytest.ini", "tox.ini", "setup.cfg")
 _CONFTEST: Final = "conftest.py"
 _ABOUT_THE_PROJECT: Final = (".md", ".rst", ".adoc", "")
 """Suffixes of files at the root of a project that tell of it, such as README.md and LICENSE."""
+_LONGEST_PATH: Final = 300
 _LARGEST: Final = 2_000_000
 """Bytes of a document that are searched for names of modules."""
 
@@ -97,6 +99,7 @@ class InputFinder:
     changes: Changes
     meanwhile: frozenset[Path] = frozenset()
     _read: dict[object, FilesRead] = field(default_factory=dict)
+    _inputs: dict[object, Inputs] = field(default_factory=dict)
 
     def why(self, scenarios: Iterable[Scenario]) -> list[str]:
         """For each scenario how a change touches it; "" where none does."""
@@ -114,7 +117,16 @@ class InputFinder:
         return reasons or ["" for _ in scenarios]
 
     def inputs(self, scenario: Scenario) -> Inputs:
-        """What a scenario depends on."""
+        """What a scenario depends on; the rows of a table depend on the same."""
+        env = frozenset(scenario.env.items())
+        hooks, real = scenario.world.hooks, _has_real_servers(scenario)
+        name = cassette_name(scenario, self.projects.of(scenario.file))
+        key = (scenario.file, scenario.manifests, scenario.dialect, scenario.agent, env, name, hooks, real)
+        if key not in self._inputs:
+            self._inputs[key] = self._found(scenario)
+        return self._inputs[key]
+
+    def _found(self, scenario: Scenario) -> Inputs:
         settings = self.projects.of(scenario.file)
         project = real_path(settings.project)
         file = real_path(scenario.file)
@@ -130,7 +142,12 @@ class InputFinder:
         words = {word for path in documents for word in _words_in(path)}
         modules = search.modules(words, code)
         above = [at for at in (file.parent, *file.parent.parents) if at.is_relative_to(project)]
-        own = {file, *(project / name for name in _SETTINGS), *(at / _CONFTEST for at in above)}
+        own = {
+            file,
+            *_named_in(file),
+            *(project / name for name in _SETTINGS),
+            *(at / _CONFTEST for at in above),
+        }
         name = cassette_name(scenario, settings)
         cassette = {real_path(settings.cassettes / name)} if name else set[Path]()
         scripts = any(path.suffix in _SCRIPTS for path in files)
@@ -177,6 +194,33 @@ def _may_matter(path: Path, settings: Settings) -> bool:
         return False
     hidden = [part for part in path.relative_to(project).parts if part.startswith(".")]
     return not hidden or (hidden == [path.name] and path.name.startswith(".env"))
+
+
+def _named_in(file: Path) -> Sequence[Path]:
+    """The files that a scenario file may name, such as a table of `cases`: all its texts that could be a path."""
+    try:
+        found = file.stat()
+    except OSError:
+        return ()
+    return _named(file, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=1024)
+def _named(file: Path, _modified_ns: int, _size: int) -> tuple[Path, ...]:
+    try:
+        texts = _texts(read(file, yaml="1.2", error=FormatError).value)
+        return tuple({real_path(file.parent / text) for text in texts if Path(text).suffix})
+    except (FormatError, RecursionError, ValueError):
+        return ()
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        if len(value) <= _LONGEST_PATH and "\n" not in value:
+            yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
 
 
 def _has_real_servers(scenario: Scenario) -> bool:

@@ -173,3 +173,18 @@ def test_a_cassette_touches_the_scenarios_that_play_it(project: Path, why: Why) 
         assert why("cassettes/desk/one/http.yaml") == {}
     finally:
         file.unlink()
+
+
+def test_a_table_of_cases_touches_the_scenarios_of_its_rows(project: Path) -> None:
+    (project / "data/my rows.csv").write_text("name,word\none,hi\ntwo,ho\n")
+    file = project / "table.scenario.yaml"
+    file.write_text(
+        "harness: 1\nmanifest: agents/triage.yaml\nscenarios:\n"
+        "  - {name: of a table, cases: data/my rows.csv, input: '${case.word}'}\n"
+    )
+    try:
+        scenarios = load_file(file).scenarios
+        changes = Changes("HEAD", frozenset({project / "data/my rows.csv"}))
+        assert InputFinder(Projects(), changes).why(scenarios) == ["data/my rows.csv changed"] * 2
+    finally:
+        file.unlink()
