@@ -17,7 +17,7 @@ from harness.errors import FormatError, Problem
 from harness.report.formatting import plural
 from harness.report.html.run_summary import written_summary
 from harness.report.reading import RESULTS, read_lines
-from harness.report.shards import are_whole
+from harness.report.shards import are_whole, is_shard
 from harness.report.summary import Summary
 from harness.source.document import shown_path
 
@@ -70,10 +70,10 @@ def _add(sums: Summary, path: Path, several: bool) -> _Run:
         lines += 1
         traced += line.get("trace") is not None
         sums.add(line, name if several else None)
-    if not lines:
-        raise FormatError(Problem("no-runs", f"nothing ran: {shown_path(_file(path))} is empty"))
     written = written_summary(path)
     incomplete = _incomplete(written, lines)
+    if not lines and not (several and is_shard(incomplete)):
+        raise FormatError(Problem("no-runs", f"nothing ran: {shown_path(_file(path))} is empty"))
     unknown = {"kept": traced, "left_out": 0, "why": None}
     return _Run(name, lines, incomplete, (written or {}).get("traces") or unknown)
 

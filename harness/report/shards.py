@@ -9,6 +9,11 @@ from typing import Final
 _SHARD: Final = re.compile(r"(\d+) of (\d+) scenarios? selected \(shard (\d+)/(\d+)\)")
 
 
+def is_shard(reason: str) -> bool:
+    """True if a run is a shard, perhaps an empty one: there were fewer scenarios than shards."""
+    return _SHARD.fullmatch(reason) is not None
+
+
 def are_whole(reasons: Sequence[str]) -> bool:
     """True if runs that are not whole for these reasons, one of each run, are all shards of one run.
 

@@ -57,11 +57,12 @@ def test_runs_of_a_scenario_in_several_runs_are_repeats_of_it(invoke: Invoke) ->
 
 def test_all_shards_of_a_run_are_whole_together(invoke: Invoke, suite: WriteSuite) -> None:
     suite(HOLDS, HOLDS.replace("it counts", "it counts too"))
-    for number in "12":
-        invoke("run", ".", "--shard", f"{number}/2", "--report", f"shard-{number}")
-    both, one = _json(invoke, "shard-1", "shard-2"), _json(invoke, "shard-1")
+    for number in "123":  # the last is empty
+        invoke("run", ".", "--shard", f"{number}/3", "--report", f"shard-{number}")
+    both, one = _json(invoke, "shard-1", "shard-2", "shard-3"), _json(invoke, "shard-1")
     assert (both["complete"], both["reason"], both["total"]["scenarios"]) == (True, None, 2)
-    assert (one["complete"], one["reason"]) == (False, "1 of 2 scenarios selected (shard 1/2)")
+    assert (one["complete"], one["reason"]) == (False, "1 of 2 scenarios selected (shard 1/3)")
+    assert invoke("summary", "shard-3").exit_code == 2
 
 
 @pytest.mark.usefixtures("two_runs")
