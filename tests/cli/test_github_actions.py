@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
+from tests.forked import run
 
 FAILS = "{name: 'counts, to: 2%', expect: {state: {count: 2}}}"
 
@@ -124,13 +125,9 @@ def test_on_what_models_and_tools_say_no_runner_acts(
 
 
 @pytest.mark.parametrize("options", [("-s",), ("-n1", "-rA", "--tb=long")])
-def test_nor_under_pytest(
-    options: tuple[str, ...], hostile: None, pytester: pytest.Pytester, tmp_path: Path
-) -> None:
-    shown = pytester.runpytest_subprocess(
-        "-p", "no:cacheprovider", f"--rootdir={tmp_path}", *options, tmp_path
-    )
-    lines = [*shown.outlines, *shown.errlines]
+def test_nor_under_pytest(options: tuple[str, ...], hostile: None, tmp_path: Path) -> None:
+    done = run(["pytest", "-p", "no:cacheprovider", f"--rootdir={tmp_path}", *options, tmp_path])
+    lines = [*done.stdout.splitlines(), *done.stderr.splitlines()]
     assert [line for line in lines if "set-output name=a::b" in line]
     assert [line for line in lines if "error::printed" in line]
     assert [line[: line.index(" ")] for line in _acting("\n".join(lines))] == ["::error", "::error"]
