@@ -49,12 +49,12 @@ HARNESS = """\
 #!{python} -IS
 import json, os, socket, sys
 
-server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+server = socket.socket(socket.AF_UNIX)
 server.connect({address!r})
 status, written = os.pipe()
 args = ["1" if each == "auto" else each for each in sys.argv[1:]]  # the processors are the tests'
 start = [[{harness!r}, *args], os.getcwd(), dict(os.environ), False, False]
-socket.send_fds(server, [json.dumps(start).encode()], [0, 1, 2, written])
+socket.send_fds(server, [json.dumps(start).encode() + b"\\n"], [0, 1, 2, written])
 os.close(written)
 server.recv(32)
 sys.exit(os.waitstatus_to_exitcode(int(os.read(status, 32))))

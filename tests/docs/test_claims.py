@@ -29,6 +29,7 @@ OF_OTHERS = {
     "--harness-changed",
     "--harness-gate",
     "--harness-shard",
+    "--harness-variants",
 }
 """Of the plugin, and no settings; the first two are pytest-recording's where that is installed."""
 A_COMMAND = re.compile(r"^(?:\$ )?(harness(?: --?\w\S*)* [a-z]+\b(?!:).*|pytest\b.*)$")

@@ -219,7 +219,8 @@ def test_a_fault_of_many_scenarios_is_told_once_with_their_names(outcome: MakeOu
 def test_on_a_terminal_there_is_a_bar_and_a_line_for_each_failure(
     outcome: MakeOutcome, failed_check: MakeCheck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name in ("NO_COLOR", "CI"):  # a log of CI has no bar
+        monkeypatch.delenv(name, raising=False)
     console = _console(
         force_terminal=True, color_system="truecolor", legacy_windows=False, _environ={"TERM": "xterm"}
     )
