@@ -58,7 +58,7 @@ def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | Non
     A and B are folders of results, or files of `harness baseline save` (default for B: the last run).
     Each scenario has its verdict, score, latency, tokens and cost before and now, the checks that
     changed, and the first event where the traces differ: a route, a prompt, a reply, a call, an update
-    of the state, with the line of the manifest. With FILE::NAME one scenario is told in full, with both
+    of the state, with the line of the manifest. With FILE::NAME one scenario is shown in full, with both
     conversations.
     """
     from harness.report.compare.comparison import Side, compare
@@ -125,7 +125,7 @@ def _found(comparison: Comparison, scenario: str) -> Change:
 def _lines(comparison: Comparison) -> Iterator[Line]:
     from harness.report.compare.comparison import KINDS
     from harness.report.compare.explained import explain
-    from harness.report.compare.text import heading, section, told
+    from harness.report.compare.text import entry_lines, heading, section
 
     yield from heading(comparison)
     by_kind = {kind: comparison.of(kind) for kind in KINDS[:-1]}
@@ -136,7 +136,7 @@ def _lines(comparison: Comparison) -> Iterator[Line]:
         yield from section(kind, len(changes), comparison)
         groups = _grouped(each for each in explained if each.change.kind == kind)
         for first, *alike in groups[:_MOST_TOLD]:
-            yield from told(first, [each.change for each in alike])
+            yield from entry_lines(first, [each.change for each in alike])
         left = len(changes) - sum(map(len, groups[:_MOST_TOLD]))
         if left:
             yield f"  … and {left} more (--json has up to {_MOST_IN_JSON:,})", "dim"
@@ -151,14 +151,14 @@ def _grouped(found: Iterable[Explained]) -> list[list[Explained]]:
 
 
 def _likeness(found: Explained) -> Any:
-    """What those have in common that are told once; None for one that is told by itself."""
+    """What those have in common that are shown once; None for one that is shown by itself."""
     from harness.report.encoding import encode
 
     if found.difference is None:
         return None
-    told = found.difference.as_json() | {"at": None, "times": None, "where": found.where}
+    shown = found.difference.as_json() | {"at": None, "times": None, "where": found.where}
     checks = [(check.name, (check.after or {}).get("message")) for check in found.checks]
-    return encode([told, checks])
+    return encode([shown, checks])
 
 
 def _in_full(comparison: Comparison, change: Change, verbose: bool) -> Iterator[Line]:

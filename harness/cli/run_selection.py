@@ -119,7 +119,7 @@ def _opened(file: str, open_files: ExitStack) -> IO[bytes]:
             return open_files.enter_context(os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
         return sys.stdout.buffer
     try:
-        if Path(file).is_fifo():  # to open a pipe waits for a reader, unless told not to
+        if Path(file).is_fifo():  # to open a pipe waits for a reader, unless it is opened without
             descriptor = os.open(file, os.O_WRONLY | os.O_NONBLOCK)
             os.set_blocking(descriptor, True)
             return open_files.enter_context(os.fdopen(descriptor, "wb"))

@@ -112,7 +112,7 @@ class Watch:
         return exit_code.FAILED if "failed" in verdicts else exit_code.OK
 
     def _touched(self, selection: Selection, projects: Projects, saved: frozenset[Path]) -> Selection | None:
-        """The scenarios to run again, which are told; None if there are none, and no file is wrong."""
+        """The scenarios to run again, which are printed; None if there are none, and no file is wrong."""
         meanwhile = frozenset(filter(self._is_of_the_run, saved))
         why = InputFinder(projects, Changes("", saved), meanwhile).why(selection.scenarios)
         kept = [(each, reason) for each, reason in zip(selection.scenarios, why, strict=True) if reason]

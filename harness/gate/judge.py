@@ -212,7 +212,7 @@ class _Judging:
             self.rulings += self._unwritten(part, rules)
 
     def _unwritten(self, part: Part, rules: Rules) -> Iterator[Ruling]:
-        """The rules that count though nobody wrote them: told where they do not hold, or where nothing else is."""
+        """The rules that count though nobody wrote them: printed where they do not hold, or where nothing else is."""
         defaults = [] if "max_errors" in rules.rules else [max_errors(part, 0)]
         if self._has_baseline and "allow_removed" not in rules.rules:
             defaults.append(allow_removed(part, False))

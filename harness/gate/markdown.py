@@ -8,7 +8,7 @@ from harness.errors import Problem
 from harness.gate.figures import bound, figure, moved
 from harness.gate.judge import Verdict
 from harness.gate.ruling import Ruling
-from harness.gate.text import first_told, headline, name, shown
+from harness.gate.text import first_printed, headline, name, shown
 from harness.report.formatting import plural
 from harness.report.markdown_text import bounded, code, escape
 from harness.source.display import clip
@@ -19,7 +19,7 @@ _MESSAGE_LENGTH = 300
 
 def markdown(verdict: Verdict) -> str:
     """The verdict: a table of the rules, then what is responsible for those that fail."""
-    said, told = headline(verdict), set[str]()
+    said, printed = headline(verdict), set[str]()
     rows = [_row(ruling) for ruling in verdict.rulings]
     head = "| | rule | found | bound |\n|---|---|--:|---|"
     against = f" against {code(verdict.baseline)}" if verdict.baseline else ""
@@ -27,7 +27,7 @@ def markdown(verdict: Verdict) -> str:
         f"## {said[0].upper()}{said[1:]}",
         f"{code(verdict.run)}{against}",
         "\n".join([head, *rows]),
-        *("\n".join(_failed(ruling, told)) for ruling in verdict.rulings if not ruling.passed),
+        *("\n".join(_failed(ruling, printed)) for ruling in verdict.rulings if not ruling.passed),
         *(["\n".join(f"- {escape(note)}" for note in verdict.notes)] if verdict.notes else []),
     ]
     return bounded("\n\n".join(parts) + "\n")
@@ -47,11 +47,13 @@ def _row(ruling: Ruling) -> str:
     return f"| {'passed' if ruling.passed else '**failed**'} | {' | '.join(cells)} |"
 
 
-def _failed(ruling: Ruling, told: set[str]) -> Iterator[str]:
+def _failed(ruling: Ruling, printed: set[str]) -> Iterator[str]:
     yield f"### {code(name(ruling))}\n"
     yield from (f"- {escape(line)}" for line in shown(list(ruling.details)))
     for scenario in ruling.scenarios[:_MOST_SCENARIOS]:
         yield f"- {code(scenario.label)}: {escape(moved(ruling, scenario))}"
-        yield from (f"  - {escape(clip(check, _MESSAGE_LENGTH))}" for check in first_told(scenario, told))
+        yield from (
+            f"  - {escape(clip(check, _MESSAGE_LENGTH))}" for check in first_printed(scenario, printed)
+        )
     if len(ruling.scenarios) > _MOST_SCENARIOS:
         yield f"- … and {plural(len(ruling.scenarios) - _MOST_SCENARIOS, 'more scenario')}"

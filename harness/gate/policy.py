@@ -74,7 +74,7 @@ class MinCoverage(Strict):
 
 
 class Rules(Strict):
-    """Rules in the order they are told; those that are not written do not hold a run to anything."""
+    """Rules in the order they are printed; those that are not written do not hold a run to anything."""
 
     model_config = ConfigDict(title="the gate")
 

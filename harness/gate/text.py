@@ -21,7 +21,7 @@ def lines(verdict: Verdict) -> Iterator[str]:
     yield printable(f"gate: {verdict.run}{against}, rules of {verdict.policy or 'the harness (no policy)'}")
     rows = [(name(ruling), figure(ruling), bound(ruling)) for ruling in verdict.rulings]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
-    told: set[str] = set()
+    printed: set[str] = set()
     for ruling, row in zip(verdict.rulings, rows, strict=True):
         cells = [text.ljust(width) for text, width in zip(row, widths, strict=False)]
         said = "passed" if ruling.passed else "failed"
@@ -29,7 +29,7 @@ def lines(verdict: Verdict) -> Iterator[str]:
             f"{said}  {'  '.join(cells)}  {row[2]}" + (f"  ({ruling.note})" if ruling.note else "")
         )
         if not ruling.passed:
-            yield from (f"        {printable(line)}" for line in _responsible(ruling, told))
+            yield from (f"        {printable(line)}" for line in _responsible(ruling, printed))
     yield from (printable(f"note: {note}") for note in verdict.notes)
     yield headline(verdict)
 
@@ -47,21 +47,21 @@ def name(ruling: Ruling) -> str:
     return ruling.rule + (f" [{ruling.scope[0]} {ruling.scope[1]}]" if ruling.scope else "")
 
 
-def first_told(scenario: Responsible, told: set[str]) -> list[str]:
-    """The checks of a scenario on a line each, the first time it is told."""
-    if scenario.label in told:
+def first_printed(scenario: Responsible, printed: set[str]) -> list[str]:
+    """The checks of a scenario on a line each, the first time it is printed."""
+    if scenario.label in printed:
         return []
-    told.add(scenario.label)
+    printed.add(scenario.label)
     some = [check.partition("\n")[0] for check in scenario.checks[:MOST_CHECKS]]
     more = len(scenario.checks) - MOST_CHECKS
     return [*some, *([f"… and {plural(more, 'more check')}"] if more > 0 else [])]
 
 
-def _responsible(ruling: Ruling, told: set[str]) -> Iterator[str]:
+def _responsible(ruling: Ruling, printed: set[str]) -> Iterator[str]:
     yield from shown(list(ruling.details))
     for scenario in ruling.scenarios[:MOST_SCENARIOS]:
         yield f"{scenario.label}: {moved(ruling, scenario)}"
-        yield from (f"  {clip(check, _MESSAGE_LENGTH)}" for check in first_told(scenario, told))
+        yield from (f"  {clip(check, _MESSAGE_LENGTH)}" for check in first_printed(scenario, printed))
     if len(ruling.scenarios) > MOST_SCENARIOS:
         yield f"… and {plural(len(ruling.scenarios) - MOST_SCENARIOS, 'more scenario')}"
 

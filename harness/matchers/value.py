@@ -375,7 +375,7 @@ def _exact(argument: Any) -> Test:
 
 
 def _any_matches(wanted: Any, items: Sequence[Any]) -> bool:
-    """One of the items matches; as with CEL's `||`, one that does answers for those that cannot be told."""
+    """One of the items matches; as with CEL's `||`, one that does answers for those that cannot be evaluated."""
     unclear = None
     for item in items:
         try:

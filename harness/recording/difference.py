@@ -1,4 +1,4 @@
-"""What is different between two JSON values, told for people: one line for each difference, the changed words marked.
+"""What is different between two JSON values, for people: one line for each difference, the changed words marked.
 
 `[-was recorded-]` and `{+was asked+}` mark changes, as in word diffs of git.
 """

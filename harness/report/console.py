@@ -32,7 +32,7 @@ __all__ = ["ProgressReporter", "RunReporter", "failure_text", "open_console", "p
 _STYLES: Final = {"passed": "green", "failed": "red", "error": "magenta", "skipped": "yellow"}
 _MOST_FAILURES: Final = 20
 _FEWEST_CAUSE: Final = 24
-"""Columns that the cause of a failure needs beside the name; with less it is told at the end only."""
+"""Columns that the cause of a failure needs beside the name; with less it is shown at the end only."""
 
 
 def open_console(file: IO[str] | None = None) -> Console:

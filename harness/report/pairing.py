@@ -40,8 +40,8 @@ class Pair:
         """
         failed = self.after.failed
         changed = [name for name in failed if name not in self.before.failed] or list(failed)
-        told = [f"{name}: {failed[name]}" if failed[name] else name for name in changed]
-        return told or ([self.after.cause] if self.after.cause else [])
+        lines = [f"{name}: {failed[name]}" if failed[name] else name for name in changed]
+        return lines or ([self.after.cause] if self.after.cause else [])
 
 
 @dataclass(frozen=True)

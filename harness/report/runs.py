@@ -110,7 +110,7 @@ def _copies(file: Path, other: Path) -> bool:
     """True if two files have the same content, which no two runs have: they took different real times."""
     try:
         return file.is_file() and other.is_file() and filecmp.cmp(file, other, shallow=False)
-    except OSError:  # told where it is read
+    except OSError:  # reported where it is read
         return False
 
 

@@ -89,7 +89,7 @@ class ScriptedMCPTool(Strict):
     model_config = ConfigDict(title="an MCP tool")
 
     name: Name = Field(description="Its name; unique in the server.")
-    description: str = Field("", description="What it does, as models are told.")
+    description: str = Field("", description="What it does, as models read it.")
     input_schema: JSONSchemaMapping = Field(LEFT_OUT, description="JSON Schema (2020-12) of its arguments.")
     stubs: list[MCPStub] = Field(LEFT_OUT, description="What it answers.")
 

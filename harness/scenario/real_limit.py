@@ -3,9 +3,9 @@
 When the time is up, an alarm has the event loop raise `OutOfRealTime` between two of its steps, where nothing is
 half done. A loop that does not get there is blocked by a tool: then the alarm raises it in the main thread,
 wherever that is, and again every second, since a tool may catch it. Both waits are counted in looks at the run,
-so that one which a busy machine stops for seconds is not told again in the middle of leaving. That ends Python
+so that one which a busy machine stops for seconds is not signalled again in the middle of leaving. That ends Python
 that runs, waiting for the system, and searches of `re`. What blocks in a thread of its own goes on there: the
-thread is told to end, and left behind. Code in C that never looks at signals can only be ended with its process
+thread is asked to end, and left behind. Code in C that never looks at signals can only be ended with its process
 (`isolation = "process"`, `-j`).
 """
 
@@ -29,7 +29,7 @@ TICK_S: Final = 0.1
 STEP_TICKS: Final = 2
 """Looks after which a step of the event loop should have ended by itself."""
 AGAIN_TICKS: Final = 10
-"""Looks after which a run that has not been left is told again."""
+"""Looks after which a run that has not been left is signalled again."""
 
 
 class OutOfRealTime(KeyboardInterrupt):

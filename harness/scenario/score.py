@@ -103,7 +103,7 @@ def wilson(passes: int, runs: int) -> tuple[float, float]:
 
 
 def asks_for(expect: Expectations, key: str, actual: JSON) -> bool:
-    """The key is written and matches; one that cannot be told asks for nothing (its check says so)."""
+    """The key is written and matches; one that cannot be evaluated asks for nothing (its check says so)."""
     try:
         return key in expect.values and matches(expect.values[key], actual)
     except (CannotEvaluate, FormatError):

@@ -190,7 +190,7 @@ _INDEXES: Final = ("index", "output_index", "content_index", "summary_index")
 def strings(value: JSON, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any, Any]]:
     """The strings of an event of a stream: the path, the same for all parts of one text, the holder and the key.
 
-    Items of lists are told apart by the `index` they name: a chunk lists only the items it adds to.
+    Items of lists are distinguished by the `index` they name: a chunk lists only the items it adds to.
     """
     if isinstance(value, dict):
         own = tuple(value.get(name) for name in _INDEXES)

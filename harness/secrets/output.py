@@ -198,7 +198,7 @@ def redacted_logs(scrub: Scrub) -> Iterator[None]:
 
 
 def _text(record: logging.LogRecord) -> str:
-    """The message, or what there is of it: who logs it wrongly is told so by `logging` itself."""
+    """The message, or what there is of it: who logs it wrongly is warned by `logging` itself."""
     try:
         return record.getMessage()
     except Exception:

@@ -4,7 +4,7 @@
     what the front end of its dialect reads: manifests, prompts, scripts, skills, documents
     the Python modules that these name, and what those import (`harness.selection.modules`)
 
-What cannot be told is not passed over. A Python file counts for all scenarios whose code imports what only a run
+What cannot be known is not passed over. A Python file counts for all scenarios whose code imports what only a run
 knows; a file that nothing is known to read (data, perhaps) for all whose code may read it.
 """
 

@@ -35,7 +35,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def look_up(dotted: str, folders: Sequence[Path] = ()) -> ast.stmt | None:
-    """The statement that binds the object at `pkg.mod.attr`; None if it cannot be told without an import.
+    """The statement that binds the object at `pkg.mod.attr`; None if it cannot be known without an import.
 
     Raises:
         ImportProblem: no such module or attribute (with the nearest name), or a module that cannot be parsed. Its
@@ -129,7 +129,7 @@ def _stored(expression: ast.AST) -> Iterator[str]:
 
 
 def name_of_tool(found: ast.stmt | None) -> str | None:
-    """The name under which LangChain offers such a tool to models; None if it cannot be told without an import."""
+    """The name under which LangChain offers such a tool to models; None if it cannot be known without an import."""
     if not isinstance(found, Function):
         return None
     decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in found.decorator_list}

@@ -71,8 +71,8 @@ def _row(scored: Scored, is_baseline: bool) -> tuple[str, ...]:
 
 def _answers(scored: Scored) -> str:
     words = {"scripted": "scripted", "replayed": "replayed from recordings", "asked": "asked anew"}
-    told = [f"{plural(count, 'run')} {words[kind]}" for kind, count in scored.answers.items() if count]
-    return ", ".join(told) or "no runs"
+    counted = [f"{plural(count, 'run')} {words[kind]}" for kind, count in scored.answers.items() if count]
+    return ", ".join(counted) or "no runs"
 
 
 def _changed(name: str, changed: Sequence[Changed]) -> Iterator[str]:

@@ -4,7 +4,7 @@
                    ◀──(number, outcome, record)── for each repeat
                    ◀──(number, None)── at the end
 
-Workers that serve many scenarios are told the next before they have ended the current one, so that they never
+Workers that serve many scenarios are given the next before they have ended the current one, so that they never
 wait for this process. Where each scenario has its own, the next worker starts while the current one runs. A
 worker that dies (a tool that crashes the interpreter, the kernel short of memory), or that takes too much real
 time and cannot be interrupted, makes an error of the scenario it was running; the one after it goes back to the

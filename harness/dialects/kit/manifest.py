@@ -52,7 +52,7 @@ def nesting_refused(path: Path, text: str) -> Iterator[None]:
 class NotImported:
     """An object that is there, and was not imported.
 
-    `tool_name` is its name for models, if that can be told; `is_function`: it is a function without decorators.
+    `tool_name` is its name for models, if that can be known; `is_function`: it is a function without decorators.
     """
 
     tool_name: str | None = None

@@ -38,7 +38,7 @@ class UnknownTool(RefusedCall):
 
 
 class BadArguments(RefusedCall):
-    """Arguments that the tool does not take; the model is told why. `effect` is the call that was asked for."""
+    """Arguments that the tool does not take; the model reads why. `effect` is the call that was asked for."""
 
     def __init__(self, message: str, effect: Effect) -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class BadArguments(RefusedCall):
 
 
 class ToolReportedError(Exception):
-    """The tool itself reports that it failed; the model is told. `content` has its content blocks, if it gave any."""
+    """The tool reports that it failed; the model reads it. `content` has its content blocks, if it gave any."""
 
     def __init__(self, message: str, content: Sequence[Mapping[str, Any]] = ()) -> None:
         super().__init__(message)

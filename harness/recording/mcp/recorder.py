@@ -33,7 +33,7 @@ class MCPRecorder:
         matcher: tells which requests are the same.
         comparable: makes of a message what recorded ones are compared with, without secrets as they are. It is
             given all messages, in the order they come in.
-        learn: is told the name and value of a secret that stands where a recording has its placeholder.
+        learn: is given the name and value of a secret that stands where a recording has its placeholder.
     """
 
     def __init__(

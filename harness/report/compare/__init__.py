@@ -6,7 +6,7 @@ first_difference  the first event where two traces differ: a route, a prompt, a 
 sentences         an event of a trace as a sentence
 values            the places where two values differ
 words             what differs between two texts, by words and lines
-explained         for the scenarios that are told: their checks, and the first difference of their traces
+explained         for the scenarios that are shown: their checks, and the first difference of their traces
 text              all of this for a terminal
 whole             one scenario in full: both conversations, line by line
 """

@@ -19,7 +19,7 @@ from harness.report.scenario_runs import Key, Repeat, Run, ScenarioRuns, read_ru
 from harness.report.summary import Summary
 
 KINDS: Final = ("worse", "gone", "new", "changed", "better", "same")
-"""What becomes of a scenario, in the order it is told."""
+"""What becomes of a scenario, in the order it is shown."""
 _PRECISION: Final = 9
 _NOT_KNOWN: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("pass_rate", "fitness", "cost")),

@@ -49,7 +49,7 @@ class Explained:
     checks      that changed
     difference  the first one of the traces; None where they are the same, or not known
     where       `file:line` of its node in the manifest, "" where that is not known
-    unknown     why no difference can be told; "" where one is, or there is none
+    unknown     why no difference can be given; "" where one is, or there is none
     notes       what else is to be known: other seeds, a trace that is cut
     """
 

@@ -188,8 +188,8 @@ def _part(place: Place) -> Part:
 
 
 def _one_ended(event: Event, *, is_before: bool, slower: str) -> Difference:
-    told = sentence(event)
-    part = Part("", told if is_before else ABSENT, ABSENT if is_before else told)
+    said = sentence(event)
+    part = Part("", said if is_before else ABSENT, ABSENT if is_before else said)
     node = str(event.get("graph") or "") + str(event.get("node") or _name(event.get("source", "")))
     what = f"the {'later' if is_before else 'earlier'} run has ended"
     before, after = (event["at"], None) if is_before else (None, event["at"])

@@ -39,8 +39,8 @@ def heading(comparison: Comparison) -> Iterator[Line]:
     yield f"{printable(before.run.name)} -> {printable(after.run.name)}", "bold"
     yield from _cautions(before, after)
     counts = comparison.counts
-    told = [f"{count} {kind}" for kind, count in counts.items() if kind != "same"]
-    yield f"{plural(sum(counts.values()), 'scenario')}: {' · '.join(told)} · {counts['same']} the same", ""
+    counted = [f"{count} {kind}" for kind, count in counts.items() if kind != "same"]
+    yield f"{plural(sum(counts.values()), 'scenario')}: {' · '.join(counted)} · {counts['same']} the same", ""
     for figure in FIGURES:
         old, new = figure.of(before.total), figure.of(after.total)
         shown = ["–" if value is None else figure.text(value) for value in (old, new)]
@@ -73,7 +73,7 @@ def section(kind: str, count: int, comparison: Comparison) -> Iterator[Line]:
     yield f"{words}: {plural(count, 'scenario')}", "bold"
 
 
-def told(found: Explained, alike: Sequence[Change] = ()) -> Iterator[Line]:
+def entry_lines(found: Explained, alike: Sequence[Change] = ()) -> Iterator[Line]:
     """A change with what is behind it; `alike` have the same first difference."""
     change = found.change
     yield f"  {printable(change.scenario.label)}", ""

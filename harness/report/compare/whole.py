@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from typing import Final
 
 from harness.report.compare.explained import Explained
-from harness.report.compare.text import Line, difference_lines, told
+from harness.report.compare.text import Line, difference_lines, entry_lines
 from harness.report.compare.words import diff_lines
 from harness.report.conversation import Row, folded, rows
 from harness.report.formatting import plural, seconds
@@ -22,7 +22,7 @@ _MARGIN: Final = 10
 
 def whole_lines(found: Explained, traces: Sequence[RunTrace], *, unfolded: bool = False) -> Iterator[Line]:
     """All that differs in a scenario. `traces` are those of the explained repeat, where both runs have one."""
-    yield from told(found)
+    yield from entry_lines(found)
     before, after = found.lines
     if before is not None and after is not None and before["path"] != after["path"]:
         yield "", ""

@@ -163,12 +163,12 @@ def _scenarios(trends: Trends, width: int | None, ascii_only: bool) -> Iterator[
         yield from _hanging(f"  {printable(trend.label)}", width)
         marks = _ASCII_MARKS if ascii_only else _MARKS
         drawn = "".join(marks[verdict] for verdict in trend.recent)
-        yield from _hanging(f"    {drawn}  {told(trend, state)}", width)
+        yield from _hanging(f"    {drawn}  {described(trend, state)}", width)
     if len(found) > _MOST_SCENARIOS:
         yield f"… and {plural(len(found) - _MOST_SCENARIOS, 'more scenario')} (--json has them)"
 
 
-def told(trend: ScenarioTrend, state: str) -> str:
+def described(trend: ScenarioTrend, state: str) -> str:
     """Which run a scenario changed in, in words."""
     facts = []
     if state == "gone":

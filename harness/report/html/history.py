@@ -9,7 +9,7 @@ from typing import Any, Final
 from harness.errors import FormatError
 from harness.report.headline_figures import FIGURES
 from harness.report.history.file import read_history
-from harness.report.history.text import name_of, told
+from harness.report.history.text import described, name_of
 from harness.report.history.trends import Run, Trends
 from harness.source.document import shown_path
 
@@ -22,7 +22,7 @@ def history_data(file: Path) -> dict[str, Any]:
 
     figures    names, in the order that runs have them
     runs       the last ones, the newest at the end; a figure is [number, text], or null where a run has none
-    scenarios  those worth a look, the worst first: {id, state, recent: verdicts, told: when it changed, in words}
+    scenarios  those worth a look, the worst first: {id, state, recent: verdicts, when: when it changed, in words}
     """
     trends = Trends(MOST_RUNS)
     with warnings.catch_warnings(record=True) as caught:
@@ -46,7 +46,7 @@ def history_data(file: Path) -> dict[str, Any]:
                 "id": trend.label,
                 "state": (state := trends.state(trend)),
                 "recent": list(trend.recent),
-                "told": told(trend, state),
+                "when": described(trend, state),
             }
             for trend in found[:MOST_SCENARIOS]
         ],

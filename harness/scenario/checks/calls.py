@@ -35,7 +35,7 @@ def calls(expected: Any, observed: Observed, order: Order = "in_order") -> Findi
     A call that a model asked for and that was refused fits only where `ok: false` is expected.
 
     Raises:
-        CannotEvaluate: one is not found, and a matcher of arguments could not be told.
+        CannotEvaluate: one is not found, and a matcher of arguments could not be evaluated.
     """
     wanted = as_list(expected)
     seen = [call for call in observed.calls if call.get("kind") not in NAMELESS]

@@ -30,7 +30,7 @@ function changesTable(found) {
   const known = new Set(ROWS.map((row) => row.id));
   const rows = found.scenarios.map((each) => el("tr", {}, el("td", {}, el("span", {class: "badge " + ({failing: "failed", flaky: "error", fixed: "passed"}[each.state] || "skipped")}, each.state)),
     el("th", {scope: "row", class: "long"}, known.has(each.id) ? el("a", {href: address("scenario", each.id)}, each.id) : each.id),
-    el("td", {class: "recent"}, el("span", {role: "img", "aria-label": "verdicts, the newest last: " + each.recent.join(", ")}, each.recent.map((verdict) => MARKS[verdict]).join(" "))), el("td", {}, each.told)));
+    el("td", {class: "recent"}, el("span", {role: "img", "aria-label": "verdicts, the newest last: " + each.recent.join(", ")}, each.recent.map((verdict) => MARKS[verdict]).join(" "))), el("td", {}, each.when)));
   if (!rows.length) return [el("p", {class: "empty"}, "Each scenario passed in every run that had it.")];
   return [el("h3", {}, "Scenarios that changed or fail"), el("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Scenarios, scrollable"}, el("table", {}, el("thead", {}, el("tr", {}, ...["state", "scenario", "last runs", "when"].map((name) => el("th", {scope: "col"}, name)))), el("tbody", {}, ...rows))),
     el("p", {class: "place"}, `${found.more ? plural(found.more, "more scenario") + " changed; " : ""}${plural(found.steady, "scenario")} passed in every run`)];

@@ -11,14 +11,14 @@ function scenarioView(row, parts) {
     const where = `The details of this run were left out of the page. Line ${run[0] + 1} of results.jsonl has them:`;
     return [head, ...again, el("p", {class: "meta"}, row.suite), el("p", {class: "note"}, where), copyable(`sed -n ${run[0] + 1}p results.jsonl`)];
   }
-  const told = el("div", {}, callsPane(found, "The conversation is being read …")), times = el("div", {class: "times"});
-  const panes = [checksPane(found), el("div", {}, graphPane(row, found, manifest), nodesPane(row, found, manifest)), told];
-  tell(row, run, found, told, times);
+  const conversation = el("div", {}, callsPane(found, "The conversation is being read …")), times = el("div", {class: "times"});
+  const panes = [checksPane(found), el("div", {}, graphPane(row, found, manifest), nodesPane(row, found, manifest)), conversation];
+  showTrace(row, run, found, conversation, times);
   return [head, ...again, metaLine(row, found), copyable(found.rerun), traceCommand(found), ...notes(found), el("div", {class: "panes three"}, ...panes), times, endPane(found)];
 }
 
 // Show the conversation and the waterfall, once the trace has been read; else what there is without it.
-async function tell(row, run, found, told, times) {
+async function showTrace(row, run, found, conversation, times) {
   let events = null, wrong = "";
   try {
     events = await readTrace(run, found, row.id);
@@ -26,12 +26,12 @@ async function tell(row, run, found, told, times) {
     wrong = `The trace cannot be read: ${error.message}.`;
   }
   if (events) {
-    told.replaceChildren(conversationPane(events));
+    conversation.replaceChildren(conversationPane(events));
     times.replaceChildren(waterfall(events, found.latency.total) || "");
     goWrong(row, found);
   } else {
-    const chooser = found.trace ? traceChooser(found, () => tell(row, run, found, told, times)) : null;
-    told.replaceChildren(callsPane(found, wrong || (found.trace ? "" : notTold(found)), chooser));
+    const chooser = found.trace ? traceChooser(found, () => showTrace(row, run, found, conversation, times)) : null;
+    conversation.replaceChildren(callsPane(found, wrong || (found.trace ? "" : notTold(found)), chooser));
   }
 }
 

@@ -1,4 +1,4 @@
-// The trace of a run: unpacked from the page, chosen by the reader, or fetched from beside the page; then told as a conversation.
+// The trace of a run: unpacked from the page, chosen by the reader, or fetched from beside the page; then shown as a conversation.
 
 const SHARED = "$shared";
 const DATA_FIELDS = ["request", "update", "value", "values", "error", "output"];
@@ -43,14 +43,14 @@ function conversation(found) {
   const answers = new Map(found.filter((event) => event.event === "answer").map((event) => [event.call, event]));
   const seen = new Set();
   const items = found.map((event) => [event, TOLD[event.event] && TOLD[event.event](event, answers, seen)]).filter(([, parts]) => parts);
-  const list = el("ol", {class: "story"}, ...items.slice(0, MOST_ITEMS).map(([event, parts]) => told(event, parts)));
+  const list = el("ol", {class: "story"}, ...items.slice(0, MOST_ITEMS).map(([event, parts]) => described(event, parts)));
   if (items.length > MOST_ITEMS) list.append(el("li", {}, `… ${plural(items.length - MOST_ITEMS, "more event")}: the command above prints them all`));
   return list;
 }
 
 const MOST_ITEMS = 1500;
 
-function told(event, parts) {
+function described(event, parts) {
   const item = el("li", {class: "event " + event.event, tabindex: -1}, el("span", {class: "at"}, seconds(event.at)), el("div", {class: "what"}, ...parts));
   const node = event.node || (event.event === "route" ? event.source : null);
   if (event.graph) item.dataset.inner = event.graph;
