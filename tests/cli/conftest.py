@@ -8,19 +8,9 @@ from click.testing import CliRunner, Result
 from harness.cli.main import cli
 from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
 from tests.forked import BIN, run
+from tests.manifests import COUNTER
 
 COMMAND = str(BIN / "harness")
-
-COUNTER = """\
-manifest_version: 1
-agents:
-  counter:
-    state: {fields: [{name: count, type: int, default: 0}]}
-    graph:
-      entry_point: add
-      nodes: [{name: add, type: set_state, args: {values: {count: state.count + 1}}}]
-      edges: []
-"""
 
 ASKING = """\
 manifest_version: 1

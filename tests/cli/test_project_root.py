@@ -11,17 +11,8 @@ import pytest
 import tests.preloaded  # noqa: F401
 from tests.cli.fixtures import Invoke, WriteFile
 from tests.forked import run
+from tests.manifests import COUNTER
 
-COUNTER = """\
-manifest_version: 1
-agents:
-  counter:
-    state: {fields: [{name: count, type: int, default: 0}]}
-    graph:
-      entry_point: add
-      nodes: [{name: add, type: set_state, args: {values: {count: state.count + 1}}}]
-      edges: []
-"""
 SCENARIOS = "harness: 1\nmanifest: ../counter.yaml\nscenarios: [{name: one}, {name: two}]\n"
 FILE = "shop/scenarios/deep/a.scenario.yaml"
 REPORT = "reports/latest/summary.json"

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from harness.cli.main import cli
 from tests import forked
+from tests.manifests import COUNTER
 from tests.recording.safety import Model, parrots
 
 ROOT = Path(__file__).parents[2]
@@ -24,16 +25,6 @@ GITHUB = ["github-scenarios.yml", "github-record.yml"]
 NOT_RUN: Final = ("actions/checkout@v4", "actions/setup-python@v5", "actions/upload-artifact@v4", "Install")
 """What no test runs: actions of others, and the installation of what is installed here already."""
 
-MANIFEST = """\
-manifest_version: 1
-agents:
-  counter:
-    state: {fields: [{name: count, type: int, default: 0}]}
-    graph:
-      entry_point: add
-      nodes: [{name: add, type: set_state, args: {values: {count: state.count + 1}}}]
-      edges: []
-"""
 SUITE = """\
 harness: 1
 manifest: ../counter.yaml
@@ -41,7 +32,7 @@ scenarios:
   - {name: counts, expect: {state: {count: 1}}}
   - {name: stays, expect: {path: [add]}}
 """
-WORSE = MANIFEST.replace("count + 1", "count + 2")
+WORSE = COUNTER.replace("count + 1", "count + 2")
 WRONG = SUITE.replace("expect:", "expct:", 1)
 
 
@@ -163,7 +154,7 @@ def main(tmp_path_factory: pytest.TempPathFactory, commands: Path) -> Checkout:
         {
             ".gitignore": "reports\n",
             "pyproject.toml": "[tool.harness]\n",
-            "counter.yaml": MANIFEST,
+            "counter.yaml": COUNTER,
             "scenarios/all.scenario.yaml": SUITE,
         },
     )

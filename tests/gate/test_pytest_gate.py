@@ -6,17 +6,8 @@ from typing import Protocol
 import pytest
 
 import tests.preloaded  # noqa: F401
+from tests.manifests import COUNTER
 
-MANIFEST = """\
-manifest_version: 1
-agents:
-  counter:
-    state: {fields: [{name: count, type: int, default: 0}]}
-    graph:
-      entry_point: add
-      nodes: [{name: add, type: set_state, args: {values: {count: state.count + 1}}}]
-      edges: []
-"""
 GOOD = "  - {name: counts, expect: {state: {count: 1}}}\n  - {name: ends, expect: {status: completed}}\n"
 LOSES = "  - {name: counts, pass_score: 0.4, expect: {state: {count: 2}, path: [add]}}\n"
 
@@ -30,7 +21,7 @@ class Session(Protocol):
 @pytest.fixture
 def session(pytester: pytest.Pytester) -> Session:
     def run(scenarios: str, policy: str = "", options: Sequence[str] = ()) -> pytest.RunResult:
-        (pytester.path / "counter.yaml").write_text(MANIFEST, encoding="utf-8")
+        (pytester.path / "counter.yaml").write_text(COUNTER, encoding="utf-8")
         (pytester.path / "pyproject.toml").write_text(f"[tool.harness.gate]\n{policy}\n", encoding="utf-8")
         text = f"harness: 1\nmanifest: counter.yaml\nscenarios:\n{scenarios}"
         (pytester.path / "a.scenario.yaml").write_text(text, encoding="utf-8")

@@ -7,22 +7,12 @@ import pytest
 from harness.scenario.load import load_file
 from harness.scenario.model import Scenario
 from harness.scenario.run import run_scenario
-
-MANIFEST = """\
-manifest_version: 1
-agents:
-  counter:
-    state: {fields: [{name: count, type: int, default: 0}]}
-    graph:
-      entry_point: add
-      nodes: [{name: add, type: set_state, args: {values: {count: state.count + 1}}}]
-      edges: []
-"""
+from tests.manifests import COUNTER
 
 
 def read(folder: Path, keys: str) -> Scenario:
     """A scenario with these keys; they begin at column 1 of line 5."""
-    (folder / "counter.yaml").write_text(MANIFEST)
+    (folder / "counter.yaml").write_text(COUNTER)
     file = folder / "a.scenario.yaml"
     file.write_text(f"harness: 1\nmanifest: counter.yaml\nscenarios: [{{name: x,\n\n{keys}}}]\n")
     return load_file(file).scenarios[0]
