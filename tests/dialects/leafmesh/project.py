@@ -23,6 +23,7 @@ entry_points: [{name: go, target: desk}]
 agents:
   desk: {agent_type: programmatic}
 """
+DESK = "def desk(first, input_data, context):\n    return {'said': input_data['message']}\n"
 
 
 class Project:

@@ -1,0 +1,80 @@
+"""The parts of the LeafMesh SDK that the Python files of a mesh use. NOTES 8."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.dialects.leafmesh.project import Project
+
+
+def test_the_files_of_a_whole_project_can_be_imported(project: Project) -> None:
+    project.write(
+        {
+            "main.py": """\
+            import asyncio
+            from leafmesh import LeafMesh
+
+            sdk = LeafMesh.from_yaml("configs/config.yaml")
+
+            async def my_human_handler(context, session_id, timeout):
+                return {"human_decision": "approved"}
+
+            sdk.register_human_handler("client", my_human_handler)
+
+            async def main():
+                await sdk.start()
+                await sdk.mesh_call("go", input_data={"message": "Hello"})
+
+            if __name__ == "__main__":
+                asyncio.run(main())
+            """,
+            "agency/desk_agent.py": """\
+            import importlib.util
+            from leafmesh import AgentConfig, LeafMeshError, LeafMeshLogger, MeshTimeoutError, pre_compose, zapier
+            from main import sdk
+
+            logger = LeafMeshLogger(__name__)
+            assert importlib.util.find_spec("leafmesh") is not None
+
+            class DeskError(LeafMeshError): ...
+
+            @sdk.intelligence()
+            @pre_compose(context_processor=zapier(connection="sheets", action="find_row"))
+            async def desk(first, input_data: dict, context: "AgentConfig"):
+                logger.info("%s came in", "something", session_id=context["session_id"])
+                logger.agent_call("desk")
+                try:
+                    raise DeskError("closed")
+                except MeshTimeoutError:
+                    return {"caught": "timeout"}
+                except LeafMeshError as error:
+                    return {"caught": str(error)}
+            """,
+        }
+    )
+    assert project.output() == {"caught": "closed"}
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("LeafMesh().rerun_agent(agent_name='desk', session_id='s')", "LeafMesh.rerun_agent"),
+        ("AgentConfig(name='x')", "leafmesh.AgentConfig"),
+        ("n8n(webhook_url='http://x')(input_data, context)", "n8n(…) as a processor of @pre_compose"),
+    ],
+)
+def test_a_part_of_the_sdk_that_does_not_run_here_says_so(project: Project, text: str, what: str) -> None:
+    project.write(
+        {
+            "agency/desk_agent.py": f"""\
+            from leafmesh import AgentConfig, LeafMesh, n8n
+
+            async def desk(first, input_data, context):
+                return {text}
+            """
+        }
+    )
+    error = project.run().observed.error
+    assert error is not None
+    assert error["type"] == "NotInStandIn"
+    assert error["message"].startswith(f"{what} is a part of the LeafMesh SDK that does not run here")
