@@ -7,7 +7,8 @@ const MARKS = {passed: "✓", failed: "✗", error: "!", skipped: "–"};
 const LONG = 2000;
 
 // Control characters and those that turn the writing direction, as visible escapes.
-const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+const UNSAFE =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
 function shown(text) {
   return String(text).replace(UNSAFE, (found) => "\\u" + found.charCodeAt(0).toString(16).padStart(4, "0"));
@@ -26,7 +27,8 @@ function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name === "href" && !String(value).startsWith("#")) throw new Error("an address outside of the page");
+    else if (name === "href" && !String(value).startsWith("#"))
+      throw new Error("an address outside of the page");
     else element.setAttribute(name, value === true ? "" : shown(value));
   }
   for (const child of children.flat()) {
@@ -41,8 +43,11 @@ function seconds(value) {
   if (value === 0) return "0 s";
   if (value < 0.9995) return (value * 1000).toFixed(value >= 0.0095 ? 0 : 1) + " ms";
   if (value < 99.995) return value.toFixed(2) + " s";
-  const whole = Math.round(value), minutes = Math.floor(whole / 60);
-  return minutes < 60 ? `${minutes} min ${whole % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const whole = Math.round(value),
+    minutes = Math.floor(whole / 60);
+  return minutes < 60
+    ? `${minutes} min ${whole % 60} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 function percent(share) {
@@ -77,7 +82,11 @@ function text(value, limit = LONG) {
   const whole = String(value);
   if (whole.length <= limit) return el("span", {}, whole);
   const span = el("span", {}, whole.slice(0, limit));
-  const more = el("button", {class: "link", type: "button"}, `… ${(whole.length - limit).toLocaleString("en")} more characters`);
+  const more = el(
+    "button",
+    {class: "link", type: "button"},
+    `… ${(whole.length - limit).toLocaleString("en")} more characters`,
+  );
   more.addEventListener("click", () => more.replaceWith(document.createTextNode(shown(whole.slice(limit)))));
   span.append(more);
   return span;
@@ -98,16 +107,29 @@ function json(value, key, open = true) {
     body.append(...entries.slice(0, 200).map(([name, item]) => json(item, name, false)));
     if (entries.length > 200) body.append(el("div", {}, `… ${entries.length - 200} more`));
   };
-  const fold = el("details", {ontoggle: fill}, el("summary", {}, ...lead, Array.isArray(value) ? "[…] " : "{…} ", size), body);
-  if (open) { fold.open = true; fill(); }
+  const fold = el(
+    "details",
+    {ontoggle: fill},
+    el("summary", {}, ...lead, Array.isArray(value) ? "[…] " : "{…} ", size),
+    body,
+  );
+  if (open) {
+    fold.open = true;
+    fill();
+  }
   return fold;
 }
 
 // A table that scrolls where it is too wide; `texts` are the places of the columns that are no numbers.
 function table(label, titles, rows, texts = [0]) {
-  const heads = titles.map((title, at) => el("th", {scope: "col", class: texts.includes(at) ? "" : "number"}, title));
-  return el("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": label + ", scrollable"},
-    el("table", {}, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...rows)));
+  const heads = titles.map((title, at) =>
+    el("th", {scope: "col", class: texts.includes(at) ? "" : "number"}, title),
+  );
+  return el(
+    "div",
+    {class: "scroll", tabindex: 0, role: "group", "aria-label": label + ", scrollable"},
+    el("table", {}, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...rows)),
+  );
 }
 
 function numbers(...values) {
@@ -117,8 +139,13 @@ function numbers(...values) {
 // The first of many elements, and a button with the number of the others, which shows them.
 function someOf(made, most, noun) {
   if (made.length <= most) return made;
-  const more = el("button", {class: "link", type: "button"}, `… ${plural(made.length - most, "more " + noun)}`);
-  const inTable = made[0].tagName === "TR", holder = inTable ? el("tr", {}, el("td", {colspan: 20}, more)) : more;
+  const more = el(
+    "button",
+    {class: "link", type: "button"},
+    `… ${plural(made.length - most, "more " + noun)}`,
+  );
+  const inTable = made[0].tagName === "TR",
+    holder = inTable ? el("tr", {}, el("td", {colspan: 20}, more)) : more;
   more.addEventListener("click", () => holder.replaceWith(...made.slice(most)));
   return [...made.slice(0, most), holder];
 }
@@ -136,8 +163,19 @@ function parse(hash) {
 }
 
 function address(view, what, more = {}) {
-  const pairs = [[view, what], ...Object.entries(more)].filter(([, value], at) => at === 0 || (value !== "" && value !== null && value !== undefined));
-  return "#" + pairs.map(([name, value]) => value === "" ? name : `${name}=${encodeURIComponent(String(value).toWellFormed ? String(value).toWellFormed() : value)}`).join("&");
+  const pairs = [[view, what], ...Object.entries(more)].filter(
+    ([, value], at) => at === 0 || (value !== "" && value !== null && value !== undefined),
+  );
+  return (
+    "#" +
+    pairs
+      .map(([name, value]) =>
+        value === ""
+          ? name
+          : `${name}=${encodeURIComponent(String(value).toWellFormed ? String(value).toWellFormed() : value)}`,
+      )
+      .join("&")
+  );
 }
 
 function scenarioAddress(row, more = {}) {
@@ -152,7 +190,8 @@ function heading(row) {
 function light(name) {
   for (const other of document.querySelectorAll(".lit")) other.classList.remove("lit");
   if (name === null) return;
-  for (const other of document.querySelectorAll("[data-node]")) if (other.dataset.node === name) other.classList.add("lit");
+  for (const other of document.querySelectorAll("[data-node]"))
+    if (other.dataset.node === name) other.classList.add("lit");
 }
 
 function lightens(element, name) {

@@ -1,7 +1,9 @@
 // What the models and the nodes cost.
 
 function unpricedOf(group) {
-  return Object.entries(group.models).filter(([, model]) => model.cost === null).map(([name]) => name);
+  return Object.entries(group.models)
+    .filter(([, model]) => model.cost === null)
+    .map(([name]) => name);
 }
 
 // The cost of a group of summary.json, and the models in it that count as 0.
@@ -11,36 +13,79 @@ function costOf(group) {
 }
 
 function modelsPane() {
-  const models = Object.entries(DATA.summary.total.models).sort(([, one], [, two]) => (two.cost ?? 0) - (one.cost ?? 0));
-  const pane = el("section", {class: "card", "aria-label": "Tokens and cost by model"}, el("h3", {}, "By model"));
+  const models = Object.entries(DATA.summary.total.models).sort(
+    ([, one], [, two]) => (two.cost ?? 0) - (one.cost ?? 0),
+  );
+  const pane = el(
+    "section",
+    {class: "card", "aria-label": "Tokens and cost by model"},
+    el("h3", {}, "By model"),
+  );
   if (!models.length) {
     pane.append(el("p", {class: "empty"}, "No model was asked."));
     return pane;
   }
-  const rows = models.map(([name, model]) => el("tr", {}, el("th", {scope: "row"}, name), ...numbers(...usageCells(model), price(model.cost))));
+  const rows = models.map(([name, model]) =>
+    el("tr", {}, el("th", {scope: "row"}, name), ...numbers(...usageCells(model), price(model.cost))),
+  );
   pane.append(table("Tokens and cost by model", ["model", "calls", "tokens in", "tokens out", "cost"], rows));
-  if (models.some(([, model]) => model.cost === null)) pane.append(el("p", {class: "why"}, "A model without a price counts as 0: [tool.harness.prices] in pyproject.toml gives it one."));
+  if (models.some(([, model]) => model.cost === null))
+    pane.append(
+      el(
+        "p",
+        {class: "why"},
+        "A model without a price counts as 0: [tool.harness.prices] in pyproject.toml gives it one.",
+      ),
+    );
   return pane;
 }
 
 function usageCells(usage) {
-  return [usage.llm_calls, usage.input_tokens, usage.output_tokens].map((count) => count.toLocaleString("en"));
+  return [usage.llm_calls, usage.input_tokens, usage.output_tokens].map((count) =>
+    count.toLocaleString("en"),
+  );
 }
 
 // The nodes of all manifests: the dearest first, and then the slowest.
 function nodesOfAllPane() {
-  const found = DATA.manifests.flatMap((manifest) => manifest.nodes.map((each) => ({manifest, ...each}))).filter(({all}) => all.max || all.llm_calls);
+  const found = DATA.manifests
+    .flatMap((manifest) => manifest.nodes.map((each) => ({manifest, ...each})))
+    .filter(({all}) => all.max || all.llm_calls);
   if (!found.length) return null;
   found.sort((one, two) => two.all.cost - one.all.cost || (two.all.p95 ?? 0) - (one.all.p95 ?? 0));
-  const rows = found.map(({manifest, node, all}) => el("tr", {}, el("th", {scope: "row"}, node), el("td", {}, el("a", {href: address("manifest", manifest.name)}, manifest.name)), ...nodeCells(all)));
-  return el("section", {class: "card", "aria-label": "Latency, tokens and cost by node"}, el("h3", {}, "By node"),
-    table("Latency, tokens and cost by node", ["node", "manifest", ...NODE_TITLES], someOf(rows, 40, "node"), [0, 1]));
+  const rows = found.map(({manifest, node, all}) =>
+    el(
+      "tr",
+      {},
+      el("th", {scope: "row"}, node),
+      el("td", {}, el("a", {href: address("manifest", manifest.name)}, manifest.name)),
+      ...nodeCells(all),
+    ),
+  );
+  return el(
+    "section",
+    {class: "card", "aria-label": "Latency, tokens and cost by node"},
+    el("h3", {}, "By node"),
+    table(
+      "Latency, tokens and cost by node",
+      ["node", "manifest", ...NODE_TITLES],
+      someOf(rows, 40, "node"),
+      [0, 1],
+    ),
+  );
 }
 
 const NODE_TITLES = ["runs", "p50", "p95", "longest", "calls", "tokens in", "tokens out", "cost"];
 
 function nodeCells(all) {
-  return numbers(all.runs, seconds(all.p50), seconds(all.p95), seconds(all.max), ...usageCells(all), nodeCost(all));
+  return numbers(
+    all.runs,
+    seconds(all.p50),
+    seconds(all.p95),
+    seconds(all.max),
+    ...usageCells(all),
+    nodeCost(all),
+  );
 }
 
 function nodeCost(all) {
@@ -52,7 +97,13 @@ function nodeCost(all) {
 function nodesOfManifestPane(manifest) {
   if (!manifest.nodes.some(({all}) => all.max || all.llm_calls)) return null;
   const sorted = [...manifest.nodes].sort((one, two) => (two.all.p95 ?? 0) - (one.all.p95 ?? 0));
-  const rows = sorted.map(({node, all}) => lightens(el("tr", {}, el("th", {scope: "row"}, node), ...nodeCells(all)), node));
-  return el("section", {class: "card", "aria-label": "Latency and cost by node"}, el("h3", {}, "Latency and cost by node"),
-    table("Latency and cost by node", ["node", ...NODE_TITLES], someOf(rows, 60, "node")));
+  const rows = sorted.map(({node, all}) =>
+    lightens(el("tr", {}, el("th", {scope: "row"}, node), ...nodeCells(all)), node),
+  );
+  return el(
+    "section",
+    {class: "card", "aria-label": "Latency and cost by node"},
+    el("h3", {}, "Latency and cost by node"),
+    table("Latency and cost by node", ["node", ...NODE_TITLES], someOf(rows, 60, "node")),
+  );
 }

@@ -2,7 +2,11 @@
 
 // A view of its own has a tab: [name, title, elements of the view, given the parts of the address].
 const TABS = [
-  ["scenarios", () => `Scenarios ${ROWS.length.toLocaleString("en")}`, (parts) => [...removed(), ...scenariosView(parts)]],
+  [
+    "scenarios",
+    () => `Scenarios ${ROWS.length.toLocaleString("en")}`,
+    (parts) => [...removed(), ...scenariosView(parts)],
+  ],
   ["manifests", () => `Manifests ${DATA.manifests.length}`, manifestsView],
   ...(variantNames().length ? [["variants", () => `Variants ${variantNames().length}`, variantsView]] : []),
   ["latency", () => "Latency and cost", latencyView],
@@ -15,7 +19,10 @@ const OF_TAB = {scenario: "scenarios", manifest: "manifests"};
 
 function scenarioOf(what, parts) {
   const variant = parts.get("variant");
-  return ROWS.find((row) => row.id === what && (row.variant || null) === variant) || ROWS.find((row) => row.id === what);
+  return (
+    ROWS.find((row) => row.id === what && (row.variant || null) === variant) ||
+    ROWS.find((row) => row.id === what)
+  );
 }
 
 function viewOf({view, what, parts}) {
@@ -32,18 +39,44 @@ function viewOf({view, what, parts}) {
 }
 
 function missing(kind, what) {
-  return [el("p", {class: "empty"}, `This run has no ${kind} `, el("b", {}, what), "."), el("p", {}, el("a", {href: "#scenarios"}, "All scenarios"))];
+  return [
+    el("p", {class: "empty"}, `This run has no ${kind} `, el("b", {}, what), "."),
+    el("p", {}, el("a", {href: "#scenarios"}, "All scenarios")),
+  ];
 }
 
 function removed() {
   if (!DATA.removed.length) return [];
-  return [el("details", {class: "note"}, el("summary", {}, `${plural(DATA.removed.length, "scenario")} of the baseline ${DATA.removed.length === 1 ? "is" : "are"} not in this run`), ...someOf(DATA.removed.map((id) => el("div", {}, id)), 200, "scenario"))];
+  return [
+    el(
+      "details",
+      {class: "note"},
+      el(
+        "summary",
+        {},
+        `${plural(DATA.removed.length, "scenario")} of the baseline ${DATA.removed.length === 1 ? "is" : "are"} not in this run`,
+      ),
+      ...someOf(
+        DATA.removed.map((id) => el("div", {}, id)),
+        200,
+        "scenario",
+      ),
+    ),
+  ];
 }
 
 function show() {
-  const at = parse(location.hash), tab = OF_TAB[at.view] || (TABS.some(([name]) => name === at.view) ? at.view : "scenarios");
-  document.getElementById("tabs").replaceChildren(...TABS.map(([name, title]) => el("a", {href: "#" + name, "aria-current": name === tab ? "page" : null}, title())));
-  document.getElementById("causes").hidden = tab !== "scenarios" || at.view === "scenario" || at.parts.size > 1;
+  const at = parse(location.hash),
+    tab = OF_TAB[at.view] || (TABS.some(([name]) => name === at.view) ? at.view : "scenarios");
+  document
+    .getElementById("tabs")
+    .replaceChildren(
+      ...TABS.map(([name, title]) =>
+        el("a", {href: "#" + name, "aria-current": name === tab ? "page" : null}, title()),
+      ),
+    );
+  document.getElementById("causes").hidden =
+    tab !== "scenarios" || at.view === "scenario" || at.parts.size > 1;
   document.body.classList.toggle("inside", at.view === "scenario" || tab !== "scenarios");
   document.getElementById("view").replaceChildren(...viewOf(at).flat().filter(Boolean));
   document.getElementById("main").focus({preventScroll: true});
@@ -52,7 +85,8 @@ function show() {
 }
 
 function nextFailure() {
-  const at = parse(location.hash), failing = listed.filter((row) => NOT_PASSED.has(row.verdict));
+  const at = parse(location.hash),
+    failing = listed.filter((row) => NOT_PASSED.has(row.verdict));
   if (!failing.length) return;
   const current = at.view === "scenario" ? failing.indexOf(scenarioOf(at.what, at.parts)) : -1;
   location.hash = scenarioAddress(failing[(current + 1) % failing.length]);
@@ -69,12 +103,20 @@ let depth = -1;
 function leave() {
   const {view} = parse(location.hash);
   if (!OF_TAB[view]) return;
-  if (history.state === null || depth > 0) history.back();  // null: it is not counted yet
+  if (history.state === null || depth > 0)
+    history.back(); // null: it is not counted yet
   else location.hash = "#" + OF_TAB[view];
 }
 
 const KEYS = {
-  "/": () => { const search = document.getElementById("search"); if (search) search.focus(); else { location.hash = "#scenarios"; setTimeout(() => document.getElementById("search").focus()); } },
+  "/": () => {
+    const search = document.getElementById("search");
+    if (search) search.focus();
+    else {
+      location.hash = "#scenarios";
+      setTimeout(() => document.getElementById("search").focus());
+    }
+  },
   j: () => step(1),
   k: () => step(-1),
   n: nextFailure,
@@ -85,13 +127,23 @@ const KEYS = {
 
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.matches("input, select, textarea")) { if (event.key === "Escape") event.target.blur(); return; }
+  if (event.target.matches("input, select, textarea")) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
   if (event.key.startsWith("Arrow") && !document.querySelector(".story")) return;
-  if (KEYS[event.key]) { event.preventDefault(); KEYS[event.key](); }
+  if (KEYS[event.key]) {
+    event.preventDefault();
+    KEYS[event.key]();
+  }
 });
 addEventListener("hashchange", countView);
-addEventListener("hashchange", () => location.hash === "#main" ? document.getElementById("main").focus() : show());
-addEventListener("beforeprint", () => { for (const each of document.querySelectorAll("details.cause")) each.open = true; });
+addEventListener("hashchange", () =>
+  location.hash === "#main" ? document.getElementById("main").focus() : show(),
+);
+addEventListener("beforeprint", () => {
+  for (const each of document.querySelectorAll("details.cause")) each.open = true;
+});
 document.getElementById("tabs").hidden = false;
 document.getElementById("keys").hidden = false;
 countView();

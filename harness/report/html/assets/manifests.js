@@ -5,17 +5,52 @@ const PARTS = ["nodes", "edges", "branches"];
 function partMark(found) {
   if (!found.all) return ["none"];
   const share = found.taken / found.all;
-  return [`${found.taken} of ${found.all}`, el("span", {class: "part", "aria-hidden": "true"}, svg("svg", {width: "100%", height: 10, viewBox: "0 0 100 10", preserveAspectRatio: "none"}, svg("rect", {width: 100 * share, height: 10})))];
+  return [
+    `${found.taken} of ${found.all}`,
+    el(
+      "span",
+      {class: "part", "aria-hidden": "true"},
+      svg(
+        "svg",
+        {width: "100%", height: 10, viewBox: "0 0 100 10", preserveAspectRatio: "none"},
+        svg("rect", {width: 100 * share, height: 10}),
+      ),
+    ),
+  ];
 }
 
 function manifestsView() {
-  const missing = (manifest) => ["branches", "edges", "nodes"].map((part) => -manifest.coverage[part].missing.length);
+  const missing = (manifest) =>
+    ["branches", "edges", "nodes"].map((part) => -manifest.coverage[part].missing.length);
   const known = [...DATA.manifests].sort((one, two) => compared(missing(one), missing(two)));
   if (!known.length) return [el("p", {class: "empty"}, "No manifest was loaded.")];
-  const rows = known.map((each) => el("tr", {}, el("th", {scope: "row"}, el("a", {href: address("manifest", each.name)}, each.name)), el("td", {class: "word"}, each.dialect), el("td", {class: "number"}, ROWS.filter((row) => row.manifest === each.name).length),
-    ...PARTS.map((part) => el("td", {class: "number"}, ...partMark(each.coverage[part]))), el("td", {class: "number"}, each.coverage.branches.missing.length || "–")));
-  const head = ["manifest", "dialect", "scenarios", ...PARTS, "branches not taken"].map((name, at) => el("th", {scope: "col", class: at > 1 ? "number" : ""}, name));
-  return [el("h2", {}, "Manifests"), el("p", {class: "why"}, "How much of each graph the scenarios went through; those with the most branches that no scenario took come first."), el("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Manifests, scrollable"}, el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows)))];
+  const rows = known.map((each) =>
+    el(
+      "tr",
+      {},
+      el("th", {scope: "row"}, el("a", {href: address("manifest", each.name)}, each.name)),
+      el("td", {class: "word"}, each.dialect),
+      el("td", {class: "number"}, ROWS.filter((row) => row.manifest === each.name).length),
+      ...PARTS.map((part) => el("td", {class: "number"}, ...partMark(each.coverage[part]))),
+      el("td", {class: "number"}, each.coverage.branches.missing.length || "–"),
+    ),
+  );
+  const head = ["manifest", "dialect", "scenarios", ...PARTS, "branches not taken"].map((name, at) =>
+    el("th", {scope: "col", class: at > 1 ? "number" : ""}, name),
+  );
+  return [
+    el("h2", {}, "Manifests"),
+    el(
+      "p",
+      {class: "why"},
+      "How much of each graph the scenarios went through; those with the most branches that no scenario took come first.",
+    ),
+    el(
+      "div",
+      {class: "scroll", tabindex: 0, role: "group", "aria-label": "Manifests, scrollable"},
+      el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows)),
+    ),
+  ];
 }
 
 function arrows(name) {
@@ -24,27 +59,104 @@ function arrows(name) {
 
 function manifestView(manifest) {
   const scenarios = ROWS.filter((row) => row.manifest === manifest.name);
-  const head = [el("div", {class: "head"}, el("h2", {}, manifest.name)), el("p", {class: "meta"}, el("span", {}, "dialect ", el("b", {}, manifest.dialect)), el("span", {}, "scenarios ", el("a", {href: address("scenarios", "", {manifest: manifest.name})}, scenarios.length)),
-    ...PARTS.map((part) => el("span", {}, part + " ", el("b", {}, ...partMark(manifest.coverage[part])))))];
-  return [...head, el("div", {class: "panes"}, coveragePane(manifest), el("div", {}, missingPane(manifest), nodesOfManifestPane(manifest)))];
+  const head = [
+    el("div", {class: "head"}, el("h2", {}, manifest.name)),
+    el(
+      "p",
+      {class: "meta"},
+      el("span", {}, "dialect ", el("b", {}, manifest.dialect)),
+      el(
+        "span",
+        {},
+        "scenarios ",
+        el("a", {href: address("scenarios", "", {manifest: manifest.name})}, scenarios.length),
+      ),
+      ...PARTS.map((part) => el("span", {}, part + " ", el("b", {}, ...partMark(manifest.coverage[part])))),
+    ),
+  ];
+  return [
+    ...head,
+    el(
+      "div",
+      {class: "panes"},
+      coveragePane(manifest),
+      el("div", {}, missingPane(manifest), nodesOfManifestPane(manifest)),
+    ),
+  ];
 }
 
 function coveragePane(manifest) {
-  const coverage = {nodes: Object.keys(manifest.taken.nodes), edges: Object.keys(manifest.taken.edges).map((name) => name.split(" -> ")), branches: Object.keys(manifest.taken.branches)};
-  const pane = el("section", {class: "card", "aria-label": "Graph with coverage"}, el("h3", {}, "What the scenarios went through"));
-  if (!manifest.figure) { pane.append(el("p", {class: "empty"}, "The graph is too large to be drawn; harness show lists it.")); return pane; }
-  const graph = drawGraph(manifest.figure, {taken: takenParts(coverage), coverage: true, label: `Graph of ${manifest.name}, coverage`});
-  pane.append(el("div", {class: "pane-scroll", tabindex: 0, role: "group", "aria-label": "Graph, scrollable"}, graph), el("ul", {class: "legend"}, el("li", {}, "solid: taken"), el("li", {}, "dashed, orange: no scenario took it")));
+  const coverage = {
+    nodes: Object.keys(manifest.taken.nodes),
+    edges: Object.keys(manifest.taken.edges).map((name) => name.split(" -> ")),
+    branches: Object.keys(manifest.taken.branches),
+  };
+  const pane = el(
+    "section",
+    {class: "card", "aria-label": "Graph with coverage"},
+    el("h3", {}, "What the scenarios went through"),
+  );
+  if (!manifest.figure) {
+    pane.append(el("p", {class: "empty"}, "The graph is too large to be drawn; harness show lists it."));
+    return pane;
+  }
+  const graph = drawGraph(manifest.figure, {
+    taken: takenParts(coverage),
+    coverage: true,
+    label: `Graph of ${manifest.name}, coverage`,
+  });
+  pane.append(
+    el("div", {class: "pane-scroll", tabindex: 0, role: "group", "aria-label": "Graph, scrollable"}, graph),
+    el(
+      "ul",
+      {class: "legend"},
+      el("li", {}, "solid: taken"),
+      el("li", {}, "dashed, orange: no scenario took it"),
+    ),
+  );
   return pane;
 }
 
 // What no scenario took; an edge only where none of its branches says the same.
 function missingPane(manifest) {
   const [nodes, edges, branches] = PARTS.map((part) => manifest.coverage[part].missing);
-  const plain = edges.filter(([source, target]) => !branches.some((branch) => branch.startsWith(`${source} -> ${target} [`)));
-  const rows = [...nodes.map((name) => ["node", name, name]), ...plain.map((edge) => ["edge", edge.join(" -> "), edge[0]]), ...branches.map((name) => ["branch", name, name.split(" -> ")[0]])];
-  const pane = el("section", {class: "card", "aria-label": "Not taken"}, el("h3", {}, rows.length ? "No scenario took these" : "Every node, edge and branch was taken"));
-  const shownRows = rows.map(([kind, name, node]) => lightens(el("tr", {}, el("td", {class: "kind"}, kind), el("td", {}, arrows(name)), el("td", {class: "place"}, manifest.lines[name] || manifest.lines[node] || "")), node));
-  if (rows.length) pane.append(el("table", {}, el("thead", {}, el("tr", {}, ...["part", "what", "where"].map((each) => el("th", {scope: "col"}, each)))), el("tbody", {}, ...someOf(shownRows, 300, "row"))));
+  const plain = edges.filter(
+    ([source, target]) => !branches.some((branch) => branch.startsWith(`${source} -> ${target} [`)),
+  );
+  const rows = [
+    ...nodes.map((name) => ["node", name, name]),
+    ...plain.map((edge) => ["edge", edge.join(" -> "), edge[0]]),
+    ...branches.map((name) => ["branch", name, name.split(" -> ")[0]]),
+  ];
+  const pane = el(
+    "section",
+    {class: "card", "aria-label": "Not taken"},
+    el("h3", {}, rows.length ? "No scenario took these" : "Every node, edge and branch was taken"),
+  );
+  const shownRows = rows.map(([kind, name, node]) =>
+    lightens(
+      el(
+        "tr",
+        {},
+        el("td", {class: "kind"}, kind),
+        el("td", {}, arrows(name)),
+        el("td", {class: "place"}, manifest.lines[name] || manifest.lines[node] || ""),
+      ),
+      node,
+    ),
+  );
+  if (rows.length)
+    pane.append(
+      el(
+        "table",
+        {},
+        el(
+          "thead",
+          {},
+          el("tr", {}, ...["part", "what", "where"].map((each) => el("th", {scope: "col"}, each))),
+        ),
+        el("tbody", {}, ...someOf(shownRows, 300, "row")),
+      ),
+    );
   return pane;
 }

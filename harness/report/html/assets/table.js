@@ -5,7 +5,11 @@ const ALL_AT_ONCE = 200;
 const VERDICT_ORDER = {error: 0, failed: 1, passed: 2, skipped: 3};
 const CHANGE_ORDER = {new: 0, still: 1, fixed: 2, added: 3, moved: 4};
 const COLUMNS = [
-  {name: "verdict", title: "verdict", by: (row) => [VERDICT_ORDER[row.verdict], CHANGE_ORDER[row.change] ?? 5, row.score]},
+  {
+    name: "verdict",
+    title: "verdict",
+    by: (row) => [VERDICT_ORDER[row.verdict], CHANGE_ORDER[row.change] ?? 5, row.score],
+  },
   {name: "name", title: "scenario", by: (row) => [row.name.toLowerCase()]},
   {name: "score", title: "score", number: true, by: (row) => [row.score]},
   {name: "latency", title: "latency", number: true, by: (row) => [row.latency]},
@@ -16,18 +20,19 @@ const COLUMNS = [
 ];
 const FILTERS = [
   {name: "verdict", of: (row) => [row.verdict]},
-  {name: "change", of: (row) => row.change ? [row.change] : []},
+  {name: "change", of: (row) => (row.change ? [row.change] : [])},
   {name: "tag", of: (row) => row.tags},
   {name: "dialect", of: (row) => [row.dialect]},
   {name: "manifest", of: (row) => [row.manifest]},
-  {name: "variant", of: (row) => row.variant ? [row.variant] : []},
+  {name: "variant", of: (row) => (row.variant ? [row.variant] : [])},
   {name: "suite", of: (row) => [row.suite]},
 ];
 
 // The rows that the last table showed, in its order: what j, k and n go through.
 let listed = ROWS;
 
-for (const row of ROWS) row.words = [row.id, row.variant, row.cause, row.tags.join(" "), row.manifest].join(" ").toLowerCase();
+for (const row of ROWS)
+  row.words = [row.id, row.variant, row.cause, row.tags.join(" "), row.manifest].join(" ").toLowerCase();
 
 function compared(one, two) {
   for (let at = 0; at < one.length; at++) {
@@ -40,8 +45,13 @@ function compared(one, two) {
 function chosenRows(parts) {
   const words = (parts.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
   const wanted = FILTERS.filter((filter) => parts.get(filter.name));
-  const found = ROWS.filter((row) => words.every((word) => row.words.includes(word)) && wanted.every((filter) => filter.of(row).includes(parts.get(filter.name))));
-  const sort = parts.get("sort") || "verdict", down = sort.startsWith("-");
+  const found = ROWS.filter(
+    (row) =>
+      words.every((word) => row.words.includes(word)) &&
+      wanted.every((filter) => filter.of(row).includes(parts.get(filter.name))),
+  );
+  const sort = parts.get("sort") || "verdict",
+    down = sort.startsWith("-");
   const column = COLUMNS.find((each) => each.name === sort.replace("-", "")) || COLUMNS[0];
   const keyed = found.map((row, at) => [column.by(row), at, row]);
   keyed.sort((one, two) => (down ? -1 : 1) * compared(one[0], two[0]) || one[1] - two[1]);
@@ -55,20 +65,48 @@ function scenariosView(parts) {
     listed = chosenRows(parts);
     const passed = listed.filter((row) => row.verdict === "passed").length;
     count.textContent = `${listed.length.toLocaleString("en")} of ${plural(ROWS.length, "scenario")}, ${passed.toLocaleString("en")} passed`;
-    holder.replaceChildren(listed.length ? rowsTable(parts, change) : el("p", {class: "empty"}, "No scenario is like that."));
+    holder.replaceChildren(
+      listed.length ? rowsTable(parts, change) : el("p", {class: "empty"}, "No scenario is like that."),
+    );
   };
   const change = (name, value) => {
-    if (value) parts.set(name, value); else parts.delete(name);
+    if (value) parts.set(name, value);
+    else parts.delete(name);
     const more = Object.fromEntries([...parts].filter(([key]) => key !== "scenarios"));
     history.replaceState(history.state, "", address("scenarios", "", more));
     show();
     return holder;
   };
-  const search = el("input", {type: "search", id: "search", placeholder: "Search names, causes, tags", "aria-label": "Search scenarios", value: parts.get("q") || ""});
+  const search = el("input", {
+    type: "search",
+    id: "search",
+    placeholder: "Search names, causes, tags",
+    "aria-label": "Search scenarios",
+    value: parts.get("q") || "",
+  });
   search.addEventListener("input", () => change("q", search.value.trim()));
-  const clear = el("button", {type: "button", onclick: () => { location.hash = "#scenarios"; }}, "Clear");
+  const clear = el(
+    "button",
+    {
+      type: "button",
+      onclick: () => {
+        location.hash = "#scenarios";
+      },
+    },
+    "Clear",
+  );
   show();
-  return [el("div", {class: "filters", role: "search"}, search, ...FILTERS.map((filter) => choice(filter, parts, change)), clear, count), holder];
+  return [
+    el(
+      "div",
+      {class: "filters", role: "search"},
+      search,
+      ...FILTERS.map((filter) => choice(filter, parts, change)),
+      clear,
+      count,
+    ),
+    holder,
+  ];
 }
 
 function choice(filter, parts, change) {
@@ -76,41 +114,86 @@ function choice(filter, parts, change) {
   for (const row of ROWS) for (const value of filter.of(row)) counts.set(value, (counts.get(value) || 0) + 1);
   const chosen = parts.get(filter.name);
   if (counts.size < 2 && !chosen) return null;
-  const options = [...counts].sort().map(([value, times]) => el("option", {value, selected: value === chosen}, `${value} (${times})`));
-  const select = el("select", {"aria-label": filter.name, id: "filter-" + filter.name}, el("option", {value: ""}, `every ${filter.name}`), ...options);
-  select.addEventListener("change", () => change(filter.name, select.value && [...counts.keys()].sort()[select.selectedIndex - 1]));
+  const options = [...counts]
+    .sort()
+    .map(([value, times]) => el("option", {value, selected: value === chosen}, `${value} (${times})`));
+  const select = el(
+    "select",
+    {"aria-label": filter.name, id: "filter-" + filter.name},
+    el("option", {value: ""}, `every ${filter.name}`),
+    ...options,
+  );
+  select.addEventListener("change", () =>
+    change(filter.name, select.value && [...counts.keys()].sort()[select.selectedIndex - 1]),
+  );
   return select;
 }
 
 function rowsTable(parts, change) {
-  const used = COLUMNS.filter((column) => column.name !== "cost" || ROWS.some((row) => row.cost)).filter((column) => column.name !== "tags" || ROWS.some((row) => row.tags.length)).filter((column) => column.name !== "cause" || ROWS.some((row) => row.cause));
+  const used = COLUMNS.filter((column) => column.name !== "cost" || ROWS.some((row) => row.cost))
+    .filter((column) => column.name !== "tags" || ROWS.some((row) => row.tags.length))
+    .filter((column) => column.name !== "cause" || ROWS.some((row) => row.cause));
   const sort = parts.get("sort") || "verdict";
   const head = el("tr", {"aria-rowindex": 1}, ...used.map((column) => sortable(column, sort, change)));
   const body = el("tbody", {});
-  const table = el("table", {"aria-rowcount": listed.length + 1, "aria-label": "Scenarios"}, el("thead", {}, head), body);
+  const table = el(
+    "table",
+    {"aria-rowcount": listed.length + 1, "aria-label": "Scenarios"},
+    el("thead", {}, head),
+    body,
+  );
   if (listed.length <= ALL_AT_ONCE) body.append(...listed.map((row, at) => tableRow(row, at, used)));
   else virtual(body, used);
   return table;
 }
 
 function sortable(column, sort, change) {
-  const own = sort.replace("-", "") === column.name, down = sort.startsWith("-");
-  const next = own && !down ? "-" + column.name : own ? column.name : column.number ? "-" + column.name : column.name;
+  const own = sort.replace("-", "") === column.name,
+    down = sort.startsWith("-");
+  const next =
+    own && !down ? "-" + column.name : own ? column.name : column.number ? "-" + column.name : column.name;
   const pressed = () => change("sort", next).querySelector(`th.${column.name} button`).focus();
-  const button = el("button", {class: "plain", type: "button", onclick: pressed}, column.title, own ? (down ? " ↓" : " ↑") : "");
-  return el("th", {scope: "col", class: column.name + (column.number ? " number" : ""), "aria-sort": own ? (down ? "descending" : "ascending") : null}, button);
+  const button = el(
+    "button",
+    {class: "plain", type: "button", onclick: pressed},
+    column.title,
+    own ? (down ? " ↓" : " ↑") : "",
+  );
+  return el(
+    "th",
+    {
+      scope: "col",
+      class: column.name + (column.number ? " number" : ""),
+      "aria-sort": own ? (down ? "descending" : "ascending") : null,
+    },
+    button,
+  );
 }
 
 function tableRow(row, at, used) {
   const cells = used.map((column) => CELLS[column.name](row));
   const element = el("tr", {"aria-rowindex": at + 2, "data-at": at}, ...cells);
-  element.addEventListener("click", (event) => { if (!event.target.closest("a") && !String(getSelection())) location.hash = scenarioAddress(row); });
+  element.addEventListener("click", (event) => {
+    if (!event.target.closest("a") && !String(getSelection())) location.hash = scenarioAddress(row);
+  });
   return element;
 }
 
 const CELLS = {
-  verdict: (row) => el("td", {class: "verdict"}, badge(row.verdict), row.change ? [" ", el("span", {class: "badge new"}, row.change)] : null),
-  name: (row) => el("td", {class: "name"}, el("a", {href: scenarioAddress(row), title: heading(row)}, heading(row)), el("small", {}, runsOf(row) + row.suite)),
+  verdict: (row) =>
+    el(
+      "td",
+      {class: "verdict"},
+      badge(row.verdict),
+      row.change ? [" ", el("span", {class: "badge new"}, row.change)] : null,
+    ),
+  name: (row) =>
+    el(
+      "td",
+      {class: "name"},
+      el("a", {href: scenarioAddress(row), title: heading(row)}, heading(row)),
+      el("small", {}, runsOf(row) + row.suite),
+    ),
   score: (row) => el("td", {class: "score number"}, score(row.score)),
   latency: (row) => el("td", {class: "latency number"}, seconds(row.latency)),
   tokens: (row) => el("td", {class: "tokens number"}, row.tokens.toLocaleString("en")),
@@ -127,19 +210,31 @@ function runsOf(row) {
 
 function virtual(body, used) {
   const gap = () => el("tr", {class: "gap", "aria-hidden": "true"}, el("td", {}));
-  const above = gap(), below = gap();
-  let first = -1, last = -1;
+  const above = gap(),
+    below = gap();
+  let first = -1,
+    last = -1;
   const draw = () => {
-    if (!body.isConnected) { removeEventListener("scroll", draw); removeEventListener("resize", draw); return; }
+    if (!body.isConnected) {
+      removeEventListener("scroll", draw);
+      removeEventListener("resize", draw);
+      return;
+    }
     const top = body.getBoundingClientRect().top;
-    const from = Math.max(0, Math.floor(-top / ROW_HEIGHT) - 20), to = Math.min(listed.length, Math.ceil((innerHeight - top) / ROW_HEIGHT) + 20);
+    const from = Math.max(0, Math.floor(-top / ROW_HEIGHT) - 20),
+      to = Math.min(listed.length, Math.ceil((innerHeight - top) / ROW_HEIGHT) + 20);
     if (from === first && to === last) return;
     const focused = document.activeElement && document.activeElement.closest("tr[data-at]");
     const kept = focused && body.contains(focused) ? Number(focused.dataset.at) : null;
-    first = from; last = to;
+    first = from;
+    last = to;
     above.firstChild.style.height = from * ROW_HEIGHT + "px";
     below.firstChild.style.height = Math.max(0, listed.length - to) * ROW_HEIGHT + "px";
-    body.replaceChildren(above, ...listed.slice(from, to).map((row, at) => tableRow(row, from + at, used)), below);
+    body.replaceChildren(
+      above,
+      ...listed.slice(from, to).map((row, at) => tableRow(row, from + at, used)),
+      below,
+    );
     if (kept !== null && kept >= from && kept < to) focusRow(kept);
   };
   addEventListener("scroll", draw, {passive: true});

@@ -13,13 +13,17 @@ function fileName(found) {
 async function chosenTrace(found, id) {
   const file = chosenFiles.get(fileName(found));
   if (!file) return null;
-  if (file.size > MOST_BYTES) throw new Error(`${file.name} has ${file.size.toLocaleString("en")} bytes, more than a page can show`);
+  if (file.size > MOST_BYTES)
+    throw new Error(`${file.name} has ${file.size.toLocaleString("en")} bytes, more than a page can show`);
   const bytes = new Uint8Array(await file.arrayBuffer());
   const packed = bytes[0] === 0x1f && bytes[1] === 0x8b;
   const lines = packed ? await unpacked(bytes) : new TextDecoder().decode(bytes);
   const head = headOf(lines);
   if (head === null) throw new Error(`${file.name} is not a trace`);
-  if (head.id !== id || head.digest !== found.digest) throw new Error(`${file.name} is the trace of another run (${head.id}, digest ${String(head.digest).slice(0, 12)})`);
+  if (head.id !== id || head.digest !== found.digest)
+    throw new Error(
+      `${file.name} is the trace of another run (${head.id}, digest ${String(head.digest).slice(0, 12)})`,
+    );
   return lines;
 }
 
@@ -37,14 +41,32 @@ function traceChooser(found, again) {
   const choose = (event) => {
     for (const file of event.target.files) chosenFiles.set(file.name, file);
     if (chosenFiles.has(fileName(found))) again();
-    else missing.textContent = `${fileName(found)} is not among the ${plural(event.target.files.length, "file")} that you chose.`;
+    else
+      missing.textContent = `${fileName(found)} is not among the ${plural(event.target.files.length, "file")} that you chose.`;
   };
   const missing = el("p", {role: "status"});
   const folder = el("input", {type: "file", webkitdirectory: true, id: "trace-folder", onchange: choose});
-  const files = el("input", {type: "file", multiple: true, accept: ".gz,.jsonl", id: "trace-files", onchange: choose});
-  return el("div", {class: "note chooser"},
-    el("p", {}, "The conversation is in ", el("code", {}, found.trace), " beside this page. A page from disk reads a file only if you choose it; nothing is sent."),
+  const files = el("input", {
+    type: "file",
+    multiple: true,
+    accept: ".gz,.jsonl",
+    id: "trace-files",
+    onchange: choose,
+  });
+  return el(
+    "div",
+    {class: "note chooser"},
+    el(
+      "p",
+      {},
+      "The conversation is in ",
+      el("code", {}, found.trace),
+      " beside this page. A page from disk reads a file only if you choose it; nothing is sent.",
+    ),
     el("p", {}, el("label", {for: "trace-folder"}, "Its folder traces/ (opens all of them): "), folder),
     el("p", {}, el("label", {for: "trace-files"}, `Or the file ${fileName(found)}: `), files),
-    missing, el("p", {}, "Or print it:"), traceCommand(found));
+    missing,
+    el("p", {}, "Or print it:"),
+    traceCommand(found),
+  );
 }

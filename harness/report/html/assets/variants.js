@@ -14,52 +14,143 @@ const VARIANT_FIGURES = [
   ["p50", (group) => group.latency.p50, seconds, "slower", "faster"],
   ["p95", (group) => group.latency.p95, seconds, "slower", "faster"],
   ["tokens", (group) => group.tokens.total, (value) => value.toLocaleString("en"), "more", "fewer"],
-  ["cost", (group) => unpricedOf(group).length ? null : group.cost, price, "dearer", "cheaper"],
+  ["cost", (group) => (unpricedOf(group).length ? null : group.cost), price, "dearer", "cheaper"],
 ];
 
 function variantsView() {
   const others = ROWS.filter((row) => !row.variant).length;
-  return [el("h2", {}, "Variants"), others ? el("p", {class: "note"}, `${plural(others, "scenario")} ran without a variant and ${others === 1 ? "is" : "are"} in none of these figures.`) : null,
-    figuresOfVariants(), scenariosOfVariants(), nodesOfVariants()];
+  return [
+    el("h2", {}, "Variants"),
+    others
+      ? el(
+          "p",
+          {class: "note"},
+          `${plural(others, "scenario")} ran without a variant and ${others === 1 ? "is" : "are"} in none of these figures.`,
+        )
+      : null,
+    figuresOfVariants(),
+    scenariosOfVariants(),
+    nodesOfVariants(),
+  ];
 }
 
 function figuresOfVariants() {
-  const names = variantNames(), first = DATA.summary.variants[names[0]];
-  const rows = VARIANT_FIGURES.map(([title, of, unit, up, down]) => el("tr", {}, el("th", {scope: "row"}, title),
-    ...names.map((name, at) => {
-      const group = DATA.summary.variants[name], moved = at && up ? movedBy(of(group), of(first), unit, up, down) : "";
-      return el("td", {class: "number"}, title === "cost" ? costOf(group) : unit(of(group)), moved ? el("small", {class: "below"}, moved) : null);
-    })));
+  const names = variantNames(),
+    first = DATA.summary.variants[names[0]];
+  const rows = VARIANT_FIGURES.map(([title, of, unit, up, down]) =>
+    el(
+      "tr",
+      {},
+      el("th", {scope: "row"}, title),
+      ...names.map((name, at) => {
+        const group = DATA.summary.variants[name],
+          moved = at && up ? movedBy(of(group), of(first), unit, up, down) : "";
+        return el(
+          "td",
+          {class: "number"},
+          title === "cost" ? costOf(group) : unit(of(group)),
+          moved ? el("small", {class: "below"}, moved) : null,
+        );
+      }),
+    ),
+  );
   const head = names.map((name) => el("a", {href: address("scenarios", "", {variant: name})}, name));
-  return el("section", {class: "card", "aria-label": "Figures of the variants"}, el("h3", {}, "Figures", names.length > 1 ? `, against ${names[0]}` : ""), table("Figures of the variants", ["figure", ...head], rows));
+  return el(
+    "section",
+    {class: "card", "aria-label": "Figures of the variants"},
+    el("h3", {}, "Figures", names.length > 1 ? `, against ${names[0]}` : ""),
+    table("Figures of the variants", ["figure", ...head], rows),
+  );
 }
 
 function movedBy(now, before, unit, up, down) {
   if (now === null || before === null) return "";
-  const by = unit === percent ? `${(Math.abs(now - before) * 100).toFixed(1)} points` : unit(Math.abs(now - before));
+  const by =
+    unit === percent ? `${(Math.abs(now - before) * 100).toFixed(1)} points` : unit(Math.abs(now - before));
   if (now === before) return "the same";
   return now > before ? `▲ ${by} ${up}` : `▼ ${by} ${down}`;
 }
 
 // Those that variants differ in come first; the others are folded.
 function scenariosOfVariants() {
-  const names = variantNames(), byId = new Map();
+  const names = variantNames(),
+    byId = new Map();
   for (const row of ROWS) if (row.variant) byId.set(row.id, {...byId.get(row.id), [row.variant]: row});
-  const all = [...byId], verdicts = (rows) => new Set(names.map((name) => rows[name] ? `${rows[name].verdict} ${rows[name].score}` : ""));
-  const differ = all.filter(([, rows]) => verdicts(rows).size > 1), alike = all.length - differ.length;
-  const lines = differ.map(([id, rows]) => el("tr", {}, el("th", {scope: "row"}, Object.values(rows)[0].name, " ", el("small", {}, Object.values(rows)[0].suite)),
-    ...names.map((name) => el("td", {}, rows[name] ? [el("a", {href: scenarioAddress(rows[name])}, badge(rows[name].verdict)), ` ${score(rows[name].score)}`] : "–"))));
-  const pane = el("section", {class: "card", "aria-label": "Scenarios by variant"}, el("h3", {}, `Scenarios that differ: ${differ.length} of ${all.length}`));
-  if (differ.length) pane.append(table("Scenarios by variant", ["scenario", ...names], someOf(lines, 200, "scenario"), [...names.keys(), names.length]));
-  if (alike) pane.append(el("p", {class: "why"}, `${plural(alike, "scenario")} ${alike === 1 ? "has" : "have"} the same verdict and score in every variant.`));
+  const all = [...byId],
+    verdicts = (rows) =>
+      new Set(names.map((name) => (rows[name] ? `${rows[name].verdict} ${rows[name].score}` : "")));
+  const differ = all.filter(([, rows]) => verdicts(rows).size > 1),
+    alike = all.length - differ.length;
+  const lines = differ.map(([id, rows]) =>
+    el(
+      "tr",
+      {},
+      el(
+        "th",
+        {scope: "row"},
+        Object.values(rows)[0].name,
+        " ",
+        el("small", {}, Object.values(rows)[0].suite),
+      ),
+      ...names.map((name) =>
+        el(
+          "td",
+          {},
+          rows[name]
+            ? [
+                el("a", {href: scenarioAddress(rows[name])}, badge(rows[name].verdict)),
+                ` ${score(rows[name].score)}`,
+              ]
+            : "–",
+        ),
+      ),
+    ),
+  );
+  const pane = el(
+    "section",
+    {class: "card", "aria-label": "Scenarios by variant"},
+    el("h3", {}, `Scenarios that differ: ${differ.length} of ${all.length}`),
+  );
+  if (differ.length)
+    pane.append(
+      table("Scenarios by variant", ["scenario", ...names], someOf(lines, 200, "scenario"), [
+        ...names.keys(),
+        names.length,
+      ]),
+    );
+  if (alike)
+    pane.append(
+      el(
+        "p",
+        {class: "why"},
+        `${plural(alike, "scenario")} ${alike === 1 ? "has" : "have"} the same verdict and score in every variant.`,
+      ),
+    );
   return pane;
 }
 
 function nodesOfVariants() {
   const names = variantNames();
-  const found = DATA.manifests.flatMap((manifest) => manifest.nodes.map((each) => ({manifest, ...each}))).filter(({variants}) => names.some((name) => variants[name] && (variants[name].max || variants[name].llm_calls)));
+  const found = DATA.manifests
+    .flatMap((manifest) => manifest.nodes.map((each) => ({manifest, ...each})))
+    .filter(({variants}) =>
+      names.some((name) => variants[name] && (variants[name].max || variants[name].llm_calls)),
+    );
   if (!found.length) return null;
-  const cell = (of) => of ? [seconds(of.p95), el("small", {class: "below"}, of.llm_calls ? nodeCost(of) : "no model")] : "–";
-  const rows = found.map(({manifest, node, variants}) => el("tr", {}, el("th", {scope: "row"}, node, " ", el("small", {}, manifest.name)), ...names.map((name) => el("td", {class: "number"}, cell(variants[name])))));
-  return el("section", {class: "card", "aria-label": "Latency and cost of nodes by variant"}, el("h3", {}, "Nodes: latency (p95) and cost of all runs"), table("Latency and cost of nodes by variant", ["node", ...names], someOf(rows, 60, "node")));
+  const cell = (of) =>
+    of ? [seconds(of.p95), el("small", {class: "below"}, of.llm_calls ? nodeCost(of) : "no model")] : "–";
+  const rows = found.map(({manifest, node, variants}) =>
+    el(
+      "tr",
+      {},
+      el("th", {scope: "row"}, node, " ", el("small", {}, manifest.name)),
+      ...names.map((name) => el("td", {class: "number"}, cell(variants[name]))),
+    ),
+  );
+  return el(
+    "section",
+    {class: "card", "aria-label": "Latency and cost of nodes by variant"},
+    el("h3", {}, "Nodes: latency (p95) and cost of all runs"),
+    table("Latency and cost of nodes by variant", ["node", ...names], someOf(rows, 60, "node")),
+  );
 }
