@@ -7,11 +7,13 @@ from heapq import nsmallest
 from itertools import chain
 from typing import Any, Final
 
+from harness.report.alike import Key, Line, ran
 from harness.report.coverage import GraphCoverage
 from harness.report.figures import percentiles
-from harness.report.group import Key, Line, Stratum, figures, named, ran, scenarios
+from harness.report.group import figures, named, scenarios
 from harness.report.latency import NodeLatencies
 from harness.report.listed import Entries, Warnings
+from harness.report.stratum import Stratum
 
 FORMAT: Final = "harness-summary/1"
 GROUPS: Final = {

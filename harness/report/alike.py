@@ -1,0 +1,195 @@
+"""The runs of one scenario, and what they count for: repeats that cannot differ are no more evidence than one."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import chain
+from typing import Any, Final
+
+from harness.report.encoding import encode
+from harness.report.figures import ExactSum
+
+Line = Mapping[str, Any]
+Key = tuple[str, str]
+"""What tells scenarios apart: id and variant ("" for none)."""
+
+COUNTED: Final = {"passed": "passed", "failed": "failed", "error": "errors", "skipped": "skipped"}
+_RAN: Final = ("completed", "interrupted", "failed", "timeout")
+_DID: Final = ("verdict", "score", "status", "path", "output", "latency", "usage")
+"""What runs have in common that did the same."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """How many runs had which verdict."""
+
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    skipped: int = 0
+
+    @property
+    def judged(self) -> int:
+        """How many were not skipped."""
+        return self.passed + self.failed + self.errors
+
+    @property
+    def flaky(self) -> bool:
+        """Those that were judged had different verdicts."""
+        return self.judged not in (self.passed, self.failed, self.errors)
+
+
+@dataclass(slots=True)
+class _Repeats:
+    """Scores and latencies of several runs."""
+
+    scores: ExactSum = field(default_factory=ExactSum)
+    latencies: array[float] = field(default_factory=lambda: array("d"))
+    slowest: tuple[float, int] | None = None
+
+    def add(self, score: float, latency: float | None, repeat: int) -> None:
+        self.scores.add(score)
+        if latency is not None:
+            self.latencies.append(latency)
+            self.slowest = min((-latency, repeat), self.slowest or (1.0, 0))
+
+
+@dataclass(slots=True)
+class Alike(Counts):
+    """Runs of one scenario with the same answers: from its stubs, or from one recording, in one run of scenarios.
+
+    They count once if nothing real was asked, no fault was drawn, and all did the same, so that a tool that draws is
+    seen as soon as it shows. Digests cannot say so: ids come from the seed, which is another one in each repeat.
+
+    did      what the first of them did, as a hash
+    differs  another did something else
+    """
+
+    key: Key = ("", "")
+    run: str | None = None
+    recording: int | None = None
+    weight: float = 0.0
+    differs: bool = False
+    did: bytes = b""
+    _first: tuple[float, float | None, int] | None = None
+    _repeats: _Repeats | None = None  # most scenarios run once, and need none
+
+    def add(self, line: Line) -> None:
+        """Count a run."""
+        counted = COUNTED[line["verdict"]]
+        setattr(self, counted, getattr(self, counted) + 1)
+        if counted == "skipped":
+            return
+        self.weight = max(self.weight, line["weight"])
+        self._add_figures(
+            line["score"] or 0.0,
+            float(line["latency"]["total"] or 0.0) if ran(line) else None,
+            line["repeat"],
+        )
+        if not self.differs:
+            did = _did(line)
+            self.differs = not did or bool(self.did and did != self.did)
+            self.did = did
+
+    def _add_figures(self, score: float, latency: float | None, repeat: int) -> None:
+        if self._first is None:
+            self._first = score, latency, repeat
+            return
+        if self._repeats is None:
+            self._repeats = _Repeats()
+            self._repeats.add(*self._first)
+        self._repeats.add(score, latency, repeat)
+
+    @property
+    def scores(self) -> Sequence[float]:
+        """Floats that add up to the scores of the runs."""
+        if self._repeats is not None:
+            return self._repeats.scores.parts
+        return () if self._first is None else self._first[:1]
+
+    @property
+    def latencies(self) -> Sequence[float]:
+        """The virtual seconds of the runs that count for latency."""
+        if self._repeats is not None:
+            return self._repeats.latencies
+        return () if self._first is None or self._first[1] is None else (self._first[1],)
+
+    @property
+    def slowest(self) -> tuple[float, int] | None:
+        """Minus the seconds of the slowest run, and its repeat."""
+        if self._repeats is not None:
+            return self._repeats.slowest
+        return (-self._first[1], self._first[2]) if self._first and self._first[1] is not None else None
+
+    @property
+    def distinct(self) -> tuple[int, int]:
+        """How many distinct runs there were, and how many of them passed."""
+        return (self.judged, self.passed) if self.differs else (1, min(self.passed, 1))
+
+
+class Scenario(Counts):
+    """The runs of one scenario with several answers, or in several runs of scenarios."""
+
+    __slots__ = ("_parts", "key")
+
+    def __init__(self, first: Alike) -> None:
+        super().__init__()
+        self.key = first.key
+        self._parts: list[Alike] = []
+        self.add(first)
+
+    def add(self, part: Alike) -> None:
+        """Add runs of the scenario."""
+        self._parts.append(part)
+        for name in COUNTED.values():
+            setattr(self, name, getattr(self, name) + getattr(part, name))
+
+    @property
+    def weight(self) -> float:
+        """The largest weight that it had."""
+        return max(part.weight for part in self._parts)
+
+    @property
+    def scores(self) -> Sequence[float]:
+        """Floats that add up to the scores of its runs."""
+        return [score for part in self._parts for score in part.scores]
+
+    @property
+    def latencies(self) -> Sequence[float]:
+        """The virtual seconds of its runs that count for latency."""
+        return array("d", chain.from_iterable(part.latencies for part in self._parts))
+
+    @property
+    def distinct(self) -> tuple[int, int]:
+        """How many distinct runs there were, and how many of them passed.
+
+        What did the same with the same answers in several runs of scenarios is no more evidence than one of them.
+        """
+        same: dict[tuple[str | None, int | None], list[Alike]] = {}
+        for part in self._parts:
+            if part.judged:
+                same.setdefault((part.run, part.recording), []).append(part)
+        once = dict[tuple[int | None, bytes], bool]()
+        runs = passed = 0
+        for (_, recording), parts in same.items():
+            if len({part.did for part in parts}) == 1 and not any(part.differs for part in parts):
+                once[recording, parts[0].did] = parts[0].passed > 0
+            else:
+                runs += sum(part.judged for part in parts)
+                passed += sum(part.passed for part in parts)
+        return runs + len(once), passed + sum(once.values())
+
+
+def ran(line: Line) -> bool:
+    """The run began, came to an end, and was judged: its latency counts."""
+    return line["verdict"] in ("passed", "failed") and line["status"] in _RAN
+
+
+def _did(line: Line) -> bytes:
+    """What a run did, as a hash; empty if another run of it may do something else."""
+    if line.get("varies", True):
+        return b""
+    return blake2b(encode([line[name] for name in _DID]).encode(), digest_size=16).digest()

@@ -1,0 +1,79 @@
+"""What runs add up to as their lines come in: how they ended, what they asked of models, what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Final
+
+from harness.report.alike import Alike, Line
+from harness.report.figures import ExactSum, total
+
+_USAGE: Final = ("llm_calls", "input_tokens", "output_tokens")
+
+
+@dataclass(slots=True)
+class Model:
+    """What the calls of one model came to; `unpriced` if one of them has no price."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * len(_USAGE))
+    cost: ExactSum = field(default_factory=ExactSum)
+    unpriced: bool = False
+
+    def add(self, usage: Mapping[str, Any], cost: float | None) -> None:
+        """Count what a run asked of the model."""
+        for at, name in enumerate(_USAGE):
+            self.counts[at] += usage[name] or 0
+        if cost is None:
+            self.unpriced = True
+        else:
+            self.cost.add(cost)
+
+
+class Stratum:
+    """Adds up the runs of one suite, manifest, dialect, variant and set of tags."""
+
+    def __init__(self) -> None:
+        self._alike: dict[tuple[str | None, int | None], dict[str, Alike]] = {}
+        self.usage = Model()
+        self.models: dict[str, Model] = {}
+        self.wall = ExactSum()
+        self.warnings = 0
+
+    def __iter__(self) -> Iterator[Alike]:
+        return chain.from_iterable(by_id.values() for by_id in self._alike.values())
+
+    def add(self, line: Line, run: str | None) -> None:
+        """Count a line."""
+        usage = line["usage"]
+        self.usage.add(usage, usage["cost"] or 0.0)
+        for name, of_model in usage["by_model"].items():
+            if name not in self.models:
+                self.models[name] = Model()
+            self.models[name].add(of_model, of_model.get("cost", 0.0))  # before there were prices it had none
+        self.wall.add(line["wall"] or 0.0)
+        self.warnings += len(line["warnings"])
+        recording = line.get("recording")
+        by_id = self._alike.setdefault((run, recording), {})
+        found = by_id.get(line["id"])
+        if found is None:
+            key = line["id"], line["variant"] or ""
+            found = by_id[line["id"]] = Alike(key=key, run=run, recording=recording)
+        found.add(line)
+
+
+def models_of(strata: Iterable[Stratum]) -> dict[str, dict[str, Any]]:
+    """What was asked of each model, by its name, see `merged`."""
+    by_name: dict[str, list[Model]] = {}
+    for stratum in strata:
+        for name, model in stratum.models.items():
+            by_name.setdefault(name, []).append(model)
+    return {name: merged(parts) for name, parts in sorted(by_name.items())}
+
+
+def merged(parts: Sequence[Model]) -> dict[str, Any]:
+    """{llm_calls, input_tokens, output_tokens, cost} of these; a cost of null: one of them has no price."""
+    counts = {name: sum(part.counts[at] for part in parts) for at, name in enumerate(_USAGE)}
+    unpriced = any(part.unpriced for part in parts)
+    return {**counts, "cost": None if unpriced else total(part.cost for part in parts)}
