@@ -1,20 +1,20 @@
-"""How much the mean score of scenarios differs between two variants, how sure that is, and what would make it surer.
+"""How much the mean score of scenarios differs between two variants, and how sure that is.
 
-The interval is that of `harness.statistics.paired_bootstrap`: scenarios are resampled, each with all its repeats, and
-the percentiles are expanded. The p-value is that of the sign-flip test: if the variants are equal, each scenario's
-difference could as well have had the other sign. It is exact for up to fourteen scenarios that differ, and its false
-alarms are at most as many as its level, however scores are distributed.
+The interval is that of `harness.statistics.ratio_interval`. The p-value is that of the sign-flip test: if the
+variants are equal, each scenario's difference could as well have had the other sign. It is exact for up to
+fourteen scenarios that differ, and its false alarms are at most as many as its level, however scores are
+distributed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from math import ceil, inf, sqrt
-from statistics import NormalDist
+from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from harness.statistics.paired_bootstrap import Paired, student_quantile
+from harness.statistics.paired_bootstrap import Paired
+from harness.statistics.ratio_interval import ratio_interval
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,32 +22,25 @@ if TYPE_CHECKING:
 
     Values = NDArray[np.float64]
 
-_FEW: Final = 10
 _EXACT: Final = 14
 _AT_ONCE: Final = 1_000_000
 _ROUNDING: Final = 1e-12
-POWER: Final = 0.8
 
 
 class Difference(NamedTuple):
-    """Σ weight × (mean after - mean before) ÷ Σ weight, the interval it lies in, and the chance of it among equals.
-
-    scenarios  how many there are
-    needed     how many more like these would show it with a power of 80 %; 0 if these do, None where nothing differs
-    """
+    """Σ weight × (mean after - mean before) ÷ Σ weight, its interval, and the chance of as much among equals."""
 
     estimate: float
     low: float
     high: float
     p: float
     scenarios: int
-    needed: int | None
 
 
 def paired_difference(
     scenarios: Sequence[Paired], *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0
 ) -> Difference:
-    """The difference of scores. The same scenarios, in the same order, give the same one.
+    """The difference of scores from 0 to 1. The same scenarios, in the same order, give the same one.
 
     Of a single scenario its repeats count: the interval is of that scenario, not of others like it.
 
@@ -60,46 +53,27 @@ def paired_difference(
         raise ValueError("every scenario needs a repeat of both variants")
     if len(scenarios) == 1:
         scenarios = [Paired([repeat]) for repeat in scenarios[0].repeats]
+    weights, changes = weighted_changes(scenarios)
+    estimate = float(changes.sum() / weights.sum())
+    low, high = ratio_interval(changes, weights, confidence=confidence, resamples=resamples, seed=seed)
+    if low > -inf:
+        low, high = max(-1.0, low), min(1.0, high)
+    p = _sign_flips(changes, resamples, np.random.default_rng(seed))
+    return Difference(estimate, low, high, p, len(scenarios))
+
+
+def weighted_changes(scenarios: Sequence[Paired]) -> tuple[Values, Values]:
+    """The weight of each scenario, and weight × (mean after - mean before)."""
+    import numpy as np
+
     weights = np.array([scenario.weight for scenario in scenarios], dtype=np.float64)
     changes = np.array([_mean_change(scenario) for scenario in scenarios], dtype=np.float64)
-    n = len(scenarios)
-    if not changes.any():
-        return Difference(0.0, 0.0, 0.0, 1.0, n, None)
-    estimate = float(weights @ changes / weights.sum())
-    if n == 1:
-        return Difference(estimate, -inf, inf, 1.0, n, None)
-    random = np.random.default_rng(seed)
-    deviations = (changes - estimate) * weights * n / weights.sum()
-    spread = float(np.sqrt(deviations @ deviations / (n - 1)))
-    if n < _FEW:
-        half = student_quantile((1 + confidence) / 2, n - 1) * spread / sqrt(n)
-        low, high = estimate - half, estimate + half
-    else:
-        low, high = _percentiles(changes, weights, confidence, resamples, random)
-    p = _sign_flips(weights * changes, resamples, random)
-    return Difference(estimate, low, high, p, n, _needed(estimate, spread, n, 1 - confidence))
+    return weights, weights * changes
 
 
 def _mean_change(scenario: Paired) -> float:
     before, after = (sum(values) / len(values) for values in zip(*scenario.repeats, strict=True))
     return after - before if abs(after - before) > _ROUNDING else 0.0
-
-
-def _percentiles(
-    changes: Values, weights: Values, confidence: float, resamples: int, random: np.random.Generator
-) -> tuple[float, float]:
-    """The expanded percentile interval of the weighted mean."""
-    import numpy as np
-
-    n, pieces = len(changes), []
-    rows = max(1, _AT_ONCE // n)
-    for start in range(0, resamples, rows):
-        drawn = random.integers(0, n, (min(rows, resamples - start), n))
-        pieces.append((weights * changes)[drawn].sum(axis=1) / weights[drawn].sum(axis=1))
-    resampled = np.sort(np.concatenate(pieces))
-    tail = NormalDist().cdf(-sqrt(n / (n - 1)) * student_quantile((1 + confidence) / 2, n - 1))
-    at = int(tail * resamples)
-    return float(resampled[at]), float(resampled[resamples - 1 - at])
 
 
 def _sign_flips(changes: Values, resamples: int, random: np.random.Generator) -> float:
@@ -116,13 +90,6 @@ def _sign_flips(changes: Values, resamples: int, random: np.random.Generator) ->
         flips = random.integers(0, 2, (min(rows, resamples - start), len(changes))) * 2.0 - 1
         hits += int((np.abs(flips @ changes) >= least).sum())
     return (hits + 1) / (resamples + 1)
-
-
-def _needed(estimate: float, spread: float, n: int, alpha: float) -> int | None:
-    if not estimate:
-        return None
-    reach = NormalDist().inv_cdf(1 - alpha / 2) + NormalDist().inv_cdf(POWER)
-    return max(0, ceil((reach * spread / estimate) ** 2) - n)
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:

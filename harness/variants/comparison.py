@@ -1,7 +1,8 @@
 """Variants held against the baseline, from the results of a run: what each came to, and whether it is better.
 
     results ──▶ figures of each variant ─┬─▶ difference in fitness with its interval, paired by scenario
-                                         ├─▶ verdict, with p-values corrected for the number of variants (Holm)
+                                         ├─▶ verdict, with p-values corrected for the number of variants (Holm),
+                                         │   and how many scenarios or repeats one would need
                                          └─▶ the Pareto front over fitness, latency and cost
 
 Source: docs/variants.md, "The table".
@@ -14,13 +15,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from harness.report.formatting import plural
 from harness.report.pairing import Pair
 from harness.report.scenario_runs import Run, ScenarioRuns
+from harness.statistics.needed import Needed, needed
 from harness.statistics.paired_bootstrap import Paired
 from harness.statistics.paired_difference import Difference, holm, paired_difference
 
 FORMAT: Final = "harness-score/1"
 CONFIDENCE: Final = 0.95
+ALPHA: Final = 0.05
 _DIGITS: Final = 12
 """Decimals of figures that are compared: sums of floats in another order differ behind them."""
 
@@ -48,6 +52,7 @@ class Scored:
     difference  in fitness from the baseline, over the scenarios both were judged in; None of the baseline
     corrected   the p-value of the difference, corrected for the number of variants
     verdict     None where there is nothing to judge
+    needed      what would show the difference; None where it is shown, where there is none, and without a verdict
     why         why there is no verdict, or no evidence; "" else
     """
 
@@ -57,6 +62,7 @@ class Scored:
     difference: Difference | None = None
     corrected: float | None = None
     verdict: Verdict | None = None
+    needed: Needed | None = None
     why: str = ""
 
 
@@ -115,16 +121,21 @@ def compare(
     """
     baseline, *others = names
     pairs = {name: _pairs(run, baseline, name) for name in others}
+    paired = {name: _paired(pairs[name]) for name in others}
     scored = [
-        _scored(name, pairs[name], groups, answers, can_differ[name]) for name in others if name in groups
+        _scored(name, pairs[name], paired[name], groups, answers, can_differ[name])
+        for name in others
+        if name in groups
     ]
     corrected = holm({each.name: each.difference.p for each in scored if each.difference and not each.why})
+    # Those that are shown count no more in the correction for those that are not.
+    level = ALPHA / max(1, sum(p > ALPHA for p in corrected.values()))
     changed = [
         found for name in others for pair in pairs[name] if (found := _changed(pair, name)) is not None
     ]
     variants = [
         Scored(baseline, groups.get(baseline, {}), answers.get(baseline, {})),
-        *(_judged(each, corrected) for each in scored),
+        *(_judged(each, corrected, paired[each.name], level) for each in scored),
     ]
     return Score(
         variants, sorted(changed, key=lambda each: (each.after - each.before, each.id)), _pareto(variants)
@@ -138,19 +149,23 @@ def _pairs(run: Run, baseline: str, name: str) -> list[Pair]:
     return [Pair(of[baseline], of[name]) for of in runs.values() if baseline in of and name in of]
 
 
+def _paired(pairs: Sequence[Pair]) -> list[Paired]:
+    return [
+        Paired([(before.score, after.score) for before, after in pair.repeats], pair.after.weight)
+        for pair in pairs
+        if pair.repeats
+    ]
+
+
 def _scored(
     name: str,
     pairs: Sequence[Pair],
+    paired: Sequence[Paired],
     groups: Mapping[str, Mapping[str, Any]],
     answers: Mapping[str, Mapping[str, int]],
     can_differ: bool,
 ) -> Scored:
     scored = Scored(name, groups[name], answers.get(name, {}))
-    paired = [
-        Paired([(before.score, after.score) for before, after in pair.repeats], pair.after.weight)
-        for pair in pairs
-        if pair.repeats
-    ]
     if not paired:
         return replace(scored, why="no scenario was judged for it and for the baseline")
     scored = replace(scored, difference=paired_difference(paired, confidence=CONFIDENCE))
@@ -167,23 +182,28 @@ def _differs(pair: Pair) -> bool:
     )
 
 
-def _judged(scored: Scored, corrected: Mapping[str, float]) -> Scored:
+def _judged(scored: Scored, corrected: Mapping[str, float], paired: Sequence[Paired], level: float) -> Scored:
     if scored.difference is None or scored.why:
         return scored
     p = corrected[scored.name]
-    shown = p <= 1 - CONFIDENCE
-    verdict: Verdict = "no evidence"
-    if shown:
-        verdict = "better" if scored.difference.estimate > 0 else "worse"
-    return replace(scored, corrected=p, verdict=verdict, why="" if shown else _needs(scored.difference))
+    if p > ALPHA:
+        more = needed(paired, level)
+        return replace(scored, corrected=p, verdict="no evidence", needed=more, why=_needs(paired, more))
+    verdict: Verdict = "better" if scored.difference.estimate > 0 else "worse"
+    return replace(scored, corrected=p, verdict=verdict)
 
 
-def _needs(difference: Difference) -> str:
-    if difference.estimate == 0 and difference.needed is None:
-        return "no scenario has another score"
-    if not difference.needed:
-        return "scores differ in both directions, or in too few scenarios"
-    return f"about {difference.needed} more scenarios like these would show it, if it is as large as here"
+def _needs(paired: Sequence[Paired], more: Needed | None) -> str:
+    if more is None:
+        if all(before == after for each in paired for before, after in each.repeats):
+            return "no scenario has another score"
+        return "one run says nothing of others" if len(paired) == 1 else "scenarios differ, and cancel out"
+    wanted = []
+    if more.repeats is not None:
+        wanted.append(f"{plural(more.repeats, 'more repeat')} of each scenario")
+    if more.scenarios is not None:
+        wanted.append(f"{plural(more.scenarios, 'more scenario')} like these")
+    return f"about {' or '.join(wanted)} would show it, if it is as large as here"
 
 
 def _changed(pair: Pair, variant: str) -> Changed | None:
@@ -241,10 +261,18 @@ def _as_json(scored: Scored) -> dict[str, Any]:
             "p": difference.p if scored.corrected is None else scored.corrected,
             "verdict": scored.verdict,
             "scenarios": difference.scenarios,
-            "needed": difference.needed,
+            "needed": _more(scored),
+            "needed_repeats": scored.needed.repeats if scored.needed else None,
         },
         "note": scored.why or None,
     }
+
+
+def _more(scored: Scored) -> int | None:
+    """How many more scenarios the verdict needs; 0 if there is one."""
+    if scored.needed is not None:
+        return scored.needed.scenarios
+    return 0 if scored.verdict in ("better", "worse") else None
 
 
 def _finite(value: float) -> float | None:

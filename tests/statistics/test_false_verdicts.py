@@ -1,0 +1,75 @@
+"""Equal variants are told apart in at most one case of twenty, however many they are and however they score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from harness.statistics.paired_bootstrap import Paired
+from harness.statistics.paired_difference import holm, paired_difference
+
+Draw = np.random.Generator
+SAMPLES = 200
+MOST = 0.05 + 3 * (0.05 * 0.95 / SAMPLES) ** 0.5
+"""5 %, and three deviations of so many samples."""
+
+
+def passing(draw: Draw) -> Callable[[], float]:
+    """A scenario that passes with a chance of its own."""
+    chance = draw.random()
+    return lambda: float(draw.random() < chance)
+
+
+def nearly_always_passing(draw: Draw) -> Callable[[], float]:
+    """Most runs are ties."""
+    return lambda: float(draw.random() < 0.97)
+
+
+def three_checks(draw: Draw) -> Callable[[], float]:
+    chance = draw.beta(6, 2)
+    return lambda: draw.binomial(3, chance) / 3
+
+
+def skewed(draw: Draw) -> Callable[[], float]:
+    """A good score as a rule, and now and then hardly any."""
+    return lambda: draw.beta(0.3, 0.1)
+
+
+def unequal(draw: Draw) -> Callable[[], float]:
+    """Scenarios of which few decide everything."""
+    size = draw.random() ** 6
+    return lambda: size * draw.random()
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+@pytest.mark.parametrize("kind", [passing, nearly_always_passing, three_checks, skewed, unequal])
+def test_no_equal_variant_is_better(kind: Callable[[Draw], Callable[[], float]], repeats: int) -> None:
+    draw = np.random.default_rng(repeats)
+    alarms = 0
+    for _ in range(SAMPLES):
+        sample = []
+        for _ in range(12):
+            run = kind(draw)
+            sample.append(Paired([(run(), run()) for _ in range(repeats)], draw.choice([1.0, 3.0])))
+        found = paired_difference(sample, resamples=50)  # the p-value of twelve is exact
+        alarms += found.p <= 0.05
+    assert alarms / SAMPLES <= MOST
+
+
+def test_none_of_five_equal_variants_is_better() -> None:
+    draw = np.random.default_rng(5)
+
+    def five() -> Iterator[list[Paired]]:
+        chances = draw.random(12)
+        baseline = draw.random(12) < chances
+        for _ in range(5):
+            variant = draw.random(12) < chances
+            yield [Paired([(float(a), float(b))]) for a, b in zip(baseline, variant, strict=True)]
+
+    alarms = 0
+    for _ in range(SAMPLES):
+        corrected = holm({str(at): paired_difference(each, resamples=50).p for at, each in enumerate(five())})
+        alarms += min(corrected.values()) <= 0.05
+    assert alarms / SAMPLES <= MOST

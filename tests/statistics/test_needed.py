@@ -1,0 +1,119 @@
+"""The number of scenarios, or of repeats, that a verdict is said to need is the number it needs."""
+
+from __future__ import annotations
+
+from statistics import median
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.statistics.needed import Needed, needed
+from harness.statistics.paired_bootstrap import Paired
+from harness.statistics.paired_difference import paired_difference
+
+FIVE = 0.05 / 5
+"""The level of the first of five variants after correction (Holm)."""
+
+# Scenarios before and after, each as often as it occurs: in the mean they are better by ten points.
+INDEPENDENT = [(1, 1)] * 21 + [(0, 1)] * 14 + [(1, 0)] * 9 + [(0, 0)] * 6
+ALIKE = [(1, 1)] * 11 + [(0, 1)] * 3 + [(1, 0)] * 1 + [(0, 0)] * 5
+SKEWED = [(1.0, 0.9)] * 6 + [(0, 0.8)] * 2 + [(0.5, 0.5)] * 2
+PARTIAL = [(0.5, 0.75)] * 3 + [(0.75, 0.5)] + [(0.25, 0.75)] + [(0.75, 0.75)] * 5
+ONLY_BETTER = [(1, 1)] * 6 + [(0, 1)] + [(0, 0)] * 3
+SOURCE = np.random.default_rng
+
+
+def once(*values: tuple[float, float]) -> list[Paired]:
+    return [Paired([value]) for value in values]
+
+
+def share_shown(samples: list[list[Paired]], level: float) -> float:
+    return sum(paired_difference(sample, resamples=500).p <= level for sample in samples) / len(samples)
+
+
+@pytest.mark.parametrize("level", [0.05, FIVE])
+@pytest.mark.parametrize(
+    ("like", "at_most"),
+    [
+        pytest.param(INDEPENDENT, 0.9, id="independent"),
+        pytest.param(ALIKE, 0.9, id="alike"),
+        pytest.param(SKEWED, 0.97, id="skewed"),
+        pytest.param(PARTIAL, 0.97, id="partial"),
+        pytest.param(ONLY_BETTER, 1, id="only better"),
+    ],
+)
+def test_as_many_scenarios_as_it_asks_for_show_the_difference_in_four_of_five_samples(
+    like: list[tuple[float, float]], at_most: float, level: float
+) -> None:
+    """80 % of 100 samples, and 12 % for chance; it may ask for too many where the most change in one direction."""
+    asked = needed(once(*like), level)
+    assert asked is not None
+    assert asked.scenarios is not None
+    draw = SOURCE(1)
+    samples = [
+        once(*(like[at] for at in draw.integers(0, len(like), len(like) + asked.scenarios)))
+        for _ in range(100)
+    ]
+    assert 0.68 <= share_shown(samples, level) <= at_most
+
+
+def test_as_many_repeats_as_it_asks_for_show_a_difference_that_is_hidden_by_chance() -> None:
+    """Models that answer at random: scenarios get better by about ten points each."""
+    draw = SOURCE(2)
+
+    def sample(repeats: int) -> list[Paired]:
+        def passes(chance: float) -> float:
+            return float(draw.random() < chance)
+
+        chances = [(before, before + draw.normal(0.1, 0.05)) for before in draw.uniform(0.3, 0.7, 40)]
+        return [
+            Paired([(passes(before), passes(after)) for _ in range(repeats)]) for before, after in chances
+        ]
+
+    pilots = [needed(sample(5), 0.05) for _ in range(40)]
+    asked = [each.repeats for each in pilots if each and each.repeats]
+    assert len(asked) >= 25
+    more = round(median(asked))
+    assert 0.68 <= share_shown([sample(5 + more) for _ in range(60)], 0.05) <= 0.95
+
+
+def test_repeats_are_asked_for_only_where_they_differ_most() -> None:
+    alike = [Paired([value] * 3) for value in ALIKE]
+    assert needed(alike, 0.05) == needed(once(*ALIKE), 0.05)
+
+    unsteady = [Paired([(0, 1), (1, 0), (0, 1)]), Paired([(0, 1), (1, 1), (1, 0)])] * 5
+    found = needed(unsteady, 0.05)
+    assert found is not None
+    assert found.repeats is not None
+
+
+def test_the_repeats_of_a_single_scenario_are_all_there_is() -> None:
+    assert needed([Paired(ALIKE)], 0.05) == Needed(
+        None, (needed(once(*ALIKE), 0.05) or Needed(0, 0)).scenarios
+    )
+    assert needed(once((0, 1)), 0.05) is None
+
+
+def test_where_nothing_differs_no_number_shows_it() -> None:
+    assert needed(once((1, 1), (0, 0)), 0.05) is None
+    assert needed(once((1, 0), (0, 1)), 0.05) is None
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=12),
+    st.floats(0.001, 0.05),
+    st.floats(0.001, 0.05),
+)
+def test_more_variants_never_need_less(values: list[tuple[float, float]], a: float, b: float) -> None:
+    strict, lenient = (needed(once(*values), level) for level in sorted((a, b)))
+    if strict is None or lenient is None:
+        assert strict == lenient
+    else:
+        assert (strict.scenarios or 0) >= (lenient.scenarios or 0) >= 1
+
+
+def test_what_scenarios_weigh_in_all_does_not_matter() -> None:
+    heavy = [Paired([value], 7.0) for value in ALIKE]
+    assert needed(heavy, 0.05) == needed(once(*ALIKE), 0.05)
