@@ -85,10 +85,14 @@ def command(
     """
     from harness.cli.run_selection import run_selection
     from harness.cli.selection import select
+    from harness.report.html.page import write_page
+    from harness.report.html.score_file import SCORE
     from harness.report.summary_text import places
+    from harness.report.whole_file import replace as replace_file
     from harness.settings import Projects
     from harness.variants.application import varied
     from harness.variants.document import chosen, read_variants
+    from harness.variants.table import table
 
     variants = chosen(read_variants(file), (*names, *([require] if require and names else [])))
     if require is not None:
@@ -116,9 +120,15 @@ def command(
     if finished.code == exit_code.BAD_INPUT:
         return finished.code
     score = _score(folder, variants, scenarios, projects)
-    _show(score, json_)
-    for text in places(folder):
-        click.echo(text, err=json_ == "-")
+    text = json.dumps(score.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    replace_file(folder / SCORE, text.encode())
+    write_page(folder)
+    for line in table(score):
+        click.echo(line, err=json_ == "-")
+    if json_ is not None:
+        deliver(text, None if json_ == "-" else Path(json_))
+    for place in places(folder):
+        click.echo(place, err=json_ == "-")
     if finished.code == exit_code.NOT_JUDGED:
         click.echo("some runs could not be judged: see the results", err=True)
         return finished.code
@@ -153,13 +163,3 @@ def _score(
         differs[name] = differs.get(name, False) or can_differ(scenario, projects)
     names = [variant.name for variant in variants if variant.name in differs]
     return compare(run, summary.as_json()["variants"], names, answers, differs)
-
-
-def _show(score: Score, json_: str | None) -> None:
-    from harness.variants.table import table
-
-    for text in table(score):
-        click.echo(text, err=json_ == "-")
-    if json_ is not None:
-        text = json.dumps(score.as_json(), indent=2, ensure_ascii=False, allow_nan=False)
-        deliver(f"{text}\n", None if json_ == "-" else Path(json_))

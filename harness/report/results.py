@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -25,6 +23,7 @@ from harness.report.markdown_changes import since_last_whole
 from harness.report.reading import FORMAT, RESULTS, read_lines
 from harness.report.summary import Summary
 from harness.report.traces import TraceFolder, packed, remove_traces
+from harness.report.whole_file import replace, unwritable
 from harness.scenario.checks.finding import LONGEST_TEXT, trimmed
 from harness.scenario.outcome import JSON, CheckResult, Outcome
 from harness.source.display import beginning, clip
@@ -32,7 +31,7 @@ from harness.source.display import beginning, clip
 if TYPE_CHECKING:
     from harness.report.history.file import HistoryWriter
 
-_FILES: Final = (RESULTS, "summary.json", "summary.md", "report.html", JUNIT)
+_FILES: Final = (RESULTS, "summary.json", "summary.md", "report.html", JUNIT, "score.json")
 _NO_TRACE: Final = '"trace":null}'
 
 
@@ -179,7 +178,7 @@ class ResultsWriter:
                 if name != RESULTS:
                     (self.folder / name).unlink(missing_ok=True)
         except OSError as error:
-            raise _unwritable(self.folder, error) from error
+            raise unwritable(self.folder, error) from error
         return self
 
     def __exit__(
@@ -212,7 +211,7 @@ class ResultsWriter:
             self._file.flush()
         except OSError as error:
             self._give_up()
-            raise _unwritable(self.path, error) from error
+            raise unwritable(self.path, error) from error
         self._order.append(place)
         line = decode(text)
         self._sums.add(line)
@@ -233,17 +232,17 @@ class ResultsWriter:
             self._file = None
         before = last_whole_summary(self.path.parent)
         self._summary = self._sums.as_json(incomplete) | {"traces": self._traces.as_json()}
-        _replace(self.path.with_name("summary.json"), encode(self._summary, indented=True).encode() + b"\n")
+        replace(self.path.with_name("summary.json"), encode(self._summary, indented=True).encode() + b"\n")
         changes = since_last_whole(self._summary, before)
-        _replace(self.path.with_name("summary.md"), markdown(self._summary, changes).encode())
+        replace(self.path.with_name("summary.md"), markdown(self._summary, changes).encode())
         from harness.report.html.page import PAGE, Contents, page
 
         contents = Contents(self.path.parent)
         lines = contents.passed_on(read_lines(self.path))  # read once, for both
-        _replace(self.path.with_name(JUNIT), b"".join(junit(lines, incomplete)))
+        replace(self.path.with_name(JUNIT), b"".join(junit(lines, incomplete)))
         history, unwritten = self._append_to_history(self._summary)
         text = page(self.path, self._summary, history=history, contents=contents)
-        _replace(self.path.with_name(PAGE), text.encode())
+        replace(self.path.with_name(PAGE), text.encode())
         if not incomplete:
             forget(self.path.parent, _FILES)
         if unwritten is not None:
@@ -272,7 +271,7 @@ class ResultsWriter:
         order = sorted(range(len(self._order)), key=self._order.__getitem__)
         if order != list(range(len(order))):
             lines = self.path.read_bytes().splitlines(keepends=True)
-            _replace(self.path, b"".join(lines[at] for at in order))
+            replace(self.path, b"".join(lines[at] for at in order))
 
 
 def _opened_alone(path: Path) -> BinaryIO:
@@ -292,31 +291,3 @@ def _opened_alone(path: Path) -> BinaryIO:
                 Problem("report-folder", text, None, "give one of them another folder")
             ) from None
     return file
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file of a report whole or not at all: readers never see half of it.
-
-    Raises:
-        FormatError: it cannot be written (code `report-folder`).
-    """
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with open(handle, "wb") as file:
-                file.write(content)
-            os.chmod(name, 0o644)
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _unwritable(path: Path, error: OSError) -> FormatError:
-    why = error.strerror or str(error)
-    if isinstance(error, FileExistsError | NotADirectoryError):
-        file = next((at for at in (path, *path.parents) if at.is_file()), path)
-        why = f"{file} is a file, not a folder"
-    return FormatError(Problem("report-folder", f"cannot write the report {path}: {why}"))

@@ -10,6 +10,8 @@ from harness.source.display import clip, printable
 from harness.variants.comparison import Changed, Score, Scored
 
 _MOST_CHANGED: Final = 10
+_MOST_LINES: Final = 6
+_LONGEST_LINE: Final = 160
 _HEADS: Final = (
     "variant",
     "runs",
@@ -85,6 +87,16 @@ def _changed(name: str, changed: Sequence[Changed]) -> Iterator[str]:
             "" if each.verdicts[0] == each.verdicts[1] else f"  ({each.verdicts[0]} → {each.verdicts[1]})"
         )
         yield f"  {each.before:.3f} → {each.after:.3f}  {printable(each.id)}{verdicts}"
-        yield from (f"    {clip(printable(check), 160)}" for check in each.checks[:2])
+        for check in each.checks[:2]:
+            yield from (f"    {line}" for line in _message(check))
     if len(changed) > _MOST_CHANGED:
         yield f"  … and {len(changed) - _MOST_CHANGED} more, see --json"
+
+
+def _message(check: str) -> Iterator[str]:
+    """What a check said, line by line, as it said it."""
+    name, _, said = printable(check, keep_newlines=True).rstrip().partition(": ")
+    lines = [f"{name}:", *said.split("\n")] if "\n" in said else [f"{name}: {said}" if said else name]
+    yield from (clip(line, _LONGEST_LINE) for line in lines[:_MOST_LINES])
+    if len(lines) > _MOST_LINES:
+        yield f"… {plural(len(lines) - _MOST_LINES, 'more line')}"

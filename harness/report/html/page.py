@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from harness.report.baseline import Baseline
 from harness.report.commands import report_argument
@@ -19,11 +17,13 @@ from harness.report.html.causes import by_cause, cause
 from harness.report.html.embedded import Embedded, details_of, trace_of
 from harness.report.html.history import history_data
 from harness.report.html.manifests import Manifests
+from harness.report.html.run_summary import summary_of
 from harness.report.html.scenarios import NOT_PASSED, Row, Rows
+from harness.report.html.score_file import Score, read_score
+from harness.report.html.template import asset, inert, policy, safe, template
+from harness.report.html.variants import MOST_CHANGED, as_data, scored
 from harness.report.reading import RESULTS, read_lines
-
-if TYPE_CHECKING:
-    from jinja2 import Template
+from harness.report.whole_file import replace
 
 Line = Mapping[str, Any]
 
@@ -45,6 +45,9 @@ _SCRIPTS: Final = (
     "manifests.js",
     "charts.js",
     "costs.js",
+    "word_diff.js",
+    "matrix.js",
+    "pair.js",
     "variants.js",
     "history.js",
     "main.js",
@@ -52,10 +55,15 @@ _SCRIPTS: Final = (
 
 
 class Contents:
-    """Collects what the page of a run shows of its lines. `report` is the folder of its traces."""
+    """Collects what the page of a run shows of its lines. `report` is the folder of its traces.
 
-    def __init__(self, report: Path) -> None:
+    Where there is no room for the details and traces of all runs, there is for those of runs that did not pass; of
+    variants, for those of scenarios that changed.
+    """
+
+    def __init__(self, report: Path, score: Score | None = None) -> None:
         self.rows, self.manifests = Rows(), Manifests()
+        self._changed = None if score is None else frozenset(each["id"] for each in score["changed"])
         self.embedded = Embedded(MOST_DETAILS, details_of)
         self.traced = Embedded(MOST_TRACES, partial(trace_of, report))
 
@@ -64,9 +72,30 @@ class Contents:
         for number, line in enumerate(lines):
             self.rows.add(number, line)
             self.manifests.add(line)
-            self.embedded.add(number, line, first=line["verdict"] in NOT_PASSED)
-            self.traced.add(number, line, first=line["verdict"] in NOT_PASSED)
+            first = self._is_wanted(line["id"], line["verdict"])
+            self.embedded.add(number, line, first=first)
+            self.traced.add(number, line, first=first)
             yield line
+
+    def most_wanted(self) -> Sequence[Row]:
+        """All rows; where there are too many, those first that people look for."""
+        if len(self.rows) <= MOST_ROWS:
+            return [*self.rows]
+        return sorted(self.rows, key=lambda row: not self._is_wanted(row.id, row.verdict))[:MOST_ROWS]
+
+    def _is_wanted(self, scenario: str, verdict: str) -> bool:
+        return verdict in NOT_PASSED if self._changed is None else scenario in self._changed
+
+
+def write_page(run: Path) -> Path:
+    """Write report.html of a folder of results again, and give its path.
+
+    Raises:
+        FormatError: the results, or the score beside them, cannot be read.
+    """
+    file = run / PAGE
+    replace(file, page(run, summary_of(run)).encode())
+    return file
 
 
 def page(
@@ -82,10 +111,12 @@ def page(
     `contents` are those of all its lines, where somebody has read them already.
 
     Raises:
-        FormatError: the results cannot be read.
+        FormatError: the results, or the score of variants beside them, cannot be read.
     """
+    folder = run if run.is_dir() else run.parent
+    score = read_score(folder)
     if contents is None:
-        contents = Contents(run if run.is_dir() else run.parent)
+        contents = Contents(folder, score)
         for _ in contents.passed_on(read_lines(run)):
             pass
     rows, manifests, embedded, traced = (
@@ -95,9 +126,8 @@ def page(
         contents.traced,
     )
     names = manifests.names()
-    listed = [_listed(row, names[row.manifest], baseline) for row in _most_wanted(rows)]
+    listed = [_listed(row, names[row.manifest], baseline) for row in contents.most_wanted()]
     conversations = traced.texts()
-    folder = run if run.is_dir() else run.parent
     report = report_argument(Path(listed[0]["suite"]), folder) if listed else ""
     texts, alike = embedded.texts(), by_cause(listed)
     data = {
@@ -113,36 +143,36 @@ def page(
         "removed": [] if baseline is None else [*baseline.removed(rows)],
         "baseline": None if baseline is None else {"name": baseline.name, "total": baseline.total},
         "history": None if history is None else history_data(history),
+        "score": None if score is None else as_data(score),
     }
     results = run / RESULTS if run.is_dir() else run
-    return _template().render(
-        policy=_policy(),
-        style=_safe(_asset("style.css")),
-        script=_safe(_script()),
-        data=_inert(encode(data)),
+    compared = None if score is None else scored(score)
+    return template(
+        "page.html"
+    ).render(
+        policy=policy(asset("style.css"), _script()),
+        style=safe(asset("style.css")),
+        script=safe(_script()),
+        data=inert(encode(data)),
+        scored=compared,
+        most_changed=MOST_CHANGED,
         traces=list(conversations.items()),
-        runs=[(number, _inert(text)) for number, text in texts.items()],
+        runs=[(number, inert(text)) for number, text in texts.items()],
         complete=summary["complete"],
         reason=summary["reason"] or "",
-        headline=words.headline(rows, baseline),
-        state=words.state(summary["total"]),
-        tiles=words.tiles(summary["total"], None if baseline is None else baseline.total),
-        facts=_facts(results, summary, baseline),
-        left_out=_left_out(len(rows) - len(listed), embedded.left_out, traced.left_out),
+        headline=f"{compared['headline']}." if compared else words.headline(rows, baseline),
+        state="scored" if compared else words.state(summary["total"]),
+        tiles=[]
+        if compared  # figures of all variants together say nothing
+        else words.tiles(summary["total"], None if baseline is None else baseline.total),
+        facts=_facts(results, summary, baseline, score, rows),
+        left_out=_left_out(len(rows) - len(listed), embedded.left_out, traced.left_out, score is not None),
         changes=[] if baseline is None else words.changes(rows, baseline),
         report=report,
         causes=[cause(group, texts) for group in alike[:_MOST_CAUSES]],
         more_causes=max(0, len(alike) - _MOST_CAUSES),
         suites=summary["suites"],
-        plural=plural,
     )
-
-
-def _most_wanted(rows: Rows) -> Sequence[Row]:
-    """All rows; where there are too many, those that did not pass first."""
-    if len(rows) <= MOST_ROWS:
-        return [*rows]
-    return sorted(rows, key=lambda row: row.verdict not in NOT_PASSED)[:MOST_ROWS]
 
 
 def _listed(row: Row, manifest: str, baseline: Baseline | None) -> dict[str, Any]:
@@ -152,9 +182,15 @@ def _listed(row: Row, manifest: str, baseline: Baseline | None) -> dict[str, Any
     return shown | {"fault": row.fault}
 
 
-def _facts(results: Path, summary: Mapping[str, Any], baseline: Baseline | None) -> list[str]:
+def _facts(
+    results: Path, summary: Mapping[str, Any], baseline: Baseline | None, score: Score | None, rows: Rows
+) -> list[str]:
     total = summary["total"]
     facts = [datetime.fromtimestamp(results.stat().st_mtime).strftime("%Y-%m-%d %H:%M")]
+    if score is not None:
+        scenarios = plural(len({row.id for row in rows}), "scenario")
+        variants = plural(len(score["variants"]), "variant")
+        return [*facts, scenarios, f"{variants} with {score['baseline']}", plural(total["runs"], "run")]
     facts.append(plural(total["scenarios"], "scenario"))
     if total["runs"] != total["scenarios"]:
         facts.append(plural(total["runs"], "run"))
@@ -169,9 +205,10 @@ def _facts(results: Path, summary: Mapping[str, Any], baseline: Baseline | None)
     return [*facts, f"against {baseline.name}{other}"]
 
 
-def _left_out(rows: int, runs: int, traces: int) -> list[str]:
+def _left_out(rows: int, runs: int, traces: int, is_score: bool) -> list[str]:
     """What the page does not have, in words."""
-    found = [f"{plural(rows, 'scenario')} that passed"] if rows else []
+    of = "that did not change, as one of the variants" if is_score else "that passed"
+    found = [f"{plural(rows, 'scenario')} {of}"] if rows else []
     found += [f"the details of {plural(runs, 'run')}"] if runs else []
     found += (
         [f"the conversations of {plural(traces, 'run')}, which their pages open from traces/"]
@@ -181,51 +218,6 @@ def _left_out(rows: int, runs: int, traces: int) -> list[str]:
     return found
 
 
-def _policy() -> str:
-    """The content security policy: our script and our style, by their hashes, and nothing else."""
-    script, style = (_hash(text) for text in (_script(), _asset("style.css")))
-    return (
-        f"default-src 'none'; script-src '{script}'; style-src '{style}'; connect-src 'self'; base-uri 'none';"
-        " form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-    )
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
 @cache
 def _script() -> str:
-    return "".join(['"use strict";\n', *map(_asset, _SCRIPTS)])
-
-
-@cache
-def _asset(name: str) -> str:
-    return (Path(__file__).parent / "assets" / name).read_text(encoding="utf-8")
-
-
-@cache
-def _template() -> Template:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "assets"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {name: getattr(words, name) for name in ("folded", "score", "seconds", "shown")}
-    return environment.get_template("page.html")
-
-
-def _safe(text: str) -> Any:
-    from markupsafe import Markup
-
-    return Markup(text)
-
-
-def _inert(json_text: str) -> Any:
-    r"""JSON that ends no element, whatever is in it: `<` is `\u003c`; and no line separators of JavaScript."""
-    escaped = json_text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    return _safe(escaped)
+    return "".join(['"use strict";\n', *map(asset, _SCRIPTS)])

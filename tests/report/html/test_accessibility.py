@@ -1,11 +1,14 @@
 """axe-core finds nothing in any view of report.html, light and dark, wide and narrow."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.report.history.file import HistoryWriter
+from harness.report.html.page import write_page
+from harness.report.html.score_file import SCORE
 from tests.report.html.conftest import HOSTILE, astray, outcome, told, write
 
 AXE = Path(__file__).parent / "node_modules/axe-core/axe.min.js"
@@ -20,6 +23,7 @@ VIEWS = (
     "#manifests",
     "#manifest=triage.yaml",
     "#variants",
+    "#pair=triage.scenario.yaml%3A%3Aa%20double%20charge&variant=small",
     "#latency",
     "#groups",
     "#warnings",
@@ -27,6 +31,20 @@ VIEWS = (
     "#scenario=nothing",
 )
 SAID = {"type": HOSTILE, "code": None, "message": HOSTILE, "node": "classify", "where": None}
+FIGURES = {"runs": 1, "pass_rate": 0.5, "latency": {"p50": 1.5, "p95": 1.5}, "tokens": 0, "cost": 0.0}
+BETTER = {"fitness": 0.5, "low": 0.1, "high": 0.9, "p": 0.04, "verdict": "better"}
+SAYS = {
+    "format": "harness-score/1",
+    "baseline": "terse",
+    "variants": [
+        {"name": "terse", **FIGURES, "fitness": 0.5, "difference": None},
+        {"name": "small", **FIGURES, "fitness": 1.0, "difference": BETTER, "note": "so it is"},
+    ],
+    "changed": [
+        {"id": "triage.scenario.yaml::a double charge", "variant": "small", "before": 0.5, "after": 1.0}
+    ],
+    "pareto": ["small"],
+}
 LIGHT = {"resultTypes": ["violations"]}
 DARK = {"resultTypes": ["violations"], "runOnly": ["color-contrast"]}
 """Only the colours are others."""
@@ -36,18 +54,20 @@ DARK = {"resultTypes": ["violations"], "runOnly": ["color-contrast"]}
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
     history = HistoryWriter(folder / "history.jsonl", folder)
-    return write(
+    write(
         folder,
         [
             outcome(
                 "a double charge", "failed", checks=[astray()], events=told(), variant="terse", tags=["a"]
             ),
-            outcome("a double charge", checks=[astray()], variant="small", warnings=["mind the gap"]),
+            outcome("a double charge", events=told("No."), variant="small", warnings=["mind the gap"]),
             outcome("it breaks", "error", status="failed", error=SAID, repeat=0),
             outcome("it breaks", repeat=1),
         ],
         history,
     )
+    (folder / SCORE).write_text(json.dumps(SAYS))
+    return write_page(folder)
 
 
 @pytest.mark.parametrize(

@@ -54,14 +54,6 @@ def test_variants_stand_side_by_side_and_their_figures_are_those_of_the_summary(
     assert "1 scenario ran without a variant" in page.locator("#view").inner_text()
 
 
-def test_scenarios_that_variants_do_not_do_alike_are_named_and_open(page: Any, report: Path) -> None:
-    page.goto(report.as_uri() + "#variants")
-    section = page.locator("section[aria-label='Scenarios by variant']")
-    assert "Scenarios that differ: 1 of 2" in section.inner_text()
-    section.get_by_role("link", name="failed").click()
-    page.locator("#view h2").get_by_text("a [terse]", exact=True).wait_for()
-
-
 def test_latency_and_cost_of_nodes_are_told_for_each_variant(page: Any, report: Path) -> None:
     page.goto(report.as_uri() + "#variants")
     nodes = {row[0].split()[0]: row[1:] for row in cells(page, "Latency and cost of nodes by variant")}

@@ -158,7 +158,7 @@ function stored(id) {
 // Every view has an address: #view or #view=what&more=…
 function parse(hash) {
   const parts = new URLSearchParams(hash.replace(/^#/, "").replace(/\+/g, "%2B"));
-  const [view, what] = parts.entries().next().value || ["scenarios", ""];
+  const [view, what] = parts.entries().next().value || [DATA.score ? "variants" : "scenarios", ""];
   return {view, what, parts};
 }
 

@@ -1,21 +1,25 @@
 // Which view is shown, and the keys.
 
 // A view of its own has a tab: [name, title, elements of the view, given the parts of the address].
+const VARIANTS = variantNames().length
+  ? [["variants", () => `Variants ${variantNames().length}`, variantsView]]
+  : [];
 const TABS = [
+  ...(DATA.score ? VARIANTS : []),
   [
     "scenarios",
     () => `Scenarios ${ROWS.length.toLocaleString("en")}`,
     (parts) => [...removed(), ...scenariosView(parts)],
   ],
   ["manifests", () => `Manifests ${DATA.manifests.length}`, manifestsView],
-  ...(variantNames().length ? [["variants", () => `Variants ${variantNames().length}`, variantsView]] : []),
+  ...(DATA.score ? [] : VARIANTS),
   ["latency", () => "Latency and cost", latencyView],
   ["groups", () => "Groups", groupsView],
   ["warnings", () => `Warnings ${DATA.summary.warnings.length}`, warningsView],
   ...(DATA.history ? [["history", () => "History", historyView]] : []),
 ];
 // Views of one thing are under the tab of all.
-const OF_TAB = {scenario: "scenarios", manifest: "manifests"};
+const OF_TAB = {scenario: "scenarios", manifest: "manifests", pair: "variants"};
 
 function scenarioOf(what, parts) {
   const variant = parts.get("variant");
@@ -29,6 +33,10 @@ function viewOf({view, what, parts}) {
   if (view === "scenario") {
     const row = scenarioOf(what, parts);
     return row ? scenarioView(row, parts) : missing("scenario", what);
+  }
+  if (view === "pair") {
+    const row = scenarioOf(what, parts);
+    return row ? pairView(row, parts) : missing("scenario", what);
   }
   if (view === "manifest") {
     const found = DATA.manifests.find((each) => each.name === what);
@@ -67,7 +75,8 @@ function removed() {
 
 function show() {
   const at = parse(location.hash),
-    tab = OF_TAB[at.view] || (TABS.some(([name]) => name === at.view) ? at.view : "scenarios");
+    tab = OF_TAB[at.view] || (TABS.some(([name]) => name === at.view) ? at.view : TABS[0][0]),
+    isOne = at.view in OF_TAB;
   document
     .getElementById("tabs")
     .replaceChildren(
@@ -75,12 +84,13 @@ function show() {
         el("a", {href: "#" + name, "aria-current": name === tab ? "page" : null}, title()),
       ),
     );
-  document.getElementById("causes").hidden =
-    tab !== "scenarios" || at.view === "scenario" || at.parts.size > 1;
-  document.body.classList.toggle("inside", at.view === "scenario" || tab !== "scenarios");
+  document.getElementById("causes").hidden = tab !== "scenarios" || isOne || at.parts.size > 1;
+  const verdicts = document.getElementById("scored");
+  if (verdicts) verdicts.hidden = tab !== "variants" || isOne;
+  document.body.classList.toggle("inside", isOne || tab !== TABS[0][0]);
   document.getElementById("view").replaceChildren(...viewOf(at).flat().filter(Boolean));
   document.getElementById("main").focus({preventScroll: true});
-  if (at.view in OF_TAB) scrollTo(0, 0);
+  if (isOne) scrollTo(0, 0);
   else if (at.parts.size > 1) document.getElementById("view").scrollIntoView();
 }
 

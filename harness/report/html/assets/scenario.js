@@ -311,23 +311,21 @@ function pathLine(path, away) {
     {class: "path"},
     ...shownSteps.flatMap((step, at) => [
       at ? " → " : "",
-      ...[step]
-        .flat()
-        .flatMap((node, place) => [
-          place ? " | " : "",
-          lightens(
-            el(
-              "button",
-              {
-                class: away && away.at === at ? "link badge failed" : "link",
-                type: "button",
-                onclick: () => pick(node),
-              },
-              node,
-            ),
+      ...[step].flat().flatMap((node, place) => [
+        place ? " | " : "",
+        lightens(
+          el(
+            "button",
+            {
+              class: away && away.at === at ? "link badge failed" : "link",
+              type: "button",
+              onclick: () => pick(node),
+            },
             node,
           ),
-        ]),
+          node,
+        ),
+      ]),
     ]),
   );
   if (path.length > 60) list.append(` → … ${path.length - 60} more steps`);

@@ -142,8 +142,7 @@ function rowsTable(parts, change) {
     el("thead", {}, head),
     body,
   );
-  if (listed.length <= ALL_AT_ONCE) body.append(...listed.map((row, at) => tableRow(row, at, used)));
-  else virtual(body, used);
+  drawRows(body, listed.length, (at) => tableRow(listed[at], at, used));
   return table;
 }
 
@@ -208,7 +207,17 @@ function runsOf(row) {
   return `${passed} of ${row.runs.length} runs passed · `;
 }
 
-function virtual(body, used) {
+// How many rows the table has that is shown; most of them are not in the page.
+let rowCount = 0;
+
+// Put rows into the body of a table: all of them, or of many those in sight, again whenever the page is scrolled.
+function drawRows(body, count, made) {
+  rowCount = count;
+  if (count > ALL_AT_ONCE) return virtual(body, count, made);
+  body.append(...Array.from({length: count}, (_, at) => made(at)));
+}
+
+function virtual(body, count, made) {
   const gap = () => el("tr", {class: "gap", "aria-hidden": "true"}, el("td", {}));
   const above = gap(),
     below = gap();
@@ -222,17 +231,17 @@ function virtual(body, used) {
     }
     const top = body.getBoundingClientRect().top;
     const from = Math.max(0, Math.floor(-top / ROW_HEIGHT) - 20),
-      to = Math.min(listed.length, Math.ceil((innerHeight - top) / ROW_HEIGHT) + 20);
+      to = Math.min(count, Math.ceil((innerHeight - top) / ROW_HEIGHT) + 20);
     if (from === first && to === last) return;
     const focused = document.activeElement && document.activeElement.closest("tr[data-at]");
     const kept = focused && body.contains(focused) ? Number(focused.dataset.at) : null;
     first = from;
     last = to;
     above.firstChild.style.height = from * ROW_HEIGHT + "px";
-    below.firstChild.style.height = Math.max(0, listed.length - to) * ROW_HEIGHT + "px";
+    below.firstChild.style.height = Math.max(0, count - to) * ROW_HEIGHT + "px";
     body.replaceChildren(
       above,
-      ...listed.slice(from, to).map((row, at) => tableRow(row, from + at, used)),
+      ...Array.from({length: Math.max(0, to - from)}, (_, at) => made(from + at)),
       below,
     );
     if (kept !== null && kept >= from && kept < to) focusRow(kept);
@@ -255,5 +264,5 @@ function step(by) {
   const shownRow = document.querySelector("#rows tr[data-at]");
   if (!shownRow) return;
   const next = focused ? Number(focused.dataset.at) + by : Number(shownRow.dataset.at);
-  if (next >= 0 && next < listed.length) focusRow(next);
+  if (next >= 0 && next < rowCount) focusRow(next);
 }

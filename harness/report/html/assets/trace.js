@@ -48,28 +48,31 @@ function events(lines) {
   return found;
 }
 
-// The conversation pane: a list of what happened, with a step that is the current one.
-function conversation(found) {
+// The steps of a conversation that are shown: {at: the number of the event, event, parts}.
+function itemsOf(found) {
   const answers = new Map(
     found.filter((event) => event.event === "answer").map((event) => [event.call, event]),
   );
   const seen = new Set();
-  const items = found
-    .map((event) => [event, TOLD[event.event] && TOLD[event.event](event, answers, seen)])
-    .filter(([, parts]) => parts);
-  const list = el(
-    "ol",
-    {class: "story"},
-    ...items.slice(0, MOST_ITEMS).map(([event, parts]) => described(event, parts)),
-  );
-  if (items.length > MOST_ITEMS)
-    list.append(
-      el("li", {}, `… ${plural(items.length - MOST_ITEMS, "more event")}: the command above prints them all`),
-    );
-  return list;
+  return found
+    .map((event, at) => ({at, event, parts: TOLD[event.event] && TOLD[event.event](event, answers, seen)}))
+    .filter(({parts}) => parts);
 }
 
 const MOST_ITEMS = 1500;
+
+function elementsOf(items) {
+  const made = items.slice(0, MOST_ITEMS).map(({event, parts}) => described(event, parts));
+  const more = items.length - MOST_ITEMS;
+  return more > 0
+    ? [...made, el("li", {}, `… ${plural(more, "more event")}: harness trace prints them all`)]
+    : made;
+}
+
+// The conversation pane: a list of what happened, with a step that is the current one.
+function conversation(found) {
+  return el("ol", {class: "story"}, ...elementsOf(itemsOf(found)));
+}
 
 function described(event, parts) {
   const item = el(

@@ -1,7 +1,8 @@
-// Variants side by side: their figures, the scenarios that they do not do alike, latency and cost by node.
+// Variants side by side: their figures, the matrix of scenarios, latency and cost by node.
 
-// What the others are held against comes first: the variant called baseline, or the first one.
+// What the others are held against comes first: the baseline of the score, the variant called baseline, or the first one.
 function variantNames() {
+  if (DATA.score) return DATA.score.names;
   const names = Object.keys(DATA.summary.variants);
   return names.includes("baseline") ? ["baseline", ...names.filter((name) => name !== "baseline")] : names;
 }
@@ -17,10 +18,10 @@ const VARIANT_FIGURES = [
   ["cost", (group) => (unpricedOf(group).length ? null : group.cost), price, "dearer", "cheaper"],
 ];
 
-function variantsView() {
+function variantsView(parts) {
   const others = ROWS.filter((row) => !row.variant).length;
   return [
-    el("h2", {}, "Variants"),
+    DATA.score ? null : el("h2", {}, "Variants"),
     others
       ? el(
           "p",
@@ -28,8 +29,8 @@ function variantsView() {
           `${plural(others, "scenario")} ran without a variant and ${others === 1 ? "is" : "are"} in none of these figures.`,
         )
       : null,
-    figuresOfVariants(),
-    scenariosOfVariants(),
+    DATA.score ? null : figuresOfVariants(),
+    matrixPane(parts),
     nodesOfVariants(),
   ];
 }
@@ -69,64 +70,6 @@ function movedBy(now, before, unit, up, down) {
     unit === percent ? `${(Math.abs(now - before) * 100).toFixed(1)} points` : unit(Math.abs(now - before));
   if (now === before) return "the same";
   return now > before ? `▲ ${by} ${up}` : `▼ ${by} ${down}`;
-}
-
-// Those that variants differ in come first; the others are folded.
-function scenariosOfVariants() {
-  const names = variantNames(),
-    byId = new Map();
-  for (const row of ROWS) if (row.variant) byId.set(row.id, {...byId.get(row.id), [row.variant]: row});
-  const all = [...byId],
-    verdicts = (rows) =>
-      new Set(names.map((name) => (rows[name] ? `${rows[name].verdict} ${rows[name].score}` : "")));
-  const differ = all.filter(([, rows]) => verdicts(rows).size > 1),
-    alike = all.length - differ.length;
-  const lines = differ.map(([id, rows]) =>
-    el(
-      "tr",
-      {},
-      el(
-        "th",
-        {scope: "row"},
-        Object.values(rows)[0].name,
-        " ",
-        el("small", {}, Object.values(rows)[0].suite),
-      ),
-      ...names.map((name) =>
-        el(
-          "td",
-          {},
-          rows[name]
-            ? [
-                el("a", {href: scenarioAddress(rows[name])}, badge(rows[name].verdict)),
-                ` ${score(rows[name].score)}`,
-              ]
-            : "–",
-        ),
-      ),
-    ),
-  );
-  const pane = el(
-    "section",
-    {class: "card", "aria-label": "Scenarios by variant"},
-    el("h3", {}, `Scenarios that differ: ${differ.length} of ${all.length}`),
-  );
-  if (differ.length)
-    pane.append(
-      table("Scenarios by variant", ["scenario", ...names], someOf(lines, 200, "scenario"), [
-        ...names.keys(),
-        names.length,
-      ]),
-    );
-  if (alike)
-    pane.append(
-      el(
-        "p",
-        {class: "why"},
-        `${plural(alike, "scenario")} ${alike === 1 ? "has" : "have"} the same verdict and score in every variant.`,
-      ),
-    );
-  return pane;
 }
 
 function nodesOfVariants() {

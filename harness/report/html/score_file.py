@@ -1,0 +1,91 @@
+"""score.json as types: what `harness score` says of variants, format "harness-score/1" (docs/variants.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final, Literal, NotRequired, TypedDict
+
+import msgspec
+from msgspec import Meta
+
+from harness.errors import FormatError, Problem
+from harness.source.document import shown_path
+
+SCORE: Final = "score.json"
+
+Count = Annotated[int, Meta(ge=0)]
+Amount = Annotated[float, Meta(ge=0, le=1e15)]
+Share = Annotated[float, Meta(ge=0, le=1 + 1e-9)]
+Signed = Annotated[float, Meta(ge=-1e15, le=1e15)]
+
+
+class Latency(TypedDict):
+    """Virtual seconds."""
+
+    p50: Amount | None
+    p95: Amount | None
+
+
+class Difference(TypedDict):
+    """The difference in fitness to the baseline."""
+
+    fitness: Signed
+    low: Signed | None
+    high: Signed | None
+    p: float
+    verdict: Literal["better", "worse", "no evidence"] | None
+    scenarios: NotRequired[Count]
+    needed: NotRequired[Count | None]
+
+
+class Variant(TypedDict):
+    """What a variant came to. `stopped` says why it did not run through all scenarios."""
+
+    name: str
+    runs: Count
+    pass_rate: Share | None
+    fitness: Share | None
+    latency: Latency
+    tokens: Count
+    cost: Amount | None
+    difference: Difference | None
+    answers: NotRequired[dict[str, Count]]
+    note: NotRequired[str | None]
+    stopped: NotRequired[str | None]
+
+
+class Changed(TypedDict):
+    """A scenario with another score or verdict than as the baseline, and the checks that made it so."""
+
+    id: str
+    variant: str
+    before: Share
+    after: Share
+    verdicts: NotRequired[tuple[str, str]]
+    checks: NotRequired[list[str]]
+
+
+class Score(TypedDict):
+    """Variants, the baseline first."""
+
+    format: Literal["harness-score/1"]
+    baseline: str
+    variants: Annotated[list[Variant], Meta(min_length=1)]
+    changed: list[Changed]
+    pareto: list[str]
+
+
+def read_score(folder: Path) -> Score | None:
+    """The score of a folder of results; None where there is none.
+
+    Raises:
+        FormatError: there is one that cannot be read (`score-damaged`).
+    """
+    file = folder / SCORE
+    if not file.is_file():
+        return None
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Score)
+    except (OSError, ValueError, RecursionError) as error:
+        message = f"{shown_path(file)} is no score that `harness score` wrote: {error}"
+        raise FormatError(Problem("score-damaged", message, hint="run `harness score` again")) from None

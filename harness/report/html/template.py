@@ -1,0 +1,66 @@
+"""The parts of a page: templates that escape, our own style and script, and a policy that allows no others."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from harness.report.html import words
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_ASSETS: Final = Path(__file__).parent / "assets"
+_FILTERS: Final = ("folded", "score", "seconds", "shown")
+
+
+def policy(style: str, script: str = "") -> str:
+    """The content security policy of a page: this style and this script, by their hashes, and nothing else."""
+    allowed = f"script-src '{_hash(script)}'; connect-src 'self'; " if script else ""
+    return (
+        f"default-src 'none'; {allowed}style-src '{_hash(style)}'; base-uri 'none'; form-action 'none';"
+        " require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def asset(name: str) -> str:
+    """The text of a file of the pages: a script, a style."""
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+@cache
+def template(name: str) -> Template:
+    """A template of a page."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(_ASSETS),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {name: getattr(words, name) for name in _FILTERS}
+    environment.globals["plural"] = words.plural
+    return environment.get_template(name)
+
+
+def safe(text: str) -> Any:
+    """A text of our own that stands in the page as it is."""
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+def inert(json_text: str) -> Any:
+    r"""JSON that ends no element, whatever is in it: `<` is `\u003c`; and no line separators of JavaScript."""
+    escaped = json_text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return safe(escaped)

@@ -1,0 +1,241 @@
+"""Variants held against the baseline, as the page shows them: verdicts in words, intervals, the Pareto front."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from harness.report.formatting import percent, plural, seconds
+from harness.report.html.plot import Scale, labels
+from harness.report.html.score_file import Changed, Score, Variant
+from harness.report.html.words import dollars, score
+from harness.source.display import clip
+
+MOST_CHANGED: Final = 200
+"""Scenarios in the table that the page has without its script."""
+_MOST_CHECKS: Final = 4
+_LONGEST_CHECK: Final = 160
+_MOST_NAMED: Final = 3
+_INTERVAL: Final = 200
+"""Width of a drawn interval; 0 is in its middle."""
+_WIDTH, _HEIGHT, _EDGE = 460, 250, 24
+_ANSWERS: Final = {"scripted": "scripted", "replayed": "replayed from recordings", "asked": "asked anew"}
+_STATES: Final = {"better": "better", "worse": "worse", "no evidence": "even"}
+
+
+def scored(found: Score) -> dict[str, Any]:
+    """What the page shows of a score: {headline, baseline, scale, variants, plots, changed}."""
+    reach = _reach(found["variants"])
+    changed: dict[str, list[Changed]] = {}
+    for each in found["changed"]:
+        changed.setdefault(each["variant"], []).append(each)
+    return {
+        "headline": headline(found),
+        "baseline": found["baseline"],
+        "scale": f"{reach:.3f}",
+        "variants": [
+            _variant(each, found, changed.get(each["name"], []), reach) for each in found["variants"]
+        ],
+        "plots": _plots(found),
+        "front": found["pareto"],
+        "changed": _changed_rows(found),
+    }
+
+
+def headline(found: Score) -> str:
+    """Which variant is better, in a sentence: "terse is better than baseline by 0.100; no evidence on small"."""
+    names: dict[str, list[str]] = {}
+    for each in found["variants"]:
+        if each["name"] == found["baseline"]:
+            continue
+        difference = each["difference"]
+        if difference is None or difference["verdict"] is None:
+            names.setdefault("no verdict", []).append(each["name"])
+        else:
+            names.setdefault(difference["verdict"], []).append(each["name"])
+    if not names:
+        return f"There is no variant beside {found['baseline']}"
+    parts = []
+    for verdict in ("better", "worse"):
+        if verdict in names:
+            some = names[verdict]
+            by = f" by {_gain(found, some[0])}" if len(some) == 1 else ""
+            parts.append(
+                f"{_listed(some)} {'is' if len(some) == 1 else 'are'} {verdict} than {found['baseline']}{by}"
+            )
+    if "better" not in names:
+        parts.insert(0, f"No variant is shown to be better than {found['baseline']}")
+    if "no evidence" in names:
+        parts.append(f"no evidence on {_listed(names['no evidence'])}")
+    if "no verdict" in names:
+        parts.append(f"no verdict on {_listed(names['no verdict'])}")
+    return "; ".join(parts)
+
+
+def _gain(found: Score, name: str) -> str:
+    [difference] = [each["difference"] for each in found["variants"] if each["name"] == name]
+    return score(abs(difference["fitness"] if difference else 0.0))
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > _MOST_NAMED:
+        return plural(len(names), "variant")
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _reach(variants: Iterable[Variant]) -> float:
+    """How far from 0 the differences and their intervals reach."""
+    ends = [
+        abs(value)
+        for each in variants
+        if each["difference"]
+        for value in (each["difference"]["fitness"], each["difference"]["low"], each["difference"]["high"])
+        if value is not None
+    ]
+    return max(ends, default=0.0) or 1.0
+
+
+def _variant(each: Variant, found: Score, changed: Sequence[Changed], reach: float) -> dict[str, Any]:
+    is_baseline = each["name"] == found["baseline"]
+    difference = each["difference"]
+    verdict = None if difference is None else difference["verdict"]
+    words = "the baseline" if is_baseline else "no verdict"
+    if verdict is not None:
+        words = f"{verdict} than {found['baseline']}" if verdict != "no evidence" else "no evidence"
+    answers = [
+        f"{plural(n, 'run')} {_ANSWERS.get(kind, kind)}" for kind, n in each.get("answers", {}).items()
+    ]
+    return {
+        "name": each["name"],
+        "verdict": words,
+        "state": _STATES.get(verdict or "", ""),
+        "p": "" if verdict is None or difference is None else f"p {difference['p']:.3f}",
+        "note": each.get("note") or "",
+        "stopped": each.get("stopped") or "",
+        "interval": None if difference is None else _interval(difference, reach),
+        "fitness": score(each["fitness"]),
+        "pass_rate": percent(each["pass_rate"]),
+        "p50": seconds(each["latency"]["p50"]),
+        "p95": seconds(each["latency"]["p95"]),
+        "tokens": f"{each['tokens']:,}",
+        "cost": "no price" if each["cost"] is None else dollars(each["cost"]),
+        "runs": each["runs"],
+        "answers": ", ".join(answers) or "no runs",
+        "front": each["name"] in found["pareto"],
+        "changes": _changes(changed),
+        "checks": _checks(changed),
+        "is_baseline": is_baseline,
+    }
+
+
+def _interval(difference: Mapping[str, Any], reach: float) -> dict[str, Any]:
+    """{at, low, high: places on the common scale; text}. Without an interval `low` is None."""
+    scale = Scale(-reach, reach, 6, _INTERVAL - 6)
+    low, high = difference["low"], difference["high"]
+    text = f"{difference['fitness']:+.3f}"
+    if low is None or high is None:
+        return {"at": scale(difference["fitness"]), "low": None, "high": None, "text": f"{text}, no interval"}
+    return {
+        "at": scale(difference["fitness"]),
+        "low": scale(low),
+        "high": scale(high),
+        "text": f"{text} ({low:+.3f} to {high:+.3f})",
+    }
+
+
+def _changes(changed: Sequence[Changed]) -> list[str]:
+    """How many scenarios are better and worse, in words."""
+    better = sum(each["after"] > each["before"] for each in changed)
+    worse = sum(each["after"] < each["before"] for each in changed)
+    rest = len(changed) - better - worse
+    return [
+        f"{mark} {count} {word}"
+        for mark, count, word in (
+            ("▲", better, "better"),
+            ("▼", worse, "worse"),
+            ("=", rest, "another verdict"),
+        )
+        if count
+    ]
+
+
+def _checks(changed: Sequence[Changed]) -> str:
+    """Which checks changed, the most frequent first: "output 5, path 3"."""
+    counts = Counter(
+        name for each in changed for name in {text.partition(":")[0] for text in each.get("checks", ())}
+    )
+    parts = [f"{name} {count}" for name, count in counts.most_common(_MOST_CHECKS)]
+    more = len(counts) - len(parts)
+    return ", ".join([*parts, *([f"{more} more"] if more else [])])
+
+
+def _plots(found: Score) -> list[dict[str, Any]]:
+    """Fitness over latency and, where anything cost something, over cost."""
+    measured = [each for each in found["variants"] if each["fitness"] is not None]
+    aims: list[tuple[str, Callable[[Variant], float | None], Callable[[float], str]]] = [
+        ("latency (p50)", lambda each: each["latency"]["p50"], seconds),
+        ("cost", lambda each: each["cost"], dollars),
+    ]
+    found_plots = []
+    for name, of, unit in aims:
+        values = [(each, value) for each in measured if (value := of(each)) is not None]
+        if len(values) > 1 and (name != "cost" or any(value for _, value in values)):
+            found_plots.append(_plot(name, values, unit, found["pareto"]))
+    return found_plots
+
+
+def _plot(
+    name: str, values: Sequence[tuple[Variant, float]], unit: Callable[[float], str], front: Sequence[str]
+) -> dict[str, Any]:
+    across = Scale.of([value for _, value in values], _EDGE + 40, _WIDTH - _EDGE)
+    up = Scale.of([each["fitness"] or 0.0 for each, _ in values], _HEIGHT - 44, _EDGE)
+    points = [(across(value), up(each["fitness"] or 0.0), each["name"]) for each, value in values]
+    beside = labels([(x, y, text[:30]) for x, y, text in points], _WIDTH, _HEIGHT)
+    said = [
+        f"{each['name']}: fitness {score(each['fitness'])}, {name} {unit(value)}"
+        + (", on the front" if each["name"] in front else "")
+        for each, value in values
+    ]
+    return {
+        "title": f"Fitness and {name}",
+        "across": f"{name} →",
+        "said": "; ".join(said),
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "left": _EDGE + 26,
+        "bottom": _HEIGHT - 30,
+        "points": [
+            {"x": x, "y": y, "name": text[:30], "front": text in front, "label": label}
+            for (x, y, text), label in zip(points, beside, strict=True)
+        ],
+        "ticks_across": [(across(value), unit(value)) for value in across.ends],
+        "ticks_up": [(up(value), score(value)) for value in up.ends],
+    }
+
+
+def _changed_rows(found: Score) -> list[dict[str, Any]]:
+    """The scenarios that changed, a cell for each variant: {id, cells: {variant: Changed}}."""
+    rows: dict[str, dict[str, Changed]] = {}
+    for each in found["changed"]:
+        rows.setdefault(each["id"], {})[each["variant"]] = each
+    return [{"id": name, "cells": cells} for name, cells in rows.items()]
+
+
+def as_data(found: Score) -> dict[str, Any]:
+    """What the script of the page has of a score: {names, baseline, checks: {variant: {scenario: text}}}.
+
+    A text says which checks made a scenario better or worse.
+    """
+    checks: dict[str, dict[str, str]] = {}
+    for each in found["changed"]:
+        texts = each.get("checks", [])
+        if texts:
+            more = f" (and {len(texts) - 1} more)" if len(texts) > 1 else ""
+            first = " ".join(texts[0].split())
+            checks.setdefault(each["variant"], {})[each["id"]] = clip(first, _LONGEST_CHECK) + more
+    return {
+        "names": [each["name"] for each in found["variants"]],
+        "baseline": found["baseline"],
+        "checks": checks,
+    }

@@ -1,0 +1,38 @@
+"""Files of a report, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from harness.errors import FormatError, Problem
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Write a file of a report whole or not at all: readers never see half of it.
+
+    Raises:
+        FormatError: it cannot be written (code `report-folder`).
+    """
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with open(handle, "wb") as file:
+                file.write(content)
+            os.chmod(name, 0o644)
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def unwritable(path: Path, error: OSError) -> FormatError:
+    """The error for a folder or a file of a report that cannot be written (code `report-folder`)."""
+    why = error.strerror or str(error)
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        file = next((at for at in (path, *path.parents) if at.is_file()), path)
+        why = f"{file} is a file, not a folder"
+    return FormatError(Problem("report-folder", f"cannot write the report {path}: {why}"))
