@@ -85,6 +85,7 @@ def command(
     """
     from harness.cli.run_selection import run_selection
     from harness.cli.selection import select
+    from harness.errors import FormatError
     from harness.report.html.page import write_page
     from harness.report.html.score_file import SCORE
     from harness.report.summary_text import places
@@ -99,6 +100,8 @@ def command(
         chosen(variants, (require,))
     projects = Projects(record_mode=RecordMode(record_mode))
     selection = select(paths, projects, words=words, tags=tags)
+    if selection.refused:  # a variant that finds nothing in what is left would hide why
+        raise FormatError([problem for each in selection.refused.values() for problem in each.problems])
     folder = report or projects.common(selection.files).report.with_name("score")
     projects = Projects(chosen={"report": str(folder)}, record_mode=RecordMode(record_mode))
     if repeat is not None:

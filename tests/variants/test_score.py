@@ -223,6 +223,13 @@ def test_a_faulty_variant_is_refused_before_anything_runs(score: Score, variants
     assert not Path("reports").exists()
 
 
+def test_a_scenario_file_that_cannot_be_read_is_the_error_and_not_the_variants(score: Score) -> None:
+    result = score(POLITE, expected="[")
+    assert result.exit_code == 2
+    assert "a.scenario.yaml:" in result.output
+    assert "no manifest that the scenarios run" not in result.output
+
+
 def test_a_run_that_cannot_be_judged_is_told(score: Score) -> None:
     patch = "{op: replace, path: /agents/triage/graph/entry_point, value: nowhere}"
     result = score(f"  - {{name: lost, edit: [{patch}]}}\n")
