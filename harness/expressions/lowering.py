@@ -27,35 +27,8 @@ from harness.expressions.limits import Budget, TooLarge
 from harness.expressions.macros import MACROS, default, has, reduction
 from harness.expressions.operators import Code, Frame
 from harness.expressions.syntax import DEEPEST, Node, parse
+from harness.expressions.tree import SYMBOLS, child, core, operands, token
 from harness.expressions.values import TYPES, Null, to_python, type_of
-
-_SYMBOLS = {
-    "relation_lt": "<",
-    "relation_le": "<=",
-    "relation_gt": ">",
-    "relation_ge": ">=",
-    "relation_eq": "==",
-    "relation_ne": "!=",
-    "relation_in": "in",
-    "addition_add": "+",
-    "addition_sub": "-",
-    "multiplication_mul": "*",
-    "multiplication_div": "/",
-    "multiplication_mod": "%",
-    "unary_not": "!",
-    "unary_neg": "-",
-}
-# Grammar levels that mean nothing when they have one child.
-_OPERATOR_LEVELS = (
-    "expr",
-    "conditionalor",
-    "conditionaland",
-    "relation",
-    "addition",
-    "multiplication",
-    "unary",
-)
-_LEVELS = frozenset((*_OPERATOR_LEVELS, "member", "primary", "paren_expr"))
 
 
 @dataclass
@@ -119,30 +92,6 @@ def written_keys(source: str) -> frozenset[str]:
     return frozenset(_Lowering(source, None).keys(parse(source)))
 
 
-def _core(node: Node) -> Node:
-    """The node below grammar levels with one child, which have no meaning."""
-    while node.data in _LEVELS and len(node.children) == 1:
-        node = _child(node, 0)
-    return node
-
-
-def _child(node: Node, index: int) -> Node:
-    child = node.children[index]
-    assert not isinstance(child, Token)
-    return child
-
-
-def _token(node: Node, index: int) -> str:
-    return str(node.children[index])
-
-
-def _arguments(node: Node, index: int) -> list[Node]:
-    """The expressions of a call's argument list, which is absent when empty."""
-    if len(node.children) <= index:
-        return []
-    return [child for child in _child(node, index).children if not isinstance(child, Token)]
-
-
 @dataclass
 class _Lowering:
     source: str
@@ -155,7 +104,7 @@ class _Lowering:
     reads: set[tuple[str, str]] = field(default_factory=set)
 
     def lower(self, node: Node) -> Code:
-        node = _core(node)
+        node = core(node)
         self.depth += 1
         if self.depth > DEEPEST:
             raise self.refusal(node, "the expression is nested too deeply")
@@ -177,20 +126,20 @@ class _Lowering:
     def path(self, node: Node) -> tuple[str, ...] | None:
         """The names and string keys of a path; None for anything else."""
         steps: list[str] = []
-        node = _core(node)
+        node = core(node)
         while node.data in ("member_dot", "member_index"):
-            step = _token(node, 1) if node.data == "member_dot" else self.string(_child(node, 1))
+            step = token(node, 1) if node.data == "member_dot" else self.string(child(node, 1))
             if step is None:
                 return None
             steps.append(step)
-            node = _core(_child(node, 0))
+            node = core(child(node, 0))
         if node.data not in ("ident", "dot_ident"):
             return None
-        return (_token(node, 0), *reversed(steps))
+        return (token(node, 0), *reversed(steps))
 
     def string(self, node: Node) -> str | None:
         """The text of a string literal; None for anything else."""
-        node = _core(node)
+        node = core(node)
         if node.data != "literal":
             return None
         value = self.constant(node)
@@ -198,27 +147,27 @@ class _Lowering:
 
     def keys(self, node: Node) -> Iterator[str]:
         """The string literals among the keys of a map, in both branches of a condition; none of anything else."""
-        node = _core(node)
+        node = core(node)
         if node.data == "expr":
-            yield from self.keys(_child(node, 1))
-            yield from self.keys(_child(node, 2))
+            yield from self.keys(child(node, 1))
+            yield from self.keys(child(node, 2))
         elif node.data == "map_lit":
-            for key in _arguments(node, 0)[0::2]:
+            for key in operands(node, 0)[0::2]:
                 if (text := self.string(key)) is not None:
                     yield text
 
     # Operators
 
     def ternary(self, node: Node) -> Code:
-        condition, first, second = (self.lower(_child(node, i)) for i in range(3))
+        condition, first, second = (self.lower(child(node, i)) for i in range(3))
         return operators.choice(condition, first, second, self.fragment(node))
 
     def logic(self, node: Node) -> Code:
         rule, fragment = node.data, self.fragment(node)
         right_to_left: list[Node] = []
         while node.data == rule:
-            right_to_left.append(_child(node, 1))
-            node = _core(_child(node, 0))
+            right_to_left.append(child(node, 1))
+            node = core(child(node, 0))
         operands = [self.lower(operand) for operand in (node, *reversed(right_to_left))]
         return (
             operators.either(operands, fragment)
@@ -230,22 +179,20 @@ class _Lowering:
         # A long sum leans to the left: lowered in a loop, and evaluated in one, it needs no depth.
         pending: list[tuple[str, Node, Fragment]] = []
         while node.data in ("relation", "addition", "multiplication"):
-            sign = _child(node, 0)
-            pending.append((_SYMBOLS[sign.data], _child(node, 1), self.fragment(node)))
-            node = _core(_child(sign, 0))
+            sign = child(node, 0)
+            pending.append((SYMBOLS[sign.data], child(node, 1), self.fragment(node)))
+            node = core(child(sign, 0))
         code = self.lower(node)
         steps = [(symbol, self.lower(right), fragment) for symbol, right, fragment in reversed(pending)]
         return operators.chain(code, steps, self.null)
 
     def unary(self, node: Node) -> Code:
-        return operators.unary(
-            _SYMBOLS[_child(node, 0).data], self.lower(_child(node, 1)), self.fragment(node)
-        )
+        return operators.unary(SYMBOLS[child(node, 0).data], self.lower(child(node, 1)), self.fragment(node))
 
     # Names, fields, elements
 
     def variable(self, node: Node) -> Code:
-        name = _token(node, 0)
+        name = token(node, 0)
         slot = self.scope.get(name) if node.data == "ident" else None
         if slot is not None:
             return reading.variable(slot)
@@ -255,18 +202,18 @@ class _Lowering:
 
     def field(self, node: Node) -> Code:
         self.note_read(node)
-        return reading.field(self.lower(_child(node, 0)), _token(node, 1), self.fragment(node))
+        return reading.field(self.lower(child(node, 0)), token(node, 1), self.fragment(node))
 
     def element(self, node: Node) -> Code:
         self.note_read(node)
-        key = self.string(_child(node, 1))
-        container, fragment = self.lower(_child(node, 0)), self.fragment(node)
+        key = self.string(child(node, 1))
+        container, fragment = self.lower(child(node, 0)), self.fragment(node)
         if key is not None:
             return reading.element(container, literals.always(key), fragment)
-        return reading.element(container, self.lower(_child(node, 1)), fragment)
+        return reading.element(container, self.lower(child(node, 1)), fragment)
 
     def note_read(self, node: Node) -> None:
-        base = _core(_child(node, 0))
+        base = core(child(node, 0))
         path = self.path(node) if base.data in ("ident", "dot_ident") else None
         if path and path[0] not in self.scope:
             self.reads.add((path[0], path[1]))
@@ -285,10 +232,10 @@ class _Lowering:
             raise self.refusal(node, f"not a literal: {token[:40]} ({error})") from None
 
     def list_literal(self, node: Node) -> Code:
-        return literals.list_of([self.lower(item) for item in _arguments(node, 0)])
+        return literals.list_of([self.lower(item) for item in operands(node, 0)])
 
     def map_literal(self, node: Node) -> Code:
-        parts = [self.lower(part) for part in _arguments(node, 0)]
+        parts = [self.lower(part) for part in operands(node, 0)]
         return literals.map_of(list(zip(parts[0::2], parts[1::2], strict=True)), self.fragment(node))
 
     def message(self, node: Node) -> Code:
@@ -297,7 +244,7 @@ class _Lowering:
     # Calls
 
     def call(self, node: Node) -> Code:
-        name, arguments = _token(node, 0), _arguments(node, 1)
+        name, arguments = token(node, 0), operands(node, 1)
         if name == "has":
             self.check_count(node, "has", arguments, 1)
             return has(self.lower(arguments[0]))
@@ -307,7 +254,7 @@ class _Lowering:
         return self.function(node, name, arguments)
 
     def method(self, node: Node) -> Code:
-        name, subject, arguments = _token(node, 1), _child(node, 0), _arguments(node, 2)
+        name, subject, arguments = token(node, 1), child(node, 0), operands(node, 2)
         if name in MACROS:
             self.check_count(node, name, arguments, 2)
             items, (slot,), (body,) = self.scoped(name, subject, arguments, variables=1)
@@ -326,12 +273,12 @@ class _Lowering:
     ) -> tuple[Code, list[int], list[Code]]:
         """The list, the slots of the variables, and the arguments in their scope."""
         items, outside, slots = self.lower(subject), self.scope, []
-        for variable in map(_core, arguments[:variables]):
+        for variable in map(core, arguments[:variables]):
             if variable.data != "ident":
                 raise self.refusal(variable, f"{name}() starts with a variable name: {name}(x, …)")
             self.slots += 1
             slots.append(self.slots)
-            self.scope = {**self.scope, _token(variable, 0): self.slots}
+            self.scope = {**self.scope, token(variable, 0): self.slots}
         try:
             return items, slots, [self.lower(body) for body in arguments[variables:]]
         finally:

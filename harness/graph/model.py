@@ -207,7 +207,8 @@ class Graph:
     `vocabulary` gives the names of what it calls and of what runs inside it; without it, scenarios are held only
     against the names of its nodes.
 
-    With `reruns`, `Lifecycle.accept` takes a `Rerun` as well.
+    With `reruns`, `Lifecycle.accept` takes a `Rerun` as well. Without `takes_hooks`, hooks that a scenario names do
+    nothing.
 
     With `inside_is_own`, graphs that run inside its nodes are parts of the same agent: the latency of their nodes is
     listed beside that of its own.
@@ -231,6 +232,7 @@ class Graph:
     goto_anywhere: frozenset[str] = frozenset()
     inside_is_own: bool = False
     reruns: bool = False
+    takes_hooks: bool = True
     sources: tuple[Path, ...] = ()
     import_folders: tuple[Path, ...] = ()
     vocabulary: Callable[[], Vocabulary] | None = None

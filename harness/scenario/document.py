@@ -21,7 +21,8 @@ from harness.scenario import model
 from harness.scenario.document_expect import Expect
 from harness.scenario.document_world import WorldKeys
 from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, Positive, Share, Strict, by_shape
-from harness.scenario.mentions import RERUN, Mention, in_expectations, in_world
+from harness.scenario.idle_stubs import idle_stubs
+from harness.scenario.mentions import RERUN, Mention, in_expectations, in_surroundings, in_world
 from harness.scenario.vacuous import without_effect
 from harness.source.document import Document
 from harness.source.models import Mistake, mistaken
@@ -242,11 +243,12 @@ class ScenarioKeys(WorldKeys):
             allow_unused=self.allow_unused,
             expect=self.expect.spec(at.at(("expect",))) if self.expect else model.Expectations(),
             mentions=tuple(self._mentions(at)),
-            warnings=tuple(without_effect(at, self.timeout)),
+            warnings=(*without_effect(at, self.timeout), *idle_stubs(at)),
         )
 
     def _mentions(self, at: Document) -> Iterator[Mention]:
         """The names in the scenario and in its turns."""
+        yield from in_surroundings(at)
         for part in (at, *(at.at(("turns", number)) for number in range(len(self.turns or ())))):
             yield from in_world(part)
             if isinstance(part.value.get("rerun"), dict):

@@ -10,9 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from harness.errors import Span
+from harness.expressions.paths import ITEM, Path
 from harness.source.document import Document, DocumentPath
 
-Role = Literal["node", "source", "target", "timed", "caller", "called", "stub", "server", "pause"]
+Role = Literal[
+    "node", "source", "target", "timed", "caller", "called", "stub", "server", "pause",
+    "absent", "kind", "anything", "variable", "hook",
+]  # fmt: skip
 """What a name is for.
 
 node, source, target  a node of the graph, or the start, or the end
@@ -22,6 +26,11 @@ called                a glob for what is called: models, tools, …
 stub                  a name that has stubs: a tool, an agent, …
 server                an MCP server
 pause                 a text that a run pauses with
+absent                a key of the state or the output that is expected to be missing
+kind                  a kind of call
+anything              what a call of any kind goes to
+variable              a variable of the environment
+hook                  the dotted path of a hook
 """
 
 ENTRIES: Final = {
@@ -32,13 +41,29 @@ ENTRIES: Final = {
     "retrieval": "retrieval",
 }
 """The keys of a world that are mappings by name, and the kinds of these names."""
-WORLD_KEYS: Final = frozenset({"llm", "human", "http", "mcp", "faults", *ENTRIES})
+WORLD_KEYS: Final = frozenset({"llm", "human", "http", "mcp", "faults", "hooks", "env", *ENTRIES})
+_OF_ONE: Final = ("$all", "$some", "$json", "$exact")
+"""Matchers whose argument is compared with the same value, or with one inside it."""
 OF_NODES: Final = "human"
 """The kind of calls that go by the name of the node that makes them."""
 RERUN: Final = "rerun"
 """The key of a turn that names an agent to run again."""
 UNNAMED: Final = "http"
 """The kind of calls that go to URLs, which may be anything."""
+CONDITIONS: Final = "checks"
+"""The key of conditions."""
+_SOUGHT: Final[Mapping[tuple[Path, bool], Role]] = {
+    (("path",), False): "node",
+    (("path", ITEM), True): "node",
+    (("visits",), False): "node",
+    (("latency", "nodes"), False): "timed",
+    (("state",), False): "absent",
+    (("output",), False): "absent",
+    (("calls", ITEM, "kind"), True): "kind",
+    (("calls", ITEM, "name"), True): "anything",
+    (("calls", ITEM, "node"), True): "caller",
+}
+"""What a condition looks for, by where it looks and whether for a value there: what name that is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +104,50 @@ def in_expectations(at: Document) -> Iterator[Mention]:
         yield Mention("error.node", "caller", node, at.span(("error", "node")))
     for path, name in _texts(values.get("interrupt", ()), ("interrupt",)):
         yield Mention("interrupt", "pause", name, at.span(path))
+    yield from _in_values(at)
+    for index, item in enumerate(values.get(CONDITIONS, ())):
+        yield from _in_condition(item["that"], at.span((CONDITIONS, index, "that")))
+
+
+def _in_values(at: Document) -> Iterator[Mention]:
+    """The keys of the state and of the output that may be missing, as far as these expectations go."""
+    for key in ("state", "output"):
+        for path in _absent(at.value.get(key), (key,)):
+            yield Mention(key, "absent", str(path[-1]), at.key_span(path))
+    for name in _optional(at.value.get("state_schema")):
+        where = at.key_span(("state_schema", "properties", name))
+        yield Mention("state_schema", "absent", name, where)
+
+
+def _absent(value: Any, path: DocumentPath, *, negated: bool = False) -> Iterator[DocumentPath]:
+    """The keys of an expected value that hold where they are missing: `$missing: true`, and those under `$not`."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _absent(item, (*path, index), negated=negated)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            is_matcher = str(key).startswith("$")
+            if key in _OF_ONE or (key == "$not" and not negated):
+                yield from _absent(item, (*path, key), negated=key == "$not")
+            elif not is_matcher and (negated or item == {"$missing": True}):
+                yield *path, key
+            elif not is_matcher:
+                yield from _absent(item, (*path, key))
+
+
+def _optional(schema: Any) -> list[str]:
+    """The properties that a schema speaks of, and does not require."""
+    if not isinstance(schema, Mapping) or not isinstance(schema.get("properties"), Mapping):
+        return []
+    return [name for name in schema["properties"] if name not in schema.get("required", ())]
+
+
+def _in_condition(that: str, span: Span) -> Iterator[Mention]:
+    from harness.expressions.inspection import names_sought
+
+    for sought in names_sought(that):
+        if role := _SOUGHT.get((sought.path, sought.is_value)):
+            yield Mention(CONDITIONS, role, sought.name, span)
 
 
 def _in_calls(values: Mapping[str, Any], at: Document) -> Iterator[Mention]:
@@ -116,6 +185,14 @@ def in_world(at: Document) -> Iterator[Mention]:
             yield Mention("faults", "caller", fault["node"], at.span(("faults", index, "node")))
         if "name" in fault:
             yield from _called("faults", fault["effect"], fault["name"], at.span(("faults", index, "name")))
+
+
+def in_surroundings(at: Document) -> Iterator[Mention]:
+    """The variables and the hooks of the scenario at `at`."""
+    for name in at.value.get("env", ()):
+        yield Mention("env", "variable", name, at.key_span(("env", name)))
+    for index, hook in enumerate(at.value.get("hooks", ())):
+        yield Mention("hooks", "hook", hook, at.span(("hooks", index)))
 
 
 def _in_call(key: str, call: Mapping[str, Any], at: Document, path: DocumentPath) -> Iterator[Mention]:

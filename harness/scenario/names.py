@@ -12,19 +12,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Final
 
 from harness.dialects.load import load_graph
 from harness.errors import ManifestError, Problem, SourceError, Span
 from harness.graph.model import END, START, Graph
 from harness.graph.names import Names, names_of
-from harness.graph.vocabulary import NODE
+from harness.graph.vocabulary import KINDS, NODE
 from harness.matchers.glob import last_part_matches, name_matches
 from harness.scenario.judge import JUDGE_NODE
 from harness.scenario.load import load_file
-from harness.scenario.mentions import ENTRIES, RERUN, Mention
+from harness.scenario.mentions import CONDITIONS, ENTRIES, RERUN, Mention
 from harness.scenario.model import Scenario
 from harness.scenario.request import load_request
+from harness.scenario.words import Words
 from harness.settings import RecordMode, Settings
 from harness.source.display import clip
 from harness.source.suggest import did_you_mean
@@ -43,6 +45,10 @@ _NOUNS: Final = {
     "retrieval": "retrieval node",
 }
 
+_CALLS: Final = (*(kind for kind in KINDS if kind != "server"), "human", "http")
+"""The kinds of calls."""
+_OF_PROVIDERS: Final = ("_API_KEY", "_BASE_URL", "_API_BASE", "_ENDPOINT")
+"""What variables that clients of providers read end with."""
 
 Load = Callable[[Scenario], Graph]
 """Gives the graph of a scenario, or raises a ManifestError."""
@@ -136,6 +142,17 @@ class _Known:
         if mention.key == RERUN and not self.graph.reruns:
             text = f"no node of '{self.graph.name}' can be run again: {self.graph.dialect} has no rerun"
             return Problem("unknown-name", text, mention.span)
+        if mention.role == "hook":
+            text = f"'{mention.name}' does nothing: {self.graph.dialect} has no hooks"
+            return None if self.graph.takes_hooks else _warning(text, mention.span)
+        if mention.role in ("absent", "variable"):
+            return self._word(mention)
+        if mention.key == CONDITIONS:
+            problem = self._in_condition(mention)
+            return replace(problem, severity="warning") if problem is not None else None
+        return self._named(mention)
+
+    def _named(self, mention: Mention) -> Problem | None:
         if mention.role in ("node", "source", "target", "timed"):
             return self._node(mention)
         if self.names is None:
@@ -153,6 +170,42 @@ class _Known:
         if fits:
             return None
         return self._refused(mention, kind, known, self._why_open(kind))
+
+    def _in_condition(self, mention: Mention) -> Problem | None:
+        """A name in CEL: of a kind of calls, of what is called, or of a node."""
+        if mention.role == "kind":
+            known: Collection[str] = _CALLS
+            text = f"{mention.key} names '{mention.name}', which is no kind of calls"
+        elif mention.role == "anything":
+            if self.names is None or self.names.open or "/" in mention.name:  # a URL may be anything
+                return None
+            called = (self._called(kind, asked=True) for kind in _CALLS)
+            known = [*self._nodes, *self.names.callers, *chain.from_iterable(called)]
+            text = f"{mention.key} names '{mention.name}', which is nothing that '{self.graph.name}' calls"
+        else:
+            return self._named(mention)
+        if mention.name in known:
+            return None
+        return Problem("unknown-name", text, mention.span, did_you_mean(mention.name, list(known)))
+
+    def _word(self, mention: Mention) -> Problem | None:
+        """A name that says nothing if nothing of the agent has it."""
+        if mention.name in {channel.name for channel in self.graph.channels}:
+            return None
+        name, graph = clip(mention.name, _NAME_LENGTH), clip(self.graph.name, _NAME_LENGTH)
+        if mention.role == "variable":
+            if name.endswith(_OF_PROVIDERS) or self._words.may_have(mention.name):
+                return None
+            text = f"nothing in '{graph}' asks for the variable '{name}'"
+        elif self._words.may_have(mention.name):
+            return None
+        else:
+            text = f"{mention.key}: '{name}' is always missing, since nothing in '{graph}' has that name"
+        return _warning(text, mention.span, did_you_mean(name, list(self._words), listing=False))
+
+    @cached_property
+    def _words(self) -> Words:
+        return Words(self.scenario, self.graph, self.settings)
 
     @cached_property
     def _nodes(self) -> list[str]:
@@ -263,3 +316,7 @@ class _Known:
         if not known:
             return f"'{clip(self.graph.name, _NAME_LENGTH)}' has no {noun}"
         return did_you_mean(name, [clip(each, _NAME_LENGTH) for each in known])
+
+
+def _warning(text: str, span: Span, hint: str = "") -> Problem:
+    return Problem("unknown-name", text, span, hint, "warning")

@@ -1,23 +1,39 @@
 """Expectations that hold whatever a run does: each is a warning, at load and of every run.
 
-They are legal, since a scenario may be under construction; but a test that cannot fail says nothing.
+They are legal, since a scenario may be under construction; but a test that cannot fail says nothing. What can be
+seen of a stub before it is asked: `harness.scenario.idle_stubs`. What only a run shows: `harness.scenario.untried`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from harness.errors import ExpressionError, Problem, Span
+from harness.errors import Problem, Span
+from harness.matchers.vacuous import (
+    Vacuous,
+    holds_for_every_count,
+    holds_for_whatever,
+    vacuous_parts,
+    vacuous_schema,
+)
+from harness.scenario.model import ITEMIZED
 from harness.source.document import Document
 
 EMPTY_HOLDS: Final = frozenset(
     {
         *("path_includes", "visits", "max_visits", "never", "routes", "calls", "never_calls", "call_counts"),
-        *("latency", "usage", "warnings", "never_warnings", "checks", "judge"),
+        *("latency", "usage", "warnings", "never_warnings", "checks", "judge", "custom"),
     }
 )
 """Checks that hold when nothing is listed."""
+_ALWAYS_THERE: Final = ("state", "output", "interrupt")
+"""What every run has, be it null."""
+_MATCHED: Final = (*_ALWAYS_THERE, "warnings", "error")
+_COUNTED: Final = ("visits", "call_counts")
+_SCHEMAS: Final = ("state_schema", "output_schema")
+_MILLISECONDS: Final = 100
+"""From here on a bound of the latency looks like one in milliseconds."""
 _GATES: Final = ("status", "unused")
 _OPTIONS: Final = ("calls_order", "weights")
 
@@ -30,6 +46,14 @@ def without_effect(at: Document, timeout_s: float) -> Iterator[Problem]:
             at.key_span(("pass_score",)),
         )
     turns = at.value.get("turns") or ()
+    judged_otherwise = (
+        "test_scenario" in at.value or "cassette" in at.value
+    )  # a replay fails where it differs
+    if not judged_otherwise and not any("expect" in part for part in (at.value, *turns)):
+        text = "nothing is expected: this scenario passes whenever its run completes"
+        yield _warning(
+            text, at.span(("name",)), "if that is what is meant, write `expect: {status: completed}`"
+        )
     for part in (at, *(at.at(("turns", number)) for number in range(len(turns)))):
         if isinstance(part.value.get("expect"), dict):
             yield from _in_expectations(part.at(("expect",)), timeout_s)
@@ -37,36 +61,97 @@ def without_effect(at: Document, timeout_s: float) -> Iterator[Problem]:
 
 def _in_expectations(at: Document, timeout_s: float) -> Iterator[Problem]:
     values = at.value
-    total = (values.get("latency") or {}).get("total")
-    if total is not None and total >= timeout_s:
-        text = f"this bound cannot be exceeded: a run ends at its timeout of {timeout_s:g} s"
-        yield _warning(text, at.span(("latency", "total")))
+    if not values:
+        text = "'expect' lists nothing: it is as good as left out"
+        yield _warning(text, at.span())
     for key, value in values.items():
         is_bound = key == "calls" and values.get("calls_order") == "exact"
         if key in EMPTY_HOLDS and not value and not is_bound:
             yield _warning(f"'{key}' lists nothing, so that it cannot fail", at.key_span((key,)))
-    for index, item in enumerate(values.get("checks") or ()):
-        if _is_always_true(item["that"]):
-            text = f"'{item['that']}' reads nothing of the run, so that it cannot fail"
+    yield from _in_latency(at, timeout_s)
+    yield from _in_values(at)
+    yield from _in_calls(at)
+    yield from _in_items(at)
+    yield from _in_weights(at)
+
+
+def _in_latency(at: Document, timeout_s: float) -> Iterator[Problem]:
+    bounds = at.value.get("latency") or {}
+    places = [("latency", "total"), *(("latency", "nodes", name) for name in bounds.get("nodes") or ())]
+    for place in places:
+        bound = bounds.get("total") if place[1] == "total" else bounds["nodes"][place[-1]]
+        if bound is not None and bound >= timeout_s:
+            text = f"this bound cannot be exceeded: a run ends at its timeout of {timeout_s:g} s"
+            hint = "it is in seconds" if bound >= _MILLISECONDS else ""
+            yield _warning(text, at.span(place), hint)
+    if bounds.get("nodes") == {}:
+        text = "'latency.nodes' lists nothing, so that it cannot fail"
+        yield _warning(text, at.key_span(("latency", "nodes")))
+
+
+def _in_values(at: Document) -> Iterator[Problem]:
+    """Matchers and schemas that hold for whatever they are given."""
+    values = at.value
+    for key in _ALWAYS_THERE:
+        if key in values and holds_for_whatever(values[key]):
+            yield _warning(f"'{key}' is there in every run, so that this cannot fail", at.span((key,)))
+    for key in _MATCHED:
+        if key in values and not (key == "error" and not values[key]):  # `error: {}`: there is one
+            yield from _located(vacuous_parts(values[key]), at.at((key,)))
+    for key in _SCHEMAS:
+        if key in values:
+            yield from _located(vacuous_schema(values[key]), at.at((key,)))
+    for key in _COUNTED:
+        for name, count in (values.get(key) or {}).items():
+            if holds_for_every_count(count):
+                yield _warning("every count fits, so that this cannot fail", at.span((key, name)))
+
+
+def _in_calls(at: Document) -> Iterator[Problem]:
+    """Arguments that every call has. In `never_calls` an empty mapping forbids the call with any."""
+    for index, call in enumerate(at.value.get("calls") or ()):
+        if "args" in call:
+            yield from _located(vacuous_parts(call["args"]), at.at(("calls", index, "args")))
+    if "calls_order" in at.value and "calls" not in at.value:
+        text = "'calls_order' does nothing without 'calls'"
+        yield _warning(text, at.key_span(("calls_order",)))
+
+
+def _in_items(at: Document) -> Iterator[Problem]:
+    for index, item in enumerate(at.value.get("checks") or ()):
+        from harness.expressions.inspection import why_true
+
+        if why := why_true(item["that"]):
+            text = f"'{item['that']}' {why}, so that it cannot fail"
             yield _warning(text, at.span(("checks", index, "that")))
-    for index, item in enumerate(values.get("judge") or ()):
+    for index, item in enumerate(at.value.get("judge") or ()):
         if item.get("threshold") == 0:
             text = "a threshold of 0 is reached by every grade, so that this judge cannot fail"
             yield _warning(text, at.span(("judge", index, "threshold")))
+    for key in ITEMIZED:
+        for index, item in enumerate(at.value.get(key) or ()):
+            if item.get("weight") == 0:
+                text = "a check of weight 0 counts nothing: it cannot fail the scenario"
+                yield _warning(text, at.span((key, index, "weight")))
+
+
+def _in_weights(at: Document) -> Iterator[Problem]:
+    values = at.value
     weights = values.get("weights")
-    if weights and not any(_weights(values, weights)):
+    if not weights:
+        return
+    if not any(_weights(values, weights)):
         text = "the weight of every check is 0, so that none of them counts"
         yield _warning(text, at.key_span(("weights",)))
+    for key in weights:
+        if key not in values and key not in _GATES and at.holds(("weights", key)):
+            yield _warning(f"there is no check '{key}' here to weigh", at.key_span(("weights", key)))
 
 
-def _is_always_true(that: str) -> bool:
-    from harness.expressions.cel import compile as compile_cel
-
-    expression = compile_cel(that)
-    try:
-        return not expression.names and expression.evaluate({}) is True
-    except ExpressionError:
-        return False
+def _located(found: Iterable[Vacuous], at: Document) -> Iterator[Problem]:
+    for part in found:
+        span = at.key_span(part.path) if part.on_key else at.span(part.path)
+        yield _warning(part.message, span, part.hint)
 
 
 def _weights(values: Mapping[str, Any], weights: Mapping[str, float]) -> Iterator[float]:
@@ -79,5 +164,5 @@ def _weights(values: Mapping[str, Any], weights: Mapping[str, float]) -> Iterato
     yield from (weights.get(key, 1) for key in _GATES if key not in values)
 
 
-def _warning(text: str, span: Span) -> Problem:
-    return Problem("cannot-fail", text, span, severity="warning")
+def _warning(text: str, span: Span, hint: str = "") -> Problem:
+    return Problem("cannot-fail", text, span, hint, severity="warning")

@@ -57,6 +57,11 @@ class Document:
             return self._lines.span(self.file, start, end)
         return self.span(path)
 
+    def holds(self, path: Sequence[str | int]) -> bool:
+        """The value at `path` is written inside this one, and not merged from elsewhere."""
+        (start, end, _), (found, _, _) = self._location, self._walk(path)[0]
+        return start <= found < end
+
     def span_within(self, path: Sequence[str | int], line: int, column: int) -> Span:
         """The span of a character inside the text value at `path`, by its line and column there (from 1).
 

@@ -73,7 +73,7 @@ def test_all_problems_are_told_at_once_as_json(
 
 
 def test_files_without_problems_are_an_empty_list(invoke: Invoke, suite: WriteSuite) -> None:
-    suite("{name: any}")
+    suite("{name: any, expect: {status: completed}}")
     result = invoke("validate", "counter.yaml", "a.scenario.yaml", "--json")
     assert (result.exit_code, json.loads(result.stdout)) == (0, [])
 
@@ -116,7 +116,7 @@ def test_a_problem_that_all_agents_share_is_told_once(
 def test_a_problem_is_told_once_of_a_scenario_and_its_manifest(
     invoke: Invoke, write: WriteFile, suite: WriteSuite, counter: str
 ) -> None:
-    suite("{name: a}")
+    suite("{name: a, expect: {status: completed}}")
     write("counter.yaml", counter + "colour: red\n")
     result = invoke("validate", "a.scenario.yaml", "counter.yaml")
     assert result.stdout.count("unknown key 'colour'") == 1

@@ -254,6 +254,54 @@ def test_a_name_that_only_a_run_knows_is_a_warning(told: Told, keys: str, reason
     assert reason in found
 
 
+@pytest.mark.parametrize(
+    ("dialect", "keys", "expected"),
+    [
+        ("sherma", "expect: {state: {msesages: {$missing: true}}}", "5:18 state: 'msesages' is always missing"),
+        ("yagra", "expect: {output: {a: [{wrod: {$missing: true}}]}}", "5:24 output: 'wrod' is always missing"),
+        ("sherma", "expect: {state: {$not: {msesages: x}}}", "5:25 state: 'msesages' is always missing"),
+        ("sherma", "expect: {state_schema: {properties: {msesages: {}}}}", "5:38 state_schema: 'msesages' is"),
+        ("sherma", "expect: {checks: [{that: '!has(state.msesages)'}]}", "5:26 checks: 'msesages' is always"),
+        ("sherma", "turns: [{expect: {state: {zz: {$missing: true}}}}]", "5:27 state: 'zz' is always missing"),
+        ("sherma", "expect: {checks: [{that: '!(\"aks\" in path)'}]}", "5:26 checks names 'aks', which is no node"),
+        ("sherma", "expect: {checks: [{that: 'path.all(p, p != \"aks\")'}]}", "5:26 checks names 'aks'"),
+        ("sherma", "expect: {checks: [{that: '!(\"aks\" in visits)'}]}", "5:26 checks names 'aks'"),
+        (
+            "yagra",
+            "expect: {checks: [{that: '!calls.exists(c, c.kind == \"tol\")'}]}",
+            "5:26 checks names 'tol', which is no kind of calls|did you mean 'tool'?",
+        ),
+        (
+            "yagra",
+            "expect: {checks: [{that: 'calls.filter(c, c.name in [\"askng\"]).size() == 0'}]}",
+            "5:26 checks names 'askng', which is nothing that 'manifest' calls|did you mean 'asking'?",
+        ),
+        ("yagra", "env: {ASK_MODLE: x}", "5:7 nothing in 'manifest' asks for the variable 'ASK_MODLE'"),
+        ("mesh", "hooks: [my.Hook]", "5:9 'my.Hook' does nothing: leafmesh has no hooks"),
+    ],
+)  # fmt: skip
+def test_a_name_that_stands_nowhere_is_a_warning(told: Told, dialect: str, keys: str, expected: str) -> None:
+    (found,) = told(dialect, keys)
+    assert found.startswith(f"warning {expected}")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "keys"),
+    [
+        ("sherma", "expect: {state: {messages: [{tool_calls: {$missing: true}}], use_tools: {$any: true}}}"),
+        ("sherma", "expect: {output: {q: {$missing: true}}}"),  # it stands in the code beside the manifest
+        ("sherma", "input: {reply_to: x}, expect: {state: {reply_to: {$missing: true}}}"),
+        ("mesh", "llm: [{json: {mood: good}}], expect: {checks: [{that: '!has(state.mood)'}]}"),
+        ("sherma", "expect: {state_schema: {required: [msesages], properties: {msesages: {}}}}"),
+        ("sherma", "expect: {checks: [{that: 'calls.all(c, c.kind != \"tool\" || c.name == \"find\")'}]}"),
+        ("sherma", "expect: {checks: [{that: '!calls.exists(c, c.name == \"http://shop/x\")'}]}"),
+        ("sherma", "env: {OPENAI_BASE_URL: 'http://m'}"),
+    ],
+)  # fmt: skip
+def test_a_name_that_stands_somewhere(told: Told, dialect: str, keys: str) -> None:
+    assert told(dialect, keys) == []
+
+
 def test_an_expected_call_that_only_a_run_knows_is_told_by_the_run(told: Told) -> None:
     assert told("sherma", "mcp: {shop: real}, expect: {calls: [{mcp: buy}]}") == []
 

@@ -102,6 +102,7 @@ def _graph(opened: Opened, entry: EntryPoint, agency: Agency) -> EventGraph:
         notes=opened.notes,
         import_folders=agency.import_folders,
         vocabulary=lambda: vocabulary(parts),
+        takes_hooks=False,
         reruns=True,
         joins=joins,
         limits=_limits(mesh),

@@ -67,6 +67,7 @@ def _load(request: LoadRequest) -> Graph:
         may_pause=any(isinstance(n, ApprovalNode | InputNode | AgentNode) for n in graph.nodes.values()),
         warnings=tuple(problems.warnings),
         open_state=True,
+        takes_hooks=False,
         vocabulary=lambda: vocabulary(parts),
         goto_anywhere=frozenset(id_ for id_, node in graph.nodes.items() if isinstance(node, ScriptNode)),
     )

@@ -52,5 +52,6 @@ def ordinary_graph(name: str, request: LoadRequest) -> Graph:
         lifecycle=Lifecycle(finish=finish),
         may_pause=False,
         open_state=True,
+        takes_hooks=False,
         vocabulary=lambda: Vocabulary(names={"llm": [model.name], **tools.called()}),
     )

@@ -71,6 +71,7 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
         pause_before=pause_before,
         pause_after=pause_after,
         inside_is_own=True,
+        takes_hooks=False,
         vocabulary=lambda: vocabulary(workflow, params, inner),
     )
 

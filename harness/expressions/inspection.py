@@ -1,0 +1,177 @@
+"""What an expression says without being evaluated: the names it looks for, and whether it can be false at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from lark import Token
+
+from harness.errors import ExpressionError
+from harness.expressions import literals
+from harness.expressions.macros import MACROS
+from harness.expressions.paths import ITEM, Path
+from harness.expressions.syntax import Node, parse
+from harness.expressions.tree import SYMBOLS, child, core, operands, token
+
+_AMOUNTS: Final = (
+    ("latency", "total"),
+    *(("usage", key) for key in ("llm_calls", "input_tokens", "output_tokens", "cost")),
+)
+
+
+class NameSought(NamedTuple):
+    """A name that an expression looks for: as a key or an item of what is at `path`, or (`is_value`) as its value.
+
+    `calls.exists(c, c.name == "x")` looks for the value "x" at ("calls", "*", "name").
+    """
+
+    path: Path
+    name: str
+    is_value: bool
+
+
+def names_sought(source: str) -> list[NameSought]:
+    """The names that an expression looks for, each once.
+
+    Raises:
+        ExpressionError: the text is not an expression.
+    """
+    return list(dict.fromkeys(_sought(parse(source), {})))
+
+
+@lru_cache(maxsize=1024)
+def why_true(source: str) -> str:
+    """What is wrong with an expression that is true of every run, as far as its form shows; empty if it may be false.
+
+    Raises:
+        ExpressionError: the text is not an expression.
+    """
+    from harness.expressions.cel import compile as compile_cel
+
+    expression = compile_cel(source)
+    if not expression.names:
+        try:
+            return "reads nothing of the run" if expression.evaluate({}) is True else ""
+        except ExpressionError:
+            return ""
+    return "holds for every run" if _is_true(parse(source)) else ""
+
+
+def _is_true(node: Node) -> bool:
+    node = core(node)
+    if node.data in ("conditionalor", "conditionaland"):
+        parts = [_is_true(child(node, 0)), _is_true(child(node, 1))]
+        return any(parts) if node.data == "conditionalor" else all(parts)
+    return _holds(node) if node.data == "relation" else _literal(node) == "true"
+
+
+def _holds(node: Node) -> bool:
+    """True for a value that is compared with itself, and for an amount that is at least nothing."""
+    sign, left, right = _relation(node)
+    if sign in ("==", "<=", ">=") and left == right:
+        return True
+    amount, bound = (left, right) if sign.startswith(">") else (right, left)
+    least = _number(bound) if sign[0] in "<>" and _is_amount(amount) else None
+    return least is not None and (least < 0 or (least == 0 and sign.endswith("=")))
+
+
+def _is_amount(node: Node) -> bool:
+    """True for what every run has, and is never negative: sizes, the latency and the usage."""
+    node = core(node)
+    if node.data in ("ident_arg", "dot_ident_arg", "member_dot_arg"):
+        return token(node, 1 if node.data == "member_dot_arg" else 0) == "size"
+    return _path(node, {}) in _AMOUNTS
+
+
+# ---------------------------------------------------------------- walking
+
+
+def _sought(node: Node, scope: Mapping[str, Path | None]) -> Iterator[NameSought]:
+    node = core(node)
+    inner = scope
+    if node.data in ("member_dot", "member_index"):
+        path = _path(node, scope)
+        if path is not None and len(path) > 1:
+            yield NameSought(path[:-1], path[-1], False)
+    elif node.data == "relation":
+        yield from _compared(node, scope)
+    elif node.data == "member_dot_arg" and token(node, 1) in MACROS and (given := operands(node, 2)):
+        base, variable = _path(child(node, 0), scope), core(given[0])
+        if variable.data == "ident":
+            inner = {**scope, token(variable, 0): (*base, ITEM) if base is not None else None}
+    for below in _children(node):
+        yield from _sought(below, inner)
+
+
+def _compared(node: Node, scope: Mapping[str, Path | None]) -> Iterator[NameSought]:
+    sign, left, right = _relation(node)
+    if sign == "in":
+        name, path = _text(left), _path(right, scope)
+        if name is not None and path is not None:
+            yield NameSought(path, name, False)
+        items = core(right)
+        path = _path(left, scope)
+        if path is not None and items.data == "list_lit":
+            names = (_text(item) for item in operands(items, 0))
+            yield from (NameSought(path, name, True) for name in names if name is not None)
+    elif sign in ("==", "!="):
+        for one, other in ((left, right), (right, left)):
+            name, path = _text(one), _path(other, scope)
+            if name is not None and path is not None:
+                yield NameSought(path, name, True)
+
+
+def _path(node: Node, scope: Mapping[str, Path | None]) -> Path | None:
+    """The names and string keys that lead to a value, through `filter` too; None for anything else."""
+    node = core(node)
+    if node.data == "ident":
+        name = token(node, 0)
+        return scope.get(name, (name,))
+    if node.data in ("member_dot", "member_index"):
+        base = _path(child(node, 0), scope)
+        step = token(node, 1) if node.data == "member_dot" else _text(child(node, 1))
+        return None if base is None or step is None else (*base, step)
+    if node.data == "member_dot_arg" and token(node, 1) == "filter":
+        return _path(child(node, 0), scope)
+    return None
+
+
+def _relation(node: Node) -> tuple[str, Node, Node]:
+    sign = child(node, 0)
+    return SYMBOLS[sign.data], core(child(sign, 0)), core(child(node, 1))
+
+
+def _children(node: Node) -> Iterator[Node]:
+    return (each for each in node.children if not isinstance(each, Token))
+
+
+def _literal(node: Node) -> str:
+    """A literal as it is written; empty for anything else."""
+    node = core(node)
+    return token(node, 0) if node.data == "literal" else ""
+
+
+def _text(node: Node) -> str | None:
+    value = _constant(node)
+    return value if isinstance(value, str) else None
+
+
+def _number(node: Node) -> float | None:
+    node = core(node)
+    if node.data == "unary" and SYMBOLS[child(node, 0).data] == "-":
+        value = _number(child(node, 1))
+        return None if value is None else -value
+    literal = _constant(node)
+    return float(literal) if isinstance(literal, int | float) and not isinstance(literal, bool) else None
+
+
+def _constant(node: Node) -> object:
+    node = core(node)
+    if node.data != "literal" or not isinstance(node.children[0], Token):
+        return None
+    try:
+        return literals.constant(node.children[0])
+    except (ValueError, TypeError, OverflowError):
+        return None

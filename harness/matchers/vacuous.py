@@ -1,0 +1,107 @@
+"""Expected values that say nothing: what holds for every value of its kind, or for every value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from harness.matchers.schema_flaws import accepts_everything, misspelt_keywords
+from harness.matchers.value import is_matcher
+
+_PROBES: Final = ("", "a", "Z9 _-", "\n\t", "é∑", "{}[]")
+"""A pattern that is found in each of these is found in any text."""
+
+
+class Vacuous(NamedTuple):
+    """A part of an expected value that says nothing; `path` leads to it, `on_key` to its key."""
+
+    path: tuple[str | int, ...]
+    message: str
+    hint: str = ""
+    on_key: bool = False
+
+
+def vacuous_parts(expected: Any, path: tuple[str | int, ...] = ()) -> Iterator[Vacuous]:
+    """The parts of an expected value that say nothing. `$any` is none of them: it says that something is there."""
+    if is_matcher(expected):
+        ((name, argument),) = expected.items()
+        yield from _of_matcher(name, argument, (*path, name))
+    elif isinstance(expected, Mapping):
+        if not expected:
+            text = "an empty mapping is contained in every mapping"
+            yield Vacuous(path, text, "{$exact: {}} matches an empty mapping alone")
+        for key, value in expected.items():
+            yield from vacuous_parts(value, (*path, key))
+    elif isinstance(expected, list | tuple):
+        for index, item in enumerate(expected):
+            if item != {}:  # it keeps the place of an item that is not looked at
+                yield from vacuous_parts(item, (*path, index))
+
+
+def holds_for_whatever(expected: Any) -> bool:
+    """True of what holds for any value that is there: `$any`, and `$missing: false`."""
+    if not is_matcher(expected):
+        return False
+    ((name, argument),) = expected.items()
+    if name == "$all" and isinstance(argument, list):
+        return all(map(holds_for_whatever, argument))
+    return name == "$any" or (name == "$missing" and argument is False)
+
+
+def holds_for_every_count(expected: Any) -> bool:
+    """True of a matcher that no count can fail."""
+    if not is_matcher(expected):
+        return False
+    ((name, argument),) = expected.items()
+    if name == "$all" and isinstance(argument, list):
+        return all(map(holds_for_every_count, argument))
+    if name in ("$gte", "$gt") and isinstance(argument, int | float):
+        return argument < 0 or (argument == 0 and name == "$gte")
+    return (name, argument) in (("$type", "integer"), ("$type", "number")) or holds_for_whatever(expected)
+
+
+def _of_matcher(name: str, argument: Any, path: tuple[str | int, ...]) -> Iterator[Vacuous]:
+    if name == "$all" and isinstance(argument, list):
+        if not argument:
+            yield Vacuous(path, "'$all' lists nothing, so that it cannot fail", on_key=True)
+        yield from vacuous_parts(argument, path)
+    elif name in ("$some", "$json"):
+        yield from vacuous_parts(argument, path)
+    elif name in ("$contains", "$icontains") and argument == "":
+        hint = "{$type: string} matches every text"
+        yield Vacuous(path, f"every text contains '', so that '{name}' cannot fail", hint)
+    elif name == "$regex" and _is_found_anywhere(argument):
+        hint = "a pattern is found anywhere in a text; ^ and $ bind it to the ends"
+        yield Vacuous(path, f"the pattern '{argument}' is found in every text", hint)
+    elif name == "$len" and holds_for_every_count(argument):
+        yield Vacuous(path, "every length fits, so that '$len' cannot fail")
+    elif name == "$not" and argument == {"$in": []}:
+        yield Vacuous(path, "nothing is in an empty list, so that this cannot fail")
+    elif name == "$cel" and isinstance(argument, str):
+        from harness.expressions.inspection import why_true
+
+        if why_true(argument):
+            yield Vacuous(path, f"'{argument}' is true of every value, so that it cannot fail")
+    elif name == "$schema":
+        yield from vacuous_schema(argument, path)
+
+
+def vacuous_schema(schema: Any, path: tuple[str | int, ...] = ()) -> Iterator[Vacuous]:
+    """What a JSON Schema says in vain."""
+    misspelt = list(misspelt_keywords(schema, path))
+    for keyword in misspelt:
+        text = f"'{keyword.keyword}' is no keyword of JSON Schema, and is ignored"
+        yield Vacuous(keyword.path, text, f"did you mean '{keyword.meant}'?", on_key=True)
+    if not misspelt and accepts_everything(schema):
+        yield Vacuous(path, "this schema accepts everything, so that it cannot fail")
+
+
+def _is_found_anywhere(pattern: Any) -> bool:
+    """Whether the pattern needs nothing of a text. Look-arounds and anchors may need something."""
+    if not isinstance(pattern, str) or re.search(r"\(\?|\\[bBAZz]|\$|\^", pattern):
+        return False
+    try:
+        return all(re.search(pattern, probe) for probe in _PROBES)
+    except re.error:
+        return False

@@ -1,0 +1,132 @@
+"""Stubs that never answer, as far as they show it themselves: each is a warning, at load and of every run.
+
+A stub that may answer any number of times is not missed when it never does; so a mistake in its matchers, or one
+before it that answers everything, goes unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from harness.errors import ExpressionError, Problem, Span
+from harness.matchers.glob import last_part_matches
+from harness.matchers.value import is_matcher
+from harness.scenario.mentions import ENTRIES
+from harness.source.document import Document, DocumentPath
+from harness.source.suggest import did_you_mean
+
+_MATCHERS: Final = ("node", "model", "args", "when", "method", "url", "query")
+_OF_ALL: Final = ("kind", "node", "name", "args")
+_FIELDS: Final = {
+    "llm": (*_OF_ALL, "model", "provider", "params", "messages", "tools", "response_format", "prompt"),
+    "http": (*_OF_ALL, "method", "url", "query", "headers", "json", "text"),
+    "mcp": (*_OF_ALL, "server"),
+    "agents": (*_OF_ALL, "prompt"),
+}
+"""What `request` has in `when`, by the key of the world that the stub stands under."""
+_ARGS: Final = {
+    "llm": (),
+    "http": ("method", "url", "query", "json", "headers", "text"),
+    "agents": ("input",),
+    "human": ("question", "options", "value"),
+    "retrieval": ("query", "top_k", "group"),
+}
+"""The arguments of calls, where they are the same for all calls of a kind."""
+
+
+def idle_stubs(at: Document) -> Iterator[Problem]:
+    """A warning for each stub of the scenario at `at`, and of its turns, that never answers."""
+    for part in (at, *(at.at(("turns", number)) for number in range(len(at.value.get("turns") or ())))):
+        for key, path, stubs, default in _lists(part.value):
+            yield from _in_list(key, part, path, stubs, default)
+
+
+def _lists(world: Mapping[str, Any]) -> Iterator[tuple[str, DocumentPath, Sequence[Any], Any]]:
+    """The stub lists of a world: the key they stand under, where they are, and how often their stubs answer."""
+    for key in ("llm", "human", "http"):
+        stubs = world.get(key)
+        if isinstance(stubs, Mapping):
+            yield from ((key, (key, node), of_node, 1) for node, of_node in stubs.items())
+        elif stubs:
+            yield key, (key,), stubs, 1
+    for key in ENTRIES:
+        for name, entry in (world.get(key) or {}).items():
+            if isinstance(entry, list):
+                yield key, (key, name), entry, "any"
+            elif isinstance(entry, Mapping) and "real" not in entry:
+                yield key, (key, name), (entry,), "any"
+    for server, scripted in (world.get("mcp") or {}).items():
+        tools = scripted.get("tools") or () if isinstance(scripted, Mapping) else ()
+        for index, tool in enumerate(tools):
+            yield "mcp", ("mcp", server, "tools", index, "stubs"), tool.get("stubs") or (), "any"
+
+
+def _in_list(
+    key: str, at: Document, path: DocumentPath, stubs: Sequence[Any], default: Any
+) -> Iterator[Problem]:
+    for index, stub in enumerate(stubs):
+        if not isinstance(stub, Mapping):
+            continue
+        is_alone = isinstance(at.at(path).value, Mapping)
+        place = path if is_alone else (*path, index)
+        yield from _in_matchers(key, at.at(place), path[1] if len(path) == 2 else None)
+        for before, earlier in enumerate(stubs[:index]):
+            if isinstance(earlier, Mapping) and _answers_all_of(earlier, stub, default):
+                line = at.span((*path, before)).line
+                text = (
+                    f"this stub never answers: the one before it, in line {line}, answers whatever it would"
+                )
+                yield _warning(text, at.span(place), "put it first, or limit the other with `times`")
+                break
+
+
+def _answers_all_of(earlier: Mapping[str, Any], later: Mapping[str, Any], default: Any) -> bool:
+    """The earlier stub is never used up, and asks for nothing that the later one does not ask for."""
+    matchers = [key for key in _MATCHERS if key in earlier]
+    return earlier.get("times", default) == "any" and all(
+        key in later and later[key] == earlier[key] for key in matchers
+    )
+
+
+def _in_matchers(key: str, at: Document, node: Any) -> Iterator[Problem]:
+    stub = at.value
+    if key in ("llm", "human") and isinstance(node, str) and _excludes(node, stub.get("node")):
+        text = f"this stub never answers: it is one of '{node}', and asks for node '{stub['node']}'"
+        yield _warning(text, at.span(("node",)))
+    args = stub.get("args")
+    if key in _ARGS and isinstance(args, Mapping) and not is_matcher(args):
+        for name in args:
+            if name not in _ARGS[key]:
+                text = f"this stub never answers: no call has an argument '{name}' under '{key}'"
+                hint = did_you_mean(name, _ARGS[key]) if _ARGS[key] else "calls of models have no arguments"
+                yield _warning(text, at.key_span(("args", name)), hint)
+    if "when" in stub:
+        yield from _in_condition(key, stub["when"], at.span(("when",)))
+
+
+def _excludes(node: str, wanted: str | None) -> bool:
+    plain = wanted is not None and not set("*?[") & set(node + wanted)
+    return plain and not last_part_matches(str(wanted), node) and not last_part_matches(node, str(wanted))
+
+
+def _in_condition(key: str, when: str, span: Span) -> Iterator[Problem]:
+    from harness.expressions.cel import compile as compile_cel
+
+    expression = compile_cel(when)
+    if not expression.names:
+        try:
+            never = expression.evaluate({}) is not True
+        except ExpressionError:
+            never = True
+        if never:
+            yield _warning(f"this stub never answers: '{when}' is true of no call", span)
+    fields = _FIELDS.get(key, _OF_ALL)
+    for name, field in sorted(expression.reads):
+        if name == "request" and field not in fields:
+            text = f"'request' has no '{field}' here"
+            yield _warning(text, span, did_you_mean(field, fields))
+
+
+def _warning(text: str, span: Span, hint: str = "") -> Problem:
+    return Problem("idle-stub", text, span, hint, severity="warning")

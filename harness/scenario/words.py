@@ -1,0 +1,101 @@
+"""The words of an agent: all that stands in its files, in the code beside it, and in the world of a scenario.
+
+A key of the state, or a variable, that is none of these words is one that nothing can write or read. Which words are
+keys depends on the dialect and on code, so that is not asked.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from harness.errors import ManifestError
+from harness.graph.model import Graph
+from harness.scenario.model import Scenario
+from harness.scenario.request import import_folders
+from harness.settings import Settings
+
+_WORD: Final = re.compile(r"\w+")
+_CODE: Final = (".py", ".sh", ".js", ".ts")
+_MOST_FILES: Final = 300
+_MOST_BYTES: Final = 2 * 1024 * 1024
+_OF_ANSWERS: Final = frozenset(
+    {
+        *("type", "role", "content", "name", "id", "tool_calls", "tool_call_id", "additional_kwargs"),
+        *("args", "status", "response", "output", "error"),
+    }
+)
+"""The fields of messages, and of the answers of agents, which need not stand anywhere."""
+
+
+class Words:
+    """The words of a scenario's agent."""
+
+    def __init__(self, scenario: Scenario, graph: Graph, settings: Settings) -> None:
+        self._found = set(_OF_ANSWERS)
+        self._found.update(channel.name for channel in graph.channels)
+        self._found.update(node.name for node in graph.nodes)
+        files = [
+            *_sources(graph, set()),
+            *_code_in((*import_folders(scenario, settings), *graph.import_folders)),
+        ]
+        self._is_whole = len(files) <= _MOST_FILES
+        for file in dict.fromkeys(files[:_MOST_FILES]):
+            words = _words_of(file)
+            self._is_whole = self._is_whole and words is not None
+            self._found |= words or set()
+        for turn in scenario.turns:
+            self._found.update(_WORD.findall(repr((turn.input, turn.resume, turn.rerun, turn.world))))
+        self._found.update(_WORD.findall(repr(scenario.world)))
+
+    def may_have(self, name: str) -> bool:
+        """False if the name stands nowhere: all its words would."""
+        return not self._is_whole or all(word in self._found for word in _WORD.findall(name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._found))
+
+
+def _sources(graph: Graph, seen: set[int]) -> Iterator[Path]:
+    """The files of a graph, and of those inside it."""
+    if id(graph) in seen:
+        return
+    seen.add(id(graph))
+    yield from graph.sources
+    inside = graph.vocabulary().inside if graph.vocabulary is not None else {}
+    for each in (each for graphs in inside.values() for each in graphs):
+        try:
+            yield from _sources(each.graph(), seen)
+        except ManifestError:  # a run says so, if it comes there
+            continue
+
+
+def _code_in(folders: tuple[Path, ...]) -> Iterator[Path]:
+    for folder in dict.fromkeys(folders):
+        try:
+            found = (Path(entry.path) for entry in os.scandir(folder) if entry.name.endswith(_CODE))
+            yield from islice(found, _MOST_FILES + 1)
+        except OSError:
+            continue
+
+
+def _words_of(file: Path) -> frozenset[str] | None:
+    """The words of a file, none if it is not there; None if it is too large to look into."""
+    try:
+        stat = file.stat()
+    except OSError:
+        return frozenset()
+    return None if stat.st_size > _MOST_BYTES else _read(file, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=512)
+def _read(file: Path, _changed: int, _size: int) -> frozenset[str]:
+    try:
+        return frozenset(_WORD.findall(file.read_text(encoding="utf-8", errors="replace")))
+    except OSError:
+        return frozenset()
