@@ -26,6 +26,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from fcntl import LOCK_EX, flock
@@ -40,9 +41,11 @@ IMPORTED = (
     "harness.dialects.yagra.compile", "harness.engine.superstep", "harness.expressions.lowering",
     "harness.plugin.collection", "harness.recording.human", "harness.report.console", "harness.report.html.page",
     "harness.report.results", "harness.scenario.run",
-    "harness.serve", "harness.workers.worker", "httpx", "jsonschema", "langchain_anthropic", "langchain_openai",
-    "mcp.client.stdio", "mcp.client.streamable_http", "mcp.server", "requests", "rich.progress", "rich.table",
-    "starlette.applications", "uvicorn", "vcr",
+    "harness.serve", "harness.variants.application", "harness.workers.worker", "httpx", "hypothesis", "jinja2",
+    "jsonschema", "langchain_anthropic", "langchain_openai", "mcp.client.stdio", "mcp.client.streamable_http",
+    "mcp.server", "pdb", "requests", "rich.progress", "rich.table", "starlette.applications", "uvicorn", "vcr",
+    "xdist.dsession", "xdist.remote", "xdist.workermanage",
+    *(plugin.module for plugin in entry_points(group="pytest11")),
 )  # fmt: skip
 READ_AT_THE_START = ("PYTHONHASHSEED", "PYTHONPATH", "PYTHONUTF8", "PYTHONWARNINGS")
 OURS = {name: os.environ.get(name) for name in READ_AT_THE_START}
@@ -216,6 +219,30 @@ def become(start: Start, streams: Sequence[int]) -> None:
     sys.path[0] = str(Path(sys.argv[0]).parent)
 
 
+def run_script() -> None:
+    """Run what `become` made of this process, and end as Python does, but for taking all modules apart.
+
+    That takes several times as long as many a command: the modules are the server's, whose memory is shared until
+    something is written into it. Where the process ends by an exception or cannot write what it has said, Python
+    ends it.
+    """
+    try:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        status: object = 0
+    except SystemExit as end:
+        status = end.code or 0
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    if not isinstance(status, int):
+        sys.exit(str(status))
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        sys.exit(status)
+    os._exit(status & 0xFF)
+
+
 if __name__ == "__main__" and sys.argv[1] == "start":
     FOLDER = Path(sys.argv[2])
     sys.exit(Process(sys.argv[3:]).wait() % 256)
@@ -226,14 +253,14 @@ elif __name__ == "__main__":
         importlib.import_module(module)
     gc.freeze()
     gc.enable()
-    plugins = {plugin.module.partition(".")[0] for plugin in entry_points(group="pytest11")}
-    for name in {*plugins, "vcr.matchers"} & set(sys.modules):
-        sys.modules[name].__doc__ = "PYTEST_DONT_REWRITE"  # else it warns that it comes too late
+    rewritten = "_hypothesis_globals", "vcr.matchers"
+    for name in (*IMPORTED, *(module.partition(".")[0] for module in IMPORTED), *rewritten):
+        sys.modules[name].__doc__ = "PYTEST_DONT_REWRITE"  # else pytest warns that it comes too late
     listening = socket.socket(fileno=int(sys.argv[2]))
     folder = Path(listening.getsockname()).parent
     asked = serve(listening)
     if asked:
         become(*asked)
-        runpy.run_path(sys.argv[0], run_name="__main__")
+        run_script()
     else:
         shutil.rmtree(folder)

@@ -1,7 +1,9 @@
 """A process that is forked is a process like others, for whoever starts it and for what runs in it."""
 
+import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,3 +67,25 @@ def test_each_is_as_new(tmp_path: Path) -> None:
     path = tmp_path / "changes.py"
     path.write_text("import harness\nprint(hasattr(harness, 'mark'))\nharness.mark = 1\n")
     assert [forked.run([path]).stdout for _ in range(2)] == ["False\n", "False\n"]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "sys.exit()",
+        "sys.exit(300)",
+        "sys.exit('no')",
+        "raise KeyboardInterrupt",
+        "threading.Timer(0.01, print, ['later']).start()",
+        "atexit.register(print, 'at the end')",
+        "print('not said'); os.close(1)",
+    ],
+)
+def test_it_ends_as_python_does(tmp_path: Path, end: str) -> None:
+    path = tmp_path / "ends.py"
+    path.write_text(f"import atexit, os, sys, threading\n{end}\n", encoding="utf-8")
+    env = {**os.environ, "PYTHONUNBUFFERED": ""}
+    of_python = subprocess.run([sys.executable, path], env=env, capture_output=True, text=True, check=False)
+    done = forked.run([path], env=env)
+    assert (done.returncode, done.stdout) == (of_python.returncode, of_python.stdout)
+    assert done.stderr.splitlines()[-1:] == of_python.stderr.splitlines()[-1:]
