@@ -70,6 +70,8 @@ class Settings:
     traces           of which runs the traces are kept: `all`, `failed` or `none`
     traces_limit     MB that the traces of all runs may take together; no more are written then
     history          the file that each run is appended to (`harness history`); None for none
+    judge_model      the model of judges that name none
+    judge_prompts    a folder with prompts in place of those of metrics, `NAME.txt`; None for none
     prices           US dollars for a million tokens, by model, in place of what the price list says
     project          the root of the project (`harness.source.project`); not to be set
     record_mode      how this run treats cassettes; said on the command line only
@@ -92,6 +94,8 @@ class Settings:
     traces: Traces = Traces.ALL
     traces_limit: float = 1000.0
     history: Path | None = None
+    judge_model: str = ""
+    judge_prompts: Path | None = None
     prices: tuple[Price, ...] = ()
     project: Path = Path()
     record_mode: RecordMode = RecordMode.NONE
@@ -131,6 +135,12 @@ def _texts(value: Any, _base: Path) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
         raise ValueError("expected a list of texts")
     return tuple(values)
+
+
+def _text(value: Any, _base: Path) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("expected a text")
+    return value
 
 
 def _number(unit: str) -> Callable[[Any, Path], float]:
@@ -208,6 +218,8 @@ _READERS: Final[Mapping[str, Callable[[Any, Path], Any]]] = {
     "traces": _traces,
     "traces_limit": _number("MB"),
     "history": _file,
+    "judge_model": _text,
+    "judge_prompts": _path,
     "prices": _prices,
 }
 

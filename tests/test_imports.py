@@ -23,7 +23,7 @@ LAYERS = [
     {"matchers"},
     {"time", "settings"},
     {"graph"},
-    {"engine", "draw", "secrets", "interception"},
+    {"engine", "draw", "judges", "secrets", "interception"},
     {"dialects", "world"},
     {"recording"},
     {"scenario"},

@@ -32,6 +32,7 @@ COMMANDS = {
     "export": "Write a run as OpenTelemetry spans.",
     "show": "Draw the graph of a manifest.",
     "prompts": "List the prompts of a manifest, with their places.",
+    "judges": "List the ready judges of scenarios, or print the prompt of one.",
     "schema": "Print the JSON Schema of scenario files, for editors.",
     "init": "Write a small example that works, to start from.",
 }

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from harness.graph.effects import Effect, LLMReply
+from harness.graph.effects import Effect, LLMCall, LLMReply, ToolSpec
 from harness.graph.snapshots import Hashes, Snapshots
 from harness.graph.to_json import error_text, to_json
 
@@ -45,6 +45,8 @@ class Trace:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.snapshots = Snapshots()
+        self.tools: dict[str, ToolSpec] = {}
+        """The tools that models were offered, by name: no part of the events, which name them."""
         self.listener: Callable[[Event], None] | None = None
         self._numbers = count(1)
         self._fingerprints: dict[int, tuple[BaseMessage, str]] = {}
@@ -65,8 +67,9 @@ class Trace:
         request = effect.recorded()
         if "args" in request:
             request["args"] = self.snapshot(request["args"])
-        if "messages" in request:
+        if isinstance(effect, LLMCall):
             request["messages"] = tuple(request["messages"])
+            self.tools.update({tool.name: tool for tool in effect.tools})
         self.record(
             "call",
             at,

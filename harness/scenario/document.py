@@ -159,14 +159,14 @@ class TurnKeys(WorldKeys):
         again = self.rerun
         return Rerun(again.agent, again.input, again.feedback, again.reason)
 
-    def spec(self, at: Document) -> model.Turn:
-        """The turn written at `at`."""
+    def spec(self, at: Document, folder: Path) -> model.Turn:
+        """The turn written at `at`, in a file of this folder; raises as `Expect.spec` does."""
         return model.Turn(
             input=self.input if self.written("input") else model.MISSING,
             resume=self.resume if self.written("resume") else model.MISSING,
             rerun=self._rerun(),
             world=self.world(at),
-            expect=self.expect.spec(at.at(("expect",))) if self.expect else None,
+            expect=self.expect.spec(at.at(("expect",)), folder) if self.expect else None,
             span=at.span(),
         )
 
@@ -214,7 +214,7 @@ class ScenarioKeys(WorldKeys):
     expect: Expect = Field(LEFT_OUT, description="What must hold.")
 
     def spec(self, at: Document, file: Path, env_passthrough: tuple[str, ...] = ()) -> model.Scenario:
-        """The scenario written at `at`, which has a manifest: its own, or that of `file`."""
+        """The scenario written at `at`, which has a manifest: its own, or that of `file`; raises as `Expect.spec`."""
         manifests = [self.manifest] if isinstance(self.manifest, str) else self.manifest
         folder = os.path.dirname(file)
         return model.Scenario(
@@ -236,12 +236,12 @@ class ScenarioKeys(WorldKeys):
             skip=self.skip,
             xfail=self.xfail,
             seed=self.seed,
-            turns=self._turns(at),
+            turns=self._turns(at, file.parent),
             conversation=self.turns is not None,
             world=self.world(at),
             cassette=self.cassette,
             allow_unused=self.allow_unused,
-            expect=self.expect.spec(at.at(("expect",))) if self.expect else model.Expectations(),
+            expect=self.expect.spec(at.at(("expect",)), file.parent) if self.expect else model.Expectations(),
             mentions=tuple(self._mentions(at)),
             warnings=(*without_effect(at, self.timeout), *idle_stubs(at)),
         )
@@ -257,11 +257,11 @@ class ScenarioKeys(WorldKeys):
             if isinstance(part.value.get("expect"), dict):
                 yield from in_expectations(part.at(("expect",)))
 
-    def _turns(self, at: Document) -> tuple[model.Turn, ...]:
+    def _turns(self, at: Document, folder: Path) -> tuple[model.Turn, ...]:
         if self.turns is None:
             given = self.input if self.written("input") else model.MISSING
             return (model.Turn(input=given, span=at.span(("input",))),)
-        return tuple(turn.spec(at.at(("turns", number))) for number, turn in enumerate(self.turns))
+        return tuple(turn.spec(at.at(("turns", number)), folder) for number, turn in enumerate(self.turns))
 
 
 class _Head(Strict):

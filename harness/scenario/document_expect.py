@@ -5,12 +5,14 @@ Source: docs/scenario-format.md, "Expectations".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, model_validator
 
 from harness.errors import Span
+from harness.judges.library import METRICS
 from harness.scenario.field_types import (
     LEFT_OUT,
     Count,
@@ -19,13 +21,16 @@ from harness.scenario.field_types import (
     Matcher,
     MatcherMapping,
     Name,
+    PromptFile,
     Seconds,
     Share,
     Strict,
     by_shape,
     cel,
 )
+from harness.scenario.judge_items import completed_judges
 from harness.scenario.model import ITEMIZED, Expectations
+from harness.source.display import clip
 from harness.source.document import Document
 from harness.source.models import Mistake, describe, mistaken
 from harness.source.suggest import did_you_mean
@@ -168,15 +173,44 @@ class Custom(Strict):
     weight: Bound = Field(1.0, description="Its weight in the score.")
 
 
+def _metric(name: str) -> str:
+    if name not in METRICS:
+        raise mistaken(Mistake(f"unknown metric '{clip(name, 60)}'", hint=did_you_mean(name, METRICS)))
+    return name
+
+
+MetricName = Annotated[
+    str, AfterValidator(_metric), WithJsonSchema({"anyOf": [{"enum": list(METRICS)}, {"type": "string"}]})
+]
+
+
 class Judge(Strict):
     """A grade a model gives to the output."""
 
     model_config = ConfigDict(title="a judge")
 
-    rubric: Name = Field(description="What a good output is like.")
-    model: Name = Field(description="The model that grades.")
+    metric: MetricName = Field(LEFT_OUT, description="A ready judge (`harness judges`).")
+    rubric: Name = Field(LEFT_OUT, description="What a good output is like, in place of a metric.")
+    model: Name = Field(
+        LEFT_OUT, description="The model that grades; `judge_model` of the settings if left out."
+    )
+    prompt: PromptFile = Field(LEFT_OUT, description="A prompt in place of the metric's own.")
     threshold: Share = Field(LEFT_OUT, description="The lowest grade that passes.")
     weight: Bound = Field(1.0, description="Its weight in the score.")
+
+    @model_validator(mode="after")
+    def _one_question(self) -> Self:
+        given = self.written("metric", "rubric")
+        if not given:
+            hint = "metrics are listed by `harness judges`"
+            raise mistaken(Mistake("a judge needs a metric or a rubric", code="missing-key", hint=hint))
+        if len(given) > 1:
+            message = "a judge has a metric or a rubric: 'rubric' stands beside 'metric'"
+            raise mistaken(Mistake(message, ("rubric",), True, code="conflicting-keys"))
+        if self.written("prompt") and given == ["rubric"]:
+            message = "'prompt' goes with a metric, whose prompt it replaces"
+            raise mistaken(Mistake(message, ("prompt",), True, code="conflicting-keys"))
+        return self
 
 
 def _weights(weights: dict[str, float]) -> dict[str, float]:
@@ -225,7 +259,10 @@ class Expect(Strict):
     never_warnings: list[Matcher] = Field(LEFT_OUT, description="No such warning was raised.")
     checks: list[Condition] = Field(LEFT_OUT, description="CEL conditions.")
     custom: list[Custom] = Field(LEFT_OUT, description="Python functions that judge the run.")
-    judge: list[Judge] = Field(LEFT_OUT, description="Grades of models.")
+    judge: Annotated[
+        Annotated[list[Judge], Tag("list")] | Annotated[Judge, Tag("mapping")],
+        by_shape("a judge, or a list of judges"),
+    ] = Field(LEFT_OUT, description="Grades of models: one judge, or a list.")
     unused: Annotated[bool, AfterValidator(_unused)] = Field(
         LEFT_OUT, description="No stub is left over; always checked."
     )
@@ -233,18 +270,34 @@ class Expect(Strict):
         LEFT_OUT, description="The weight of checks, by key; 1 unless given."
     )
 
-    def spec(self, at: Document) -> Expectations:
-        """The expectations written at `at`. Their values stay as they are written there: results show them."""
-        return Expectations(
-            values={key: value for key, value in at.value.items() if key != "weights"},
-            weights=self.weights or {},
-            spans=dict(_spans(at)),
-        )
+    def spec(self, at: Document, folder: Path) -> Expectations:
+        """The expectations written at `at`, in a file of this folder.
+
+        Their values stay as they are written there: results show them. Only judges are a list, each with its model.
+
+        Raises:
+            FormatError: a judge has no model, or a prompt that cannot be used.
+        """
+        values = {key: value for key, value in at.value.items() if key != "weights"}
+        prompts: Mapping[int, str] = {}
+        if "judge" in values:
+            values["judge"], prompts = completed_judges(items_of(at, "judge"), folder)
+        return Expectations(values, self.weights or {}, dict(_spans(at)), prompts)
+
+
+def items_of(at: Document, key: str) -> list[Document]:
+    """The items of a check that are checks of their own; one that is written alone is a list of one."""
+    below = at.at((key,))
+    return (
+        [below.at((index,)) for index in range(len(below.value))]
+        if isinstance(below.value, list)
+        else [below]
+    )
 
 
 def _spans(at: Document) -> Iterator[tuple[str, Span]]:
     """The places of the checks: by key, and by `key[index]` where each item is a check."""
-    for key, value in at.value.items():
+    for key in at.value:
         yield key, at.span((key,))
         if key in ITEMIZED:
-            yield from ((f"{key}[{index}]", at.span((key, index))) for index in range(len(value)))
+            yield from ((f"{key}[{index}]", item.span()) for index, item in enumerate(items_of(at, key)))

@@ -79,6 +79,14 @@ Positive = Annotated[float, Field(gt=0)]
 Name = Annotated[str, Field(min_length=1)]
 
 
+class PromptFile(Strict):
+    """A prompt whose text is in a file."""
+
+    model_config = ConfigDict(title="a prompt")
+
+    file: Name = Field(description="Its path, from this file.")
+
+
 def _times(value: Any) -> Any:
     if value == "any" or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
         return value

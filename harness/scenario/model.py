@@ -41,12 +41,14 @@ ITEMIZED: Final = ("checks", "custom", "judge")
 class Expectations:
     """The `expect` mapping: each check's expected value as written, its weight, and where it stands.
 
-    `spans` are by key, and by `key[index]` for those of `ITEMIZED`.
+    `spans` are by key, and by `key[index]` for those of `ITEMIZED`. `prompts` are those that a judge has in place of
+    the library's, by its index: of the scenario, or of the project.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
     spans: Mapping[str, Span] = field(default_factory=dict)
+    prompts: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ class Observed:
     calls       [{kind, name, node, args, ok, latency}] in order; `reason`, `refused` where it failed
     routes      [[from, to], …] transitions taken, in order (`__start__` and `__end__` included)
     unused      one text a left-over stub: what it is and where
+    grades      (grade, reason) of judges, by their index as text; `ungraded`: why one could not judge
     """
 
     status: Status = "completed"
@@ -68,6 +69,7 @@ class Observed:
     calls: list[dict[str, Any]] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
     grades: dict[str, tuple[float, str]] = field(default_factory=dict)
+    ungraded: dict[str, str] = field(default_factory=dict)
     judged: list[Judged] = field(default_factory=list)
 
     def rewrite(self, rewritten: Callable[[JSON], JSON]) -> None:
@@ -75,6 +77,7 @@ class Observed:
         for name in ("state", "output", "error", "frames", "raised", "interrupts", "warnings", "calls"):
             setattr(self, name, rewritten(getattr(self, name)))
         self.grades = {index: (grade, rewritten(reason)) for index, (grade, reason) in self.grades.items()}
+        self.ungraded = rewritten(self.ungraded)
         self.judged = [replace(judged, reason=rewritten(judged.reason)) for judged in self.judged]
 
 

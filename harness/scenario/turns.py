@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from harness.engine.callables import noting_exceptions
@@ -20,6 +21,8 @@ from harness.graph.events import EventGraph
 from harness.graph.model import Graph
 from harness.graph.to_json import to_json
 from harness.graph.trace import Event
+from harness.judges.material import material_of
+from harness.judges.request import Material
 from harness.scenario.custom import judge_by_functions
 from harness.scenario.judge import grade
 from harness.scenario.model import MISSING, Expectations, Scenario, Turn
@@ -73,6 +76,7 @@ class _Run:
         progress.watch(self.simulation.trace)
         self.conversation = Conversation(graph, self.simulation, single=not scenario.conversation)
         self.turns: list[tuple[Observed, Expectations]] = []
+        self.events_of_turns: list[tuple[int, int]] = []
 
     async def result(self) -> RunResult:
         with noting_exceptions() as raised:
@@ -82,9 +86,7 @@ class _Run:
         try:
             ending = await self._in_time()
             whole = self._observed(self.simulation.trace.events, 0.0, ending)
-            self.simulation.settle()
-            for observed, expect in [*self.turns, (whole, self.scenario.expect)]:
-                await grade(observed, expect, self.conversation.run)
+            await self._grade(whole)
         except ManifestError as error:
             whole = refused(error).observed
         finally:
@@ -108,6 +110,19 @@ class _Run:
             for observed in (whole, *turns):
                 observed.rewrite(self.backend.without_secrets)
         return result
+
+    async def _grade(self, whole: Observed) -> None:
+        """Have models grade the outputs. What they are asked is the same in all variants, and no part of the run."""
+        self.simulation.settle()
+        trace = self.simulation.trace
+        asked = [*self.turns, (whole, self.scenario.expect)]
+        spans = [*self.events_of_turns, (0, len(trace.events))]
+        for (observed, expect), (since, until) in zip(asked, spans, strict=True):
+            material = partial(self._material, trace.events[:until], observed, since)
+            whole.warnings += await grade(observed, expect, self.conversation.run, material)
+
+    def _material(self, events: Sequence[Event], observed: Observed, since: int) -> Material:
+        return material_of(events, observed.output, since=since, tools=self.simulation.trace.tools)
 
     async def _in_time(self) -> Ending | None:
         """How the conversation ended, or None when its time ran out."""
@@ -159,6 +174,7 @@ class _Run:
             if self.scenario.conversation:
                 observed = self._observed(self.simulation.trace.events[first:], began, ending)
                 self.turns.append((observed, turn.expect or Expectations()))
+                self.events_of_turns.append((first, len(self.simulation.trace.events)))
 
     def _observed(self, events: Sequence[Event], began: float, ending: Ending | None) -> Observed:
         """What happened in these events; without an ending, the time ran out."""

@@ -17,6 +17,7 @@ from harness.matchers.vacuous import (
     vacuous_parts,
     vacuous_schema,
 )
+from harness.scenario.document_expect import items_of
 from harness.scenario.model import ITEMIZED
 from harness.source.document import Document
 
@@ -124,15 +125,14 @@ def _in_items(at: Document) -> Iterator[Problem]:
         if why := why_true(item["that"]):
             text = f"'{item['that']}' {why}, so that it cannot fail"
             yield _warning(text, at.span(("checks", index, "that")))
-    for index, item in enumerate(at.value.get("judge") or ()):
-        if item.get("threshold") == 0:
-            text = "a threshold of 0 is reached by every grade, so that this judge cannot fail"
-            yield _warning(text, at.span(("judge", index, "threshold")))
     for key in ITEMIZED:
-        for index, item in enumerate(at.value.get(key) or ()):
-            if item.get("weight") == 0:
+        for item in items_of(at, key) if at.value.get(key) else ():
+            if key == "judge" and item.value.get("threshold") == 0:
+                text = "a threshold of 0 is reached by every grade, so that this judge cannot fail"
+                yield _warning(text, item.span(("threshold",)))
+            if item.value.get("weight") == 0:
                 text = "a check of weight 0 counts nothing: it cannot fail the scenario"
-                yield _warning(text, at.span((key, index, "weight")))
+                yield _warning(text, item.span(("weight",)))
 
 
 def _in_weights(at: Document) -> Iterator[Problem]:
@@ -158,7 +158,8 @@ def _weights(values: Mapping[str, Any], weights: Mapping[str, float]) -> Iterato
     """The weights of all checks. Gates count without one: they take the whole score."""
     for key, value in values.items():
         if key in ("checks", "judge"):
-            yield from (item.get("weight", weights.get(key, 1)) for item in value)
+            items = [value] if isinstance(value, Mapping) else value
+            yield from (item.get("weight", weights.get(key, 1)) for item in items)
         elif key not in _OPTIONS:
             yield weights.get(key, 1)
     yield from (weights.get(key, 1) for key in _GATES if key not in values)

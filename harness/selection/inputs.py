@@ -46,7 +46,7 @@ class Inputs:
     """What a scenario depends on.
 
     files    those that are read or looked for, without links
-    folders  those whose every file is read: the cassette, and what its manifest lists
+    folders  those whose every file is read: the cassette, prompts of judges, and what its manifest lists
     modules  the Python modules of its code
     runs     whether code of the project runs in it, which may read anything
     refused  why files may be missing here; "" when none are
@@ -150,10 +150,11 @@ class InputFinder:
         }
         name = cassette_name(scenario, settings)
         cassette = {real_path(settings.cassettes / name)} if name else set[Path]()
+        prompts = {real_path(settings.judge_prompts)} if settings.judge_prompts else set[Path]()
         scripts = any(path.suffix in _SCRIPTS for path in files)
         return Inputs(
             frozenset(files | own),
-            frozenset(cassette | set(read.folders)),
+            frozenset(cassette | prompts | set(read.folders)),
             modules,
             runs=scripts or not modules.is_empty or _has_real_servers(scenario),
             refused=read.refused,

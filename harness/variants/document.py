@@ -14,7 +14,7 @@ from harness.dialects.changes import faulty_operations
 from harness.errors import FormatError, Problem, Span
 from harness.recording.names import flaw_in
 from harness.scenario.document import FORMAT_VERSION
-from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, Strict, by_shape
+from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, PromptFile, Strict, by_shape
 from harness.source.document import Document, hint_for_missing, read, shown_path
 from harness.source.models import Mistake, in_file_order, mistaken, validate
 from harness.source.suggest import did_you_mean
@@ -77,14 +77,6 @@ def _patch(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if wrong:
         raise mistaken(*(Mistake(text) for text in wrong))
     return value
-
-
-class PromptFile(Strict):
-    """A prompt whose text is in a file."""
-
-    model_config = ConfigDict(title="a prompt")
-
-    file: Name
 
 
 class VariantKeys(Strict):

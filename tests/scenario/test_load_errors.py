@@ -298,7 +298,24 @@ def test_mistakes_in_a_world(file: Path, keys: str, expected: str) -> None:
             "{output: {$cel: 'valu > 2'}}",
             "5:25 $cel wants an expression (undeclared name 'valu' (did you mean 'value'?)), not \"valu > 2\"|",
         ),
-        ("{judge: [{rubric: a}]}", "5:18 missing key 'model' in a judge|"),
+        (
+            "{judge: [{model: m}]}",
+            "5:18 a judge needs a metric or a rubric|metrics are listed by `harness judges`",
+        ),
+        ("{judge: [{metric: tones, model: m}]}", "5:27 unknown metric 'tones'|did you mean 'tone'?"),
+        (
+            "{judge: {metric: tone, rubric: a, model: m}}",
+            "5:32 a judge has a metric or a rubric: 'rubric' stands beside 'metric'|",
+        ),
+        (
+            "{judge: {rubric: a, model: m, prompt: {file: a.txt}}}",
+            "5:39 'prompt' goes with a metric, whose prompt it replaces|",
+        ),
+        ("{judge: 3}", "5:17 judge: expected a judge, or a list of judges, found the number 3|"),
+        (
+            "{judge: [{rubric: a}]}",
+            "5:18 missing key 'model' in a judge|or set judge_model in [tool.harness]",
+        ),
         ("{unused: false}", "5:18 'unused' is always checked|write 'allow_unused: true' in the scenario"),
         ("{weights: {paht: 1}}", "5:20 'paht' is not a check|did you mean 'path'?"),
         ("{weights: {path: -1}}", "5:26 path: must be greater than or equal to 0, found the number -1|"),

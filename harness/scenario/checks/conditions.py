@@ -51,20 +51,25 @@ def custom(expected: Mapping[str, Any], observed: Observed, index: int) -> Findi
 def judge(expected: Mapping[str, Any], observed: Observed, grade: str) -> Finding:
     """One item of `judge`: a model's grade is at least `threshold` (default 0.5); else its grade.
 
+    Broken where a metric lacks the material that it judges by.
+
     `grade` is the item's key in `observed.grades`: its index as text.
     """
+    metric = f"{expected['metric']}: " if "metric" in expected else ""
+    if grade in observed.ungraded:
+        return Finding(0.0, None, f"{metric}cannot be judged: {observed.ungraded[grade]}", broken=True)
     if grade not in observed.grades:
         return Finding(0.0, None, "was not graded")
     value, reason = observed.grades[grade]
     value = 0.0 if math.isnan(value) else min(max(float(value), 0.0), 1.0)
     threshold = expected.get("threshold", DEFAULT_THRESHOLD)
-    actual = {"grade": value, "reason": reason}
+    actual = {"metric": expected["metric"]} if metric else {}
+    actual |= {"grade": value, "reason": reason}
     if value >= threshold:
         return Finding(1.0, actual)
     # A grade of 1 below a threshold above 1 is still no pass.
-    return Finding(
-        min(value, math.nextafter(1, 0)), actual, f"grade {value:g} is below {threshold:g}: {reason}"
-    )
+    message = f"{metric}grade {value:g} is below {threshold:g}: {reason}"
+    return Finding(min(value, math.nextafter(1, 0)), actual, message)
 
 
 def bindings(observed: Observed) -> dict[str, JSON]:

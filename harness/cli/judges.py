@@ -1,0 +1,69 @@
+"""`harness judges`: the ready judges of `expect.judge`, and their prompts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from harness.cli.output import deliver
+from harness.errors import FormatError, Problem
+from harness.judges.library import METRICS, Prompt, library_prompt, project_prompts
+from harness.source.display import printable
+from harness.source.document import shown_path
+from harness.source.suggest import did_you_mean
+
+_OWN = """\b
+A prompt of your own, for all scenarios of a project:
+  harness judges tone > judges/tone.txt
+  # judge_prompts = "judges" in [tool.harness]
+and for one: judge: {metric: tone, prompt: {file: judges/tone.txt}}
+"""
+
+
+@click.command("judges", epilog=_OWN)
+@click.argument("name", required=False)
+@click.option("--library", is_flag=True, help="The prompts of this package, whatever the project has.")
+@click.option(
+    "--json", "json_", is_flag=True, help="Print a JSON list of {name, high, sees, needs, file, prompt}."
+)
+def command(name: str | None, library: bool, json_: bool) -> None:
+    """List the metrics that `judge: {metric: NAME}` may name, or print the prompt of one exactly as it is sent.
+
+    The prompt is the system message; the user message is a JSON object with what the judge sees of the run. Prompts
+    of the project around the current folder (`judge_prompts` in [tool.harness]) stand in place of the package's own.
+    """
+    from harness.settings import load_settings
+
+    if name is not None and name not in METRICS:
+        raise FormatError(Problem("unknown-metric", f"no metric '{name}'", None, did_you_mean(name, METRICS)))
+    own = {} if library else project_prompts(load_settings(Path.cwd()).judge_prompts)
+    prompts = {each: own.get(each) or library_prompt(each) for each in ([name] if name else METRICS)}
+    if json_:
+        listed = [_as_json(each, prompt) for each, prompt in prompts.items()]
+        deliver(json.dumps(listed, indent=2, ensure_ascii=False) + "\n", None)
+    elif name is not None:
+        deliver(printable(prompts[name].text, keep_newlines=True), None)
+    else:
+        click.echo("\n\n".join(_listed(each, prompt) for each, prompt in prompts.items()))
+
+
+def _listed(name: str, prompt: Prompt) -> str:
+    metric = METRICS[name]
+    optional = [part for part in metric.sees if part not in metric.needs]
+    seen = ", ".join(metric.needs) + (f"; {', '.join(optional)} where there are any" if optional else "")
+    lines = [name, f"    1 means: {metric.high}", f"    sees: {seen}"]
+    return "\n".join([*lines, f"    prompt: {shown_path(prompt.file)}"] if prompt.file else lines)
+
+
+def _as_json(name: str, prompt: Prompt) -> dict[str, object]:
+    metric = METRICS[name]
+    return {
+        "name": name,
+        "high": metric.high,
+        "sees": metric.sees,
+        "needs": metric.needs,
+        "file": shown_path(prompt.file) if prompt.file else None,
+        "prompt": prompt.text,
+    }

@@ -1,0 +1,43 @@
+"""How the answer of a judge is read."""
+
+from __future__ import annotations
+
+import json
+import math
+
+_QUOTED = 200
+
+
+def read_grade(answer: str, *, strict: bool = False) -> tuple[float, str]:
+    """The grade (0 to 1) and its reason; 0 and a reason that quotes the answer where there is no grade in it.
+
+    Text around the JSON object, such as a code fence, is no harm. A grade outside 0 to 1 counts as the nearest of
+    both, and may be written as text. With `strict` neither is so: it is a number from 0 to 1, and has a reason.
+    """
+    try:
+        found = json.loads(answer[answer.index("{") : answer.rindex("}") + 1])
+        grade, reason = found["grade"], found.get("reason", "")
+        sound = not strict or _is_sound(grade, reason)
+        grade = float(grade)
+    except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
+        return _unreadable(answer)
+    if math.isnan(grade) or not sound:
+        return _unreadable(answer)
+    return min(max(grade, 0.0), 1.0), str(reason)
+
+
+def is_unreadable(reason: str) -> bool:
+    """True if this is the reason of an answer without a grade."""
+    return reason.startswith(_NO_GRADE)
+
+
+_NO_GRADE = "no grade in the answer: "
+
+
+def _unreadable(answer: str) -> tuple[float, str]:
+    return 0.0, f"{_NO_GRADE}{answer[:_QUOTED]}"
+
+
+def _is_sound(grade: object, reason: object) -> bool:
+    number = isinstance(grade, int | float) and not isinstance(grade, bool) and 0 <= grade <= 1
+    return number and isinstance(reason, str) and bool(reason.strip())

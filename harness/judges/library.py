@@ -1,0 +1,150 @@
+"""The metrics that `judge: {metric: …}` may name, each with a prompt of its own in `prompts/`.
+
+A prompt is sent as the system message, word for word as its file has it; the user message is the material as JSON
+(`harness.judges.request`). Where the definitions come from: docs/judges.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from harness.errors import FormatError, Problem, Span
+from harness.source.display import clip
+from harness.source.document import hint_for_missing, is_special, shown_path
+from harness.source.suggest import did_you_mean
+
+SUFFIX: Final = ".txt"
+ANSWER: Final = '"grade"'
+"""The key of the answer that every prompt asks for."""
+LONGEST_PROMPT: Final = 100_000
+"""Bytes."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a ready judge grades.
+
+    high   what a grade of 1 means
+    sees   the parts of the material that it is shown
+    needs  those of them without which it cannot judge
+    """
+
+    name: str
+    high: str
+    sees: tuple[str, ...]
+    needs: tuple[str, ...]
+
+
+METRICS: Final[Mapping[str, Metric]] = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            "faithfulness",
+            "the context supports all that the output states",
+            ("context", "output"),
+            ("context", "output"),
+        ),
+        Metric(
+            "answer_relevance",
+            "the output answers what was asked, and nothing else",
+            ("input", "output"),
+            ("input", "output"),
+        ),
+        Metric(
+            "task_completion",
+            "what was asked for is done",
+            ("input", "tool_calls", "context", "output"),
+            ("input", "output"),
+        ),
+        Metric(
+            "tool_choice",
+            "the right tools were called with the right arguments, and no others",
+            ("input", "tools", "tool_calls"),
+            ("input", "tools"),
+        ),
+        Metric(
+            "refusal", "the output declines to do what was asked", ("input", "output"), ("input", "output")
+        ),
+        Metric(
+            "tone",
+            "the output is courteous, calm and fits who is spoken to",
+            ("input", "output"),
+            ("output",),
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """The prompt of a judge. `file` is that of the user it stands in; None for one of the library."""
+
+    text: str
+    file: Path | None = None
+
+
+@cache
+def library_prompt(name: str) -> Prompt:
+    """The prompt of a metric as this package brings it."""
+    return Prompt((Path(__file__).parent / "prompts" / f"{name}{SUFFIX}").read_text(encoding="utf-8"))
+
+
+def project_prompts(folder: Path | None) -> dict[str, Prompt]:
+    """The prompts of a project, by metric: the files `NAME.txt` in a folder; none without a folder.
+
+    Raises:
+        FormatError: there is no such folder, a file is named after no metric, or cannot be a prompt.
+    """
+    if folder is None:
+        return {}
+    where = "setting 'judge_prompts'"
+    if not folder.is_dir():
+        text = f"{where}: no folder {shown_path(folder)}"
+        raise FormatError(Problem("bad-settings", text, None, hint_for_missing(folder)))
+    found = {}
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        if path.stem not in METRICS:
+            text = f"{where}: {shown_path(path)} is named after no metric"
+            raise FormatError(Problem("bad-settings", text, None, did_you_mean(path.stem, METRICS)))
+        found[path.stem] = read_prompt(path)
+    return found
+
+
+def read_prompt(path: Path, named_at: Span | None = None) -> Prompt:
+    """The prompt in a file. `named_at` is where it is named: a problem with the file points there.
+
+    Raises:
+        FormatError: the file cannot be read, is empty, is too large, or does not ask for the answer of a judge.
+    """
+
+    def refused(code: str, message: str, hint: str = "") -> FormatError:
+        return FormatError(Problem(code, f"{shown_path(path)}: {message}", named_at, hint))
+
+    try:
+        if is_special(path) or path.is_dir():
+            raise refused("not-a-file", "this is no file")
+        with path.open("rb") as stream:
+            data = stream.read(LONGEST_PROMPT + 1)
+        if len(data) > LONGEST_PROMPT:
+            raise refused("too-large", f"a prompt of more than {LONGEST_PROMPT:,} bytes")
+        text = data.decode("utf-8-sig")
+    except FileNotFoundError:
+        raise refused("missing-file", "no such file", hint_for_missing(path)) from None
+    except UnicodeDecodeError:
+        raise refused("not-text", "not UTF-8", "save it as UTF-8") from None
+    except (OSError, ValueError) as error:
+        raise refused(
+            "unreadable-file", f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None
+    if "\0" in text:
+        raise refused("not-text", "not a text file: it contains zero bytes")
+    if ANSWER not in text:
+        shown = clip(" ".join(text.split()), 60) or "nothing"
+        hint = f"`harness judges {path.stem if path.stem in METRICS else 'faithfulness'}` prints one to start from"
+        message = f'a prompt asks for {{"reason": …, {ANSWER}: …}}, this one does not: {shown}'
+        raise refused("bad-prompt", message, hint)
+    return Prompt(text, path)

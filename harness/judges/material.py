@@ -1,0 +1,108 @@
+"""What a run has for a judge, read off its trace: what it was asked, what it had to answer from, what it called.
+
+    input       what was asked; of a conversation [{role: user | agent, content}], up to the last of the user
+    context     [{from, args?, content | error}]: answers of retrievals, tools, MCP servers, HTTP services and scripts
+    tools       [{name, description, arguments}] that models were offered
+    tool_calls  [{name, args}] that models asked for, in order
+    output      the result
+
+What a run does not have is not there. Answers of models, handlers, people and other agents are no context: a run
+could be held against its own output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from harness.graph.effects import ToolSpec
+from harness.graph.trace import Event
+
+CONTEXT_KINDS: Final = ("retrieval", "tool", "mcp", "http", "script")
+
+
+def material_of(
+    events: Sequence[Event], output: Any, *, since: int = 0, tools: Mapping[str, ToolSpec] | None = None
+) -> dict[str, Any]:
+    """The material of a run, or of its turn that begins with the event `since`.
+
+    What was asked and found before belongs to a turn, too: a model still has it. `tools` are those that models were
+    offered, by name.
+    """
+    answers = {event["call"]: event for event in events if event["event"] == "answer"}
+    calls = [event for event in events if event["event"] == "call"]
+    own = [event for event in events[since:] if event["event"] == "call" and event["kind"] == "llm"]
+    asked = _conversation(events, answers)
+    offered = dict.fromkeys(name for call in own for name in call["request"].get("tools", ()))
+    found: dict[str, Any] = {
+        "context": [_source(call, answers[call["call"]]) for call in calls if _is_context(call, answers)],
+        "tools": [_tool(name, tools or {}) for name in offered],
+    }
+    material = {key: value for key, value in found.items() if value}
+    if asked:
+        material["input"] = asked[0]["content"] if len(asked) == 1 else asked
+    if output is not None:
+        material["output"] = output
+    return {**material, "tool_calls": [*_asked_for(own, answers)]}
+
+
+def _conversation(events: Sequence[Event], answers: Mapping[int, Event]) -> list[dict[str, Any]]:
+    """What the user and the agent said to each other, up to the last of the user."""
+    said: list[dict[str, Any]] = []
+    for event in events:
+        kind = event["event"]
+        if kind == "call" and event["kind"] == "human" and "value" in answers.get(event["call"], ()):
+            said += [_said("agent", event["request"]["args"]), _said("user", answers[event["call"]]["value"])]
+        elif event.get("graph") != "":
+            continue
+        elif kind in ("input", "resume") and event["value"] is not None:
+            said.append(_said("user", event["value"]))
+        elif kind == "node_pause" and event["values"]:
+            said.append(_said("agent", event["values"]))
+        elif kind == "end" and event.get("output") is not None:
+            said.append(_said("agent", event["output"]))
+    while said and said[-1]["role"] == "agent":
+        said.pop()
+    return said
+
+
+def _said(role: str, content: Any) -> dict[str, Any]:
+    return {"role": role, "content": content}
+
+
+def _is_context(call: Event, answers: Mapping[int, Event]) -> bool:
+    answer = answers.get(call["call"])
+    return call["kind"] in CONTEXT_KINDS and answer is not None and not answer.get("refused")
+
+
+def _source(call: Event, answer: Event) -> dict[str, Any]:
+    """One answer with what was asked. Of an HTTP request no header and no query: they may hold keys."""
+    kind, args = call["kind"], call["request"].get("args") or {}
+    source: dict[str, Any] = {"from": f"{kind} {call['name']}"}
+    if kind == "http":
+        args = {key: args[key] for key in ("method",) if key in args}
+    if args:
+        source["args"] = args
+    if "error" in answer:
+        return {**source, "error": answer["error"]["message"]}
+    value = answer.get("value")
+    if isinstance(value, Mapping) and kind == "http":
+        value = {key: value[key] for key in ("status", "text") if key in value}
+    elif isinstance(value, Mapping) and kind == "retrieval":
+        value = value.get("passages") or {key: value[key] for key in ("context", "sources") if value.get(key)}
+    return {**source, "content": value}
+
+
+def _tool(name: str, known: Mapping[str, ToolSpec]) -> dict[str, Any]:
+    tool = known.get(name)
+    if tool is None:
+        return {"name": name}
+    return {"name": name, "description": tool.description, "arguments": tool.schema}
+
+
+def _asked_for(calls: Sequence[Event], answers: Mapping[int, Event]) -> Iterator[dict[str, Any]]:
+    """The calls of tools in the answers of models. Ids say nothing."""
+    for call in calls:
+        value = answers.get(call["call"], {}).get("value")
+        for asked in (value.get("tool_calls") or ()) if isinstance(value, Mapping) else ():
+            yield {"name": asked.get("name"), "args": asked.get("args")}

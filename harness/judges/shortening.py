@@ -1,0 +1,71 @@
+"""Material of a judge made short enough to send: long texts lose their middle, long lists theirs, and say so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+LONGEST: Final = 60_000
+"""Characters, as JSON, of each part of the material."""
+_STEPS: Final = ((50_000, 1_000), (20_000, 200), (4_000, 100), (1_000, 50), (200, 20))
+"""Characters of a text and items of a list, or of a mapping, that are kept: the first that are few enough hold."""
+_DEEPEST: Final = 60
+
+
+class Cut(NamedTuple):
+    """A part of the material that was cut, and its characters as JSON before and after."""
+
+    part: str
+    before: int
+    after: int
+
+    def __str__(self) -> str:
+        return f"{self.after:,} of {self.before:,} characters of '{self.part}'"
+
+
+def shortened(part: str, value: Any, cuts: list[Cut]) -> Any:
+    """The value, cut where it is longer than `LONGEST`; then `cuts` gets a line more."""
+    before = _length(value)
+    if before <= LONGEST:
+        return value
+    kept = value
+    for text, items in _STEPS:
+        kept = _kept(value, text, items, _DEEPEST)
+        if _length(kept) <= LONGEST:
+            break
+    else:  # many keys with long names, at many depths: its beginning, as text
+        kept = _text(json.dumps(kept, ensure_ascii=False, default=str), LONGEST // 2)
+    cuts.append(Cut(part, before, _length(kept)))
+    return kept
+
+
+def _length(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _kept(value: Any, text: int, items: int, depth: int) -> Any:
+    if isinstance(value, str):
+        return _text(value, text)
+    if not depth:
+        return _text(str(value), text)
+    if isinstance(value, Mapping):
+        kept = {key: _kept(value[key], text, items, depth - 1) for key in list(value)[:items]}
+        left = len(value) - len(kept)
+        return kept if not left else {**kept, "…": f"{left} more keys left out"}
+    if isinstance(value, list | tuple):
+        if len(value) <= items:
+            return [_kept(item, text, items, depth - 1) for item in value]
+        half = items // 2
+        ends = [
+            [_kept(item, text, items, depth - 1) for item in end] for end in (value[:half], value[-half:])
+        ]
+        return [*ends[0], f"… {len(value) - 2 * half} items left out …", *ends[1]]
+    return value
+
+
+def _text(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}… {len(text) - 2 * half} characters left out …{text[-half:]}"

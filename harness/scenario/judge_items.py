@@ -1,0 +1,58 @@
+"""The judges of an `expect`, each with its model, and the prompts that stand in place of the library's.
+
+prompt of the scenario  ─▶  `judge_prompts` of the project  ─▶  the library     the first that there is
+model of the scenario   ─▶  `judge_model` of the project
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.errors import FormatError, Problem
+from harness.judges.library import project_prompts, read_prompt
+from harness.settings import Settings, load_settings
+from harness.source.document import Document
+
+
+def completed_judges(
+    items: Sequence[Document], folder: Path
+) -> tuple[list[Mapping[str, Any]], dict[int, str]]:
+    """The judges written at `items` in a file of this folder, and by index the prompts they have of their own.
+
+    Raises:
+        FormatError: one has no model, or a prompt that cannot be used.
+    """
+    if all("rubric" in item.value and "model" in item.value for item in items):
+        return [item.value for item in items], {}
+    settings = load_settings(folder)
+    prompts: dict[int, str] = {}
+    problems: list[Problem] = []
+    for index, item in enumerate(items):
+        try:
+            found = _prompt(item, folder, settings)
+        except FormatError as error:
+            problems += error.problems
+        else:
+            prompts |= {index: found} if found is not None else {}
+        if "model" not in item.value and not settings.judge_model:
+            hint = "or set judge_model in [tool.harness]"
+            problems.append(Problem("missing-key", "missing key 'model' in a judge", item.span(), hint))
+    if problems:
+        raise FormatError(problems)
+    return [_with_model(item.value, settings.judge_model) for item in items], prompts
+
+
+def _with_model(item: Mapping[str, Any], default: str) -> Mapping[str, Any]:
+    return item if "model" in item else {**item, "model": default}
+
+
+def _prompt(item: Document, folder: Path, settings: Settings) -> str | None:
+    """The prompt in place of the library's; None where there is none, or the judge has a rubric."""
+    if "metric" not in item.value:
+        return None
+    if "prompt" in item.value:
+        return read_prompt(folder / item.value["prompt"]["file"], item.span(("prompt", "file"))).text
+    own = project_prompts(settings.judge_prompts).get(item.value["metric"])
+    return own.text if own is not None else None
