@@ -55,19 +55,30 @@ def _lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
         yield from (f"+ {_clipped(line)}" for line in after[at + paired : to])
 
 
+def word_changes(before: str, after: str) -> list[tuple[str, str]]:
+    """Two texts in parts: what stood there before, and what stands there now; the same twice where nothing changed.
+
+    >>> word_changes("Answer briefly.", "Answer kindly.")
+    [('Answer ', 'Answer '), ('briefly', 'kindly'), ('.', '.')]
+    """
+    old, new = _TOKEN.findall(before), _TOKEN.findall(after)
+    return [
+        ("".join(old[start:end]), "".join(new[at:to]))
+        for _, start, end, at, to in _merged(_steps(old, new), old)
+    ]
+
+
 def _changed(before: str, after: str) -> Iterator[str]:
     """One line that became another: its words, where most of them stayed."""
-    old, new = _TOKEN.findall(before), _TOKEN.findall(after)
-    steps = _merged(_steps(old, new), old)
-    stayed = sum(len("".join(old[start:end])) for kind, start, end, *_ in steps if kind == "equal")
+    changes = word_changes(before, after)
+    stayed = sum(len(was) for was, now in changes if was == now)
     if stayed < _ALIKE * max(len(before), len(after)):
         yield from (f"- {_clipped(before)}", f"+ {_clipped(after)}")
         return
     parts = []
-    for number, (kind, start, end, at, to) in enumerate(steps):
-        was, now = "".join(old[start:end]), "".join(new[at:to])
-        if kind == "equal":
-            parts.append(_around(was, first=number == 0, last=number == len(steps) - 1))
+    for number, (was, now) in enumerate(changes):
+        if was == now:
+            parts.append(_around(was, first=number == 0, last=number == len(changes) - 1))
         else:
             parts.append((f"[-{_clipped(was)}-]" if was else "") + (f"{{+{_clipped(now)}+}}" if now else ""))
     yield "~ " + "".join(parts)

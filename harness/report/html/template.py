@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 _ASSETS: Final = Path(__file__).parent / "assets"
-_FILTERS: Final = ("folded", "score", "seconds", "shown")
+_FILTERS: Final = ("dollars", "folded", "score", "seconds", "shown")
 
 
 def policy(style: str, script: str = "") -> str:

@@ -10,6 +10,7 @@ from harness.report.history.file import HistoryWriter
 from harness.report.html.page import write_page
 from harness.report.html.score_file import SCORE
 from tests.report.html.conftest import HOSTILE, astray, outcome, told, write
+from tests.report.html.test_evolution import evolution
 
 AXE = Path(__file__).parent / "node_modules/axe-core/axe.min.js"
 
@@ -88,3 +89,12 @@ def test_axe_finds_nothing(browser: Any, report: Path, scheme: str, width: int, 
             found.append((view, each["id"], [node["html"][:200] for node in each["nodes"][:3]]))
     context.close()
     assert not found
+
+
+def test_axe_finds_nothing_in_the_page_of_an_evolution(browser: Any, tmp_path: Path) -> None:
+    page = browser.new_page(bypass_csp=True)
+    page.goto(evolution(tmp_path).as_uri())
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    violations = page.evaluate("options => axe.run(options)", LIGHT)["violations"]
+    page.close()
+    assert [(each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in violations] == []

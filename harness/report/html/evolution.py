@@ -1,0 +1,243 @@
+"""report.html of an evolution: how fitness rose, where the winner comes from, and whether it is confirmed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from harness.report.compare.words import word_changes
+from harness.report.formatting import plural
+from harness.report.html.ancestors import MOST_DRAWN, ancestors, first_parents, picture
+from harness.report.html.evolution_files import Confirmation, Evolution, Genome, read_evolution
+from harness.report.html.plot import Scale
+from harness.report.html.template import asset, policy, safe, template
+from harness.report.html.words import dollars, score
+from harness.report.whole_file import replace
+
+PAGE: Final = "report.html"
+MOST_GENOMES: Final = 2_000
+MOST_SCENARIOS: Final = 200
+_WIDTH, _HEIGHT, _EDGE = 720, 220, 46
+_SERIES: Final = ("best", "mean", "worst")
+_STOPPED: Final = {
+    "generations": "it ran through all generations",
+    "budget": "its budget was spent",
+    "no improvement": "nothing improved any more",
+    "interrupted": "it was interrupted",
+}
+
+
+def write_evolution(folder: Path) -> Path:
+    """Write report.html of an evolution from the files in its folder, and give its path.
+
+    Raises:
+        FormatError: the files cannot be read, or the page cannot be written.
+    """
+    file = folder / PAGE
+    replace(file, evolution_page(read_evolution(folder)).encode())
+    return file
+
+
+def evolution_page(found: Evolution) -> str:
+    """The page of an evolution."""
+    search, genomes = found.search, found.genomes
+    winner = genomes.get(search.winner or "")
+    line = ancestors(genomes, winner.id) if winner else []
+    drawn = line if len(line) <= MOST_DRAWN or winner is None else first_parents(genomes, winner.id)
+    numbers = {name: at for at, name in enumerate(genomes)}
+    listed = _most_wanted([*genomes.values()], {each.id for each in line})
+    return template("evolution.html").render(
+        policy=policy(asset("style.css")),
+        style=safe(asset("style.css")),
+        headline=headline(found),
+        state=_state(search.confirmation),
+        facts=_facts(found),
+        search=search,
+        winner=winner,
+        confirmation=_confirmation(search.confirmation),
+        chart=_chart(found),
+        line=line,
+        picture=picture(drawn[-MOST_DRAWN:]),
+        drawn=len(drawn[-MOST_DRAWN:]),
+        prompts=_prompts(found, winner),
+        settings=_settings(found, winner),
+        scenarios=_scenarios(genomes, winner),
+        most_scenarios=MOST_SCENARIOS,
+        genomes=listed,
+        left_out=len(genomes) - len(listed),
+        ancestry={each.id for each in line},
+        numbers=numbers,
+    )
+
+
+def headline(found: Evolution) -> str:
+    """What came of it, in a sentence; only what held-out scenarios confirm is called better."""
+    search = found.search
+    winner, confirmation = search.winner, search.confirmation
+    genome = found.genomes.get(winner or "")
+    if search.stopped is None:
+        return f"The search has not ended: {plural(len(found.genomes), 'genome')} so far"
+    if genome is None:
+        return "The search found no winner"
+    if genome.origin == "baseline":
+        return "Nothing was found that is better than the manifest"
+    if confirmation is None:
+        return f"{winner} is the best of {plural(len(found.genomes), 'genome')}, and not confirmed"
+    count = confirmation.scenarios
+    held = plural(count if isinstance(count, int) else len(count), "held-out scenario")
+    if confirmation.verdict in ("better", "worse"):
+        return f"{winner} is {confirmation.verdict} than the manifest on {held}"
+    return f"{winner} is not shown to be better than the manifest on {held}"
+
+
+def _state(confirmation: Confirmation | None) -> str:
+    verdict = None if confirmation is None else confirmation.verdict
+    return {"better": "passed", "worse": "failed"}.get(verdict or "", "open")
+
+
+def _facts(found: Evolution) -> list[str]:
+    search = found.search
+    facts = [search.manifest, plural(len(search.generations), "generation")]
+    facts.append(plural(len(found.genomes), "genome"))
+    spent = search.spent
+    facts.append(
+        f"{spent.calls:,} calls of models, {'no price' if spent.cost is None else dollars(spent.cost)}"
+    )
+    if search.seed is not None:
+        facts.append(f"seed {search.seed}")
+    if search.stopped:
+        facts.append(f"ended: {_STOPPED.get(search.stopped, search.stopped)}")
+    return facts
+
+
+def _confirmation(found: Confirmation | None) -> dict[str, Any] | None:
+    """{verdict, baseline, winner, difference, p, note}, as texts."""
+    if found is None:
+        return None
+    difference, verdict = found.difference, found.verdict
+    texts = {"difference": "–", "p": ""}
+    if difference is not None:
+        texts["difference"] = f"{difference['fitness']:+.3f}"
+        if difference["low"] is not None and difference["high"] is not None:
+            texts["difference"] += f" ({difference['low']:+.3f} to {difference['high']:+.3f})"
+        texts["p"] = f"p {difference['p']:.3f}"
+    words = {"better": "better than the manifest", "worse": "worse than the manifest"}
+    return {
+        **texts,
+        "verdict": words.get(verdict or "", verdict or "no verdict"),
+        "state": verdict if verdict in words else "",
+        "baseline": _fitness(found.baseline),
+        "winner": _fitness(found.winner),
+        "note": found.note or "",
+    }
+
+
+def _fitness(value: Any) -> str:
+    """The fitness in a figure, which is a number or a mapping of figures."""
+    if isinstance(value, Mapping):
+        value = value.get("fitness")
+    return score(float(value)) if isinstance(value, int | float) else "–"
+
+
+def _chart(found: Evolution) -> dict[str, Any] | None:
+    """Fitness by generation: a line each for best, mean and worst, and its points."""
+    generations = found.search.generations
+    values = [
+        value
+        for each in generations
+        for name in _SERIES
+        if (value := getattr(each.fitness, name)) is not None
+    ]
+    if len(generations) < 2 or not values:
+        return None
+    across = Scale.of([each.number for each in generations], _EDGE, _WIDTH - 60)
+    up = Scale.of(values, _HEIGHT - 30, 14)
+    lines = []
+    for name in _SERIES:
+        points = [
+            (across(each.number), up(value), each.number, score(value))
+            for each in generations
+            if (value := getattr(each.fitness, name)) is not None
+        ]
+        lines.append({"name": name, "points": points})
+    every = max(1, len(generations) // 10)
+    said = "; ".join(
+        f"{name} {points[0][3]} at first, {points[-1][3]} at last"
+        for name, points in ((line["name"], line["points"]) for line in lines)
+        if points
+    )
+    return {
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "left": _EDGE,
+        "bottom": _HEIGHT - 24,
+        "lines": [line for line in lines if line["points"]],
+        "said": said,
+        "ticks_up": [(up(value), score(value)) for value in up.ends],
+        "ticks_across": [(across(each.number), str(each.number)) for each in generations[::every]],
+    }
+
+
+def _prompts(found: Evolution, winner: Genome | None) -> list[dict[str, Any]]:
+    """The prompts of the winner that are not those of the manifest: {id, parts: [(was, now)]}.
+
+    Of a prompt whose text in the manifest is not known, `parts` is None, and `text` the winner's.
+    """
+    known = _of_manifest(found, "prompts")
+    return [
+        {"id": id_, "text": text, "parts": word_changes(known[id_], text) if id_ in known else None}
+        for id_, text in (winner.prompts if winner else {}).items()
+        if known.get(id_) != text
+    ]
+
+
+def _settings(found: Evolution, winner: Genome | None) -> list[tuple[str, str, str]]:
+    """Temperatures and tools of the winner: where, what the manifest has, what the winner has."""
+    rows = []
+    for key in ("temperatures", "tools"):
+        known = _of_manifest(found, key)
+        for place, value in (getattr(winner, key) if winner else {}).items():
+            before = _written(known[place]) if place in known else "as in the manifest"
+            rows.append((f"{key[:-1] if key == 'temperatures' else key} of {place}", before, _written(value)))
+    return rows
+
+
+def _of_manifest(found: Evolution, key: str) -> Mapping[str, Any]:
+    """What the manifest has: evolution.json says it, or its genome, the baseline."""
+    said: Mapping[str, Any] | None = getattr(found.search, key)
+    if said:
+        return said
+    baseline = next((each for each in found.genomes.values() if each.origin == "baseline"), None)
+    return getattr(baseline, key) if baseline else {}
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return "not set" if value is None else str(value)
+
+
+def _scenarios(genomes: Mapping[str, Genome], winner: Genome | None) -> list[tuple[str, float, float]]:
+    """The training scenarios that the winner does otherwise: name, score before, score now; the worst first."""
+    baseline = next((each for each in genomes.values() if each.origin == "baseline"), None)
+    if winner is None or baseline is None:
+        return []
+    before, after = baseline.scores, winner.scores
+    found = [
+        (name, was, now)
+        for name, now in after.items()
+        if now is not None and (was := before.get(name)) is not None and was != now
+    ]
+    return sorted(found, key=lambda each: (each[2] - each[1], each[0]))
+
+
+def _most_wanted(genomes: Sequence[Genome], ancestry: set[str]) -> list[Genome]:
+    """All genomes in their order; of too many the ancestors of the winner, and then the fittest."""
+    if len(genomes) <= MOST_GENOMES:
+        return [*genomes]
+    order = sorted(
+        range(len(genomes)),
+        key=lambda at: (genomes[at].id not in ancestry, -(genomes[at].fitness or 0.0), at),
+    )
+    return [genomes[at] for at in sorted(order[:MOST_GENOMES])]

@@ -1,0 +1,139 @@
+"""The files of an evolution as types: evolution.json and genomes.jsonl (docs/evolution.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import Struct
+
+from harness.errors import FormatError, Problem, Span
+from harness.report.html.score_file import Amount, Count, Difference, Share
+from harness.source.document import shown_path
+
+EVOLUTION: Final = "evolution.json"
+GENOMES: Final = "genomes.jsonl"
+
+Varied = dict[str, Any]
+"""Temperatures, or lists of tools, by agent or node."""
+
+
+class Genome(Struct, frozen=True):
+    """A genome: what of the manifest it has otherwise, where it comes from, and what it came to."""
+
+    id: str
+    generation: Count
+    parents: list[str]
+    origin: str
+    fitness: Share | None
+    changes: list[str] = []
+    prompts: dict[str, str] = {}
+    temperatures: Varied = {}
+    tools: Varied = {}
+    scores: dict[str, Share | None] = {}
+    calls: Count = 0
+    cost: Amount | None = None
+
+
+class Fitness(Struct, frozen=True):
+    """The fitness of a generation."""
+
+    best: Share | None
+    mean: Share | None
+    worst: Share | None
+
+
+class Generation(Struct, frozen=True):
+    """A generation, elites of earlier ones among its population."""
+
+    number: Count
+    population: list[str]
+    best: str | None
+    fitness: Fitness
+
+
+class Confirmation(Struct, frozen=True):
+    """The winner held against the manifest, over scenarios that the search did not see."""
+
+    scenarios: Count | list[str]
+    baseline: Any
+    winner: Any
+    difference: Difference | None
+    verdict: Literal["better", "worse", "no evidence"] | None
+    note: str | None = None
+
+
+class Spent(Struct, frozen=True):
+    """What the search asked of models."""
+
+    calls: Count = 0
+    cost: Amount | None = None
+
+
+class Search(Struct, frozen=True):
+    """What evolution.json says."""
+
+    format: Literal["harness-evolution/1"]
+    manifest: str
+    generations: list[Generation]
+    stopped: str | None
+    spent: Spent
+    winner: str | None
+    confirmation: Confirmation | None
+    seed: int | None = None
+    training: list[str] = []
+    holdout: list[str] = []
+    prompts: dict[str, str] = {}
+    temperatures: Varied = {}
+    tools: Varied = {}
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """An evolution: what it says of itself, and its genomes in their order, by id."""
+
+    search: Search
+    genomes: dict[str, Genome]
+
+
+def read_evolution(folder: Path) -> Evolution:
+    """The evolution of a folder. A last line of genomes that is cut off, as of a search that was killed, is left out.
+
+    Raises:
+        FormatError: a file is missing or damaged (`evolution-missing`, `evolution-damaged`).
+    """
+    file = folder / EVOLUTION
+    try:
+        search = msgspec.json.decode(_content(file), type=Search)
+    except (ValueError, RecursionError) as error:
+        message = f"{shown_path(file)} is not what `harness evolve` writes: {error}"
+        raise FormatError(Problem("evolution-damaged", message)) from None
+    return Evolution(search, _genomes(folder / GENOMES))
+
+
+def _genomes(file: Path) -> dict[str, Genome]:
+    decoder = msgspec.json.Decoder(Genome)
+    lines = _content(file).split(b"\n")
+    whole, rest = lines[:-1], lines[-1]
+    found: dict[str, Genome] = {}
+    for number, line in enumerate([*whole, *([rest] if rest else [])], start=1):
+        try:
+            genome = decoder.decode(line)
+        except (ValueError, RecursionError) as error:
+            if number > len(whole):  # cut off
+                break
+            place = Span(shown_path(file), number, 1)
+            raise FormatError(Problem("evolution-damaged", f"this is no genome: {error}", place)) from None
+        found[genome.id] = genome
+    return found
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        message = f"cannot read {shown_path(file)}: {error.strerror or error}"
+        hint = "name the folder that `harness evolve` wrote"
+        raise FormatError(Problem("evolution-missing", message, hint=hint)) from None

@@ -1,0 +1,231 @@
+"""report.html of an evolution, from the files that a search leaves behind."""
+
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import FormatError
+from harness.report.html import evolution as module
+from harness.report.html.evolution import write_evolution
+from tests.report.html.conftest import HOSTILE
+
+PROMPT = "Answer the customer's question in one sentence."
+
+
+def genome(name: str, generation: int, parents: list[str], fitness: float, **more: Any) -> dict[str, Any]:
+    return {
+        "id": name,
+        "generation": generation,
+        "parents": parents,
+        "origin": "mutation" if parents else "baseline",
+        "changes": [f"answer.prompt: changed in {name}"] if parents else [],
+        "fitness": fitness,
+        "scores": {"a": fitness, "b": 0.5},
+        "calls": 2,
+        "cost": 0.0,
+        **more,
+    }
+
+
+GENOMES = [
+    genome("g0", 0, [], 0.4),
+    genome("g1", 0, ["g0"], 0.5),
+    genome("g2", 0, ["g0"], 0.3),
+    genome(
+        "g3", 1, ["g1", "g0"], 0.8, origin="crossover",
+        prompts={"answer.prompt": "Answer the customer's question kindly in one sentence."},
+        temperatures={"answer": 0.4}, tools={"answer": ["look_up"]},
+    ),
+]  # fmt: skip
+CONFIRMED = {
+    "scenarios": 12,
+    "baseline": 0.4,
+    "winner": 0.7,
+    "difference": {"fitness": 0.3, "low": 0.1, "high": 0.5, "p": 0.01, "verdict": "better"},
+    "verdict": "better",
+    "note": None,
+}
+SEARCH: dict[str, Any] = {
+    "format": "harness-evolution/1",
+    "manifest": "agents/triage.yaml",
+    "seed": 7,
+    "config": {},
+    "training": ["a", "b"],
+    "holdout": ["c"],
+    "generations": [
+        {
+            "number": 0, "population": ["g0", "g1", "g2"], "best": "g1",
+            "fitness": {"best": 0.5, "mean": 0.4, "worst": 0.3},
+        },
+        {
+            "number": 1, "population": ["g1", "g3"], "best": "g3",
+            "fitness": {"best": 0.8, "mean": 0.65, "worst": 0.5},
+        },
+    ],
+    "stopped": "generations",
+    "spent": {"calls": 8, "cost": 0.02},
+    "winner": "g3",
+    "confirmation": CONFIRMED,
+    "prompts": {"answer.prompt": PROMPT},
+    "temperatures": {"answer": 0.7},
+}  # fmt: skip
+
+
+def evolution(folder: Path, genomes: list[dict[str, Any]] | None = None, rest: str = "", **more: Any) -> Path:
+    """The page of these genomes."""
+    lines = [json.dumps(each) + "\n" for each in (GENOMES if genomes is None else genomes)]
+    (folder / "genomes.jsonl").write_text("".join(lines) + rest)
+    (folder / "evolution.json").write_text(json.dumps({**SEARCH, **more}))
+    return write_evolution(folder)
+
+
+def headline(page: Path) -> str:
+    [found] = re.findall(r"<h1[^>]*>(.*?)</h1>", page.read_text(), re.S)
+    return html.unescape(found)
+
+
+def section(page: Path, label: str) -> str:
+    """The text of a part of the page."""
+    [found] = re.findall(
+        rf'<section class="card" aria-label="{label}">(.*?)</section>', page.read_text(), re.S
+    )
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", found)).split())
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        ("better", "g3 is better than the manifest on 12 held-out scenarios."),
+        ("worse", "g3 is worse than the manifest on 12 held-out scenarios."),
+        ("no evidence", "g3 is not shown to be better than the manifest on 12 held-out scenarios."),
+        (None, "g3 is not shown to be better than the manifest on 12 held-out scenarios."),
+    ],
+)
+def test_only_what_held_out_scenarios_confirm_is_called_better(
+    tmp_path: Path, verdict: str | None, said: str
+) -> None:
+    assert headline(evolution(tmp_path, confirmation=CONFIRMED | {"verdict": verdict})) == said
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"confirmation": None}, "g3 is the best of 4 genomes, and not confirmed."),
+        ({"winner": "g0"}, "Nothing was found that is better than the manifest."),
+        ({"winner": None}, "The search found no winner."),
+        ({"stopped": None, "winner": None}, "The search has not ended: 4 genomes so far."),
+    ],
+)
+def test_a_search_without_a_confirmed_winner_says_what_came_of_it(
+    tmp_path: Path, more: dict[str, Any], said: str
+) -> None:
+    assert headline(evolution(tmp_path, **more)) == said
+
+
+def test_the_confirmation_has_its_figures(tmp_path: Path) -> None:
+    said = section(evolution(tmp_path), "Confirmation")
+    assert "better than the manifest p 0.010" in said
+    assert "manifest 0.400 winner 0.700" in said
+    assert "+0.300 (+0.100 to +0.500)" in said
+    assert "training 2 scenarios held out 1 scenario" in said
+
+
+def test_fitness_is_drawn_by_generation_and_listed(tmp_path: Path) -> None:
+    page = evolution(tmp_path)
+    [said] = re.findall(r'aria-label="(Fitness by generation: .*?)"', page.read_text())
+    assert said.startswith("Fitness by generation: best 0.500 at first, 0.800 at last; mean 0.400 at first")
+    assert "1 g3 0.800 0.650 0.500 2" in section(page, "Fitness by generation")
+
+
+def test_the_winner_is_held_against_the_manifest_word_by_word(tmp_path: Path) -> None:
+    page = evolution(tmp_path)
+    assert "Answer the customer&#39;s question <ins>kindly </ins>in one sentence." in page.read_text()
+    said = section(page, "What the winner changes")
+    assert "temperature of answer 0.7 0.4" in said
+    assert "tools of answer as in the manifest look_up" in said
+
+
+def test_a_prompt_whose_text_in_the_manifest_is_unknown_is_shown_whole_and_says_so(tmp_path: Path) -> None:
+    said = section(evolution(tmp_path, prompts={}), "What the winner changes")
+    assert "The manifest's own text is not in the files of the search" in said
+    assert "question kindly in one sentence." in said
+
+
+def test_the_ancestors_of_the_winner_are_drawn_and_listed_with_what_each_step_changed(tmp_path: Path) -> None:
+    page = evolution(tmp_path)
+    said = section(page, "Ancestors of the winner")
+    assert "Ancestors of the winner: 3" in said
+    assert "g3 generation 1, crossover of g1 and g0 fitness 0.800 answer.prompt: changed in g3" in said
+    drawn = re.findall(r'<text class="name".*?>(.*?)</text>', page.read_text())
+    assert sorted(drawn) == ["g0", "g1", "g3"]  # and not g2, which died out
+
+
+def test_of_many_ancestors_the_line_of_first_parents_is_drawn(tmp_path: Path) -> None:
+    many = [genome("g0", 0, [], 0.1), genome("h0", 0, [], 0.1)]
+    for at in range(1, 40):
+        many += [
+            genome(f"g{at}", at, [f"g{at - 1}", f"h{at - 1}"], 0.2),
+            genome(f"h{at}", at, [f"h{at - 1}", f"g{at - 1}"], 0.2),
+        ]
+    page = evolution(tmp_path, many, winner="g39")
+    drawn = re.findall(r'<text class="name".*?>(.*?)</text>', page.read_text())
+    assert len(drawn) == 24
+    assert all(name.startswith("g") for name in drawn)
+    assert "Drawn are 24 of them" in section(page, "Ancestors of the winner")
+
+
+def test_every_genome_is_in_the_table_and_too_many_are_left_out_by_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert all(f"{name} " in section(evolution(tmp_path), "Genomes") for name in ("g0", "g1", "g2", "g3"))
+    monkeypatch.setattr(module, "MOST_GENOMES", 3)
+    said = section(evolution(tmp_path), "Genomes")
+    assert "Genomes: 4 1 genome of low fitness is left out" in said
+    assert " g2 " not in said
+
+
+def test_training_scenarios_that_the_winner_does_otherwise_are_listed(tmp_path: Path) -> None:
+    said = section(evolution(tmp_path), "Training scenarios that changed")
+    assert "does otherwise: 1" in said
+    assert "a 0.400 0.800 ▲ better" in said
+
+
+def test_a_last_genome_that_is_cut_off_is_left_out(tmp_path: Path) -> None:
+    assert "Genomes: 4" in section(evolution(tmp_path, rest='{"id": "g4", "gener'), "Genomes")
+
+
+def test_damaged_files_are_errors_with_their_place(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"cannot read .*evolution\.json: No such file"):
+        write_evolution(tmp_path)
+    evolution(tmp_path, [])
+    (tmp_path / "genomes.jsonl").write_text("{}\n" + json.dumps(GENOMES[0]) + "\n")
+    with pytest.raises(FormatError, match=r"genomes\.jsonl:1:1.*this is no genome"):
+        write_evolution(tmp_path)
+    (tmp_path / "evolution.json").write_bytes(b"\x00\xff")
+    with pytest.raises(FormatError, match=r"evolution\.json is not what `harness evolve` writes"):
+        write_evolution(tmp_path)
+
+
+def test_parents_that_go_round_in_a_ring_and_unknown_ones_do_no_harm(tmp_path: Path) -> None:
+    ring = [genome("a", 1, ["b"], 0.5), genome("b", 0, ["a", "gone"], 0.5)]
+    assert "Ancestors of the winner: 2" in section(
+        evolution(tmp_path, ring, winner="a"), "Ancestors of the winner"
+    )
+
+
+def test_nothing_that_a_model_wrote_can_act_in_the_page(page: Any, tmp_path: Path) -> None:
+    bad = {
+        "changes": [HOSTILE],
+        "prompts": {HOSTILE: HOSTILE, "answer.prompt": HOSTILE},
+        "tools": {HOSTILE: [HOSTILE]},
+        "scores": {HOSTILE: 1.0},
+    }
+    genomes = [genome("g0", 0, [], 0.4, scores={HOSTILE: 0.0}), genome(HOSTILE, 1, ["g0"], 0.8, **bad)]
+    more = {"winner": HOSTILE, "manifest": HOSTILE, "stopped": HOSTILE}
+    page.goto(evolution(tmp_path, genomes, confirmation=CONFIRMED | {"note": HOSTILE}, **more).as_uri())
+    assert page.locator("script, img").count() == 0
+    assert page.title().startswith("</script>")
