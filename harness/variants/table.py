@@ -67,8 +67,13 @@ def _row(scored: Scored, is_baseline: bool) -> tuple[str, ...]:
         str(group["tokens"]["total"]),
         cost(group["cost"]),
         between,
-        verdict + (f" (p {scored.corrected:.3f})" if scored.corrected is not None else ""),
+        verdict + (f" (p {_p(scored.corrected)})" if scored.corrected is not None else ""),
     )
+
+
+def _p(value: float) -> str:
+    """Never 0: that it cannot be."""
+    return f"{value:.3f}" if value >= 0.0005 else "< 0.001"
 
 
 def _answers(scored: Scored) -> str:

@@ -123,3 +123,14 @@ def pattern(shown: str) -> str:
 def test_the_examples_of_a_document_run(document: Path, tmp_path: Path) -> None:
     for block in blocks(document.read_text(encoding="utf-8")):
         carry_out(block, tmp_path)
+
+
+def test_the_files_of_the_tutorial_on_variants_are_those_that_it_ends_with(tmp_path: Path) -> None:
+    finished = ROOT / "scenarios" / "tutorial_variants"
+    for block in blocks((ROOT / "docs" / "tutorial-variants.md").read_text(encoding="utf-8")):
+        if block[0] != "console":
+            carry_out(block, tmp_path)
+    files = [path.relative_to(finished) for path in finished.rglob("*.*") if path.suffix != ".pyc"]
+    assert {file: (tmp_path / file).read_text(encoding="utf-8") for file in files} == {
+        file: (finished / file).read_text(encoding="utf-8") for file in files
+    }

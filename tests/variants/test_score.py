@@ -124,6 +124,10 @@ def test_the_scenarios_that_changed_are_named_with_the_check_that_did_it(score: 
     assert "0.000 → 1.000  a.scenario.yaml::ask[q0]  (failed → passed)" in result.output
 
 
+def test_a_small_p_value_is_never_nothing(score: Score) -> None:
+    assert "better (p < 0.001)" in score(POLITE, questions=13).output
+
+
 def test_a_worse_variant_is_worse(score: Score) -> None:
     score(POLITE, polite="Go away.", expected="nine")
     assert of("polite")["difference"]["fitness"] == -1.0
