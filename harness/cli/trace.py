@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +81,17 @@ def _found(scenario: str, folder: Path, variant: str | None) -> list[Line]:
         FormatError: there is no such scenario in this run, or several are meant.
     """
     file, separator, name = scenario.partition("::")
-    lines = [*read_lines(folder)]
-    named = [line for line in lines if line["scenario"] == name]
+    named: list[Line] = []
+    known: dict[tuple[str, str], None] = {}  # of the others no more is kept: there may be many
+    for line in read_lines(folder):
+        known[line["suite"], line["scenario"]] = None
+        if line["scenario"] == name:
+            named.append(line)
     found = [line for line in named if line["suite"] == file] or [
         line for line in named if _ends_alike(line["suite"], file)
     ]
     if not separator or not found:
-        raise FormatError(_unknown(scenario, folder, lines))
+        raise FormatError(_unknown(scenario, folder, known))
     ids = sorted({line["id"] for line in found})
     if len(ids) > 1:
         message = f"'{scenario}' may be one of {len(ids)} scenarios"
@@ -106,15 +110,15 @@ def _ends_alike(one: str, other: str) -> bool:
     return common > 0 and parts[-common:] == others[-common:]
 
 
-def _unknown(scenario: str, folder: Path, lines: Sequence[Line]) -> Problem:
+def _unknown(scenario: str, folder: Path, known: Collection[tuple[str, str]]) -> Problem:
     file, separator, name = scenario.partition("::")
     whole = folder / LAST_WHOLE
     if (whole / RESULTS).is_file() and any(line["id"] == scenario for line in read_lines(whole)):
         hint = f"the last whole run has it: harness trace '{scenario}' {shown_path(whole)}"
-    elif names := [line["scenario"] for line in lines if _ends_alike(line["suite"], file)]:
+    elif names := [each for suite, each in known if _ends_alike(suite, file)]:
         hint = did_you_mean(name, names)
     else:
-        hint = did_you_mean(file, [line["suite"] for line in lines])
+        hint = did_you_mean(file, [suite for suite, _ in known])
     message = f"no scenario '{scenario}' in the results of {shown_path(folder)}"
     if not separator:
         message = f"'{scenario}' is not FILE::NAME"

@@ -9,9 +9,10 @@ from typing import Any
 
 from harness.errors import FormatError, Problem
 from harness.report.baseline_file import is_baseline_file
-from harness.report.html.scenarios import NOT_PASSED, Row, Rows
+from harness.report.html.scenarios import Row, Rows
 from harness.report.reading import read_lines
 from harness.report.summary import Summary
+from harness.report.verdicts import NOT_PASSED
 from harness.source.document import shown_path
 
 

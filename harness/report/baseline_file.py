@@ -21,7 +21,8 @@ from harness.errors import FormatError, Problem
 from harness.report.encoding import encode
 from harness.report.formatting import plural
 from harness.report.reading import RESULTS
-from harness.report.scenario_runs import WORST_FIRST, Repeat, Run, ScenarioRuns, read_run
+from harness.report.scenario_runs import Repeat, Run, ScenarioRuns, read_run
+from harness.report.verdicts import WORST_FIRST
 from harness.source.document import hint_for_missing, shown_path
 
 FORMAT: Final = "harness-baseline/1"

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.report.scenario_runs import Key, Repeat, Run, ScenarioRuns
+from harness.report.alike import Key
+from harness.report.scenario_runs import Repeat, Run, ScenarioRuns
 
 
 @dataclass(frozen=True, slots=True)

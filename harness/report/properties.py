@@ -7,16 +7,17 @@ from math import fsum
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
+from harness.report.verdicts import worst
+
 if TYPE_CHECKING:
     from harness.scenario.outcome import Outcome
 
 Line = Mapping[str, Any]
 """What is taken of a line of results.jsonl: `verdict`, `score`, `latency`, `usage`."""
-_WORST_FIRST: Final = ("error", "failed", "passed", "skipped")
 
 
 def _verdict(runs: Sequence[Line]) -> str:
-    return min((str(run["verdict"]) for run in runs), key=_WORST_FIRST.index)
+    return worst(run["verdict"] for run in runs)
 
 
 PROPERTIES: Final[Mapping[str, Callable[[Sequence[Line]], float | str]]] = {

@@ -12,18 +12,15 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from harness.errors import FormatError, Problem, Span
+from harness.report.alike import Key, Line
 from harness.report.coverage import GraphCoverage
 from harness.report.formatting import percent, plural
 from harness.report.html.run_summary import summary_of
 from harness.report.reading import RESULTS, read_lines
+from harness.report.verdicts import worst
 from harness.source.display import clip
 from harness.source.document import shown_path
 
-Line = Mapping[str, Any]
-Key = tuple[str, str]
-"""What tells scenarios apart: id and variant ("" for none)."""
-
-WORST_FIRST: Final = ("error", "failed", "passed", "skipped")
 FILE: Final = "(file)"
 """The scenario that results list for a file that cannot be read."""
 PENALTY: Final = "latency_penalty"
@@ -86,8 +83,7 @@ class ScenarioRuns:
     @property
     def verdict(self) -> str:
         """The worst of its runs; a skipped run says less than any other."""
-        found = {repeat.verdict for repeat in self.repeats.values()}
-        return next(verdict for verdict in WORST_FIRST if verdict in found)
+        return worst(repeat.verdict for repeat in self.repeats.values())
 
     @property
     def score(self) -> float:

@@ -219,6 +219,10 @@ _METHODS: Final = word_set(
 _MODEL_TEXT: Final = word_set("logprob text")
 
 
+_OWN_ID: Final = re.compile(r"thread-[0-9a-f]{16}")
+"""What a run is called by itself: drawn from its seed, known to no server, and so no credential."""
+
+
 def holds_secret(name: str, value: str, siblings: Mapping[object, object]) -> bool:
     """True if a string under a secret name in JSON is a secret, by its value and by the values beside it.
 
@@ -232,6 +236,8 @@ def holds_secret(name: str, value: str, siblings: Mapping[object, object]) -> bo
     if last in {"signature", "sig"}:
         thought = "thinking" in siblings or siblings.get("type") in {"thinking", "signature_delta"}
         return not thought and not re.search(r"[\s(]", value)
+    if last in {"id", "sessionid"}:
+        return not _OWN_ID.fullmatch(value)
     if last in {"auth", "pass"}:
         return not common(value) and value.lower() not in _METHODS
     if last == "pin":

@@ -64,6 +64,13 @@ def test_all_else_is_whatever_its_name(value: str) -> None:
     assert Secrets({"NOTE": value}, public=["NO*"]).text(value) == value
 
 
+def test_the_id_that_a_run_gave_itself_is_no_credential_and_that_of_a_server_is_one() -> None:
+    own = {"session_id": "thread-629f6fbed82c07cd", "agent_name": "casting"}
+    assert Secrets({}).data(own) == own
+    theirs = {"session_id": "629f6fbed82c07cd-thread", "secret": "thread-629f6fbed82c07cd"}
+    assert Secrets({}).data(theirs) == {"session_id": "<secret:session_id>", "secret": "<secret:secret>"}
+
+
 @pytest.mark.parametrize("name", ["S_PATH", "XPATH", "KEYS_DIR", "TOOL_HOME"])
 def test_a_variable_for_places_that_holds_something_else_is_no_exception(name: str) -> None:
     assert known({name: "pth-7162-Plmok"}, "pth-7162-Plmok")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from harness.report.html.scenarios import NOT_PASSED
+from harness.report.verdicts import NOT_PASSED
 
 Row = Mapping[str, Any]
 

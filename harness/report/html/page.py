@@ -18,11 +18,12 @@ from harness.report.html.embedded import Embedded, details_of, trace_of
 from harness.report.html.history import history_data
 from harness.report.html.manifests import Manifests
 from harness.report.html.run_summary import summary_of
-from harness.report.html.scenarios import NOT_PASSED, Row, Rows
+from harness.report.html.scenarios import Row, Rows
 from harness.report.html.score_file import Score, read_score
 from harness.report.html.template import asset, inert, policy, safe, template
 from harness.report.html.variants import MOST_CHANGED, as_data, scored
 from harness.report.reading import RESULTS, read_lines
+from harness.report.verdicts import NOT_PASSED
 from harness.report.whole_file import replace
 
 Line = Mapping[str, Any]

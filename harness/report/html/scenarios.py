@@ -9,15 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from harness.report.alike import Key, Line
 from harness.report.commands import rerun_text, trace_text
 from harness.report.failure import difference
-
-Line = Mapping[str, Any]
-Key = tuple[str, str]
-"""What tells scenarios apart: id and variant ("" for none)."""
-
-WORST_FIRST: Final = ("error", "failed", "passed", "skipped")
-NOT_PASSED: Final = ("error", "failed")
+from harness.report.verdicts import NOT_PASSED, worst
 
 _ELSEWHERE: Final = frozenset(
     {
@@ -85,8 +80,7 @@ class Row:
     @property
     def verdict(self) -> str:
         """The worst verdict of its runs; a skipped run says less than any other."""
-        found = {run.verdict for run in self.runs}
-        return next(verdict for verdict in WORST_FIRST if verdict in found)
+        return worst(run.verdict for run in self.runs)
 
     @property
     def score(self) -> float:
