@@ -33,6 +33,7 @@ class Verdict:
     run, baseline, policy  what was judged, held against, and by which rules, as they are shown; "" for none
     rulings                in the order of the rules: of the whole run, then of its parts
     notes                  what a reader should know beside them
+    changed_expectations   the scenarios that expect something else than in the baseline
     """
 
     run: str
@@ -40,6 +41,7 @@ class Verdict:
     policy: str
     rulings: Sequence[Ruling]
     notes: Sequence[str] = field(default_factory=tuple)
+    changed_expectations: Sequence[str] = ()
 
     @property
     def passed(self) -> bool:
@@ -61,6 +63,7 @@ class Verdict:
             "policy": self.policy or None,
             "rules": [ruling.as_json() for ruling in self.rulings],
             "notes": list(self.notes),
+            "changed_expectations": list(self.changed_expectations),
         }
 
 
@@ -99,7 +102,8 @@ def judge(run: Path, policy: Policy, baseline: Path | None = None, *, partial: b
     if judging.problems:
         raise FormatError(judging.problems)
     name = compared.name if compared else ""
-    return Verdict(read.name, name, policy.source, tuple(judging.rulings), tuple(notes))
+    changed = tuple(each.label for each in _expect_other(pairing)) if pairing else ()
+    return Verdict(read.name, name, policy.source, tuple(judging.rulings), tuple(notes), changed)
 
 
 def _require_whole(read: Run, path: Path, partial: bool) -> None:
@@ -168,9 +172,18 @@ def _notes(run: Run, baseline: Run | None, pairing: Pairing | None, partial: boo
     missing = [each for each in pairing.gone if each.key not in run.scenarios]
     if partial and missing:
         notes.append(f"{plural(len(missing), 'scenario')} of the baseline not judged: {_some(missing)}")
+    changed = _expect_other(pairing)
+    if changed:
+        where = "other expectations than in the baseline"
+        notes.append(f"{plural(len(changed), 'scenario')} with {where}: {_some(changed)}")
     if pairing.added:
         notes.append(f"{plural(len(pairing.added), 'scenario')} not in the baseline: {_some(pairing.added)}")
     return notes
+
+
+def _expect_other(pairing: Pairing) -> list[ScenarioRuns]:
+    """The scenarios that pass or fail by other expectations: what they were held to before nobody knows."""
+    return [each.after for each in pairing.pairs if each.expects_other]
 
 
 def _named(scope: tuple[Scope, str] | None) -> str:

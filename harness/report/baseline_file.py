@@ -4,9 +4,10 @@
      "scenarios": [one a line, by id: {id, manifest, verdict, score, latency, tokens, cost, …}],
      "coverage": {manifest: {nodes: [taken, all], edges: …, branches: …}}}
 
-A scenario has `variant`, `tags`, `weight`, `varies` and `failed` (the checks that did not hold) where there is
-something to say. Of several repeats verdict is the worst and the figures are means; `runs` has them all, each
-`[repeat, verdict, score, latency, tokens, cost]`. Nothing in it depends on the machine, or on when it was written.
+A scenario has `variant`, `tags`, `weight`, `varies`, `failed` (the checks that did not hold) and `expectations` (a
+digest of them) where there is something to say. Of several repeats verdict is the worst and the figures are means;
+`runs` has them all, each `[repeat, verdict, score, latency, tokens, cost]`. Nothing in it depends on the machine,
+or on when it was written.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ def _written(scenario: ScenarioRuns) -> dict[str, Any]:
         **figures,
         "varies": scenario.varies,
         "failed": list(scenario.failed),
+        "expectations": scenario.expectations,
         "runs": [[number, *repeat] for number, repeat in repeats]
         if len(repeats) > 1 or repeats[0][0]
         else None,
@@ -168,6 +170,7 @@ def _scenario(entry: Mapping[str, Any]) -> ScenarioRuns:
         _number("weight", entry.get("weight", 1.0), math.inf),
         entry.get("varies", False),
         dict.fromkeys(entry.get("failed", ()), ""),
+        expectations=entry.get("expectations", ""),
         repeats={number: _repeat(*figures) for number, *figures in runs},
     )
     if len(scenario.repeats) < len(runs):

@@ -129,6 +129,7 @@ class Line(TypedDict):
     fault: NotRequired[str]
     recording: NotRequired[int | None]
     varies: NotRequired[bool]
+    expectations: NotRequired[str]
     where: NotRequired[str | None]
     shape: NotRequired[Shape]
     trace: NotRequired[str | None]

@@ -34,6 +34,11 @@ class Pair:
         return len(self.before.repeats.keys() ^ self.after.repeats.keys())
 
     @property
+    def expects_other(self) -> bool:
+        """True if the scenario expects something else than before, as far as both runs say what it expects."""
+        return "" != self.before.expectations != self.after.expectations != ""
+
+    @property
     def changed_checks(self) -> list[str]:
         """What fails now and did not: `name: message` of each check, or the cause where no check says it.
 

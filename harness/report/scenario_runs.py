@@ -52,6 +52,7 @@ class ScenarioRuns:
             a recording of its own
     failed  the checks that failed in the first of the runs that lost something: name and message
     cause   why that run did not pass, on one line; "" where it passed
+    expectations  digest of what it expects; "" where that is not known
     """
 
     id: str
@@ -63,6 +64,7 @@ class ScenarioRuns:
     varies: bool = False
     failed: Mapping[str, str] = field(default_factory=dict)
     cause: str = ""
+    expectations: str = ""
     repeats: dict[int, Repeat] = field(default_factory=dict)
 
     @property
@@ -137,6 +139,7 @@ class ScenarioCollector:
             raise ValueError(f"repeat {line['repeat']} of '{scenario.label}' is there twice")
         repeat = scenario.repeats[line["repeat"]] = _repeat(line)
         scenario.weight = line["weight"]
+        scenario.expectations = line.get("expectations") or scenario.expectations
         scenario.varies = bool(
             scenario.varies or line.get("varies", True) or line.get("recording") != self._recordings[key]
         )

@@ -12,6 +12,7 @@ from harness.graph import observe
 from harness.graph.model import Graph
 from harness.graph.narration import kinds_of
 from harness.scenario.checks.run import run_checks
+from harness.scenario.expectations import expectations_digest
 from harness.scenario.graph_shape import graph_shape
 from harness.scenario.model import MISSING, Expectations, Scenario
 from harness.scenario.outcome import CheckResult, Observed, Outcome
@@ -78,6 +79,7 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
         latency_penalty=judgement.latency_penalty,
         checks=checks,
         wall=wall_s,
+        expectations=expectations_digest(scenario, result.without_secrets),
         varies=result.varies,
         narration=result.narration,
     )

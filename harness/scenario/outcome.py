@@ -126,6 +126,7 @@ class Outcome:
     varies     the real thing was asked, or faults were drawn: a repeat may do something else
     events     the trace as a file keeps it (`harness.graph.sharing`); none where it is not to be kept
     traced     its trace is to be kept
+    expectations  digest of what was expected; "" where nothing was checked
     kinds      those of the nodes, by name
     """
 
@@ -148,6 +149,7 @@ class Outcome:
     coverage: dict[str, Any] = field(default_factory=lambda: {"nodes": [], "edges": [], "branches": []})
     shape: dict[str, Any] = field(default_factory=lambda: {"nodes": [], "edges": [], "branches": []})
     digest: str = ""
+    expectations: str = ""
     span: Span | None = None
     reason: str = ""
     narration: list[str] = field(default_factory=list)

@@ -1,6 +1,7 @@
 """`harness gate` and `harness baseline save`, on runs of real scenarios and on results of the real writer."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,52 @@ def test_a_regression_fails_with_the_scenario_and_the_check_that_changed(run: An
     assert "| **failed** | `no_new_failures` | 1 new failure | none |" in Path("gate.md").read_text(
         encoding="utf-8"
     )
+
+
+@pytest.mark.parametrize(
+    "weaker",
+    [
+        "{name: counts, expect: {status: completed}}",
+        "{name: counts, pass_score: 0.5, expect: {state: {count: 2}}}",
+        "{name: counts, expect: {state: {count: 2}, weights: {state: 0}}}",
+        "{name: counts, expect: {state: {count: 1}}}",
+    ],
+)
+def test_a_scenario_of_which_less_is_asked_is_named(run: Any, invoke: Invoke, weaker: str) -> None:
+    run(BAD, OTHER)
+    invoke("baseline", "save", "base.json")
+    run(weaker, OTHER)
+
+    done = invoke("gate", "--baseline", "base.json", "--json", "gate.json", "--markdown", "gate.md")
+
+    note = "1 scenario with other expectations than in the baseline: a.scenario.yaml::counts"
+    assert f"note: {note}" in done.output
+    assert verdict()["changed_expectations"] == ["a.scenario.yaml::counts"]
+    assert note in Path("gate.md").read_text(encoding="utf-8").replace("\\", "")
+
+
+def test_the_same_expectations_in_other_words_are_the_same(run: Any, invoke: Invoke) -> None:
+    run("{name: counts, expect: {status: completed, state: {count: 1}}}")
+    invoke("baseline", "save", "base.json")
+    run("{name: counts, description: Now with a comment, expect: {state: {count: 1}, status: completed}}")
+
+    invoke("gate", "--baseline", "base.json", "--json", "gate.json")
+
+    assert verdict()["changed_expectations"] == []
+
+
+def test_a_baseline_that_does_not_say_what_it_expects_is_no_other_one(run: Any, invoke: Invoke) -> None:
+    run(GOOD)
+    invoke("baseline", "save", "base.json")
+    saved = Path("base.json").read_text(encoding="utf-8")
+    without = re.sub(r',"expectations":"[0-9a-f]{12}"', "", saved)
+    assert without != saved
+    Path("base.json").write_text(without, encoding="utf-8")
+
+    done = invoke("gate", "--baseline", "base.json", "--json", "gate.json")
+
+    assert done.exit_code == 0
+    assert verdict()["changed_expectations"] == []
 
 
 def test_the_policy_of_the_project_counts_with_its_baseline(

@@ -31,7 +31,7 @@ def test_a_line_has_the_documented_fields_in_their_order(outcome: MakeOutcome) -
 
 def test_beyond_those_a_line_has_the_reason_and_the_shape(outcome: MakeOutcome) -> None:
     assert list(line(outcome()))[len(FIELDS) :] == [
-        "reason", "cause", "fault", "recording", "varies", "where", "shape", "trace",
+        "reason", "cause", "fault", "recording", "varies", "expectations", "where", "shape", "trace",
     ]  # fmt: skip
 
 
