@@ -169,6 +169,12 @@ class CassetteBroken(CassetteError):
         super().__init__(f"{span}: {message}" if span else message, span)
 
 
+class BudgetSpent(CassetteError):
+    """A model that is not asked: what may be spent is spent."""
+
+    code = "budget"
+
+
 class CassetteTooOld(CassetteError):
     """A recording that is older than `max_age_days`, where that is an error."""
 

@@ -21,12 +21,13 @@ from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request
 from harness.recording.human import Ask, HumanRecorder
 from harness.recording.interaction_index import InteractionIndex
-from harness.recording.interactions import About, Recording
+from harness.recording.interactions import About, Interaction, Recording
 from harness.recording.matching import Matcher
 from harness.recording.mcp.recorder import MCPRecorder
 from harness.recording.mismatch import explain
 from harness.recording.recorder import HTTPRecorder
 from harness.recording.scrubbing import Scrubbing
+from harness.recording.spending import current_spending
 from harness.recording.traffic import Traffic, traffic_of
 from harness.source.document import shown_path
 from harness.world.backend import LiveBackend
@@ -68,6 +69,7 @@ class RecordedBackend:
 
     def __init__(self, source: Source) -> None:
         self._source = source
+        self._spending = current_spending()
         self._playable = (source.recorded if source.plays else None) or Recording()
         self._http = HTTPRecorder(
             self._playable.http,
@@ -75,8 +77,9 @@ class RecordedBackend:
             sends=source.sends,
             refuse=self._refusal,
             # At once, so that what is found goes by the name it came with, here as on replay.
-            seen=source.scrubbing.interaction,
+            seen=self._seen,
             keeps=bool(source.cassette),
+            spent=self._spending.refusal if self._spending is not None else lambda _: None,
         )
         self._human = HumanRecorder(
             self._playable.human, source.ask if source.sends else None, source.scrubbing.data
@@ -244,6 +247,11 @@ class RecordedBackend:
     async def close(self) -> None:
         """Close the clients; sessions close themselves."""
         await self._live.close()
+
+    def _seen(self, interaction: Interaction) -> None:
+        self._source.scrubbing.interaction(interaction)
+        if self._spending is not None:
+            self._spending.add(interaction)
 
     def _refusal(self, request: Request, used: set[int]) -> CassetteError:
         source = self._source

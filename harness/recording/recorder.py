@@ -31,6 +31,7 @@ class HTTPRecorder(Interceptor):
         refuse: makes the error for such a request where it is not sent, from it and the indices already used.
         seen: gets each interaction that was recorded, as soon as it is over.
         keeps: whether what is recorded is kept and played some day; otherwise streams may pass as they come.
+        spent: makes the error for a request that is not to be sent, since there is no budget for it.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class HTTPRecorder(Interceptor):
         refuse: Callable[[Request, set[int]], CassetteError],
         seen: Callable[[Interaction], object] = lambda _: None,
         keeps: bool = True,
+        spent: Callable[[Request], CassetteError | None] = lambda _: None,
     ) -> None:
         self.turn = 1
         self.keeps = keeps
@@ -50,6 +52,7 @@ class HTTPRecorder(Interceptor):
         self._sends = sends
         self._refuse = refuse
         self._seen = seen
+        self._spent = spent
         self._used: set[int] = set()
         self._places = count()
         self._log: dict[Place, Interaction] = {}  # what was asked, with what was answered
@@ -80,7 +83,7 @@ class HTTPRecorder(Interceptor):
         """The recorded interaction that answers, used up with this; None when the request is to be sent.
 
         Raises:
-            Unanswerable: nothing recorded answers, and nothing may be sent.
+            Unanswerable: nothing recorded answers, and nothing may be sent, or no budget is left for it.
         """
         with self._lock:
             index = self._find(request, self.turn, self._used)
@@ -88,9 +91,9 @@ class HTTPRecorder(Interceptor):
                 self._used.add(index)
                 self._log[self._next_place()] = self._recorded[index]
                 return self._recorded[index]
-            if self._sends:
+            error = self._spent(request) if self._sends else self._refuse(request, self._used)
+            if error is None:
                 return None
-            error = self._refuse(request, self._used)
         refuse(error)
 
     def _next_place(self) -> Place:

@@ -51,6 +51,11 @@ def traffic_of(http: Iterable[Interaction], mcp: Iterable[Exchange], people: int
     )
 
 
+def tokens_of(interaction: Interaction) -> tuple[int, int]:
+    """The tokens in and out that the response to a request tells of; 0 where it tells of none."""
+    return next(_usage(interaction), (0, 0))
+
+
 def _usage(interaction: Interaction) -> Iterator[tuple[int, int]]:
     """The tokens in and out that a response tells of; of a stream's events, the most that one of them tells."""
     found = [_tokens(event) for event in _bodies(interaction)]

@@ -22,6 +22,7 @@ UNJUDGED: Final = frozenset(
         "cassette-broken",
         "cassette-mismatch",
         "cassette-too-old",
+        "budget",
         "provider",
         "provider-down",
         "extra-missing",
