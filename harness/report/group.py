@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence
+from heapq import nsmallest
 from itertools import chain
 from math import fsum
 from operator import attrgetter
@@ -19,6 +20,7 @@ from harness.report.figures import percentiles, total
 from harness.report.stratum import Stratum, merged, models_of
 from harness.scenario.score import pass_at_k, pass_hat_k, suite_fitness, wilson
 
+MOST_FLAKY: Final = 1_000
 _REPEATS: Final = (1, 2, 3, 5, 10, 20, 50, 100)
 
 
@@ -33,6 +35,7 @@ def figures(strata: Sequence[Stratum]) -> dict[str, Any]:
     models has, by model, {llm_calls, input_tokens, output_tokens, cost}; a cost of null: it has no price, and
     counts as 0 in the cost of the group. unpriced has the names of those.
     latency has percentiles of the total virtual seconds of runs that were judged; wall is in real seconds.
+    flaky has at most `MOST_FLAKY` scenarios, the first by name.
     pass_at_k and pass_hat_k have, by k, the mean over the scenarios with at least k distinct runs.
     """
     everything = scenarios(strata)
@@ -67,11 +70,16 @@ def figures(strata: Sequence[Stratum]) -> dict[str, Any]:
         "warnings": sum(each.warnings for each in strata),
         "flaky": [
             {**named(each.key), "passed": each.passed, "runs": each.judged}
-            for each in sorted((each for each in judged if each.flaky), key=attrgetter("key"))
+            for each in nsmallest(MOST_FLAKY, (each for each in judged if each.flaky), key=attrgetter("key"))
         ],
         "pass_at_k": _over_repeats(pass_at_k, distinct),
         "pass_hat_k": _over_repeats(pass_hat_k, distinct),
     }
+
+
+def flaky_left_out(strata: Sequence[Stratum]) -> int:
+    """How many flaky scenarios `figures` does not list."""
+    return max(0, sum(each.judged > 0 and each.flaky for each in scenarios(strata)) - MOST_FLAKY)
 
 
 def scenarios(strata: Iterable[Stratum]) -> Collection[Alike | Scenario]:

@@ -28,7 +28,7 @@ def markdown(summary: Mapping[str, Any], changes: Sequence[str] = (), *, by: str
     `by` names other groups (`GROUPS`) for the table.
     """
     parts = [
-        _headline(summary["total"]),
+        _headline(summary["total"], _left_out(summary, "flaky")),
         *_incomplete(summary),
         *_failures(summary),
         *changes,
@@ -41,7 +41,7 @@ def markdown(summary: Mapping[str, Any], changes: Sequence[str] = (), *, by: str
     return bounded("\n\n".join(parts) + "\n")
 
 
-def _headline(total: Mapping[str, Any]) -> str:
+def _headline(total: Mapping[str, Any], flaky_left_out: int) -> str:
     low, high = total["pass_rate_interval"]
     facts = [
         f"pass rate {percent(total['pass_rate'])} (95 % interval {percent(low)} to {percent(high)})",
@@ -54,7 +54,8 @@ def _headline(total: Mapping[str, Any]) -> str:
     ]
     counts = [f"{total['passed']} passed"]
     counts += [f"{total[name]} {name}" for name in ("failed", "errors", "skipped") if total[name]]
-    flaky = f"\n\nFlaky: {listed(_flaky(entry) for entry in total['flaky'])}" if total["flaky"] else ""
+    named = listed((_flaky(entry) for entry in total["flaky"]), left_out=flaky_left_out)
+    flaky = f"\n\nFlaky: {named}" if total["flaky"] else ""
     return f"## Scenarios: {', '.join(counts)}\n\n" + "\n".join(f"- {fact}" for fact in facts) + flaky
 
 

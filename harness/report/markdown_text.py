@@ -55,11 +55,11 @@ def _literal(text: str) -> str:
     return _SPECIAL.sub(lambda found: "\\" + found[0], safe)
 
 
-def listed(items: Iterable[str], most: int = _MOST_NAMES) -> str:
-    """These on one line, at most so many, and how many more there are."""
+def listed(items: Iterable[str], most: int = _MOST_NAMES, left_out: int = 0) -> str:
+    """These on one line, at most so many, and how many more there are, with those that were `left_out` before."""
     rest = iter(items)
     shown = [*islice(rest, most)]
-    left = sum(1 for _ in rest)
+    left = sum(1 for _ in rest) + left_out
     return ", ".join([*shown, *([f"… and {left} more"] if left else [])])
 
 

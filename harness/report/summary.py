@@ -10,7 +10,7 @@ from typing import Any, Final
 from harness.report.alike import Key, Line, ran
 from harness.report.coverage import GraphCoverage
 from harness.report.figures import percentiles
-from harness.report.group import figures, named, scenarios
+from harness.report.group import figures, flaky_left_out, named, scenarios
 from harness.report.latency import NodeLatencies
 from harness.report.listed import Entries, Warnings
 from harness.report.stratum import Stratum
@@ -97,7 +97,8 @@ class Summary:
         latency_by_node      by manifest, see `NodeLatencies.as_json`
         latency_by_scenario  scenarios whose runs took different times, the slowest first:
                              {id, variant, runs, p50, p90, p95, p99, max}
-        left_out   how many entries are not in failures, losses, warnings (times) and latency_by_scenario
+        left_out   how many entries are not in failures, losses, warnings (times), latency_by_scenario and the
+                   total's flaky
 
         Of several runs, failures, losses and slowest have the name of theirs in `run`.
         """
@@ -128,6 +129,7 @@ class Summary:
                 "losses": self._losses.left_out,
                 "warnings": self._warnings.left_out,
                 "latency_by_scenario": scenarios_left_out,
+                "flaky": flaky_left_out(strata),
             },
         }
 

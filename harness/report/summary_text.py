@@ -175,8 +175,9 @@ def _scenarios(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     flaky = summary["total"]["flaky"]
     for i, entry in enumerate(flaky[:_MOST_NAMES]):
         yield "" if i else "flaky", f"{_name(entry)}  ({entry['passed']} of {entry['runs']} passed)"
-    if len(flaky) > _MOST_NAMES:
-        yield "", f"… and {len(flaky) - _MOST_NAMES} more"
+    more = len(flaky[_MOST_NAMES:]) + summary.get("left_out", {}).get("flaky", 0)
+    if more:
+        yield "", f"… and {more} more"
     slow = [entry for entry in summary["slowest"][:_MOST_NAMES] if entry["latency"] > 0]
     for i, entry in enumerate(slow if summary["total"]["runs"] > 1 else []):
         yield (

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from harness.report.figures import ExactSum, total
 from harness.report.listed import Entries, Warnings
+from harness.report.markdown import markdown
 from harness.report.results import line
 from harness.report.summary import Summary, summarise
 from harness.scenario.outcome import Observed, Outcome
@@ -128,6 +129,21 @@ def test_a_scenario_with_different_verdicts_over_its_repeats_is_flaky(outcome: M
     assert _summary(*flaky, *steady)["total"]["flaky"] == [
         {"id": "triage.scenario.yaml::a double charge", "variant": None, "passed": 1, "runs": 2}
     ]
+
+
+def test_many_flaky_scenarios_are_counted_and_the_first_of_them_named(
+    outcome: MakeOutcome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.report.group.MOST_FLAKY", 2)
+    runs = [
+        outcome(verdict, scenario=name, repeat=i)
+        for name in "ebcda"
+        for i, verdict in enumerate(["passed", "failed"])
+    ]
+    summary = _summary(*runs)
+    assert [each["id"].partition("::")[2] for each in summary["total"]["flaky"]] == ["a", "b"]
+    assert summary["left_out"]["flaky"] == 3
+    assert "(1 of 2 passed), … and 3 more" in markdown(summary)
 
 
 def test_two_variants_of_a_scenario_are_not_flaky(outcome: MakeOutcome) -> None:
