@@ -235,7 +235,7 @@ def _set_aside_hiding(wanted: Set[str], folders: Sequence[Path], replaced: Set[s
     """
     names = {name for folder in folders for name in _top_level_names(folder) if not _is_installed(name)}
     hiding = {name for name in names | wanted if _hides(name, folders)} | replaced
-    taken = [name for name in sys.modules if _top(name) in hiding]
+    taken = [name for name in sys.modules if name.partition(".")[0] in hiding] if hiding else []
     return {name: sys.modules.pop(name) for name in taken}
 
 
@@ -269,6 +269,8 @@ def _location(found: ModuleType | ModuleSpec) -> tuple[str, ...]:
 
 def _remember(folders: Sequence[Path], before: _Modules) -> None:
     """Record the modules that were imported from `folders`."""
+    if sys.modules == before:  # as after each import but the first; there are thousands to look through
+        return
     for name, module in list(sys.modules.items()):
         if before.get(name) is module:
             continue
