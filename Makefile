@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 scenarios: $(INSTALLED)
 	$(BIN)/pytest scenarios/
 
-# The tests run every scenario at least twice, under other hash seeds. Types are checked beside them, on one of the cores.
+# The tests hold every run to the digest that it had under another hash seed. Types are checked beside them, on one of the cores.
 test: lint
 	$(MAKE) --jobs=2 types unit
 

@@ -24,13 +24,10 @@ for _name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):  # of this run, not of t
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
 
-LONGEST = ("test_digests.py", "test_suite_determinism.py")
-"""Each of their tests runs all suites."""
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest come first, so that no worker is left alone with one in the end."""
-    items.sort(key=lambda item: item.path.name not in LONGEST)
+    """The longest, which runs all suites, comes first, so that no worker is left alone with it in the end."""
+    items.sort(key=lambda item: item.path.name != "test_digests.py")
 
 
 def pytest_collection_finish() -> None:
