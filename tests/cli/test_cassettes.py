@@ -13,13 +13,20 @@ import pytest
 from tests.recording.safety import Done, Model, Project, parrots
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    """Two scenarios that are recorded."""
-    with parrots(tmp_path, Model()) as project:
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """Two scenarios that are recorded, and their model."""
+    with parrots(tmp_path_factory.mktemp("recorded"), Model()) as project:
         project.parrot("one", "two")
         assert project.record().code == 0
         yield project
+
+
+@pytest.fixture
+def project(recorded: Project, tmp_path: Path) -> Project:
+    """The same in a folder of its own."""
+    shutil.copytree(recorded.folder, tmp_path, dirs_exist_ok=True)
+    return Project(tmp_path, recorded.env)
 
 
 def listed(done: Done) -> dict[str, dict[str, Any]]:

@@ -19,13 +19,20 @@ Damage = str | bytes | Callable[[str], str]
 """The new text of a file, or what makes it of the old one."""
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    """Two scenarios that are recorded; `one` is the one that is damaged."""
-    with parrots(tmp_path) as project:
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Two scenarios that are recorded."""
+    with parrots(tmp_path_factory.mktemp("recorded")) as project:
         project.parrot("one", "two")
         assert project.record().code == 0
     return project
+
+
+@pytest.fixture
+def project(recorded: Project, tmp_path: Path) -> Project:
+    """The same in a folder of its own; `one` is the one that is damaged."""
+    shutil.copytree(recorded.folder, tmp_path, dirs_exist_ok=True)
+    return Project(tmp_path, recorded.env)
 
 
 def replaced(file: str, old: str, new: str) -> tuple[str, Damage]:
