@@ -29,7 +29,7 @@ LAYERS = [
     {"scenario"},
     {"serve"},
     {"report"},
-    {"gate", "selection", "variants", "workers"},
+    {"calibration", "gate", "selection", "variants", "workers"},
     {"plugin", "cli"},
 ]
 LAYER = {piece: number for number, pieces in enumerate(LAYERS) for piece in pieces}

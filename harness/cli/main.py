@@ -33,6 +33,7 @@ COMMANDS = {
     "show": "Draw the graph of a manifest.",
     "prompts": "List the prompts of a manifest, with their places.",
     "judges": "List the ready judges of scenarios, or print the prompt of one.",
+    "judge-check": "Measure a judge against labels of people.",
     "schema": "Print the JSON Schema of scenario files, for editors.",
     "init": "Write a small example that works, to start from.",
 }
@@ -57,7 +58,7 @@ class LazyGroup(click.Group):
 
         name, command, rest = super().resolve_command(ctx, args)
         if name is not None:
-            command = import_module(f"harness.cli.{name}").command
+            command = import_module(f"harness.cli.{name.replace('-', '_')}").command
         return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:

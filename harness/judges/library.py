@@ -146,5 +146,5 @@ def read_prompt(path: Path, named_at: Span | None = None) -> Prompt:
         shown = clip(" ".join(text.split()), 60) or "nothing"
         hint = f"`harness judges {path.stem if path.stem in METRICS else 'faithfulness'}` prints one to start from"
         message = f'a prompt asks for {{"reason": …, {ANSWER}: …}}, this one does not: {shown}'
-        raise refused("bad-prompt", message, hint)
+        raise refused("bad-value", message, hint)
     return Prompt(text, path)

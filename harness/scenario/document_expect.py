@@ -184,8 +184,8 @@ MetricName = Annotated[
 ]
 
 
-class Judge(Strict):
-    """A grade a model gives to the output."""
+class JudgeKeys(Strict):
+    """What a judge is asked, and which grade passes."""
 
     model_config = ConfigDict(title="a judge")
 
@@ -196,7 +196,6 @@ class Judge(Strict):
     )
     prompt: PromptFile = Field(LEFT_OUT, description="A prompt in place of the metric's own.")
     threshold: Share = Field(LEFT_OUT, description="The lowest grade that passes.")
-    weight: Bound = Field(1.0, description="Its weight in the score.")
 
     @model_validator(mode="after")
     def _one_question(self) -> Self:
@@ -211,6 +210,12 @@ class Judge(Strict):
             message = "'prompt' goes with a metric, whose prompt it replaces"
             raise mistaken(Mistake(message, ("prompt",), True, code="conflicting-keys"))
         return self
+
+
+class Judge(JudgeKeys):
+    """A grade a model gives to the output."""
+
+    weight: Bound = Field(1.0, description="Its weight in the score.")
 
 
 def _weights(weights: dict[str, float]) -> dict[str, float]:

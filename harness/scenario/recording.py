@@ -322,7 +322,7 @@ class RecordingSession:
             scenario=f"{shown_path(self._scenario.file)}::{self._scenario.name}",
             recorded=date.today().isoformat(),
             manifests=fingerprints(files, self._scenario.file.parent),
-            versions=_versions(),
+            versions=versions(),
             environment={**backend.places, **self._passed()},
         )
 
@@ -353,7 +353,8 @@ def fingerprints(files: Sequence[Path], base: Path) -> dict[str, str]:
     return found
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """The installed version of this package, and of each package that speaks to providers."""
     found = {DISTRIBUTION: __version__}
     for package in SPEAKERS:
         try:

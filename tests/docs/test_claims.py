@@ -44,7 +44,7 @@ def text_of(document: Path) -> str:
 @cache
 def options_of(command: str) -> frozenset[str]:
     """The options of a command of `harness`."""
-    module = import_module(f"harness.cli.{command}")
+    module = import_module(f"harness.cli.{command.replace('-', '_')}")
     found = {
         option for each in module.command.params if isinstance(each, click.Option) for option in each.opts
     }

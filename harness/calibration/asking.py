@@ -1,0 +1,95 @@
+"""The judge, asked for a grade of each row: from stubs, from the cassette, or for real."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+
+from harness.calibration.cassette import Cassette
+from harness.calibration.document import Labelled, Labels
+from harness.errors import HarnessError
+from harness.graph.effects import LLMCall
+from harness.graph.messages import to_messages
+from harness.judges.grade import read_grade
+from harness.scenario.judge import JUDGE_NODE
+from harness.time.clock import VirtualTimeLoop
+from harness.time.paced import PacedTimeLoop
+from harness.world.network import closed_network, open_network
+from harness.world.scripted import ScriptedWorld
+from harness.world.spec import WorldSpec
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A row with the judge's grade and reason; without a grade, `reason` says why there is none."""
+
+    row: Labelled
+    grade: float | None
+    reason: str
+
+
+@dataclass
+class Answers:
+    """What came of the rows so far, in their order.
+
+    stopped  why no more was asked: the world cannot answer
+    cut      what of the material of a row was not shown, for it is long
+    unused   stubs that are left over
+    """
+
+    graded: list[Graded] = field(default_factory=list)
+    stopped: str = ""
+    cut: list[str] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
+
+
+def ask(labels: Labels, cassette: Cassette, answers: Answers, on_row: Callable[[], object]) -> None:
+    """Ask the judge for each row, into `answers`; `on_row` is called after each.
+
+    Raises:
+        KeyboardInterrupt: somebody ended it; `answers` has what came before.
+    """
+    backend = None if cassette.is_empty and labels.stubs else cassette.backend
+    is_real = backend is not None and backend.is_real
+    intercepted: AbstractContextManager[None] = (
+        backend.intercepted() if backend is not None else nullcontext()
+    )
+    with (
+        open_network() if is_real else closed_network(),
+        intercepted,
+        asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop) as runner,
+    ):
+        world = ScriptedWorld(WorldSpec(llm=labels.stubs), backend=backend)
+        runner.run(_ask(labels, world, answers, on_row))
+
+
+async def _ask(labels: Labels, world: ScriptedWorld, answers: Answers, on_row: Callable[[], object]) -> None:
+    try:
+        for row in labels.rows:
+            try:
+                answers.graded.append(await _graded(labels, row, world, answers))
+            except HarnessError as error:
+                answers.stopped = f"{row.span}: {error}"
+                return
+            on_row()
+        answers.unused = world.unused()
+    finally:
+        await world.close()
+
+
+async def _graded(labels: Labels, row: Labelled, world: ScriptedWorld, answers: Answers) -> Graded:
+    question = labels.question
+    messages, cut = question.messages(row.material)
+    if cut:
+        answers.cut.append(f"{row.span}: the judge was shown {cut}")
+    call = LLMCall(name=question.model, node=JUDGE_NODE, messages=tuple(to_messages(messages)))
+    answer = await world.answer(call, {})
+    if answer.latency_s:
+        await asyncio.sleep(answer.latency_s)
+    if isinstance(answer.error, HarnessError):
+        raise answer.error
+    if answer.error is not None:
+        return Graded(row, None, f"the judge failed: {answer.error}")
+    return Graded(row, *read_grade(answer.value.text, strict=question.metric is not None))

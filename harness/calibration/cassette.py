@@ -1,0 +1,107 @@
+"""The cassette of a file of labels: the folder `labels.csv.cassette` beside it, with one recording.
+
+An answer of a provider that is no answer (a status from 400 on) is not kept, so that the next time asks again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+from harness.errors import CassetteError
+from harness.recording.backend import RecordedBackend, Source
+from harness.recording.folder import CassetteFolder
+from harness.recording.interactions import About, Interaction, Recording
+from harness.recording.matching import Matcher
+from harness.recording.scrubbing import Scrubbing
+from harness.scenario.recording import WRITING, mode_of, versions
+from harness.secrets import Secrets
+from harness.settings import RecordMode, Settings
+from harness.source.document import shown_path
+
+_SUFFIX: Final = ".cassette"
+
+
+class Cassette:
+    """What answers for the judge, and where that is kept."""
+
+    def __init__(
+        self, file: Path, folder: CassetteFolder, settings: Settings, secrets: Secrets, again: str
+    ) -> None:
+        self._file, self._folder, self._mode = file, folder, mode_of(settings)
+        self._matcher = Matcher(settings.cassette_ignore)
+        self._known = folder.load() if self._mode is not RecordMode.REWRITE else None
+        sends = self._mode in WRITING and not (self._mode is RecordMode.ONCE and self._known is not None)
+        then = self._known.about.environment if self._known is not None and not sends else {}
+        self.backend = RecordedBackend(
+            Source(
+                recorded=self._known,
+                plays=self._mode in (RecordMode.NONE, RecordMode.ONCE, RecordMode.NEW_EPISODES),
+                sends=sends,
+                cassette=folder.name,
+                folder=folder.path,
+                again=again,
+                matcher=self._matcher,
+                scrubbing=Scrubbing(secrets),
+                environment={**then, **os.environ},
+            )
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """True if it can answer nothing."""
+        return not self.backend.has_anything
+
+    def save(self, *, whole: bool) -> bool:
+        """Write what was asked, and what was recorded before and still answers; false where nothing is to be written.
+
+        Not `whole`, since the work was interrupted: what was recorded before stays in all modes.
+
+        Raises:
+            CassetteError: it cannot be written.
+        """
+        if not self.backend.is_real or not self.backend.added:
+            return False
+        made = [one for one in self.backend.recording().http if _is_answer(one)]
+        asked = {self._matcher.key(one.request) for one in made}
+        before = self._folder.load() if self._mode is not RecordMode.REWRITE or not whole else None
+        rest = [one for one in before.http if self._matcher.key(one.request) not in asked] if before else []
+        about = About(
+            scenario=f"judge-check {shown_path(self._file)}",
+            recorded=date.today().isoformat(),
+            versions=versions(),
+            environment=self.backend.places,
+        )
+        recording = Recording(tuple(replace(one, turn=None) for one in (*made, *rest)), about=about)
+        return self._folder.save({1: recording}) if recording.http else False
+
+    @property
+    def place(self) -> str:
+        """Its folder, as messages show it."""
+        return shown_path(self._folder.path)
+
+
+def _is_answer(one: Interaction) -> bool:
+    return one.response is not None and one.response.status < 400
+
+
+@contextmanager
+def open_cassette(file: Path, settings: Settings, secrets: Secrets, again: str) -> Iterator[Cassette]:
+    """The cassette beside a file; `again` is the command that records what is missing.
+
+    Raises:
+        CassetteError: it is damaged, or being recorded by another process.
+    """
+    try:
+        folder = CassetteFolder(file.parent, f"{file.name}{_SUFFIX}")
+    except ValueError as error:
+        raise CassetteError(str(error)) from None
+    with ExitStack() as held:
+        if mode_of(settings) in WRITING:
+            held.enter_context(folder.reserved())
+        yield Cassette(file, folder, settings, secrets, again)

@@ -1,0 +1,267 @@
+"""A file of labelled rows, as it may be written, and which judge is to be measured. Source: docs/judges.md.
+
+labels.csv    a row below another; which judge, the command says
+labels.jsonl  a row a line; the first line may be {"judge": {…}, "llm": […]}
+labels.yaml   a list of rows, or {judge: …, llm: …, rows: [the list]}
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ConfigDict, Field
+
+from harness.errors import FormatError, Problem, Span
+from harness.judges.library import METRICS, library_prompt, project_prompts, read_prompt
+from harness.judges.request import Messages, metric_messages, rubric_messages
+from harness.scenario.case_rows import READERS, Row, rows_of_list
+from harness.scenario.case_table import Case
+from harness.scenario.checks.conditions import DEFAULT_THRESHOLD
+from harness.scenario.document_expect import JudgeKeys
+from harness.scenario.document_world import LLMStubs, WorldKeys
+from harness.scenario.field_types import LEFT_OUT, Strict
+from harness.settings import Settings
+from harness.source.document import Document, parse, read, shown_path
+from harness.source.models import describe, validate
+from harness.source.suggest import did_you_mean
+from harness.world.spec import Stub, WorldSpec
+
+COLUMNS: Final = ("name", "input", "output", "context", "tools", "tool_calls", "label")
+_WORDS: Final = {"pass": 1.0, "true": 1.0, "fail": 0.0, "false": 0.0}
+_SHOWN: Final = 20
+"""Problems of one file that are listed."""
+_DOCUMENTS: Final = (".yaml", ".yml", ".json")
+
+
+class Head(Strict):
+    """What a file of labels says of the judge."""
+
+    model_config = ConfigDict(title="a file of labels")
+
+    judge: JudgeKeys = Field(LEFT_OUT)
+    llm: LLMStubs = Field(LEFT_OUT)
+    rows: list[Any] = Field(LEFT_OUT)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of which model: a metric with its prompt, or a rubric."""
+
+    model: str
+    threshold: float
+    metric: str | None = None
+    rubric: str | None = None
+    prompt: str = ""
+
+    def messages(self, material: Mapping[str, Any]) -> tuple[Messages, str]:
+        """What the judge is sent for a row, and what was cut of it, in words."""
+        if self.metric is None:
+            return rubric_messages(self.rubric or "", material["output"]), ""
+        messages, cuts = metric_messages(METRICS[self.metric], self.prompt, material)
+        return messages, ", ".join(map(str, cuts))
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A row: what a judge is shown, and the grade that people gave; 1 and 0 are pass and fail."""
+
+    number: int
+    name: str
+    material: Mapping[str, Any]
+    label: float
+    span: Span
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A file of labelled rows, and the judge that is to be measured by them."""
+
+    file: Path
+    question: Question
+    rows: tuple[Labelled, ...]
+    stubs: tuple[Stub, ...] = ()
+
+    @property
+    def graded(self) -> bool:
+        """True if people gave grades, and not only pass or fail."""
+        return any(row.label not in (0, 1) for row in self.rows)
+
+
+def read_labels(path: Path, options: Mapping[str, Any], settings: Settings) -> Labels:
+    """The rows of a file, and the judge that it and the options of the command name: an option goes first.
+
+    Raises:
+        FormatError: with everything that is wrong with them.
+    """
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        text = f"{shown_path(path)}: its name ends in none of {', '.join(READERS)}"
+        raise FormatError(Problem("bad-value", text))
+    at, found = _head(path, reader)
+    head = validate(Head, at, error=FormatError) if at is not None else None
+    question = _question(head, at, options, path, settings)
+    rows = _rows(found, question)
+    if not rows:
+        raise FormatError(Problem("no-cases", f"no rows in {shown_path(path)}"))
+    stubs: tuple[Stub, ...] = ()
+    if at is not None and "llm" in at.value:
+        stubs = _world(at).llm
+    return Labels(path, question, rows, stubs)
+
+
+def _world(at: Document) -> WorldSpec:
+    only = at.without(*(key for key in at.value if key != "llm"))
+    return validate(WorldKeys, only, error=FormatError).world(only)
+
+
+def _head(path: Path, reader: Callable[[Path, Span], Iterator[Row]]) -> tuple[Document | None, Iterator[Row]]:
+    """The head of the file, None where it has none, and its rows."""
+    start = Span(shown_path(path), 1, 1)
+    if path.suffix.lower() in _DOCUMENTS:
+        document = read(path, yaml="1.2", error=FormatError)
+        if not isinstance(document.value, dict):
+            return None, rows_of_list(document)
+        if "rows" not in document.value:
+            validate(Head, document, error=FormatError)
+            raise FormatError(
+                Problem("missing-key", "missing key 'rows' in a file of labels", document.span())
+            )
+        return document, rows_of_list(document.at(("rows",)))
+    rows = reader(path, start)
+    first = next(rows, None)
+    if first is None:
+        return None, iter(())
+    if not first.written and "judge" in first.values and not {"output", "label"} & set(first.values):
+        line = json.dumps(first.values, ensure_ascii=False)
+        document = parse(
+            "\n" * (first.span.line - 1) + line, file=first.span.file, json=True, error=FormatError
+        )
+        return document, rows
+    return None, chain((first,), rows)
+
+
+# ---------------------------------------------------------------- the judge
+
+
+def _question(
+    head: Head | None, at: Document | None, options: Mapping[str, Any], path: Path, settings: Settings
+) -> Question:
+    judge = head.judge if head is not None else None
+    asks = {"metric", "rubric"} & {key for key, value in options.items() if value is not None}
+    if len(asks) > 1:
+        raise FormatError(
+            Problem("conflicting-keys", "a judge has a metric or a rubric: --metric or --rubric")
+        )
+    metric, rubric, prompt = options["metric"], options["rubric"], options["prompt"]
+    prompt_at: Span | None = None
+    if not asks and judge is not None and at is not None:
+        metric, rubric = judge.metric, judge.rubric
+        if prompt is None and judge.prompt is not None:
+            prompt, prompt_at = path.parent / judge.prompt.file, at.span(("judge", "prompt", "file"))
+    if metric is None and rubric is None:
+        hint = "name the judge with --metric or --rubric" + (
+            "" if path.suffix.lower() == ".csv" else ", or with 'judge' in the file"
+        )
+        raise FormatError(
+            Problem("missing-key", f"{shown_path(path)}: which judge is to be measured?", None, hint)
+        )
+    if metric is not None and metric not in METRICS:
+        raise FormatError(
+            Problem("unknown-metric", f"no metric '{metric}'", None, did_you_mean(metric, METRICS))
+        )
+    if prompt is not None and metric is None:
+        raise FormatError(
+            Problem("conflicting-keys", "--prompt goes with a metric, whose prompt it replaces")
+        )
+    model = options["model"] or (judge.model if judge is not None else None) or settings.judge_model
+    if not model:
+        hint = "name it with --model, with 'model' in the file, or as judge_model in [tool.harness]"
+        raise FormatError(Problem("missing-key", "which model is the judge?", None, hint))
+    threshold = options["threshold"]
+    if threshold is None:
+        written = judge.threshold if judge is not None else None
+        threshold = DEFAULT_THRESHOLD if written is None else written
+    if not threshold:
+        text = "a threshold of 0 is reached by every grade, so that there is nothing to measure"
+        raise FormatError(
+            Problem("bad-value", text, at.span(("judge", "threshold")) if at is not None else None)
+        )
+    return Question(model, threshold, metric, rubric, _prompt(metric, prompt, prompt_at, settings))
+
+
+def _prompt(metric: str | None, file: Path | None, named_at: Span | None, settings: Settings) -> str:
+    if metric is None:
+        return ""
+    if file is not None:
+        return read_prompt(file, named_at).text
+    return (project_prompts(settings.judge_prompts).get(metric) or library_prompt(metric)).text
+
+
+# ---------------------------------------------------------------- the rows
+
+
+def _rows(rows: Iterator[Row], question: Question) -> tuple[Labelled, ...]:
+    labelled: list[Labelled] = []
+    problems: list[Problem] = []
+    for number, row in enumerate(rows, start=1):
+        try:
+            labelled.append(_labelled(number, row, question))
+        except FormatError as error:
+            problems += error.problems
+        if len(problems) >= _SHOWN:
+            break
+    if problems:
+        raise FormatError(problems)
+    return tuple(labelled)
+
+
+def _labelled(number: int, row: Row, question: Question) -> Labelled:
+    cells = Case(str(number), row.values, row.span, row.written)
+    for column in ("output", "label"):
+        if column not in row.values and (column == "label" or question.metric != "tool_choice"):
+            others = [each for each in row.values if each not in COLUMNS]
+            meant = did_you_mean(column, others, listing=False)
+            raise FormatError(Problem("missing-key", f"row {number} has no '{column}'", row.span, meant))
+    material = _material(cells)
+    if question.metric is not None:
+        metric = METRICS[question.metric]
+        absent = [key for key in metric.needs if key not in material]
+        if absent:
+            text = f"row {number} has no '{absent[0]}', without which {metric.name} cannot judge"
+            raise FormatError(Problem("missing-key", text, row.span))
+    name = cells.text("name") if "name" in row.values else ""
+    return Labelled(number, name, material, _label(cells.value("label"), number, row.span), row.span)
+
+
+def _material(cells: Case) -> dict[str, Any]:
+    """What the row shows a judge. A cell of a CSV file is text in `input` and `output`; an empty one is not there."""
+    material: dict[str, Any] = {"tool_calls": []}
+    for key in ("input", "output", "context", "tools", "tool_calls"):
+        if key not in cells.values:
+            continue
+        value = cells.value(key)
+        if cells.written and (key == "output" or (key == "input" and not isinstance(value, list))):
+            value = cells.text(key)
+        if value is None or (value in ("", []) and key != "output"):
+            continue
+        if key in ("context", "tools", "tool_calls") and not isinstance(value, list):
+            value = [value]
+        material[key] = value
+    return material
+
+
+def _label(value: Any, number: int, span: Span) -> float:
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str) and value.strip().lower() in _WORDS:
+        return _WORDS[value.strip().lower()]
+    if isinstance(value, int | float) and math.isfinite(value) and 0 <= value <= 1:
+        return float(value)
+    text = f"the label of row {number} is pass or fail, or a grade from 0 to 1, found {describe(value)}"
+    raise FormatError(Problem("bad-value", text, span))

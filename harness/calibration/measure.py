@@ -1,0 +1,202 @@
+"""The figures of a judge that was held against labels of people, and their JSON (`harness-judge-check/1`)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from harness.calibration.asking import Graded
+from harness.calibration.document import Labels
+from harness.judges.grade import is_unreadable
+from harness.source.display import clip
+from harness.source.document import shown_path
+from harness.statistics.agreement import Ratings, agreement, kappa, kappa_interval
+
+FORMAT: Final = "harness-judge-check/1"
+FEWEST_ROWS: Final = 10
+"""Below it kappa says nothing: its interval is nearly as wide as its range."""
+LONGEST_REASON: Final = 500
+_PRECISION: Final = 9
+_TIE: Final = 1e-9
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How far judge and people agree, over the rows that the judge graded. The first rater are the people.
+
+    kappa          None where it says nothing, for which `silent` is the reason
+    interval       of kappa, 95 %
+    precision      the share of the rows that the judge fails which people fail; None where it fails none
+    recall         the share of the rows that people fail which the judge fails; None where they fail none
+    correlation    of grades with graded labels (Pearson's); None where one of both is always the same
+    error          the mean absolute difference of grades and graded labels
+    best           the threshold that agrees best with these rows, and the agreement with it
+    """
+
+    labels: Labels
+    graded: tuple[Graded, ...]
+    missing: tuple[Graded, ...]
+    ratings: Ratings
+    kappa: float | None
+    interval: tuple[float, float] | None
+    silent: str
+    precision: float | None
+    recall: float | None
+    correlation: float | None
+    error: float | None
+    best: tuple[float, float] | None
+
+    @property
+    def agreement(self) -> float | None:
+        """The share of rows that both rate alike; None where the judge graded none."""
+        return agreement(self.ratings) if self.graded else None
+
+    @property
+    def disagreements(self) -> list[Graded]:
+        """The rows that judge and people do not rate alike, those that are furthest apart first."""
+        threshold = self.labels.question.threshold
+        apart = [
+            each
+            for each in self.graded
+            if _passes(each.row.label, threshold) != _passes(each.grade, threshold)
+        ]
+        return sorted(apart, key=lambda each: -abs((each.grade or 0.0) - each.row.label))
+
+    @property
+    def unreadable(self) -> int:
+        """How many answers had no grade in them, which counts as 0."""
+        return sum(is_unreadable(each.reason) for each in self.graded)
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, as docs/judges.md says."""
+        question, ratings = self.labels.question, self.ratings
+        interval = self.interval or (None, None)
+        return {
+            "format": FORMAT,
+            "file": shown_path(self.labels.file),
+            "judge": {
+                "metric": question.metric,
+                "rubric": question.rubric,
+                "model": question.model,
+                "threshold": question.threshold,
+            },
+            "rows": len(self.graded) + len(self.missing),
+            "judged": len(self.graded),
+            "unreadable": self.unreadable,
+            "agreement": _rounded(self.agreement),
+            "kappa": {
+                "value": _rounded(self.kappa),
+                "low": _rounded(interval[0]),
+                "high": _rounded(interval[1]),
+                "silent": self.silent,
+            },
+            "confusion": {
+                "people_pass": {"judge_pass": ratings.both_pass, "judge_fail": ratings.first_passes},
+                "people_fail": {"judge_pass": ratings.second_passes, "judge_fail": ratings.both_fail},
+            },
+            "fail": {"precision": _rounded(self.precision), "recall": _rounded(self.recall)},
+            "graded": (
+                {"correlation": _rounded(self.correlation), "mean_absolute_error": _rounded(self.error)}
+                if self.labels.graded
+                else None
+            ),
+            "best_threshold": (
+                {"threshold": self.best[0], "agreement": _rounded(self.best[1])} if self.best else None
+            ),
+            "disagreements": [_row(each) for each in self.disagreements],
+            "not_judged": [_row(each) for each in self.missing],
+        }
+
+
+def measure(labels: Labels, graded: Sequence[Graded]) -> Figures:
+    """The figures of these rows."""
+    judged = tuple(each for each in graded if each.grade is not None)
+    threshold = labels.question.threshold
+    pairs = [(each.row.label, float(each.grade or 0.0)) for each in judged]
+    ratings = _ratings(pairs, threshold, threshold)
+    silent = _silent(ratings)
+    judge_fails, people_fail = (
+        ratings.first_passes + ratings.both_fail,
+        ratings.second_passes + ratings.both_fail,
+    )
+    return Figures(
+        labels=labels,
+        graded=judged,
+        missing=tuple(each for each in graded if each.grade is None),
+        ratings=ratings,
+        kappa=None if silent else kappa(ratings),
+        interval=None if silent else kappa_interval(ratings),
+        silent=silent,
+        precision=ratings.both_fail / judge_fails if judge_fails else None,
+        recall=ratings.both_fail / people_fail if people_fail else None,
+        correlation=_correlation(pairs) if labels.graded else None,
+        error=statistics.fmean(abs(label - grade) for label, grade in pairs)
+        if labels.graded and pairs
+        else None,
+        best=_best_threshold(pairs, threshold),
+    )
+
+
+def _passes(grade: float | None, threshold: float) -> bool:
+    return grade is not None and grade >= threshold
+
+
+def _ratings(pairs: Sequence[tuple[float, float]], of_people: float, of_judge: float) -> Ratings:
+    said = [(_passes(label, of_people), _passes(grade, of_judge)) for label, grade in pairs]
+    return Ratings(
+        *(said.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False)))
+    )
+
+
+def _silent(ratings: Ratings) -> str:
+    """Why kappa says nothing of these rows; "" where it does."""
+    people_pass = ratings.both_pass + ratings.first_passes
+    if not ratings.items:
+        return "no row was judged"
+    if people_pass in (0, ratings.items):
+        return f"people say '{'pass' if people_pass else 'fail'}' of every row: label some of the other kind"
+    if ratings.items < FEWEST_ROWS:
+        return f"{ratings.items} rows are too few: label {FEWEST_ROWS} at least, better 50"
+    return ""
+
+
+def _correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
+    labels, grades = [label for label, _ in pairs], [grade for _, grade in pairs]
+    if len(set(labels)) < 2 or len(set(grades)) < 2:
+        return None
+    return statistics.correlation(labels, grades)
+
+
+def _best_threshold(pairs: Sequence[tuple[float, float]], threshold: float) -> tuple[float, float] | None:
+    """The threshold of the judge that agrees best, where it is better than the present one; and the agreement."""
+    if not pairs:
+        return None
+    grades = sorted({grade for _, grade in pairs})
+    between = [round((low + high) / 2, 3) for low, high in pairwise(grades)]
+    tried = {
+        each: agreement(_ratings(pairs, threshold, each)) for each in (threshold, *between) if 0 < each <= 1
+    }
+    if not tried:
+        return None
+    now = agreement(_ratings(pairs, threshold, threshold))
+    best = max(tried, key=lambda each: (tried[each], -abs(each - threshold)))
+    return (best, tried[best]) if tried[best] > now + _TIE else None
+
+
+def _row(each: Graded) -> dict[str, Any]:
+    return {
+        "row": each.row.number,
+        "name": each.row.name or None,
+        "file": each.row.span.file,
+        "line": each.row.span.line,
+        "label": each.row.label,
+        "grade": each.grade,
+        "reason": clip(each.reason, LONGEST_REASON),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, _PRECISION)

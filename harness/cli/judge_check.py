@@ -1,0 +1,161 @@
+"""`harness judge-check`: how far a judge agrees with people."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli import exit_code
+from harness.cli.output import deliver_json
+from harness.settings import RecordMode
+from harness.source.document import shown_path
+
+if TYPE_CHECKING:
+    from harness.calibration.asking import Answers
+    from harness.calibration.document import Labels
+    from harness.calibration.measure import Figures
+    from harness.secrets import Secrets
+    from harness.settings import Settings
+
+_EXIT_CODES = """\b
+Exit codes, the first that applies:
+  2  a file or an argument is wrong
+  3  a row could not be judged, kappa is required and says nothing, or the
+     command was interrupted
+  1  agreement or kappa is below what is required
+  0  else
+"""
+_SHARE = click.FloatRange(0, 1)
+
+
+@click.command("judge-check", epilog=_EXIT_CODES)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--metric", metavar="NAME", help="The ready judge to measure (`harness judges`).")
+@click.option("--rubric", metavar="TEXT", help="The rubric to measure, in place of a metric.")
+@click.option("--model", metavar="NAME", help="The model that judges (default: judge_model of the settings).")
+@click.option(
+    "--prompt", type=click.Path(path_type=Path), metavar="FILE", help="A prompt in place of the metric's own."
+)
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="X",
+    help="The lowest grade that passes (default: 0.5).",
+)
+@click.option(
+    "--record-mode",
+    type=click.Choice([mode.value for mode in RecordMode if mode is not RecordMode.LIVE]),
+    default="none",
+    show_default=True,
+    help="What becomes of calls that the cassette beside FILE does not answer.",
+)
+@click.option("--require-agreement", type=_SHARE, metavar="X", help="Exit with 1 when they agree in less.")
+@click.option(
+    "--require-kappa", type=click.FloatRange(-1, 1), metavar="X", help="Exit with 1 when kappa is lower."
+)
+@click.option("--json", "json_", metavar="FILE", help="Write the figures as JSON to FILE; - is stdout.")
+def command(
+    file: Path,
+    record_mode: str,
+    require_agreement: float | None,
+    require_kappa: float | None,
+    json_: str | None,
+    **options: Any,
+) -> int:
+    """Measure a judge against labels of people.
+
+    FILE has a row for each output that people have labelled: CSV, JSON Lines, YAML or JSON with `output`, `label`
+    (pass or fail, true or false, or a grade from 0 to 1) and what else the judge needs: `input`, `context`, `tools`,
+    `tool_calls`. Which judge, the options say, or `judge` in FILE. What the judge answers is recorded in the folder
+    FILE.cassette with --record-mode=new_episodes, and replayed from then on.
+    """
+    from harness.calibration.document import read_labels
+    from harness.scenario.redaction import secrets_of_process
+    from harness.settings import Projects
+
+    settings = Projects(record_mode=RecordMode(record_mode)).of(file)
+    labels = read_labels(file, options, settings)
+    secrets = secrets_of_process(settings)
+    answers, figures = _measured(labels, settings, secrets, _to_record(file, options))
+    if answers.stopped:
+        click.echo(f"the judge cannot be asked: {secrets.text(answers.stopped)}", err=True)
+        return exit_code.NOT_JUDGED
+    _show(figures, answers, secrets, json_)
+    return _code(figures, require_agreement, require_kappa)
+
+
+def _measured(labels: Labels, settings: Settings, secrets: Secrets, again: str) -> tuple[Answers, Figures]:
+    """Ask the judge, with progress on standard error, and keep what it answered whatever comes in between."""
+    from harness.calibration.asking import Answers, ask
+    from harness.calibration.cassette import open_cassette
+    from harness.calibration.measure import measure
+    from harness.errors import CassetteError
+
+    answers = Answers()
+    try:
+        with open_cassette(labels.file, settings, secrets, again) as cassette:
+            whole = False
+            try:
+                with _progress(len(labels.rows)) as bar:
+                    ask(labels, cassette, answers, lambda: bar.update(1))
+                whole = not answers.stopped
+            finally:
+                if cassette.save(whole=whole):
+                    click.echo(
+                        f"recorded in {cassette.place}{'' if whole else _so_far(labels, answers)}", err=True
+                    )
+    except CassetteError as error:
+        answers.stopped = str(error)
+    return answers, measure(labels, answers.graded)
+
+
+def _to_record(file: Path, options: Mapping[str, Any]) -> str:
+    """What to type to have the judge answer what it has not answered yet."""
+    given = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    return shlex.join(["harness", "judge-check", shown_path(file), *given, "--record-mode=new_episodes"])
+
+
+def _so_far(labels: Labels, answers: Answers) -> str:
+    return (
+        f": {len(answers.graded)} of {len(labels.rows)} rows were judged; --record-mode=new_episodes goes on"
+    )
+
+
+def _progress(rows: int) -> Any:
+    """A bar on standard error, where that is a terminal."""
+    hidden = not sys.stderr.isatty()
+    return click.progressbar(length=rows, label="asking the judge", file=sys.stderr, hidden=hidden)
+
+
+def _show(figures: Figures, answers: Answers, secrets: Secrets, json_: str | None) -> None:
+    from harness.calibration.text import told
+
+    for text in (*answers.cut, *(f"never used: {stub}" for stub in answers.unused)):
+        click.echo(f"warning: {secrets.text(text)}", err=True)
+    for line in told(figures):
+        click.echo(secrets.text(line), err=json_ == "-")
+    if json_ is not None:
+        data = secrets.data(figures.as_json())
+        deliver_json(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False), json_)
+
+
+def _code(figures: Figures, require_agreement: float | None, require_kappa: float | None) -> int:
+    if figures.missing:
+        click.echo("some rows could not be judged", err=True)
+        return exit_code.NOT_JUDGED
+    if require_kappa is not None and figures.kappa is None:
+        click.echo(f"kappa {require_kappa:g} is required, and kappa says nothing: {figures.silent}", err=True)
+        return exit_code.NOT_JUDGED
+    required = (("agreement", require_agreement, figures.agreement), ("kappa", require_kappa, figures.kappa))
+    missed = [
+        (name, least, found) for name, least, found in required if least is not None and (found or 0) < least
+    ]
+    for name, least, found in missed:
+        click.echo(f"{name} {found:.3f} is below the required {least:g}", err=True)
+    return exit_code.FAILED if missed else exit_code.OK

@@ -1,0 +1,75 @@
+"""Agreement of two raters, and Cohen's kappa with its interval: their laws, and how often the interval holds."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from harness.statistics.agreement import Ratings, agreement, kappa, kappa_interval
+
+counts = st.integers(0, 40)
+ratings = st.builds(Ratings, counts, counts, counts, counts).filter(lambda each: each.items > 0)
+
+
+def test_kappa_is_that_of_the_textbook() -> None:
+    found = kappa(Ratings(45, 15, 25, 15))
+    assert found == pytest.approx(0.1304, abs=1e-4)
+    assert kappa(Ratings(25, 35, 5, 35)) == pytest.approx(0.2593, abs=1e-4)
+
+
+@pytest.mark.parametrize("same", [Ratings(7, 0, 0, 0), Ratings(0, 0, 0, 7)])
+def test_where_both_say_the_same_of_everything_there_is_no_kappa(same: Ratings) -> None:
+    assert (kappa(same), agreement(same)) == (None, 1)
+
+
+@given(ratings)
+@settings(max_examples=50)
+def test_kappa_is_from_minus_one_to_one_and_inside_its_interval(found: Ratings) -> None:
+    value = kappa(found)
+    low, high = kappa_interval(found)
+    assert -1 <= low <= high <= 1
+    assert value is None or low <= value <= high
+
+
+@given(st.integers(1, 40), st.integers(1, 40))
+@settings(max_examples=20)
+def test_perfect_agreement_is_exactly_1_and_its_interval_still_has_a_width(passes: int, fails: int) -> None:
+    perfect = Ratings(passes, 0, 0, fails)
+    low, high = kappa_interval(perfect)
+    assert (kappa(perfect), high) == (1, 1)
+    assert low < 1
+
+
+@given(ratings)
+@settings(max_examples=30)
+def test_it_does_not_matter_who_is_first_nor_which_word_is_pass(found: Ratings) -> None:
+    a, b, c, d = found
+    for other in (Ratings(a, c, b, d), Ratings(d, c, b, a)):
+        assert kappa(other) == kappa(found)
+        assert kappa_interval(other) == kappa_interval(found)
+
+
+@given(ratings)
+@settings(max_examples=50)
+def test_more_agreement_is_never_less_kappa_where_the_raters_pass_as_many(found: Ratings) -> None:
+    a, b, c, d = found
+    assume(min(b, c) > 0)
+    better = Ratings(a + 1, b - 1, c - 1, d + 1)
+    before, after = kappa(found), kappa(better)
+    assert before is None or after is None or after > before
+
+
+@pytest.mark.parametrize(
+    "shares", [(0.45, 0.05, 0.05, 0.45), (0.6, 0.15, 0.05, 0.2), (0.25, 0.25, 0.25, 0.25)]
+)
+def test_the_interval_holds_as_often_as_it_says(shares: tuple[float, float, float, float]) -> None:
+    import numpy as np
+
+    first, second = shares[0] + shares[1], shares[0] + shares[2]
+    chance = first * second + (1 - first) * (1 - second)
+    true = (shares[0] + shares[3] - chance) / (1 - chance)
+    random = np.random.default_rng(7)
+    samples = [Ratings(*map(int, random.multinomial(30, shares))) for _ in range(200)]
+    held = sum(low <= true <= high for low, high in map(kappa_interval, samples))
+    assert held / len(samples) >= 0.91
