@@ -50,7 +50,7 @@ class Baseline:
         added   it was not there
         moved   it went another way
         """
-        before = self.rows.get((row.id, row.variant or ""))
+        before = self.rows.get(row.key)
         fails = row.verdict in NOT_PASSED
         if before is None:
             return "new" if fails else "added"
@@ -63,7 +63,7 @@ class Baseline:
 
     def before(self, row: Row) -> dict[str, Any] | None:
         """What the scenario was: {verdict, score, latency, path}; the path only where it is another."""
-        found = self.rows.get((row.id, row.variant or ""))
+        found = self.rows.get(row.key)
         if found is None:
             return None
         path = None if list(found.path) == list(row.path) else found.path
@@ -72,5 +72,5 @@ class Baseline:
     def removed(self, rows: Rows) -> Iterator[str]:
         """The scenarios that are not there any more."""
         for row in self.rows:
-            if rows.get((row.id, row.variant or "")) is None:
+            if rows.get(row.key) is None:
                 yield row.id + (f" [{row.variant}]" if row.variant else "")

@@ -78,9 +78,7 @@ def headline(found: Evolution) -> str:
     genome = found.genomes.get(winner or "")
     if search.stopped is None:
         return f"The search has not ended: {plural(len(found.genomes), 'genome')} so far"
-    if genome is None:
-        return "The search found no winner"
-    if genome.origin == "baseline":
+    if genome is None or genome.origin == "baseline":
         return "Nothing was found that is better than the manifest"
     if confirmation is None:
         return f"{winner} is the best of {plural(len(found.genomes), 'genome')}, and not confirmed"
@@ -104,6 +102,9 @@ def _facts(found: Evolution) -> list[str]:
     facts.append(
         f"{spent.calls:,} calls of models, {'no price' if spent.cost is None else dollars(spent.cost)}"
     )
+    if search.mutator is not None and search.mutator.asked:
+        asked = plural(search.mutator.asked, "question")
+        facts.append(f"{asked} to the mutator, {search.mutator.refused} of its answers refused")
     if search.seed is not None:
         facts.append(f"seed {search.seed}")
     if search.stopped:

@@ -33,6 +33,7 @@ class Genome(Struct, frozen=True):
     temperatures: Varied = {}
     tools: Varied = {}
     scores: dict[str, Share | None] = {}
+    failures: list[str] = []
     calls: Count = 0
     cost: Amount | None = None
 
@@ -72,6 +73,13 @@ class Spent(Struct, frozen=True):
     cost: Amount | None = None
 
 
+class Mutator(Struct, frozen=True):
+    """How often the mutator was asked for a prompt, and how many of its answers could not be used."""
+
+    asked: Count = 0
+    refused: Count = 0
+
+
 class Search(Struct, frozen=True):
     """What evolution.json says."""
 
@@ -83,6 +91,7 @@ class Search(Struct, frozen=True):
     winner: str | None
     confirmation: Confirmation | None
     seed: int | None = None
+    mutator: Mutator | None = None
     training: list[str] = []
     holdout: list[str] = []
     prompts: dict[str, str] = {}

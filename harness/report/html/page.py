@@ -8,6 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
+from harness.report.alike import Key
 from harness.report.baseline import Baseline
 from harness.report.commands import report_argument
 from harness.report.encoding import encode
@@ -21,7 +22,7 @@ from harness.report.html.run_summary import summary_of
 from harness.report.html.scenarios import Row, Rows
 from harness.report.html.score_file import Score, read_score
 from harness.report.html.template import asset, inert, policy, safe, template
-from harness.report.html.variants import MOST_CHANGED, as_data, scored
+from harness.report.html.variants import MOST_CHANGED, as_data, changed_runs, scored
 from harness.report.reading import RESULTS, read_lines
 from harness.report.verdicts import NOT_PASSED
 from harness.report.whole_file import replace
@@ -59,12 +60,12 @@ class Contents:
     """Collects what the page of a run shows of its lines. `report` is the folder of its traces.
 
     Where there is no room for the details and traces of all runs, there is for those of runs that did not pass; of
-    variants, for those of scenarios that changed.
+    variants, for those that changed, and the baseline's of the same scenarios.
     """
 
     def __init__(self, report: Path, score: Score | None = None) -> None:
         self.rows, self.manifests = Rows(), Manifests()
-        self._changed = None if score is None else frozenset(each["id"] for each in score["changed"])
+        self._changed = None if score is None else changed_runs(score)
         self.embedded = Embedded(MOST_DETAILS, details_of)
         self.traced = Embedded(MOST_TRACES, partial(trace_of, report))
 
@@ -73,7 +74,7 @@ class Contents:
         for number, line in enumerate(lines):
             self.rows.add(number, line)
             self.manifests.add(line)
-            first = self._is_wanted(line["id"], line["verdict"])
+            first = self._is_wanted((line["id"], line["variant"] or ""), line["verdict"])
             self.embedded.add(number, line, first=first)
             self.traced.add(number, line, first=first)
             yield line
@@ -82,10 +83,10 @@ class Contents:
         """All rows; where there are too many, those first that people look for."""
         if len(self.rows) <= MOST_ROWS:
             return [*self.rows]
-        return sorted(self.rows, key=lambda row: not self._is_wanted(row.id, row.verdict))[:MOST_ROWS]
+        return sorted(self.rows, key=lambda row: not self._is_wanted(row.key, row.verdict))[:MOST_ROWS]
 
-    def _is_wanted(self, scenario: str, verdict: str) -> bool:
-        return verdict in NOT_PASSED if self._changed is None else scenario in self._changed
+    def _is_wanted(self, key: Key, verdict: str) -> bool:
+        return verdict in NOT_PASSED if self._changed is None else key in self._changed
 
 
 def write_page(run: Path) -> Path:

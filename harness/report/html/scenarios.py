@@ -78,6 +78,11 @@ class Row:
     runs: list[Run] = field(default_factory=list)
 
     @property
+    def key(self) -> Key:
+        """What tells it from others."""
+        return self.id, self.variant or ""
+
+    @property
     def verdict(self) -> str:
         """The worst verdict of its runs; a skipped run says less than any other."""
         return worst(run.verdict for run in self.runs)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from harness.report.alike import Key
 from harness.report.formatting import percent, plural, seconds
 from harness.report.html.plot import Scale, labels
 from harness.report.html.score_file import Changed, Score, Variant
@@ -239,3 +240,10 @@ def as_data(found: Score) -> dict[str, Any]:
         "baseline": found["baseline"],
         "checks": checks,
     }
+
+
+def changed_runs(found: Score) -> frozenset[Key]:
+    """The scenarios that changed, each as its variant and as the baseline: (id, variant)."""
+    return frozenset(
+        (each["id"], variant) for each in found["changed"] for variant in (each["variant"], found["baseline"])
+    )

@@ -116,7 +116,7 @@ def test_only_what_held_out_scenarios_confirm_is_called_better(
     [
         ({"confirmation": None}, "g3 is the best of 4 genomes, and not confirmed."),
         ({"winner": "g0"}, "Nothing was found that is better than the manifest."),
-        ({"winner": None}, "The search found no winner."),
+        ({"winner": None}, "Nothing was found that is better than the manifest."),
         ({"stopped": None, "winner": None}, "The search has not ended: 4 genomes so far."),
     ],
 )
@@ -186,6 +186,14 @@ def test_every_genome_is_in_the_table_and_too_many_are_left_out_by_number(
     said = section(evolution(tmp_path), "Genomes")
     assert "Genomes: 4 1 genome of low fitness is left out" in said
     assert " g2 " not in said
+
+
+def test_what_failed_in_a_genome_and_what_the_mutator_was_asked_is_said(tmp_path: Path) -> None:
+    genomes = [*GENOMES[:-1], GENOMES[-1] | {"failures": [f"output: says no {at}" for at in range(7)]}]
+    page = evolution(tmp_path, genomes, mutator={"asked": 9, "refused": 2})
+    assert "7 failures output: says no 0" in section(page, "Genomes")
+    assert "and 2 more, in genomes.jsonl" in section(page, "Genomes")
+    assert "9 questions to the mutator, 2 of its answers refused" in page.read_text()
 
 
 def test_training_scenarios_that_the_winner_does_otherwise_are_listed(tmp_path: Path) -> None:

@@ -83,15 +83,19 @@ SAYS: dict[str, Any] = {
     "changed": [changed("b", "kind", 0.5, 1.0), changed("a", "terse", 1.0, 0.5)],
     "pareto": ["plain", "kind"],
 }  # fmt: skip
-OUTCOMES = [
-    *(run("a", name, passes=name != "terse") for name in ("plain", "kind", "terse", "same", "slow")),
-    run("b", "plain", passes=False, repeat=0),
-    run("b", "plain", passes=True, repeat=1),
-    run("b", "kind", passes=True, prompt=KIND, repeat=0),
-    run("b", "kind", passes=True, prompt=KIND, repeat=1),
-    run(HOSTILE, "plain", passes=True),
-    run(HOSTILE, "kind", passes=True),
-]
+
+
+def outcomes() -> list[Outcome]:
+    """What they are scored by; writing them takes their events away."""
+    return [
+        *(run("a", name, passes=name != "terse") for name in ("plain", "kind", "terse", "same", "slow")),
+        run("b", "plain", passes=False, repeat=0),
+        run("b", "plain", passes=True, repeat=1),
+        run("b", "kind", passes=True, prompt=KIND, repeat=0),
+        run("b", "kind", passes=True, prompt=KIND, repeat=1),
+        run(HOSTILE, "plain", passes=True),
+        run(HOSTILE, "kind", passes=True),
+    ]
 
 
 def scored(folder: Path, says: dict[str, Any] | None = None) -> Path:
@@ -102,7 +106,7 @@ def scored(folder: Path, says: dict[str, Any] | None = None) -> Path:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
-    write(folder, OUTCOMES)
+    write(folder, outcomes())
     return scored(folder)
 
 
@@ -242,12 +246,25 @@ def test_five_variants_of_two_thousand_scenarios_open_at_once(page: Any, tmp_pat
 
 
 def test_what_changed_is_in_the_page_first(written: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = written(*OUTCOMES)
+    folder = written(*outcomes())
     monkeypatch.setattr(module, "MOST_ROWS", 5)
     text = scored(folder, SAYS | {"changed": [changed("b", "kind", 0.5, 1.0)]}).read_text()
     [data] = re.findall(r'id="data">(.*?)</script>', text, re.S)
-    assert {row["name"] for row in json.loads(data)["rows"][:2]} == {"b"}
+    assert [(row["name"], row["variant"]) for row in json.loads(data)["rows"][:2]] == [
+        ("b", "plain"),
+        ("b", "kind"),
+    ]
     assert "4 scenarios that did not change, as one of the variants" in text
+
+
+def test_conversations_are_side_by_side_where_the_details_were_left_out(
+    page: Any, written: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = written(*outcomes())
+    monkeypatch.setattr(module, "MOST_DETAILS", 10)
+    page.goto(scored(folder).as_uri() + "#pair=triage.scenario.yaml%3A%3Ab&variant=kind")
+    page.locator(".beside .apart").first.wait_for()
+    assert "line 6 (plain) and line 8 (kind) of results.jsonl" in page.locator("#view").inner_text()
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"format": "harness-score/2"}', "[" * 10_000, "\x00"])

@@ -155,6 +155,8 @@ addEventListener("beforeprint", () => {
   for (const each of document.querySelectorAll("details.cause")) each.open = true;
 });
 document.getElementById("tabs").hidden = false;
+// The matrix has it, but for paper.
+if (DATA.score) document.getElementById("changed").hidden = true;
 document.getElementById("keys").hidden = false;
 countView();
 show();

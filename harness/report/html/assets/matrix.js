@@ -156,7 +156,7 @@ function matrixTable(names, found) {
     el("thead", {}, head),
     body,
   );
-  made.style.minWidth = 14 + 9 * names.length + "rem";
+  made.style.minWidth = 18 + 9 * names.length + "rem";
   drawRows(body, found.length, (at) => matrixRow(found[at], at, names));
   return el(
     "div",

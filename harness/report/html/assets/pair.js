@@ -49,17 +49,13 @@ function pairView(row, parts) {
         )
       : null;
   const without = sides.filter((side) => !side.found);
-  if (without.length) {
-    const lines = without.map(({row: each, run}) => `line ${run[0] + 1} (${each.variant})`).join(" and ");
-    return [
-      head,
-      again,
-      el("p", {class: "note"}, `Details were left out of the page: ${lines} of results.jsonl has them.`),
-    ];
-  }
+  const lines = without.map(({row: each, run}) => `line ${run[0] + 1} (${each.variant})`).join(" and ");
+  const checks = without.length
+    ? el("p", {class: "note"}, `The checks were left out of the page: ${lines} of results.jsonl has them.`)
+    : changedChecks(sides);
   const told = el("div", {class: "told"}, el("p", {class: "empty"}, "The conversations are being read …"));
   showPair(sides, told);
-  return [head, again, changedChecks(sides), told];
+  return [head, again, checks, told];
 }
 
 // The checks that hold in one of the two and not in the other, or with another score.
@@ -112,16 +108,16 @@ async function showPair(sides, holder) {
     let read = null,
       wrong = "";
     try {
-      read = await readTrace(run, found, row.id);
+      read = await readTrace(run, found || {}, row.id);
     } catch (error) {
       wrong = `The trace of ${row.variant} cannot be read: ${error.message}.`;
     }
     if (!read) {
       holder.replaceChildren(
         el("p", {class: "note"}, wrong || `The conversation of ${row.variant} is not in this page.`),
-        found.trace
+        found && found.trace
           ? traceChooser(found, () => showPair(sides, holder))
-          : el("p", {class: "why"}, notTold(found)),
+          : el("p", {class: "why"}, found ? notTold(found) : "harness trace prints it."),
       );
       return;
     }
@@ -162,7 +158,7 @@ function firstApart([before, after]) {
 function besidePane(sides, traces) {
   const apart = firstApart(traces);
   if (apart === null) {
-    const times = sides.map(({row, found}) => `${row.variant} ${seconds(found.latency.total)}`);
+    const times = sides.map(({row, run}) => `${row.variant} ${seconds(run[4])}`);
     return el(
       "section",
       {class: "card", "aria-label": "Conversation"},
