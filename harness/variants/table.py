@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from typing import Final
 
 from harness.report.formatting import cost, percent, plural, seconds
@@ -54,7 +55,8 @@ def _row(scored: Scored, is_baseline: bool) -> tuple[str, ...]:
     latency = group["latency"]
     between = _NO_FIGURE
     if difference is not None and scored.verdict is not None:
-        between = f"{difference.estimate:+.3f} ({difference.low:+.3f} to {difference.high:+.3f})"
+        interval = f" ({difference.low:+.3f} to {difference.high:+.3f})" if isfinite(difference.low) else ""
+        between = f"{difference.estimate:+.3f}{interval}"
     verdict = "the baseline" if is_baseline else scored.verdict or _NO_FIGURE
     fitness = group["fitness"]
     return (

@@ -135,6 +135,13 @@ def test_a_worse_variant_is_worse(score: Score) -> None:
     assert written()["pareto"] == ["baseline"]
 
 
+def test_a_single_scenario_has_a_difference_without_an_interval(score: Score) -> None:
+    result = score(POLITE, questions=1)
+    assert "+1.000  no evidence (p 1.000)" in result.output
+    assert "one run says nothing of others" in result.output
+    assert of("polite")["difference"]["low"] is None
+
+
 def test_variants_are_compared_over_few_scenarios_with_no_verdict(score: Score) -> None:
     score(POLITE, questions=3)
     assert of("polite")["difference"]["verdict"] == "no evidence"
