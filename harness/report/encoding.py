@@ -51,6 +51,14 @@ def encode_each(values: Sequence[Any]) -> list[str]:
     return [encode(value) for value in values]
 
 
+def is_at_most(data: Any, length: int) -> bool:
+    """True if the JSON text of the data has so many characters or fewer, as far as that is quickly seen."""
+    try:
+        return len(orjson.dumps(data)) <= length  # bytes, of which there are as many as characters or more
+    except TypeError:
+        return False
+
+
 def _is_plain(data: Any) -> bool:
     """True if there is nothing in the data but values of Python's own types, and no infinity or NaN."""
     try:

@@ -6,11 +6,11 @@ It has what pytest's `--junitxml` has (one case for all repeats, the same proper
 from __future__ import annotations
 
 import math
-import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
+from xml.sax.saxutils import escape
 
 from harness.report.properties import properties
 from harness.source.display import clip, printable
@@ -18,6 +18,7 @@ from harness.source.display import clip, printable
 JUNIT: Final = "junit.xml"
 _COUNTED: Final = {"failed": "failures", "error": "errors", "skipped": "skipped"}
 _LONGEST_MESSAGE: Final = 2_000
+_IN_ATTRIBUTES: Final = {'"': "&quot;", "\r": "&#13;", "\n": "&#10;", "\t": "&#09;"}
 
 Line = Mapping[str, Any]
 
@@ -40,18 +41,17 @@ def _suite(name: str, lines: Iterable[Line], incomplete: str) -> Iterator[bytes]
         case, result = _case(runs)
         counts[result] += 1
         walls.append(_wall(runs))
-        cases.append(_written(case))
+        cases.append(case.encode())
     attributes = {"name": printable(name), "tests": str(len(cases))}
     attributes |= {counted: str(counts[result]) for result, counted in _COUNTED.items()}
-    suite = ET.Element("testsuite", attributes, time=f"{math.fsum(walls):.3f}")
-    if incomplete:
-        _add_properties(suite, [("complete", "false"), ("reason", incomplete)])
-    suite.text = suite.text or "\n"  # so that it has an end tag of its own
-    start, end, _ = _written(suite).rpartition(b"</testsuite>")
-    yield from (start, *cases, end, b"\n")
+    attributes["time"] = f"{math.fsum(walls):.3f}"
+    found = [("complete", "false"), ("reason", incomplete)] if incomplete else []
+    yield f"<testsuite{_attributes(attributes)}>\n{_properties(found) if found else ''}".encode()
+    yield from cases
+    yield b"</testsuite>\n"
 
 
-def _case(runs: Sequence[Line]) -> tuple[ET.Element, str]:
+def _case(runs: Sequence[Line]) -> tuple[str, str]:
     """A scenario with all its repeats, and its result: the worst verdict of them."""
     first, found = runs[0], dict(properties(runs))
     result = found["verdict"]
@@ -59,18 +59,24 @@ def _case(runs: Sequence[Line]) -> tuple[ET.Element, str]:
     file, line, _ = place(first["where"]) or (first["suite"], 0, 0)
     attributes = {"classname": first["suite"], "name": first["scenario"] + variant, "file": file}
     attributes |= {"line": str(line)} if line else {}
-    case = ET.Element("testcase", {name: printable(text) for name, text in attributes.items()})
-    case.set("time", f"{_wall(runs):.3f}")
-    _add_properties(case, found.items())
-    deciding = [run for run in runs if run["verdict"] == result]
+    attributes = {name: printable(text) for name, text in attributes.items()}
+    attributes["time"] = f"{_wall(runs):.3f}"
+    ended = _ended(runs, result)
+    return f"<testcase{_attributes(attributes)}>{_properties(found.items())}{ended}</testcase>\n", result
+
+
+def _ended(runs: Sequence[Line], result: str) -> str:
+    """The element that says why a scenario did not pass; none for one that did."""
+    if result == "passed":
+        return ""
+    deciding = next(run for run in runs if run["verdict"] == result)
     if result == "skipped":
-        ET.SubElement(case, "skipped", message=printable(deciding[0]["reason"]))
-    elif result != "passed":
-        kind = {"failed": "failure", "error": "error"}[result]
-        not_passed = [run for run in runs if run["verdict"] in ("failed", "error")]
-        element = ET.SubElement(case, kind, message=_cause(deciding[0]), type=_type(deciding[0]))
-        element.text = "\n\n".join(_failure(run, numbered=len(runs) > 1) for run in not_passed)
-    return case, result
+        return f"<skipped{_attributes({'message': printable(deciding['reason'])})} />"
+    kind = {"failed": "failure", "error": "error"}[result]
+    not_passed = [run for run in runs if run["verdict"] in ("failed", "error")]
+    text = "\n\n".join(_failure(run, numbered=len(runs) > 1) for run in not_passed)
+    attributes = {"message": _cause(deciding), "type": _type(deciding)}
+    return f"<{kind}{_attributes(attributes)}>{escape(text)}</{kind}>"
 
 
 def place(where: str | None) -> tuple[str, int, int] | None:
@@ -103,15 +109,17 @@ def _failure(run: Line, *, numbered: bool) -> str:
     return "\n".join(printable(clip(text, _LONGEST_MESSAGE), keep_newlines=True) for text in texts)
 
 
-def _add_properties(element: ET.Element, pairs: Iterable[tuple[str, str]]) -> None:
-    listed = ET.SubElement(element, "properties")
-    for name, value in pairs:
-        ET.SubElement(listed, "property", name=name, value=printable(value))
+def _properties(pairs: Iterable[tuple[str, str]]) -> str:
+    listed = [
+        f"<property{_attributes({'name': name, 'value': printable(value)})} />" for name, value in pairs
+    ]
+    return f"<properties>{''.join(listed)}</properties>"
+
+
+def _attributes(values: Mapping[str, str]) -> str:
+    """Attributes of an element. Their values are `printable`: XML cannot write every character."""
+    return "".join(f' {name}="{escape(value, _IN_ATTRIBUTES)}"' for name, value in values.items())
 
 
 def _wall(runs: Sequence[Line]) -> float:
     return math.fsum(run["wall"] or 0.0 for run in runs)
-
-
-def _written(element: ET.Element) -> bytes:
-    return ET.tostring(element, encoding="unicode").encode() + b"\n"

@@ -14,7 +14,7 @@ from msgspec.json import decode
 
 from harness.errors import FormatError, Problem
 from harness.report.cause import fault
-from harness.report.encoding import encode
+from harness.report.encoding import encode, is_at_most
 from harness.report.failure import failed_checks
 from harness.report.junit import JUNIT, junit
 from harness.report.last_whole import forget, last_whole_summary, put_aside
@@ -23,7 +23,7 @@ from harness.report.markdown_changes import since_last_whole
 from harness.report.reading import FORMAT, RESULTS, read_lines
 from harness.report.summary import Summary
 from harness.report.traces import TraceFolder, packed, remove_traces
-from harness.report.whole_file import replace, unwritable
+from harness.report.whole_file import replace, replace_by_pieces, unwritable
 from harness.scenario.checks.finding import LONGEST_TEXT, trimmed
 from harness.scenario.outcome import JSON, CheckResult, Outcome
 from harness.source.display import beginning, clip
@@ -123,7 +123,7 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 def _bounded(value: JSON) -> JSON:
     """The value with long texts and lists cut, or where that is not enough the beginning of its JSON text."""
     short = trimmed(value)
-    if not isinstance(short, dict | list):
+    if not isinstance(short, dict | list) or is_at_most(short, _LONGEST):
         return short
     text = encode(beginning(short, _LONGEST))
     if len(text) <= _LONGEST:
@@ -240,7 +240,7 @@ class ResultsWriter:
 
         contents = Contents(self.path.parent)
         lines = contents.passed_on(read_lines(self.path))  # read once, for both
-        replace(self.path.with_name(JUNIT), b"".join(junit(lines, incomplete)))
+        replace_by_pieces(self.path.with_name(JUNIT), junit(lines, incomplete))
         history, unwritten = self._append_to_history(self._summary)
         text = page(self.path, self._summary, history=history, contents=contents)
         replace(self.path.with_name(PAGE), text.encode())
@@ -272,7 +272,7 @@ class ResultsWriter:
         order = sorted(range(len(self._order)), key=self._order.__getitem__)
         if order != list(range(len(order))):
             lines = self.path.read_bytes().splitlines(keepends=True)
-            replace(self.path, b"".join(lines[at] for at in order))
+            replace_by_pieces(self.path, (lines[at] for at in order))
 
 
 def _opened_alone(path: Path) -> BinaryIO:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from harness.errors import FormatError, Problem
@@ -15,11 +16,20 @@ def replace(path: Path, content: bytes) -> None:
     Raises:
         FormatError: it cannot be written (code `report-folder`).
     """
+    replace_by_pieces(path, [content])
+
+
+def replace_by_pieces(path: Path, pieces: Iterable[bytes]) -> None:
+    """As `replace`, of what need not be in memory as a whole.
+
+    Raises:
+        FormatError: it cannot be written (code `report-folder`).
+    """
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with open(handle, "wb") as file:
-                file.write(content)
+                file.writelines(pieces)
             os.chmod(name, 0o644)
             os.replace(name, path)
         except BaseException:
