@@ -42,12 +42,16 @@ class Simulation:
         self.fatal: HarnessError | None = None
         self.fatal_in = ""
         self._time = asyncio.get_running_loop().time
-        self._began = self._time()
+        self._began = self._at = self._time()
+        self._now = 0.0
 
     @property
     def now(self) -> float:
         """Virtual seconds since the simulation began."""
-        return round(self._time() - self._began, PRECISION)
+        at = self._time()
+        if at != self._at:  # dozens of events may have one time, and to round takes longer than to compare
+            self._at, self._now = at, round(at - self._began, PRECISION)
+        return self._now
 
     def varied(self, effect: EffectType) -> EffectType:
         """The effect with the model and the parameters that the variant has, if it is a call of a model."""

@@ -42,19 +42,25 @@ def to_json(value: Any, inside: tuple[int, ...] = ()) -> Any:
     kind = type(value)
     if kind in _JSON_AS_IT_IS:
         return value
-    if isinstance(value, int):
-        return value if -_TOO_LARGE < value < _TOO_LARGE else hex(value)
-    if isinstance(value, str):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
+    if kind is not dict and kind is not list:
+        if isinstance(value, int):
+            return value if -_TOO_LARGE < value < _TOO_LARGE else hex(value)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else str(value)
     if id(value) in inside or len(inside) > MAX_DEPTH:
         return "…"
     inside = (*inside, id(value))
     if kind is dict or isinstance(value, Mapping):
-        return {key_text(key): to_json(item, inside) for key, item in value.items()}
+        return {
+            key if type(key) is str else key_text(key): item
+            if type(item) in _JSON_AS_IT_IS
+            else to_json(item, inside)
+            for key, item in value.items()
+        }
     if kind is list or (isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray))):
-        return [to_json(item, inside) for item in value]
+        return [item if type(item) in _JSON_AS_IT_IS else to_json(item, inside) for item in value]
     if isinstance(value, Set):
         return sorted((to_json(item, inside) for item in value), key=repr)
     return _plain_object(value, inside)

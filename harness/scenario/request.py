@@ -34,12 +34,10 @@ def load_request(
 
 def import_folders(scenario: Scenario, settings: Settings) -> tuple[Path, ...]:
     """Where Python modules come from: beside the scenario, beside the manifest, and what the settings add."""
-    folders = (scenario.file.parent, *(path.parent for path in scenario.manifests), *settings.pythonpath)
-    here = os.getcwd()
-    return tuple(dict.fromkeys(_resolved(folder, here) for folder in folders))
+    return _resolved((scenario.file, *scenario.manifests), tuple(settings.pythonpath), os.getcwd())
 
 
 @lru_cache(maxsize=1024)
-def _resolved(folder: Path, _current: str) -> Path:
-    """The folder without links; a relative one depends on the current folder."""
-    return folder.resolve()
+def _resolved(files: tuple[Path, ...], folders: tuple[Path, ...], _current: str) -> tuple[Path, ...]:
+    """These folders, and those of the files, without links; relative ones depend on the current folder."""
+    return tuple(dict.fromkeys(folder.resolve() for folder in (*(file.parent for file in files), *folders)))

@@ -60,9 +60,9 @@ class Lines:
         """The span of `text[start:end]`, cut at the end of its first line."""
         start = min(start, len(self._text))
         line = bisect_right(self._starts, start)
-        line_break = _LINE_BREAK.search(self._text, start, end)
-        first = self._text[start : line_break.start() if line_break else end].rstrip()
-        return Span(file, line, start - self._starts[line - 1] + 1, len(first))
+        if line < len(self._starts):
+            end = min(end, self._starts[line])
+        return Span(file, line, start - self._starts[line - 1] + 1, len(self._text[start:end].rstrip()))
 
     def offset(self, line: int, column: int) -> int:
         """The offset of a character by its line and column, from 1."""
