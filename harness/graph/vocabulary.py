@@ -41,6 +41,8 @@ class Vocabulary:
     open     kinds (and `NODE`) that may have names only a run knows, each with the reason
     inside   by node, the graphs that may run inside it
     callers  what calls beside the nodes, by the name that its effects carry as their node
+    inputs   the keys that are kept of an input; None: whatever is given
+    text_input  the key that an input of text becomes
     pauses   what a run can pause with, if that is always the name of a node; None: values of any kind
     """
 
@@ -49,4 +51,6 @@ class Vocabulary:
     open: Mapping[str, str] = field(default_factory=dict)
     inside: Mapping[str, Sequence[Inside]] = field(default_factory=dict)
     callers: Collection[str] = ()
+    inputs: Collection[str] | None = None
+    text_input: str = ""
     pauses: Collection[str] | None = None

@@ -215,6 +215,8 @@ class RecordedBackend:
         """A warning for what was recorded and not played, in a run that only plays."""
         if self.is_real:
             return []
+        if not self._playable and self._source.cassette:
+            return [f"cassette {self._source.cassette!r} is not recorded, and nothing asks for it"]
         left = self.unused()
         file = shown_path(self._source.folder / "http.yaml")
         texts = [f"{each.request.method} {each.request.url} ({file}:{each.line})" for each in left.http]

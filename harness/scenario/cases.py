@@ -43,6 +43,10 @@ def expanded(at: Document, build: Build, folder: Path) -> Iterator[Scenario]:
     whole = _Template(at.without(CASES), build)
     early = _Template(at.without(CASES, *_LATE), build)
     first = whole.scenario(rows[0])
+    if len(rows) > 1 and not whole.refers:
+        text = "no column of these cases is used: each of them runs the same"
+        unused = Problem("cannot-fail", text, at.key_span((CASES,)), "`${case.NAME}` is filled", "warning")
+        first = replace(first, warnings=(*first.warnings, unused))
     yield first
     alike = replace(first, name=at.value["name"], weight=float(at.value.get("weight", 1)))
     for case in rows[1:]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.dialects.registry import dialect_of
-from harness.errors import HarnessError, SourceError
+from harness.errors import HarnessError, Problem, SourceError
 from harness.graph import observe
 from harness.graph.model import Graph
 from harness.graph.narration import kinds_of
@@ -91,6 +91,9 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
         outcome.digest = result.trace.digest(result.without_secrets)
     if scenario.xfail is not None and outcome.verdict != "passed":
         outcome.verdict, outcome.reason = "skipped", f"expected to fail: {scenario.xfail}"
+    elif scenario.xfail is not None:
+        text = f"it was expected to fail ({scenario.xfail}), and passed"
+        outcome.observed.warnings.append(Problem("untried", text, scenario.span).one_line)
     return outcome
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from harness.errors import ExpressionError, Problem, Span
 from harness.matchers.glob import last_part_matches
-from harness.matchers.value import is_matcher
+from harness.scenario.arguments import unknown_arguments
 from harness.scenario.mentions import ENTRIES
 from harness.source.document import Document, DocumentPath
 from harness.source.suggest import did_you_mean
@@ -25,21 +25,18 @@ _FIELDS: Final = {
     "agents": (*_OF_ALL, "prompt"),
 }
 """What `request` has in `when`, by the key of the world that the stub stands under."""
-_ARGS: Final = {
-    "llm": (),
-    "http": ("method", "url", "query", "json", "headers", "text"),
-    "agents": ("input",),
-    "human": ("question", "options", "value"),
-    "retrieval": ("query", "top_k", "group"),
-}
-"""The arguments of calls, where they are the same for all calls of a kind."""
+_CALLS_OF: Final = {"llm": "llm", "http": "http", "human": "human", **ENTRIES}
+"""The kind of calls that the stubs under a key of the world answer."""
 
 
 def idle_stubs(at: Document) -> Iterator[Problem]:
-    """A warning for each stub of the scenario at `at`, and of its turns, that never answers."""
+    """A warning for each stub of the scenario at `at`, and of its turns, that never answers, and each idle fault."""
     for part in (at, *(at.at(("turns", number)) for number in range(len(at.value.get("turns") or ())))):
         for key, path, stubs, default in _lists(part.value):
             yield from _in_list(key, part, path, stubs, default)
+        for index, fault in enumerate(part.value.get("faults") or ()):
+            if fault.get("latency") == 0:
+                yield _warning("this fault changes nothing", part.span(("faults", index, "latency")))
 
 
 def _lists(world: Mapping[str, Any]) -> Iterator[tuple[str, DocumentPath, Sequence[Any], Any]]:
@@ -95,12 +92,9 @@ def _in_matchers(key: str, at: Document, node: Any) -> Iterator[Problem]:
         text = f"this stub never answers: it is one of '{node}', and asks for node '{stub['node']}'"
         yield _warning(text, at.span(("node",)))
     args = stub.get("args")
-    if key in _ARGS and isinstance(args, Mapping) and not is_matcher(args):
-        for name in args:
-            if name not in _ARGS[key]:
-                text = f"this stub never answers: no call has an argument '{name}' under '{key}'"
-                hint = did_you_mean(name, _ARGS[key]) if _ARGS[key] else "calls of models have no arguments"
-                yield _warning(text, at.key_span(("args", name)), hint)
+    for name, hint in unknown_arguments(_CALLS_OF.get(key, key), args):
+        text = f"this stub never answers: no call has an argument '{name}' under '{key}'"
+        yield _warning(text, at.key_span(("args", name)), hint)
     if "when" in stub:
         yield from _in_condition(key, stub["when"], at.span(("when",)))
 

@@ -11,11 +11,12 @@ from typing import Any, Final, Literal
 
 from harness.errors import Span
 from harness.expressions.paths import ITEM, Path
+from harness.scenario.arguments import has_own_arguments, written_arguments
 from harness.source.document import Document, DocumentPath
 
 Role = Literal[
     "node", "source", "target", "timed", "caller", "called", "stub", "server", "pause",
-    "absent", "kind", "anything", "variable", "hook",
+    "absent", "argument", "kind", "anything", "variable", "hook", "input",
 ]  # fmt: skip
 """What a name is for.
 
@@ -27,10 +28,12 @@ stub                  a name that has stubs: a tool, an agent, …
 server                an MCP server
 pause                 a text that a run pauses with
 absent                a key of the state or the output that is expected to be missing
+argument              an argument of calls
 kind                  a kind of call
 anything              what a call of any kind goes to
 variable              a variable of the environment
 hook                  the dotted path of a hook
+input                 a key of an input; "" for an input of text
 """
 
 ENTRIES: Final = {
@@ -188,7 +191,13 @@ def in_world(at: Document) -> Iterator[Mention]:
 
 
 def in_surroundings(at: Document) -> Iterator[Mention]:
-    """The variables and the hooks of the scenario at `at`."""
+    """The variables, the hooks and the inputs of the scenario at `at`."""
+    for part in (at, *(at.at(("turns", number)) for number in range(len(at.value.get("turns") or ())))):
+        given = part.value.get("input")
+        if isinstance(given, str):
+            yield Mention("input", "input", "", part.span(("input",)))
+        for name in given if isinstance(given, Mapping) else ():
+            yield Mention("input", "input", str(name), part.key_span(("input", name)))
     for name in at.value.get("env", ()):
         yield Mention("env", "variable", name, at.key_span(("env", name)))
     for index, hook in enumerate(at.value.get("hooks", ())):
@@ -201,6 +210,15 @@ def _in_call(key: str, call: Mapping[str, Any], at: Document, path: DocumentPath
             yield Mention(f"{key}.node", "caller", name, at.span((*path, kind)))
         elif kind not in ("args", "ok"):
             yield from _called(key, kind, name, at.span((*path, kind)))
+            if key == "never_calls":
+                yield from _arguments(key, kind, at, (*path, "args"))
+
+
+def _arguments(key: str, kind: str, at: Document, path: DocumentPath) -> Iterator[Mention]:
+    """The arguments at `path`, if they are there, of calls that have their own."""
+    args = at.at(path[:-1]).value.get("args")
+    for name in written_arguments(args) if has_own_arguments(kind) else ():
+        yield Mention(key, "argument", name, at.key_span((*path, name)), kind)
 
 
 def _called(key: str, kind: str, name: str, span: Span) -> Iterator[Mention]:
@@ -220,6 +238,7 @@ def _in_stubs(key: str, stubs: Any, at: Document, path: DocumentPath) -> Iterato
             yield Mention(key, "caller", stubs["node"], at.span((*path, "node")))
         if key == "llm" and "model" in stubs:
             yield Mention(key, "called", stubs["model"], at.span((*path, "model")), "llm")
+        yield from _arguments(key, ENTRIES.get(key, key), at, (*path, "args"))
 
 
 def _texts(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, str]]:

@@ -145,7 +145,9 @@ class _Known:
         if mention.role == "hook":
             text = f"'{mention.name}' does nothing: {self.graph.dialect} has no hooks"
             return None if self.graph.takes_hooks else _warning(text, mention.span)
-        if mention.role in ("absent", "variable"):
+        if mention.role == "input":
+            return self._input(mention)
+        if mention.role in ("absent", "argument", "variable"):
             return self._word(mention)
         if mention.key == CONDITIONS:
             problem = self._in_condition(mention)
@@ -188,6 +190,16 @@ class _Known:
             return None
         return Problem("unknown-name", text, mention.span, did_you_mean(mention.name, list(known)))
 
+    def _input(self, mention: Mention) -> Problem | None:
+        vocabulary = self.graph.vocabulary() if self.graph.vocabulary is not None else None
+        if vocabulary is None or vocabulary.inputs is None:
+            return None
+        name = mention.name or vocabulary.text_input
+        if name in vocabulary.inputs:
+            return None
+        text = f"the input is dropped: '{clip(self.graph.name, _NAME_LENGTH)}' keeps no '{clip(name, _NAME_LENGTH)}'"
+        return _warning(text, mention.span, did_you_mean(name, list(vocabulary.inputs)))
+
     def _word(self, mention: Mention) -> Problem | None:
         """A name that says nothing if nothing of the agent has it."""
         if mention.name in {channel.name for channel in self.graph.channels}:
@@ -197,8 +209,12 @@ class _Known:
             if name.endswith(_OF_PROVIDERS) or self._words.may_have(mention.name):
                 return None
             text = f"nothing in '{graph}' asks for the variable '{name}'"
-        elif self._words.may_have(mention.name):
+        elif self._words.may_have(mention.name) or (mention.kind and self._why_open(mention.kind)):
             return None
+        elif mention.role == "argument":
+            text = (
+                f"{mention.key}: no call has an argument '{name}', since nothing in '{graph}' has that name"
+            )
         else:
             text = f"{mention.key}: '{name}' is always missing, since nothing in '{graph}' has that name"
         return _warning(text, mention.span, did_you_mean(name, list(self._words), listing=False))

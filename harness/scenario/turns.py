@@ -30,6 +30,7 @@ from harness.scenario.outcome import Observed
 from harness.scenario.prices import PriceList
 from harness.scenario.progress import progress
 from harness.scenario.run_result import RunResult, error_json, made_good, refused
+from harness.scenario.untried import untried
 from harness.scenario.verdict import could_not_be_judged
 from harness.source.frames import frames
 from harness.world.scripted import ScriptedWorld
@@ -99,6 +100,9 @@ class _Run:
             *whole.warnings,
             *self.world.warnings(),
         ]
+        expected = [*self.turns, (whole, self.scenario.expect)]
+        found = untried(expected, self.world.never_struck()) if whole.error is None else ()
+        whole.warnings += [problem.one_line for problem in found]
         for observed, expect in [*self.turns, (whole, self.scenario.expect)]:
             await judge_by_functions(observed, expect, self.scenario, self.seed, self.world.folders)
         result = RunResult(whole, turns, self.graph, self.simulation.trace)

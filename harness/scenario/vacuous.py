@@ -17,6 +17,7 @@ from harness.matchers.vacuous import (
     vacuous_parts,
     vacuous_schema,
 )
+from harness.scenario.arguments import unknown_arguments
 from harness.scenario.document_expect import items_of
 from harness.scenario.model import ITEMIZED
 from harness.source.document import Document
@@ -113,6 +114,11 @@ def _in_calls(at: Document) -> Iterator[Problem]:
     for index, call in enumerate(at.value.get("calls") or ()):
         if "args" in call:
             yield from _located(vacuous_parts(call["args"]), at.at(("calls", index, "args")))
+    for index, call in enumerate(at.value.get("never_calls") or ()):
+        kind = next(iter(call.keys() - {"node", "args", "ok"}), "")
+        for name, hint in unknown_arguments(kind, call.get("args")):
+            text = f"no call of kind '{kind}' has an argument '{name}', so that this cannot fail"
+            yield _warning(text, at.key_span(("never_calls", index, "args", name)), hint)
     if "calls_order" in at.value and "calls" not in at.value:
         text = "'calls_order' does nothing without 'calls'"
         yield _warning(text, at.key_span(("calls_order",)))

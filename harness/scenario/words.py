@@ -12,33 +12,29 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from harness import dialects
 from harness.errors import ManifestError
 from harness.graph.model import Graph
 from harness.scenario.model import Scenario
 from harness.scenario.request import import_folders
 from harness.settings import Settings
+from harness.world.spec import WorldSpec
 
 _WORD: Final = re.compile(r"\w+")
 _CODE: Final = (".py", ".sh", ".js", ".ts")
 _MOST_FILES: Final = 300
 _MOST_BYTES: Final = 2 * 1024 * 1024
-_OF_ANSWERS: Final = frozenset(
-    {
-        *("type", "role", "content", "name", "id", "tool_calls", "tool_call_id", "additional_kwargs"),
-        *("args", "status", "response", "output", "error"),
-    }
-)
-"""The fields of messages, and of the answers of agents, which need not stand anywhere."""
+_FRONT_ENDS: Final = Path(dialects.__file__).parent
+"""What a dialect itself calls its values (`upstream_yields`) stands in the code of its front end."""
 
 
 class Words:
     """The words of a scenario's agent."""
 
     def __init__(self, scenario: Scenario, graph: Graph, settings: Settings) -> None:
-        self._found = set(_OF_ANSWERS)
-        self._found.update(channel.name for channel in graph.channels)
+        self._found = {channel.name for channel in graph.channels}
         self._found.update(node.name for node in graph.nodes)
         files = [
             *_sources(graph, set()),
@@ -49,9 +45,12 @@ class Words:
             words = _words_of(file)
             self._is_whole = self._is_whole and words is not None
             self._found |= words or set()
+        for file in _code_in((_FRONT_ENDS / graph.dialect, _FRONT_ENDS / "kit")):
+            self._found |= _words_of(file) or set()
         for turn in scenario.turns:
-            self._found.update(_WORD.findall(repr((turn.input, turn.resume, turn.rerun, turn.world))))
-        self._found.update(_WORD.findall(repr(scenario.world)))
+            given = (turn.input, turn.resume, turn.rerun, list(_said_in(turn.world)))
+            self._found.update(_WORD.findall(repr(given)))
+        self._found.update(_WORD.findall(repr(list(_said_in(scenario.world)))))
 
     def may_have(self, name: str) -> bool:
         """False if the name stands nowhere: all its words would."""
@@ -59,6 +58,17 @@ class Words:
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._found))
+
+
+def _said_in(world: WorldSpec) -> Iterator[Any]:
+    """What a world answers, and the schemas of its tools. What it asks of calls is not said by anybody."""
+    entries = (world.tools, world.scripts, world.handlers, world.agents, world.retrieval)
+    stubs = [*world.llm, *world.http, *world.human]
+    stubs += [stub for each in entries for entry in each.values() for stub in entry.stubs]
+    for tool in (tool for server in world.mcp.values() for tool in server.tools):
+        yield tool.input_schema
+        stubs += tool.stubs
+    yield from (stub.answer for stub in stubs)
 
 
 def _sources(graph: Graph, seen: set[int]) -> Iterator[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import Final
@@ -24,6 +24,7 @@ class Faults:
         self._seed = seed
         self._faults: list[FaultSpec] = []
         self._seen: list[int] = []
+        self._struck: list[bool] = []
         self._random: list[random.Random] = []
         self._lock = Lock()  # real tools ask from threads, beside the loop
 
@@ -33,6 +34,13 @@ class Faults:
             self._random.append(random.Random(f"{self._seed}/{len(self._faults)}"))
             self._faults.append(fault)
             self._seen.append(0)
+            self._struck.append(False)
+
+    def never_struck(self) -> Iterator[tuple[FaultSpec, int]]:
+        """The faults that hit nothing, each with the number of effects that it could have hit."""
+        for fault, seen, struck in zip(self._faults, self._seen, self._struck, strict=True):
+            if not struck:
+                yield fault, seen
 
     def strike(self, effect: Effect) -> Strike:
         """The faults that hit this effect. Every matching effect is counted, hit or not."""
@@ -51,6 +59,12 @@ class Faults:
         if fault.name is not None and not name_matches(effect.kind, fault.name, effect.name):
             return False
         self._seen[index] += 1
+        hits = self._is_hit(index, fault)
+        self._struck[index] = self._struck[index] or hits
+        return hits
+
+    def _is_hit(self, index: int, fault: FaultSpec) -> bool:
+        """Whether the effect that was seen last is hit."""
         if fault.nth is not None:
             return self._seen[index] == fault.nth
         if fault.every is not None:

@@ -14,7 +14,7 @@ from harness.world.faults import Faults
 from harness.world.mcp.servers import MCPServers
 from harness.world.responder import Responder, Responders, ScriptedResponder
 from harness.world.scripts import Scripts
-from harness.world.spec import WorldSpec
+from harness.world.spec import FaultSpec, WorldSpec
 from harness.world.stub_lists import StubLists
 
 if TYPE_CHECKING:
@@ -106,6 +106,10 @@ class ScriptedWorld:
     def unused(self) -> list[str]:
         """One text for each stub that is left over."""
         return [text for responder in self._scripted for text in responder.unused()]
+
+    def never_struck(self) -> list[tuple[FaultSpec, int]]:
+        """The faults that hit nothing, each with the number of calls that fit it."""
+        return list(self._responders.faults.never_struck())
 
     def warnings(self) -> list[str]:
         """What the user should know of how the real things were done."""

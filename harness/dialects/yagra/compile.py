@@ -16,6 +16,7 @@ from harness.dialects.yagra.rules import Rules
 from harness.dialects.yagra.state import StateKeys
 from harness.dialects.yagra.subgraph import Subgraphs, inner_warnings
 from harness.dialects.yagra.vocabulary import vocabulary
+from harness.errors import Problem
 from harness.graph.model import Graph, Node
 from harness.source.document import Document
 from harness.source.models import validate
@@ -55,9 +56,13 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
             warnings += inner_warnings(node, inner[node.id])
     edges, routers = edges_and_routers(workflow, document)
     keys = StateKeys(workflow)
+    name = request.path.name.removesuffix(request.path.suffix)
+    if request.agent is not None and request.agent != name:
+        text = f"there is no agent '{request.agent}': a workflow is one agent, which has no name"
+        warnings.append(Problem("other-agent", text, document.span(), severity="warning"))
     pause_before, pause_after = frozenset(workflow.interrupt_before), frozenset(workflow.interrupt_after)
     return Graph(
-        name=request.path.name.removesuffix(request.path.suffix),
+        name=name,
         dialect="yagra",
         nodes=_nodes(workflow, document, params, keys, inner),
         edges=tuple(edges),

@@ -16,6 +16,8 @@ FIELD_TYPES: Final = ("str", "int", "float", "bool", "list", "dict", "messages")
 REDUCERS: Final = ("add",)
 REDUCIBLE: Final = ("list", "messages")
 SUBGRAPH: Final = "subgraph"
+TEXT_INPUT: Final = "input"
+"""The key that an input of text becomes."""
 NEXT: Final = "__next__"
 """The key of the state that holds the label of the branch to take."""
 ERROR: Final = "__error__"

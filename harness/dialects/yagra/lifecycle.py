@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.dialects.kit.inputs import BadInput, input_values
+from harness.dialects.yagra.document import TEXT_INPUT
 from harness.dialects.yagra.state import StateKeys
 from harness.engine.context import RunContext
 from harness.graph.model import Lifecycle, State
@@ -16,7 +17,7 @@ def lifecycle(keys: StateKeys) -> Lifecycle:
     """The lifecycle of a workflow with this state."""
 
     async def accept(value: Any, run: RunContext) -> Mapping[str, Any]:
-        values = input_values(value, "input", "an input is text or a mapping of state keys")
+        values = input_values(value, TEXT_INPUT, "an input is text or a mapping of state keys")
         return keys.kept(values, run.new_id)
 
     async def edit(value: Any, run: RunContext) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from harness.dialects.yagra.document import SUBGRAPH, Workflow
+from harness.dialects.yagra.document import SUBGRAPH, TEXT_INPUT, Workflow
 from harness.dialects.yagra.handlers import BUILT_IN
 from harness.dialects.yagra.prompts import Params
 from harness.graph.model import Graph
@@ -20,6 +20,8 @@ def vocabulary(workflow: Workflow, params: Sequence[Params], inner: Mapping[str,
             "llm": list(_models(workflow, params)),
         },
         inside={id_: [_inside(graph)] for id_, graph in inner.items()},
+        inputs=workflow.state_schema or None,
+        text_input=TEXT_INPUT,
         pauses=[*workflow.interrupt_before, *workflow.interrupt_after, *pausing],
     )
 

@@ -1,0 +1,61 @@
+"""What a run left untried of its scenario: faults that hit nothing, bounds and texts with nothing to be held against.
+
+Only a run shows it. These are warnings of a run that came to its end; what shows before it runs: `vacuous`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from harness.errors import Problem, Span
+from harness.scenario.model import Expectations
+from harness.scenario.outcome import Observed
+from harness.world.spec import FaultSpec
+
+_TOKENS: Final = ("input_tokens", "output_tokens", "cost")
+
+
+def untried(
+    expected: Sequence[tuple[Observed, Expectations]],
+    faults: Iterable[tuple[FaultSpec, int]],
+) -> Iterator[Problem]:
+    """A warning for each; `faults` are those that hit nothing, each with how many calls fit it."""
+    for fault, fitting in faults:
+        if fault.rate is None or not fitting:
+            yield _warning(f"this fault never struck: {_why(fault, fitting)}", fault.span)
+    for observed, expect in expected:
+        yield from _bounds(observed, expect)
+        yield from _near_misses(observed, expect)
+
+
+def _why(fault: FaultSpec, fitting: int) -> str:
+    number = fault.nth if fault.nth is not None else fault.every
+    if not fitting:
+        return "no call fits it"
+    return f"{fitting} {'call fits' if fitting == 1 else 'calls fit'} it, and it waits for number {number}"
+
+
+def _bounds(observed: Observed, expect: Expectations) -> Iterator[Problem]:
+    """Bounds of tokens, where models were asked and reported none."""
+    usage = observed.usage
+    bounds = [key for key in _TOKENS if key in (expect.values.get("usage") or {})]
+    if bounds and usage["llm_calls"] and not usage["input_tokens"] and not usage["output_tokens"]:
+        text = f"no model reported tokens, so that nothing was held against the bound of {', '.join(bounds)}"
+        yield _warning(text, expect.spans.get("usage"), "a stub reports them by `usage`")
+
+
+def _near_misses(observed: Observed, expect: Expectations) -> Iterator[Problem]:
+    """Texts of `never_warnings` that are a part of a warning: a text must be equal."""
+    for wanted in expect.values.get("never_warnings") or ():
+        if isinstance(wanted, str) and any(_is_part(wanted, text) for text in observed.warnings):
+            text = f"'{wanted}' is a part of a warning, and a text must be equal to it"
+            yield _warning(text, expect.spans.get("never_warnings"), "write {$contains: …} for a part")
+
+
+def _is_part(wanted: str, text: str) -> bool:
+    return wanted != text and wanted.lower() in text.lower()
+
+
+def _warning(text: str, span: Span | None, hint: str = "") -> Problem:
+    return Problem("untried", text, span, hint, severity="warning")

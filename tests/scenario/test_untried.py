@@ -1,0 +1,135 @@
+"""What a run left untried of its scenario is a warning of the run: faults, bounds, texts, recordings, tables."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.scenario.load import load_file
+from harness.scenario.run import run_scenario
+
+ASKING = """\
+manifest_version: 1
+llms: [{id: m, version: "1", provider: openai, model_name: quill-2}]
+agents:
+  asker:
+    state: {fields: [{name: messages, type: list, default: []}]}
+    graph:
+      entry_point: ask
+      nodes:
+        - name: ask
+          type: call_llm
+          args:
+            llm: {id: m}
+            prompt: [{role: messages, content: state.messages}]
+            state_updates: {messages: '[llm_response]', tone: '"calm"'}
+      edges: []
+"""
+WORKFLOW = """\
+version: "1.0"
+start_at: ask
+end_at: [ask]
+state_schema: {question: {type: str}}
+nodes: [{id: ask, handler: asking}]
+edges: []
+"""
+
+Warned = Callable[..., list[str]]
+
+
+@pytest.fixture
+def warned(tmp_path: Path) -> Warned:
+    """The warnings of a passing run of a scenario with these keys; they begin at column 1 of line 4."""
+
+    def of(keys: str, manifest: str = ASKING) -> list[str]:
+        (tmp_path / "manifest.yaml").write_text(manifest)
+        file = tmp_path / "a.scenario.yaml"
+        file.write_text(f"harness: 1\nmanifest: manifest.yaml\nscenarios: [{{name: x,\n{keys}}}]\n")
+        outcomes = [outcome for scenario in load_file(file).scenarios for outcome in run_scenario(scenario)]
+        assert {outcome.verdict for outcome in outcomes} == {"passed"}
+        texts = [text.replace(f"{tmp_path}/", "") for text in outcomes[0].observed.warnings]
+        return [text for text in texts if "'tone'" not in text]
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (
+            "faults: [{effect: llm, nth: 2, error: timeout}], ",
+            "a.scenario.yaml:4:10: this fault never struck: 1 call fits it, and it waits for number 2",
+        ),
+        (
+            "faults: [{effect: mcp, rate: 0.5, latency: 1}], ",
+            "a.scenario.yaml:4:10: this fault never struck: no call",
+        ),
+        ("faults: [{effect: llm, nth: 1, latency: 0}], ", "a.scenario.yaml:4:41: this fault changes nothing"),
+        ("xfail: it is slow, ", "a.scenario.yaml:3:20: it was expected to fail (it is slow), and passed"),
+        ("cases: [{a: 1}, {a: 2}], ", "a.scenario.yaml:4:1: no column of these cases is used"),
+    ],
+)
+def test_what_was_not_tried_is_a_warning(warned: Warned, keys: str, expected: str) -> None:
+    (text,) = warned(f"{keys}llm: [ok], expect: {{path: [ask]}}")
+    assert text.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("expect", "expected"),
+    [
+        (
+            "usage: {input_tokens: 5, cost: 1}",
+            "no model reported tokens, so that nothing was held against the bound",
+        ),
+        (
+            "never_warnings: [is dropped]",
+            "'is dropped' is a part of a warning, and a text must be equal to it",
+        ),
+    ],
+)
+def test_an_expectation_with_nothing_to_be_held_against(warned: Warned, expect: str, expected: str) -> None:
+    (text,) = warned(f"llm: [ok], expect: {{{expect}}}")
+    assert expected in text
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "faults: [{effect: llm, nth: 1, latency: 1}], llm: [ok], expect: {path: [ask]}",
+        "faults: [{effect: llm, rate: 1.0e-9, error: auth}], llm: [ok], expect: {path: [ask]}",
+        "llm: [{reply: ok, usage: {input_tokens: 1}}], expect: {usage: {input_tokens: 5, output_tokens: 0}}",
+        "llm: [ok], expect: {never_warnings: [is late], usage: {llm_calls: 1}}",
+        "cases: [{a: so}, {a: no}], llm: ['${case.a}'], expect: {path: [ask]}",
+    ],
+)
+def test_what_was_tried(warned: Warned, keys: str) -> None:
+    assert warned(keys) == []
+
+
+def test_an_argument_that_no_call_has_is_a_warning(warned: Warned) -> None:
+    (text,) = warned("llm: [ok], expect: {never_calls: [{llm: '*', args: {promt: x}}]}")
+    assert "4:53: no call of kind 'llm' has an argument 'promt'" in text
+
+
+def test_a_cassette_that_is_not_recorded_and_that_nothing_asks_for_is_a_warning(
+    warned: Warned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert warned("cassette: spare, llm: [ok]") == [
+        "cassette 'spare' is not recorded, and nothing asks for it"
+    ]
+
+
+def test_an_input_that_a_workflow_does_not_keep_is_a_warning(warned: Warned) -> None:
+    (text,) = warned(
+        "input: {qestion: why}, handlers: {asking: {return: {}}}, expect: {path: [ask]}", WORKFLOW
+    )
+    assert text == (
+        "a.scenario.yaml:4:9: the input is dropped: 'manifest' keeps no 'qestion' (did you mean 'question'?)"
+    )
+
+
+def test_an_agent_that_a_workflow_does_not_have_is_a_warning(warned: Warned) -> None:
+    keys = "agent: other, input: {question: why}, handlers: {asking: {return: {}}}, expect: {path: [ask]}"
+    (text,) = warned(keys, WORKFLOW)
+    assert text == "manifest.yaml:1:1: there is no agent 'other': a workflow is one agent, which has no name"
