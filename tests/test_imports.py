@@ -17,7 +17,7 @@ ROOT = Path(harness.__file__).parent
 
 # A piece may import what stands on lines above its own, never what stands beside it.
 LAYERS = [
-    {"errors", "statistics", "units"},
+    {"budget", "errors", "statistics", "units"},
     {"source"},
     {"expressions"},
     {"matchers"},
@@ -30,6 +30,7 @@ LAYERS = [
     {"serve"},
     {"report"},
     {"calibration", "gate", "selection", "variants", "workers"},
+    {"evolution"},
     {"plugin", "cli"},
 ]
 LAYER = {piece: number for number, pieces in enumerate(LAYERS) for piece in pieces}

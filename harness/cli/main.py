@@ -19,6 +19,7 @@ COMMANDS = {
     "run": "Run scenarios and say which of them hold.",
     "trace": "Tell what happened in a run, as a conversation.",
     "score": "Say which variant of an agent is better, and how sure that is.",
+    "evolve": "Search for better prompts, temperatures and tools of an agent.",
     "gate": "Say whether a run is good enough, also against an earlier one.",
     "baseline": "Keep a run to compare later ones with.",
     "record": "Ask the real thing once, to be replayed from then on.",

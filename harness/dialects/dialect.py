@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, Protocol, cast, get_args
 
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
+from harness.dialects.tunable import Tunable
 from harness.errors import ManifestError, Problem
 from harness.graph.model import Graph
 from harness.source.document import Document
@@ -62,6 +63,20 @@ class WithScenarios(Dialect, Protocol):
         """The scenarios in a manifest, each a mapping with keys of docs/scenario-format.md, and their places."""
 
 
+class WithTunables(Dialect, Protocol):
+    """A dialect whose temperatures and lists of tools can be varied."""
+
+    def tunables(self, request: LoadRequest) -> Sequence[Tunable]:
+        """The temperatures and lists of tools of the main document of a manifest."""
+
+
+class WithEvolution(Dialect, Protocol):
+    """A dialect whose manifests say how they are to be evolved."""
+
+    def evolution(self, request: LoadRequest) -> Document | None:
+        """The section that says so, with the keys of LeafMesh's `evolution`; None where a manifest has none."""
+
+
 def single_file(path: Path) -> Sequence[Path]:
     """`locate` of a dialect whose manifests are one file: the file itself, and nothing for a folder."""
     return () if os.path.isdir(path) else (path,)  # of a name no file can have, Path.is_dir would raise
@@ -78,7 +93,7 @@ def _methods(protocol: type) -> Mapping[str, Any]:
 
 
 _METHODS: Final = _methods(Dialect)
-_OPTIONAL: Final = _methods(WithScenarios)
+_OPTIONAL: Final = {**_methods(WithScenarios), **_methods(WithTunables), **_methods(WithEvolution)}
 
 
 def verified(found: Any, name: str, origin: str) -> Dialect:

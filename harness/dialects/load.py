@@ -12,6 +12,7 @@ from harness.dialects.dialect import Dialect
 from harness.dialects.prompt import Prompt
 from harness.dialects.registry import dialect_named, dialect_of
 from harness.dialects.request import LoadRequest, Stamp, stamp
+from harness.dialects.tunable import Tunable
 from harness.errors import ManifestError
 from harness.graph.model import Graph
 from harness.graph.names import names_of
@@ -85,6 +86,28 @@ def load_scenarios(request: LoadRequest, dialect: str | None = None) -> Sequence
     found = _dialect(request, dialect)
     scenarios = getattr(found, "scenarios", None)
     return scenarios(_located(request, found)) if scenarios is not None else None
+
+
+def load_tunables(request: LoadRequest, dialect: str | None = None) -> Sequence[Tunable]:
+    """The temperatures and lists of tools of a manifest that can be varied; none where its dialect lists none.
+
+    Raises:
+        ManifestError: the manifest is not as it should be.
+    """
+    found = _dialect(request, dialect)
+    tunables = getattr(found, "tunables", None)
+    return tunables(_located(request, found)) if tunables is not None else ()
+
+
+def load_evolution(request: LoadRequest, dialect: str | None = None) -> Document | None:
+    """The section of a manifest that says how it is to be evolved; None where it, or its dialect, has none.
+
+    Raises:
+        ManifestError: the manifest is not as it should be.
+    """
+    found = _dialect(request, dialect)
+    evolution = getattr(found, "evolution", None)
+    return evolution(_located(request, found)) if evolution is not None else None
 
 
 class FilesRead(NamedTuple):

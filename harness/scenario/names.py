@@ -25,6 +25,7 @@ from harness.scenario.judge import JUDGE_NODE
 from harness.scenario.load import load_file
 from harness.scenario.mentions import CONDITIONS, ENTRIES, RERUN, Mention
 from harness.scenario.model import Scenario
+from harness.scenario.mutator import MUTATOR_NODE
 from harness.scenario.request import load_request
 from harness.scenario.words import Words
 from harness.settings import RecordMode, Settings
@@ -252,7 +253,8 @@ class _Known:
     @cached_property
     def _callers(self) -> frozenset[str]:
         """All that may make a call. Most are named in full, and need not be searched."""
-        return frozenset([*(self.names.callers if self.names is not None else ()), START, JUDGE_NODE])
+        own = self.names.callers if self.names is not None else ()
+        return frozenset([*own, START, JUDGE_NODE, MUTATOR_NODE])
 
     def _caller(self, mention: Mention, names: Names) -> Problem | None:
         pattern = mention.name.rpartition("/")[2] if names.circular else mention.name

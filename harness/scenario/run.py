@@ -26,6 +26,7 @@ from harness.graph.narration import narration
 from harness.interception.intercept import intercepted_from_first_effect
 from harness.scenario.evaluation import outcome_of, skipped, unjudged
 from harness.scenario.model import Scenario
+from harness.scenario.mutator import without_mutator
 from harness.scenario.names import unknown_names
 from harness.scenario.outcome import Outcome
 from harness.scenario.prices import PriceList
@@ -59,12 +60,14 @@ def run_scenario(
     return list(outcomes(scenario, settings or Settings(), ask=ask))
 
 
-def outcomes(scenario: Scenario, settings: Settings, *, ask: Ask | None = None) -> Iterator[Outcome]:
+def outcomes(
+    scenario: Scenario, settings: Settings, *, ask: Ask | None = None, graph: Graph | None = None
+) -> Iterator[Outcome]:
     """Run a scenario as often as it repeats; each outcome as it comes.
 
     A scenario with `skip` gives one outcome with the verdict `skipped`. `ask` asks a person at the terminal, where
-    the scenario is being recorded. Nothing a manifest, a scenario, a cassette or the code they name does raises out
-    of here, except KeyboardInterrupt.
+    the scenario is being recorded. `graph` runs in place of that of its manifest. Nothing a manifest, a scenario, a
+    cassette or the code they name does raises out of here, except KeyboardInterrupt.
     """
     if scenario.skip is not None:
         yield skipped(scenario)
@@ -75,7 +78,7 @@ def outcomes(scenario: Scenario, settings: Settings, *, ask: Ask | None = None) 
         with _recording(scenario, settings, secrets, ask) as cassette:
             for repeat in range(scenario.repeat):
                 with redacted_output(secrets):
-                    outcome = _repeat(scenario, settings, repeat, cassette)
+                    outcome = _repeat(scenario, settings, repeat, cassette, graph)
                 if progress.trace is not None and settings.traces.keeps(outcome.verdict):
                     outcome.events = redacted_events([*progress.trace.events], secrets)
                     outcome.traced = bool(outcome.events)
@@ -97,7 +100,11 @@ def _recording(
 
 
 def _repeat(
-    scenario: Scenario, settings: Settings, repeat: int, cassette: RecordingSession | None
+    scenario: Scenario,
+    settings: Settings,
+    repeat: int,
+    cassette: RecordingSession | None,
+    graph: Graph | None,
 ) -> Outcome:
     """One run, within its real time, that leaves the process as it was."""
     began = time.perf_counter()
@@ -106,9 +113,9 @@ def _repeat(
         repeat_environment(import_folders(scenario, settings))
         try:
             if cassette is not None:
-                return _with_cassette(scenario, settings, repeat, cassette)
+                return _with_cassette(scenario, settings, repeat, cassette, graph)
             with real_limit(settings.real_timeout, progress.doing):
-                result = run_once(scenario, settings, seed=scenario.seed + repeat)
+                result = run_once(scenario, settings, seed=scenario.seed + repeat, graph=graph)
                 return outcome_of(scenario, repeat, result, time.perf_counter() - began)
         except RealTimeExceeded as error:
             if cassette is not None:
@@ -117,7 +124,7 @@ def _repeat(
 
 
 def _with_cassette(
-    scenario: Scenario, settings: Settings, repeat: int, cassette: RecordingSession
+    scenario: Scenario, settings: Settings, repeat: int, cassette: RecordingSession, graph: Graph | None
 ) -> Outcome:
     """One run, and what becomes of the cassette: the last writes it. Only a replay has a limit of real time."""
     began = time.perf_counter()
@@ -125,7 +132,8 @@ def _with_cassette(
         backend, warnings = cassette.open(repeat)
         of_age = cassette.age_warnings(backend)
         with real_limit(None if backend.is_real else settings.real_timeout, progress.doing):
-            result = run_once(scenario, settings, seed=scenario.seed + repeat, backend=backend)
+            seed = scenario.seed + repeat
+            result = run_once(scenario, settings, seed=seed, backend=backend, graph=graph)
             result.observed.warnings += warnings
             outcome = outcome_of(scenario, repeat, result, time.perf_counter() - began)
         outcome.recording = backend.number
@@ -144,14 +152,22 @@ def _with_cassette(
 
 
 def run_once(
-    scenario: Scenario, settings: Settings, *, seed: int, backend: RecordedBackend | None = None
+    scenario: Scenario,
+    settings: Settings,
+    *,
+    seed: int,
+    backend: RecordedBackend | None = None,
+    graph: Graph | None = None,
 ) -> RunResult:
-    """Run a scenario once, in virtual time, with the network closed; where the backend is real, neither holds."""
+    """Run a scenario once, in virtual time, with the network closed; where the backend is real, neither holds.
+
+    `graph` runs in place of that of its manifest.
+    """
     is_real = backend is not None and backend.is_real
     with open_network() if is_real else closed_network() as connections, streams_kept():
         try:
             recorded = backend.about.environment if backend is not None and not is_real else {}
-            graph = load_graph(load_request(scenario, settings, recorded), scenario.dialect)
+            graph = graph or load_graph(load_request(scenario, settings, recorded), scenario.dialect)
             repeat_environment(graph.import_folders)
         except SourceError as error:
             return refused(error)
@@ -163,9 +179,9 @@ def run_once(
             wrong = [problem for problem in names if problem.severity == "error"]
             if wrong:
                 return failed(FormatError(wrong))
-            world = ScriptedWorld(
-                scenario.world, seed=seed, folders=import_folders(scenario, settings), backend=backend
-            )
+            spec = without_mutator(scenario.world, graph)
+            folders = import_folders(scenario, settings)
+            world = ScriptedWorld(spec, seed=seed, folders=folders, backend=backend)
             prices = PriceList(settings.prices)
             upstream = backend.interceptor if backend is not None else None
             requests = ToolRequests(world, ChainMap(dict(scenario.env), os.environ), upstream)

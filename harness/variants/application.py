@@ -117,7 +117,7 @@ class Application:
         changes = Changes(
             patch=self.variant.edit,
             patch_at=self.variant.spans.get("edit"),
-            patched=_main(request.paths[0], scenario),
+            patched=main_manifest(request.paths[0], scenario),
         )
         if self.variant.edit:
             try:
@@ -165,8 +165,8 @@ class Application:
         return has
 
 
-def _main(path: Path, scenario: Scenario) -> Path:
-    """The manifest itself, where the scenario names a folder that it is in."""
+def main_manifest(path: Path, scenario: Scenario) -> Path:
+    """The manifest of a scenario itself, by its absolute path, where `path` names a folder that it is in."""
     from harness.dialects.registry import dialect_named, dialect_of
 
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.scenario.model import Scenario
+from harness.scenario.mutator import MUTATOR_NODE
 from harness.scenario.recording import cassette_name
 from harness.settings import Projects, RecordMode
 from harness.world.spec import Stub
@@ -33,4 +34,4 @@ def _reads(stub: Stub) -> bool:
 
 def _stubs(scenario: Scenario) -> Iterator[Stub]:
     for world in (scenario.world, *(turn.world for turn in scenario.turns)):
-        yield from world.llm
+        yield from (stub for stub in world.llm if MUTATOR_NODE not in stub.nodes)

@@ -11,6 +11,7 @@ from harness.dialects.dialect import YamlVersion
 from harness.dialects.leafmesh.visiting import EACH, texts
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
+from harness.dialects.tunable import Tunable
 from harness.graph.model import Graph
 from harness.source.document import Document
 
@@ -59,6 +60,13 @@ def prompts(request: LoadRequest) -> Sequence[Prompt]:
     return prompts(request)
 
 
+def tunables(request: LoadRequest) -> Sequence[Tunable]:
+    """The temperatures and lists of tools, as `tunables` finds them."""
+    from harness.dialects.leafmesh.tunables import tunables
+
+    return tunables(request)
+
+
 def load(request: LoadRequest) -> Graph:
     """The graph, as `compile` makes it."""
     from harness.dialects.leafmesh.compile import load
@@ -71,3 +79,10 @@ def scenarios(request: LoadRequest) -> Sequence[Document]:
     from harness.dialects.leafmesh.evolution import scenarios
 
     return scenarios(request)
+
+
+def evolution(request: LoadRequest) -> Document | None:
+    """The section `evolution` of a mesh."""
+    from harness.dialects.leafmesh.evolution import section
+
+    return section(request)

@@ -1,4 +1,4 @@
-"""The test scenarios of a mesh, as scenarios. NOTES 15.1."""
+"""The section `evolution` of a mesh, and its test scenarios as scenarios. NOTES 15.1."""
 
 from __future__ import annotations
 
@@ -35,3 +35,13 @@ def scenarios(request: LoadRequest) -> Sequence[Document]:
         }
         found.append(at.moved("expected_outcome", "expect", "output").with_value(values))
     return found
+
+
+def section(request: LoadRequest) -> Document | None:
+    """The section as it is written; None where a mesh has none. spec: "EvolutionConfig".
+
+    Raises:
+        ManifestError: the mesh is refused.
+    """
+    document = open_mesh(request).document
+    return document.at(("evolution",)) if isinstance(document.value.get("evolution"), dict) else None

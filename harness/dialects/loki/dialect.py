@@ -10,6 +10,7 @@ from typing import Final
 from harness.dialects.dialect import YamlVersion
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
+from harness.dialects.tunable import Tunable
 from harness.graph.model import Graph
 from harness.source.document import Document
 
@@ -47,6 +48,13 @@ def prompts(request: LoadRequest) -> Sequence[Prompt]:
     from harness.dialects.loki.prompt_list import prompts
 
     return prompts(request)
+
+
+def tunables(request: LoadRequest) -> Sequence[Tunable]:
+    """The temperatures and lists of tools, as `tunables` finds them."""
+    from harness.dialects.loki.tunables import tunables
+
+    return tunables(request)
 
 
 def load(request: LoadRequest) -> Graph:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from harness.dialects.dialect import YamlVersion, single_file
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
+from harness.dialects.tunable import Tunable
 from harness.graph.model import Graph
 from harness.source.document import Document
 
@@ -39,6 +40,13 @@ def prompts(request: LoadRequest) -> Sequence[Prompt]:
     from harness.dialects.sherma.prompt_list import prompts
 
     return prompts(request)
+
+
+def tunables(request: LoadRequest) -> Sequence[Tunable]:
+    """The temperatures and lists of tools, as `tunables` finds them."""
+    from harness.dialects.sherma.tunables import tunables
+
+    return tunables(request)
 
 
 def load(request: LoadRequest) -> Graph:

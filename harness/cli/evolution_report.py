@@ -1,0 +1,161 @@
+"""What `harness evolve` shows: what it begins with, a line a generation, and what the search came to."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from harness.evolution.holdout import shortage
+from harness.evolution.lineage import Individual
+from harness.evolution.search import PATIENCE
+from harness.evolution.study import Study
+from harness.report.formatting import cost, plural
+from harness.source.display import printable
+
+_STOPPED: Final = {
+    "generations": "all generations are done",
+    "budget": "another genome might exceed the budget",
+    "no improvement": f"no better genome in {PATIENCE} generations",
+    "interrupted": "interrupted: the same command goes on",
+}
+_MOST_DIFF_LINES: Final = 60
+
+
+@dataclass
+class Report:
+    """Shows a search while it goes on. `echo` prints a line; with `err=True` on standard error."""
+
+    echo: Callable[..., object]
+    _began: float = field(default_factory=time.monotonic)
+    _scored: int = 0
+
+    def start(self, study: Study) -> None:
+        """Say what is searched, with what, and what the result cannot show."""
+        genes = study.space.genes
+        kinds = [
+            plural(count, noun)
+            for kind, noun in (("prompt", "prompt"), ("temperature", "temperature"), ("tools", "tool list"))
+            if (count := sum(each == kind for each, _ in genes))
+        ]
+        who = "rewritten by the mutator" if study.mutator is not None else "recombined from their sentences"
+        prompts = f" (prompts are {who})" if any(kind == "prompt" for kind, _ in genes) else ""
+        self.echo(f"{printable(study.manifest)}: {', '.join(kinds)} to vary{prompts}")
+        config = study.config
+        self.echo(
+            f"{plural(len(study.training), 'scenario')} to search with, {len(study.held_out)} held out; "
+            f"at most {plural(config.generations, 'generation')} of {config.population_size}, "
+            f"budget: {study.budget}, seed {study.seed}"
+        )
+        if (why := shortage(len(study.scenarios), len(study.held_out), study.share)) != "":
+            self.echo(f"warning: {why}", err=True)
+        if study.continues:
+            self.echo(f"going on after {plural(study.continues, 'genome')} that were scored before")
+        self._scored = study.continues
+
+    def generation(self, study: Study) -> None:
+        """Show a generation that has ended."""
+        search = study.search
+        last, best = search.generations[-1], search.best
+        if len(search.individuals) < study.continues:
+            return
+        fitness = last.as_json()["fitness"]
+        spent = search.spent
+        self.echo(
+            f"generation {last.number + 1}/{study.config.generations}  best {best.fitness:.3f} ({best.id})  "
+            f"mean {fitness['mean']:.3f}  {plural(spent.calls, 'call')}  {cost(spent.cost)}{self._left(study)}"
+        )
+
+    def _left(self, study: Study) -> str:
+        """How long the rest may take at most, by what genomes took so far."""
+        done = len(study.search.individuals) - self._scored
+        left = study.config.generations - len(study.search.generations)
+        if done <= 0 or left <= 0:
+            return ""
+        each = (time.monotonic() - self._began) / done
+        seconds = each * left * (study.config.population_size - study.config.elite_size)
+        return f"  at most {_duration(seconds)} left"
+
+    def finish(self, study: Study) -> None:
+        """Say what the search came to, and where its files are."""
+        for text in _summary(study):
+            self.echo(printable(text))
+
+
+def _summary(study: Study) -> Iterator[str]:
+    search, winner = study.search, study.winner
+    best_possible = search.stopped == "no improvement" and search.best.fitness >= 1
+    why = "no genome can be better" if best_possible else _STOPPED[str(search.stopped)]
+    yield ""
+    yield f"stopped: {why} ({plural(len(search.individuals), 'genome')} scored)"
+    if study.mutator is not None:
+        yield f"mutator: {plural(study.mutator.asked, 'question')}, {study.mutator.refused} answers refused"
+    unjudged = sum(bool(each.score.unjudged) for each in search.individuals)
+    if unjudged:
+        yield f"{plural(unjudged, 'genome')} had scenarios that could not be judged, and score 0 there"
+    if not search.individuals:
+        return
+    if winner is None:
+        yield f"nothing was better than the manifest as it is (fitness {search.baseline.fitness:.3f})"
+    else:
+        yield from _of_winner(study, winner)
+    spent = study.spent
+    yield f"spent: {plural(spent.calls, 'call')}, {cost(spent.cost)}"
+    yield f"files: {study.folder}/ (" + ", ".join(study.written()) + ")"
+
+
+def _of_winner(study: Study, winner: Individual) -> Iterator[str]:
+    before = study.search.baseline.fitness
+    yield (
+        f"winner: {winner.id} of generation {winner.generation + 1}, fitness {winner.fitness:.3f} on the scenarios "
+        f"it was searched with (the manifest: {before:.3f})"
+    )
+    yield ""
+    for id_, text in winner.genome.prompts.items():
+        yield from _diff(id_, study.space.prompts[id_], text)
+    for owner, value in winner.genome.temperatures.items():
+        old = study.space.temperatures[owner]
+        yield f"temperature of {owner}: {'not set' if old is None else f'{old:g}'} → {value:g}"
+    for owner, tools in winner.genome.tools.items():
+        yield f"tools of {owner}: {', '.join(study.space.tools[owner])} → {', '.join(tools) or 'none'}"
+    yield ""
+    yield from _verdict(study)
+
+
+def _diff(id_: str, before: str, after: str) -> Iterator[str]:
+    lines = [
+        *difflib.unified_diff(before.splitlines(), after.splitlines(), f"{id_} (manifest)", id_, lineterm="")
+    ]
+    yield from lines[:_MOST_DIFF_LINES]
+    if len(lines) > _MOST_DIFF_LINES:
+        yield f"… and {len(lines) - _MOST_DIFF_LINES} more lines"
+
+
+def _verdict(study: Study) -> Iterator[str]:
+    found = study.confirmed
+    if found is None:
+        yield "not confirmed: " + (
+            "no scenario was held out" if not study.held_out else "the search did not come to its end"
+        )
+        return
+    difference = found["difference"]
+    count = plural(found["scenarios"], "scenario")
+    yield f"held out, {count}: fitness {found['baseline']:.3f} → {found['winner']:.3f}"
+    if difference is None or found["verdict"] is None:
+        yield f"no verdict: {found['note']}"
+        return
+    between = (
+        f" ({difference['low']:+.3f} to {difference['high']:+.3f})" if difference["low"] is not None else ""
+    )
+    yield f"verdict: {found['verdict']}, difference {difference['fitness']:+.3f}{between}, p {difference['p']:.3f}"
+    if found["note"]:
+        yield f"  {found['note']}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{round(minutes / 60)} h"

@@ -1,0 +1,219 @@
+"""`harness evolve`: a genetic search over the prompts, temperatures and tools of a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli import exit_code
+from harness.cli.problems import print_problems
+from harness.cli.run import Jobs
+from harness.cli.selection_options import tags_option, words_option
+from harness.settings import RecordMode
+
+if TYPE_CHECKING:
+    from harness.budget import Budget
+    from harness.evolution.config import Config
+    from harness.evolution.study import Study
+    from harness.scenario.model import Scenario
+    from harness.settings import Projects
+
+_EXIT_CODES = """\b
+Exit codes, the first that applies:
+  2  a file or an argument is wrong, or no answer can depend on a genome
+  3  the manifest as it is could not be judged, the mutator gave no answer, or
+     the search was interrupted: the same command goes on with it
+  0  else, whether the winner was confirmed or not
+"""
+
+
+class _BudgetType(click.ParamType["Budget"]):
+    """What may be spent: `200` model calls, or `$1.50`."""
+
+    name = "budget"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Budget:
+        from harness.budget import parse
+
+        try:
+            return parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+@click.command("evolve", epilog=_EXIT_CODES)
+@click.argument("manifest", type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, metavar="[SCENARIOS]...")
+@click.option(
+    "--config",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A YAML file with the keys of LeafMesh's evolution section, over that of the manifest.",
+)
+@click.option("--generations", type=click.IntRange(min=1), metavar="N", help="At most so many generations.")
+@click.option("--population", type=click.IntRange(min=1), metavar="N", help="Genomes of a generation.")
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seeds every decision.")
+@click.option(
+    "--budget",
+    type=_BudgetType(),
+    metavar="CALLS|COST",
+    help="Model calls (200) or US dollars ($1.50) that may be spent, confirmation and mutator included.",
+)
+@click.option(
+    "--holdout",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.3,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of the scenarios that only confirm the winner.",
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder (reports/evolution).")
+@click.option("--fresh", is_flag=True, help="Throw away the search that is in the folder.")
+@words_option
+@tags_option
+@click.option(
+    "-j", "--jobs", type=Jobs(), default="1", metavar="N|auto", help="Run scenarios in N processes at once."
+)
+@click.option(
+    "--record-mode",
+    type=click.Choice([mode.value for mode in RecordMode if mode is not RecordMode.LIVE]),
+    default="none",
+    show_default=True,
+    help="What becomes of calls that no stub answers; each genome, and each question to the mutator, has "
+    "a cassette of its own.",
+)
+def command(
+    manifest: Path,
+    paths: tuple[str, ...],
+    file: Path | None,
+    generations: int | None,
+    population: int | None,
+    seed: int,
+    budget: Budget | None,
+    holdout: float,
+    out: Path | None,
+    fresh: bool,
+    words: str,
+    tags: tuple[str, ...],
+    jobs: int,
+    record_mode: str,
+) -> int:
+    """Search for better prompts, temperatures and tool lists of an agent.
+
+    SCENARIOS are scenario files (*.scenario.yaml), folders of them, or FILE::NAME, that run MANIFEST; without any,
+    the test scenarios of a LeafMesh mesh. A part of them is held out: the winner is called better only if it is so
+    there. Prompts are rewritten by a model, asked as `mutator` (stubs under `llm: {mutator: [...]}` in scenario
+    files or in --config, or a model named there), or else by recombining sentences of the manifest.
+
+    A search that was killed or interrupted goes on when the same command is given again.
+    """
+    from harness.budget import Budget
+    from harness.cli.evolution_report import Report
+    from harness.cli.evolution_runs import ScenarioRuns
+    from harness.cli.selection import select
+    from harness.errors import FormatError
+    from harness.evolution.rewriting import MutatorFailed
+    from harness.evolution.study import NotScored, Study
+    from harness.settings import Projects
+
+    projects = Projects(chosen={"traces": "none"}, record_mode=RecordMode(record_mode))
+    _check_is_there(manifest)
+    selection = select(paths or (str(manifest),), projects, words=words, tags=tags)
+    if selection.refused:
+        raise FormatError([each for error in selection.refused.values() for each in error.problems])
+    scenarios = _of(manifest, [each.whole() for each in selection.scenarios])
+    config = _config(scenarios[0], projects, file, population, generations)
+    folder = out or projects.common(selection.files).report.with_name("evolution")
+    with ScenarioRuns(projects, jobs) as run:
+        report = Report(click.echo)
+        study = Study(
+            str(manifest),
+            scenarios,
+            config,
+            projects,
+            folder,
+            seed,
+            budget or Budget(),
+            holdout,
+            run,
+            config_file=file,
+            fresh=fresh,
+            done=report.generation,
+        )
+        print_problems(study.warnings)
+        report.start(study)
+        study.start()
+        try:
+            study.search.run()
+            if study.search.stopped != "interrupted":
+                study.confirm()
+        except KeyboardInterrupt:
+            study.search.stopped = "interrupted"
+        except (MutatorFailed, NotScored) as error:
+            study.write()
+            click.echo(f"error: {error}", err=True)
+            click.echo(f"the same command goes on from here: {folder}", err=True)
+            return exit_code.NOT_JUDGED
+    study.write()
+    _write_page(study)
+    report.finish(study)
+    return exit_code.NOT_JUDGED if study.search.stopped == "interrupted" else exit_code.OK
+
+
+def _check_is_there(manifest: Path) -> None:
+    from harness.errors import FormatError, Problem
+    from harness.source.document import hint_for_missing, shown_path
+
+    if not manifest.exists():
+        text = f"{shown_path(manifest)}: no such file or folder"
+        raise FormatError(Problem("missing-file", text, hint=hint_for_missing(manifest)))
+
+
+def _of(manifest: Path, scenarios: Sequence[Scenario]) -> list[Scenario]:
+    """Those of the scenarios that run the manifest, and are not skipped.
+
+    Raises:
+        FormatError: there are none.
+    """
+    from harness.errors import FormatError, Problem
+    from harness.report.formatting import plural
+    from harness.source.document import shown_path
+    from harness.variants.application import main_manifest
+
+    found = [
+        each
+        for each in scenarios
+        if each.skip is None and main_manifest(manifest, each) == main_manifest(each.manifests[0], each)
+    ]
+    if not found:
+        others = ", ".join(dict.fromkeys(shown_path(each.manifests[0]) for each in scenarios))
+        text = f"none of {plural(len(scenarios), 'scenario')} runs {shown_path(manifest)}"
+        raise FormatError(Problem("no-scenarios", text, hint=f"they run {others}, or are skipped"))
+    if len(found) < len(scenarios):
+        text = f"{plural(len(scenarios) - len(found), 'scenario')} of other manifests, or skipped, left out"
+        click.echo(f"warning: {text}", err=True)
+    return found
+
+
+def _config(
+    first: Scenario, projects: Projects, file: Path | None, population: int | None, generations: int | None
+) -> Config:
+    from harness.dialects.load import load_evolution
+    from harness.evolution.config import section_config, with_file, with_options
+    from harness.scenario.request import load_request
+
+    section = load_evolution(load_request(first, projects.of(first.file)), first.dialect)
+    config = section_config(section)
+    if file is not None:
+        config = with_file(config, file)
+    return with_options(config, population=population, generations=generations)
+
+
+def _write_page(study: Study) -> None:
+    from harness.report.html.evolution import write_evolution
+
+    write_evolution(study.folder)

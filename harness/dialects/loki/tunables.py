@@ -1,0 +1,27 @@
+"""The temperatures and lists of tools of llm nodes. spec: "llm"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.dialects.kit.manifest import only_document
+from harness.dialects.kit.tuning import mappings, plain_name, temperature, tool_lists
+from harness.dialects.request import LoadRequest
+from harness.dialects.tunable import Tunable
+
+
+def tunables(request: LoadRequest) -> Sequence[Tunable]:
+    """Those of the graph's own nodes; one that writes no temperature has that of the graph.
+
+    Raises:
+        ManifestError: the file cannot be read.
+    """
+    document = only_document(request, what="a Loki graph agent", yaml="1.2")
+    graph = document.value if isinstance(document.value, dict) else {}
+    nodes = [(str(name), node) for name, node in mappings(graph.get("nodes")) if node.get("type") == "llm"]
+    default = graph.get("temperature")
+    if isinstance(default, bool) or not isinstance(default, int | float):
+        default = None
+    found = [each for name, node in nodes for each in temperature(name, node, ("nodes", name), default)]
+    lists = ((name, ("nodes", name, "tools"), node.get("tools")) for name, node in nodes)
+    return [*found, *tool_lists(lists, plain_name)]

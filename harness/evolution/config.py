@@ -1,0 +1,192 @@
+"""What a search may do: LeafMesh's `evolution` section with its defaults, in a manifest or in a file of its own.
+
+    defaults ◀── the section of the manifest ◀── --config FILE ◀── options of the command line
+
+spec: "EvolutionConfig". `llm` and `mutator` are ours, and stand in a file only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import ConfigDict, Field
+
+from harness.errors import FormatError, Problem, Span
+from harness.evolution.selection import METHODS
+from harness.evolution.space import MUTATION_TYPES
+from harness.scenario.document_world import WorldKeys
+from harness.scenario.field_types import LEFT_OUT, Name, Share, Strict
+from harness.scenario.mutator import MUTATOR_NODE
+from harness.source.document import Document, read
+from harness.source.models import in_file_order, validate
+from harness.source.suggest import did_you_mean
+from harness.world.spec import Stub
+
+STRATEGIES: Final = ("genetic",)
+FITNESS: Final = ("task_completion_rate", "pass_rate")
+"""Fitness functions: the weighted mean of the scores of scenarios (docs/scenario-format.md, "Fitness"), or the
+weighted share of scenarios that pass."""
+
+_Whole = Annotated[int, Field(ge=1)]
+_Mutation = Literal["prompt_variation", "temperature_adjustment", "tool_selection"]
+
+
+class EvolutionKeys(Strict):
+    """The keys of an `evolution` section."""
+
+    model_config = ConfigDict(title="an evolution section")
+
+    enabled: bool = LEFT_OUT
+    strategy: str = LEFT_OUT
+    population_size: _Whole = LEFT_OUT
+    generations: _Whole = LEFT_OUT
+    mutation_rate: Share = LEFT_OUT
+    crossover_rate: Share = LEFT_OUT
+    elite_size: _Whole = LEFT_OUT
+    mutation_types: Annotated[list[_Mutation], Field(min_length=1)] = LEFT_OUT
+    fitness_function: str = LEFT_OUT
+    selection_method: str = LEFT_OUT
+    test_scenarios: list[Any] = LEFT_OUT
+
+
+class ConfigFile(EvolutionKeys):
+    """A file with the keys of the section, and who rewrites prompts."""
+
+    model_config = ConfigDict(title="a configuration of a search")
+
+    mutator: Name = LEFT_OUT
+    llm: dict[str, list[Any]] = LEFT_OUT
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a search may do. `model` is that of the mutator, None where none is named; `stubs` are its answers."""
+
+    strategy: str = "genetic"
+    population_size: int = 20
+    generations: int = 50
+    mutation_rate: float = 0.1
+    crossover_rate: float = 0.7
+    elite_size: int = 2
+    mutation_types: tuple[str, ...] = tuple(MUTATION_TYPES)
+    fitness_function: str = FITNESS[0]
+    selection_method: str = "tournament"
+    model: str | None = None
+    stubs: tuple[Stub, ...] = ()
+    spans: Mapping[str, Span] = field(default_factory=dict)
+    warnings: tuple[Problem, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The configuration as evolution.json has it."""
+        keys = [key for key in EvolutionKeys.model_fields if key not in ("enabled", "test_scenarios")]
+        found = {key: getattr(self, key) for key in keys}
+        return {**found, "mutation_types": list(self.mutation_types), "mutator": self.model}
+
+
+def section_config(section: Document | None) -> Config:
+    """The configuration in the `evolution` section of a manifest; the defaults without one.
+
+    Keys that are not known are warnings, as they are in the manifest.
+
+    Raises:
+        FormatError: with everything that is wrong with it.
+    """
+    if section is None:
+        return Config()
+    unknown = [str(key) for key in section.value if key not in EvolutionKeys.model_fields]
+    warnings = [
+        Problem(
+            "unknown-key",
+            f"unknown key '{key}' in the evolution section: it changes nothing",
+            section.key_span((key,)),
+            did_you_mean(key, EvolutionKeys.model_fields),
+            "warning",
+        )
+        for key in unknown
+    ]
+    keys = validate(EvolutionKeys, section.without(*unknown), error=FormatError)
+    if keys.enabled is False:
+        text = "enabled: false changes nothing here: the search was asked for by its command"
+        warnings.append(Problem("without-effect", text, section.span(("enabled",)), severity="warning"))
+    return replace(_updated(Config(), keys, section), warnings=tuple(warnings))
+
+
+def with_file(config: Config, path: Path) -> Config:
+    """The configuration with what a file says over it.
+
+    Raises:
+        FormatError: with everything that is wrong with the file.
+    """
+    document = read(path, yaml="1.2", error=FormatError)
+    keys = validate(ConfigFile, document, error=FormatError)
+    problems = []
+    if keys.test_scenarios is not None:
+        text = "test_scenarios stand in a manifest: name scenario files after it instead"
+        problems.append(Problem("bad-value", text, document.key_span(("test_scenarios",))))
+    for node in keys.llm or {}:
+        if node != MUTATOR_NODE:
+            text = f"'{node}' is not asked here: only the mutator is"
+            hint = did_you_mean(node, [MUTATOR_NODE]) or "write answers of agents into scenario files"
+            problems.append(Problem("unknown-name", text, document.key_span(("llm", node)), hint))
+    if problems:
+        raise FormatError(in_file_order(problems))
+    stubs = config.stubs
+    if keys.llm is not None:
+        part = document.with_value({"llm": keys.llm})
+        stubs = validate(WorldKeys, part, error=FormatError).world(part).llm
+    found = _updated(config, keys, document)
+    return replace(found, stubs=stubs, model=keys.mutator or config.model)
+
+
+def _updated(config: Config, keys: EvolutionKeys, document: Document) -> Config:
+    written: dict[str, Any] = {
+        key: getattr(keys, key)
+        for key in EvolutionKeys.model_fields
+        if key not in ("enabled", "test_scenarios") and getattr(keys, key) is not None
+    }
+    if "mutation_types" in written:
+        written["mutation_types"] = tuple(dict.fromkeys(written["mutation_types"]))
+    spans = {**config.spans, **{key: document.span((key,)) for key in written}}
+    return replace(config, **written, spans=spans)
+
+
+def with_options(config: Config, *, population: int | None, generations: int | None) -> Config:
+    """The configuration with what the command line says over it, and nothing in it that cannot be.
+
+    Raises:
+        FormatError: with everything that is wrong with it.
+    """
+    spans = dict(config.spans)
+    if population is not None:
+        config = replace(config, population_size=population)
+        spans.pop("population_size", None)
+    if generations is not None:
+        config = replace(config, generations=generations)
+    if "elite_size" not in spans:
+        config = replace(config, elite_size=max(1, min(config.elite_size, config.population_size - 1)))
+    config = replace(config, spans=spans)
+    problems = list(_problems(config))
+    if problems:
+        raise FormatError(in_file_order(problems))
+    return config
+
+
+def _problems(config: Config) -> Iterator[Problem]:
+    known: Sequence[tuple[str, Sequence[str]]] = (
+        ("strategy", STRATEGIES),
+        ("fitness_function", FITNESS),
+        ("selection_method", tuple(METHODS)),
+    )
+    for key, names in known:
+        value = getattr(config, key)
+        if value not in names:
+            text = f"{key}: '{value}' is not known here"
+            hint = did_you_mean(value, names) or f"known: {', '.join(names)}"
+            yield Problem("bad-value", text, config.spans.get(key), hint)
+    if config.elite_size >= config.population_size:
+        text = f"a population of {config.population_size} with {config.elite_size} elites has no room for new genomes"
+        at = config.spans.get("elite_size") or config.spans.get("population_size")
+        yield Problem("bad-value", text, at, "elite_size must be smaller than population_size")

@@ -1,0 +1,169 @@
+"""The files of a search: every genome with its score and parents, and what the search came to.
+
+    genomes.jsonl   a line a genome, appended as soon as it is scored; a line that was cut off is dropped
+    evolution.json  the search as a whole, written anew after each generation
+
+Nothing in them is of the real clock: equal searches write equal bytes, also when they were killed in between.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Generic, Literal, TypeVar
+
+from harness.errors import FormatError, Problem, Span
+from harness.evolution.genome import Genome
+from harness.report.whole_file import replace
+from harness.source.document import shown_path
+
+GENOMES: Final = "genomes.jsonl"
+EVOLUTION: Final = "evolution.json"
+MUTATIONS: Final = "mutations.jsonl"
+FORMAT: Final = "harness-evolution/1"
+
+Origin = Literal["baseline", "mutation", "crossover", "crossover+mutation"]
+Line = TypeVar("Line")
+
+
+@dataclass(frozen=True)
+class Score:
+    """What the training scenarios made of a genome.
+
+    scores    by scenario id, the mean of its repeats
+    failures  what failed in them, for whoever rewrites a prompt
+    unjudged  the scenarios that could not be judged; they score 0
+    """
+
+    fitness: float
+    scores: Mapping[str, float]
+    failures: tuple[str, ...] = ()
+    calls: int = 0
+    cost: float = 0.0
+    unjudged: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Individual:
+    """A genome that was scored. `changes` are in words, from the first of its parents."""
+
+    number: int
+    generation: int
+    parents: tuple[str, ...]
+    origin: Origin
+    changes: tuple[str, ...]
+    genome: Genome
+    score: Score = field(default_factory=lambda: Score(0.0, {}))
+
+    @property
+    def id(self) -> str:
+        """Its name in the files."""
+        return f"g{self.number}"
+
+    @property
+    def fitness(self) -> float:
+        """How good it is, 0 to 1."""
+        return self.score.fitness
+
+    def as_json(self) -> dict[str, Any]:
+        """Its line of genomes.jsonl."""
+        score = self.score
+        return {
+            "id": self.id,
+            "generation": self.generation,
+            "parents": list(self.parents),
+            "origin": self.origin,
+            "changes": list(self.changes),
+            **self.genome.as_json(),
+            "fitness": score.fitness,
+            "scores": dict(score.scores),
+            "failures": list(score.failures),
+            "unjudged": list(score.unjudged),
+            "calls": score.calls,
+            "cost": score.cost,
+        }
+
+
+def individual(line: Mapping[str, Any]) -> Individual:
+    """The genome of a line of genomes.jsonl.
+
+    Raises:
+        KeyError, TypeError, ValueError: the line is not one.
+    """
+    genome = Genome(
+        dict(line["prompts"]),
+        dict(line["temperatures"]),
+        {name: tuple(tools) for name, tools in line["tools"].items()},
+    )
+    score = Score(
+        float(line["fitness"]),
+        dict(line["scores"]),
+        tuple(line["failures"]),
+        int(line["calls"]),
+        float(line["cost"]),
+        tuple(line["unjudged"]),
+    )
+    return Individual(
+        int(line["id"].removeprefix("g")),
+        int(line["generation"]),
+        tuple(line["parents"]),
+        line["origin"],
+        tuple(line["changes"]),
+        genome,
+        score,
+    )
+
+
+class Log(Generic[Line]):
+    """A file of JSON lines that a search appends to, and reads again when it goes on."""
+
+    def __init__(self, path: Path, read: Callable[[Mapping[str, Any]], Line]) -> None:
+        self._path = path
+        self.known: list[Line] = list(self._whole(read))
+        self._at = 0
+
+    def next(self) -> Line | None:
+        """The next of the lines that were there; None when the search has come further."""
+        self._at += 1
+        return self.known[self._at - 1] if self._at <= len(self.known) else None
+
+    def append(self, line: Mapping[str, Any]) -> None:
+        """Write a line, and hand it to the operating system at once.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+    def _whole(self, read: Callable[[Mapping[str, Any]], Line]) -> Iterator[Line]:
+        """The lines of the file; what was cut off at its end is taken away.
+
+        Raises:
+            FormatError: a line is no line of such a file (`evolution-damaged`).
+        """
+        data = self._path.read_bytes() if self._path.exists() else b""
+        whole = data[: data.rfind(b"\n") + 1]
+        if whole != data:
+            with self._path.open("rb+") as file:
+                file.truncate(len(whole))
+        for number, line in enumerate(whole.splitlines(), start=1):
+            try:
+                yield read(json.loads(line))
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                text = f"this line cannot be read: {type(error).__name__} {error}"
+                hint = "start anew with --fresh, or in another folder (--out DIR)"
+                raise FormatError(
+                    Problem("evolution-damaged", text, Span(shown_path(self._path), number, 1), hint)
+                ) from None
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a file in one step: whoever reads it sees the old one or the new one.
+
+    Raises:
+        FormatError: it cannot be written.
+    """
+    replace(path, f"{json.dumps(value, indent=2, ensure_ascii=False)}\n".encode())

@@ -1,0 +1,27 @@
+"""What a prompt is filled with when it is sent: `${x}`, `{x}` and `{{x}}`. Another text for it has to keep them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_PLACEHOLDER: Final = re.compile(
+    r"\$\{[^{}\n]+\}"  # ${VAR}
+    r"|\{\{[^{}\n]+\}\}"  # {{name}}
+    r"|\{%[^\n]*?%\}"  # {% if … %}
+    r"|(?<!\{)\{[A-Za-z_][\w.\[\]]*\}(?!\})"  # {name}
+)
+
+
+def placeholders(text: str) -> set[str]:
+    """The placeholders of a text, as they are written but for spaces."""
+    return {re.sub(r"\s+", "", found) for found in _PLACEHOLDER.findall(text)}
+
+
+def what_differs(before: str, after: str) -> str:
+    """Which placeholders a new text lacks, or has beside those of the old one; "" where they are the same."""
+    old, new = placeholders(before), placeholders(after)
+    lost, added = sorted(old - new), sorted(new - old)
+    parts = [f"it lost {', '.join(lost)}"] if lost else []
+    parts += [f"it has {', '.join(added)}, which nothing fills"] if added else []
+    return "; ".join(parts)

@@ -1,0 +1,73 @@
+"""Another text for a prompt without a model: sentences left out, moved, or taken from other prompts of the manifest.
+
+Nothing is invented: what no prompt of the manifest says, recombination cannot find.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from harness.evolution.placeholders import placeholders, what_differs
+
+_PIECE: Final = re.compile(r"\n+|(?<=[.!?…])[ \t]+")
+_TRIES: Final = 8
+
+
+def pieces(text: str) -> list[tuple[str, str]]:
+    """The sentences and lines of a text, each with what stands between it and the next."""
+    found, start = [], 0
+    for gap in _PIECE.finditer(text):
+        found.append((text[start : gap.start()], gap[0]))
+        start = gap.end()
+    found.append((text[start:], ""))
+    return [(piece, gap) for piece, gap in found if piece.strip()]
+
+
+def recombined(text: str, others: Iterable[str], draw: random.Random) -> str | None:
+    """The text with one sentence left out, moved, put in or put in place of another; None if nothing came of it.
+
+    `others` are texts that sentences are taken from. Placeholders stay as they are.
+    """
+    own = pieces(text)
+    known = {piece for piece, _ in own}
+    material = list(
+        dict.fromkeys(
+            piece
+            for other in others
+            for piece, _ in pieces(other)
+            if piece not in known and not placeholders(piece)
+        )
+    )
+    for _ in range(_TRIES):
+        made = _joined(_changed(own, material, draw))
+        if made.strip() and made != text and not what_differs(text, made):
+            return made
+    return None
+
+
+def _changed(
+    own: Sequence[tuple[str, str]], material: Sequence[str], draw: random.Random
+) -> list[tuple[str, str]]:
+    found = list(own)
+    ways = ["insert", "insert", "replace"] if material else []
+    ways += ["drop", "move"] if len(found) > 1 else []
+    way = draw.choice(ways) if ways else ""
+    at = draw.randrange(len(found)) if found else 0
+    if way == "insert":
+        at = draw.randint(0, len(found))
+        found.insert(at, (draw.choice(material), " "))
+    elif way == "replace" and found:
+        found[at] = (draw.choice(material), found[at][1])
+    elif way == "drop":
+        del found[at]
+    elif way == "move":
+        found.insert(draw.randrange(len(found)), found.pop(at))
+    return found
+
+
+def _joined(parts: Sequence[tuple[str, str]]) -> str:
+    texts = [piece + (gap or " ") for piece, gap in parts[:-1]]
+    return "".join([*texts, *(piece + (gap if gap.startswith("\n") else "") for piece, gap in parts[-1:])])

@@ -1,0 +1,249 @@
+"""The genetic algorithm: generation after generation, until it stops.
+
+    generation 0: the manifest as it is, and mutations of it
+    generation n: the elites of the one before, and children: two parents are selected, crossed over with the chance
+                  `crossover_rate`, and mutated
+    stops         after `generations`, before it would exceed the budget, or when nothing improved for a while
+
+Every decision draws from a generator of its own, seeded with the seed, the generation and the place in it: a search
+that goes on after it was killed decides the same, and takes scores from its log instead of running again.
+
+Source: Goldberg 1989, "Genetic Algorithms in Search, Optimization and Machine Learning", chapter 1.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from harness.budget import Budget, Spent
+from harness.errors import FormatError, Problem
+from harness.evolution.config import Config
+from harness.evolution.crossover import crossover
+from harness.evolution.genome import Genome
+from harness.evolution.lineage import Individual, Log, Origin, Score
+from harness.evolution.mutation import Mutation
+from harness.evolution.rewriting import Mutator
+from harness.evolution.selection import METHODS, ranked
+from harness.evolution.space import Space
+
+PATIENCE: Final = 5
+"""Generations without a better genome after which a search stops."""
+_TRIES: Final = 3
+"""Mutations that are tried so that a child is a genome that is not known yet."""
+
+Stopped = Literal["generations", "budget", "no improvement", "interrupted"]
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A generation that was scored."""
+
+    number: int
+    population: tuple[Individual, ...]
+
+    @property
+    def best(self) -> Individual:
+        """The fittest."""
+        return ranked(self.population)[0]
+
+    def as_json(self) -> dict[str, Any]:
+        """The generation as evolution.json has it."""
+        values = [each.fitness for each in self.population]
+        mean = math.fsum(values) / len(values)
+        return {
+            "number": self.number,
+            "population": [each.id for each in self.population],
+            "best": self.best.id,
+            "fitness": {"best": max(values), "mean": mean, "worst": min(values)},
+        }
+
+
+class _OutOfBudget(Exception):
+    """Another genome might exceed the budget."""
+
+
+@dataclass
+class Search:
+    """A search; `run` it once.
+
+    Args:
+        score: runs the training scenarios as a genome.
+        log: genomes.jsonl.
+        mutator: who rewrites prompts, for what it spends; None where sentences are recombined.
+        reserved: what a later confirmation takes, in parts of what scoring one genome takes.
+        done: called after each generation.
+    """
+
+    config: Config
+    space: Space
+    mutation: Mutation
+    score: Callable[[Genome], Score]
+    log: Log[Individual]
+    seed: int
+    budget: Budget
+    mutator: Mutator | None = None
+    reserved: float = 0.0
+    done: Callable[[Search], None] = lambda _search: None
+    generations: list[Generation] = field(default_factory=list)
+    individuals: list[Individual] = field(default_factory=list)
+    stopped: Stopped | None = None
+    _known: dict[str, Individual] = field(default_factory=dict)
+
+    @property
+    def baseline(self) -> Individual:
+        """The manifest as it is."""
+        return self.individuals[0]
+
+    @property
+    def best(self) -> Individual:
+        """The fittest genome so far; of equals the first."""
+        return ranked(self.individuals)[0]
+
+    @property
+    def spent(self) -> Spent:
+        """What was spent on scoring genomes, and on the mutator."""
+        scored = Spent(
+            sum(each.score.calls for each in self.individuals),
+            math.fsum(each.score.cost for each in self.individuals),
+        )
+        return scored + (self.mutator.spent if self.mutator is not None else Spent())
+
+    def run(self) -> None:
+        """Search until it stops.
+
+        Raises:
+            HarnessError: the mutator gives no answer, or genomes cannot be scored.
+        """
+        if self.mutator is not None:
+            self.mutator.before_asking = self._check_budget
+        try:
+            for number in range(self.config.generations):
+                self._generation(number)
+                self.done(self)
+                if self._nothing_improves():
+                    self.stopped = "no improvement"
+                    return
+            self.stopped = "generations"
+        except _OutOfBudget:
+            self.stopped = "budget"
+        except KeyboardInterrupt:
+            self.stopped = "interrupted"
+
+    def _generation(self, number: int) -> None:
+        before = self.generations[-1].population if self.generations else ()
+        population = [] if not before else ranked(before)[: self.config.elite_size]
+        try:
+            while len(population) < self.config.population_size:
+                draw = random.Random(f"{self.seed}/{number}/{len(population)}")
+                if not before:
+                    population.append(self._first(draw, len(population)))
+                else:
+                    population.append(self._child(before, number, draw))
+        except _OutOfBudget:
+            if population:
+                self.generations.append(Generation(number, tuple(population)))
+                self.done(self)
+            raise
+        self.generations.append(Generation(number, tuple(population)))
+
+    def _first(self, draw: random.Random, place: int) -> Individual:
+        """The baseline, or a mutation of it."""
+        if place == 0:
+            return self._scored(Genome(), 0, (), "baseline")
+        parent = self.baseline
+        self._check_budget()
+        genome = self.mutation.one(parent.genome, parent.score.failures, draw)
+        return self._scored(self._new(genome, parent, draw), 0, (parent,), "mutation")
+
+    def _child(self, population: Sequence[Individual], number: int, draw: random.Random) -> Individual:
+        self._check_budget()
+        select = METHODS[self.config.selection_method]
+        parents = [select(population, draw)]
+        crossed = genome = parents[0].genome
+        if draw.random() < self.config.crossover_rate:
+            other = select(population, draw)
+            crossed = genome = crossover(genome, other.genome, self.space, draw)
+            if other.number != parents[0].number:
+                parents.append(other)
+        genome = self.mutation.of(genome, parents[0].score.failures, draw)
+        if self.config.mutation_rate > 0:
+            genome = self._new(genome, parents[0], draw)
+        origin: Origin = "mutation"
+        if len(parents) == 2:
+            origin = "crossover" if genome == crossed else "crossover+mutation"
+        return self._scored(genome, number, parents, origin)
+
+    def _new(self, genome: Genome, parent: Individual, draw: random.Random) -> Genome:
+        """The genome, mutated until it is one that is not known yet, if a few mutations reach one."""
+        for _ in range(_TRIES):
+            if genome.key not in self._known:
+                return genome
+            genome = self.mutation.one(genome, parent.score.failures, draw)
+        return genome
+
+    def _scored(
+        self, genome: Genome, number: int, parents: Sequence[Individual], origin: Origin
+    ) -> Individual:
+        """The genome with its score: from the same genome of before, from the log, or by running the scenarios."""
+        if (known := self._known.get(genome.key)) is not None:
+            return known
+        changes = tuple(self._changes(parents[0].genome, genome)) if parents else ()
+        ids = tuple(each.id for each in parents)
+        made = Individual(len(self.individuals), number, ids, origin, changes, genome)
+        logged = self.log.next()
+        if logged is not None and logged.genome.key != genome.key:
+            text = f"genome {logged.id} of this search is another one than is to be scored"
+            hint = "start anew with --fresh, or in another folder (--out DIR)"
+            raise FormatError(Problem("evolution-damaged", text, hint=hint))
+        if logged is None:
+            made = Individual(**{**vars(made), "score": self.score(genome)})
+            self.log.append(made.as_json())
+        else:
+            made = logged
+        self.individuals.append(made)
+        self._known[genome.key] = made
+        return made
+
+    def _changes(self, before: Genome, after: Genome) -> list[str]:
+        """What differs between two genomes, in words."""
+        changes = []
+        how = "rewritten by the mutator" if self.mutator is not None else "sentences recombined"
+        for kind, name in self.space.genes:
+            old, new = before.gene(self.space, kind, name), after.gene(self.space, kind, name)
+            if old == new:
+                continue
+            if kind == "prompt":
+                changes.append(f"prompt {name}: {how}")
+            elif kind == "temperature":
+                changes.append(f"temperature of {name}: {'not set' if old is None else f'{old:g}'} → {new:g}")
+            else:
+                lost, added = (
+                    [each for each in old if each not in new],
+                    [each for each in new if each not in old],
+                )
+                words = [*(f"without {each}" for each in lost), *(f"with {each}" for each in added)]
+                changes.append(f"tools of {name}: {', '.join(words)}")
+        return changes
+
+    def _check_budget(self) -> None:
+        """Raises _OutOfBudget if another genome, as dear as the dearest so far, would exceed the budget."""
+        if not self.budget.is_limited:
+            return
+        dearest = Spent(
+            max(each.score.calls for each in self.individuals),
+            max(each.score.cost for each in self.individuals),
+        )
+        asked = self.mutator.dearest if self.mutator is not None else Spent()
+        if self.mutator is not None and not self.mutator.asked:
+            asked = Spent(1)
+        if not self.budget.allows(self.spent + dearest + asked + dearest.times(self.reserved)):
+            raise _OutOfBudget
+
+    def _nothing_improves(self) -> bool:
+        """True if the best genome is as good as can be, or none was better for some generations."""
+        best = self.best
+        return best.fitness >= 1 or len(self.generations) - 1 - best.generation >= PATIENCE

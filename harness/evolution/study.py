@@ -1,0 +1,317 @@
+"""A search from its arguments to its files: scenarios split, genomes run, the winner confirmed, everything written.
+
+study = Study(…)  ──▶ study.search.run() ──▶ study.confirm() ──▶ study.write()
+
+Scenarios are run by whoever makes the study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from harness.budget import Budget, Spent
+from harness.dialects.load import load_prompts, load_tunables
+from harness.errors import FormatError, HarnessError, Problem
+from harness.evolution.arguments import check_same, earlier, fingerprints
+from harness.evolution.config import Config
+from harness.evolution.confirmation import confirmation
+from harness.evolution.genome import Genome
+from harness.evolution.holdout import Split, chosen, split
+from harness.evolution.lineage import (
+    EVOLUTION,
+    FORMAT,
+    GENOMES,
+    MUTATIONS,
+    Individual,
+    Log,
+    Score,
+    individual,
+    write_json,
+)
+from harness.evolution.mutation import Mutation
+from harness.evolution.recombination import recombined
+from harness.evolution.rewriting import MODEL, Mutator, answered, scenario_for
+from harness.evolution.scoring import broken, score_of, unpriced
+from harness.evolution.search import Search
+from harness.evolution.space import space_of
+from harness.evolution.winner import VARIANTS, variants_file
+from harness.scenario.model import Scenario
+from harness.scenario.mutator import mutator_stubs
+from harness.scenario.request import load_request
+from harness.settings import Projects
+from harness.source.document import shown_path
+from harness.variants.application import varied
+from harness.variants.independence import can_differ
+from harness.world.spec import Stub
+
+Line = Mapping[str, Any]
+Run = Callable[[Sequence[Scenario], Path | None], Sequence[Line]]
+"""Runs scenarios and gives the lines of their results, which it also writes into a folder if one is given.
+
+Raises KeyboardInterrupt where it is asked to end.
+"""
+CONFIRMATION: Final = "confirmation"
+"""The folder of the results that confirm the winner."""
+_FILES: Final = (GENOMES, EVOLUTION, MUTATIONS, VARIANTS, "winner.patch", "report.html")
+
+
+class NotScored(HarnessError):
+    """A genome cannot be scored, and that is not the genome's doing."""
+
+    code = "not-scored"
+
+
+@dataclass
+class Study:
+    """A search over the genes of a manifest.
+
+    Args:
+        manifest: as it is shown.
+        scenarios: those that run the manifest.
+        config_file: a file that was read, beside those the scenarios depend on.
+        run: runs scenarios.
+        fresh: whether what is in the folder is thrown away.
+
+    Raises:
+        SourceError: nothing can be varied, no answer can depend on a genome, or the folder has another search.
+    """
+
+    manifest: str
+    scenarios: Sequence[Scenario]
+    config: Config
+    projects: Projects
+    folder: Path
+    seed: int
+    budget: Budget
+    share: float
+    run: Run
+    config_file: Path | None = None
+    fresh: bool = False
+    done: Callable[[Study], None] = lambda _study: None
+    warnings: list[Problem] = field(default_factory=list)
+    confirmed: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        first = self.scenarios[0]
+        request = load_request(first, self.projects.of(first.file))
+        self.space, warnings = space_of(
+            load_prompts(request, first.dialect),
+            load_tunables(request, first.dialect),
+            self.config.mutation_types,
+        )
+        self.warnings = [*self.config.warnings, *warnings]
+        if not self.space.genes:
+            text = f"there is nothing to vary in {self.manifest}"
+            raise FormatError([Problem("nothing-to-vary", text), *self.warnings])
+        self.split: Split = split(len(self.scenarios), self.share, self.seed)
+        self.training = chosen(self.scenarios, self.split.training)
+        self.held_out = chosen(self.scenarios, self.split.holdout)
+        self._check_dependence()
+        stubs = self.config.stubs or _stubs_of(self.scenarios)
+        self.arguments = self._arguments()
+        self._open_folder()
+        self.mutator = self._mutator(stubs)
+        self.search = self._search()
+
+    # ------------------------------------------------------------ before it starts
+
+    def _check_dependence(self) -> None:
+        """Raises FormatError if what answers the scenarios reads nothing that a genome changes."""
+        genome = Genome()
+        for id_, text in self.space.prompts.items():
+            genome = genome.with_gene(self.space, "prompt", id_, f"{text} ")
+        as_another = varied(self.scenarios, [genome.variant(self.space)], self.projects)
+        self.can_differ = any(can_differ(each, self.projects) for each in as_another)
+        if not self.can_differ and not any(kind == "tools" for kind, _ in self.space.genes):
+            text = "no genome can be better: every answer comes from stubs that read neither prompt nor model"
+            hint = "give stubs a `when` that reads the prompt, or record the scenarios (cassette, --record-mode once)"
+            raise FormatError(Problem("cannot-differ", text, self.scenarios[0].span, hint))
+
+    def _arguments(self) -> dict[str, Any]:
+        further = [self.config_file] if self.config_file is not None else []
+        return {
+            "seed": self.seed,
+            "budget": str(self.budget) if self.budget.is_limited else None,
+            "holdout": self.share,
+            "config": self.config.as_json(),
+            "scenarios": [_id(each) for each in self.scenarios],
+            "files": fingerprints(self.scenarios, self.projects, further),
+        }
+
+    def _open_folder(self) -> None:
+        if self.fresh:
+            for name in _FILES:
+                (self.folder / name).unlink(missing_ok=True)
+        before = earlier(self.folder)
+        if not any(_has_content(self.folder / name) for name in (GENOMES, MUTATIONS)):
+            self._before: Mapping[str, Any] = {}
+        elif before is not None:
+            check_same(self.folder, before, self.arguments)
+            self._before = before
+        else:
+            text = (
+                f"{shown_path(self.folder)} has a {GENOMES} and no {EVOLUTION}: it is not known what it is of"
+            )
+            hint = "start anew with --fresh, or in another folder (--out DIR)"
+            raise FormatError(Problem("evolution-damaged", text, hint=hint))
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def continues(self) -> int:
+        """How many genomes were scored before."""
+        return len(self._log.known)
+
+    def _mutator(self, stubs: Sequence[Stub]) -> Mutator | None:
+        """Who rewrites prompts; None where no stubs answer for a mutator and no model is named."""
+        if not stubs and self.config.model is None:
+            return None
+        if "prompt" not in self.space.kinds:
+            return None
+        first = self.scenarios[0]
+        name = f"evolution/{first.manifests[0].stem.lower()}"
+        log = Log(self.folder / MUTATIONS, answered)
+        settings = self.projects.of(first.file)
+        return Mutator(scenario_for(first, name), settings, stubs, log, self.config.model or MODEL)
+
+    def _search(self) -> Search:
+        self._log: Log[Individual] = Log(self.folder / GENOMES, individual)
+        texts = list(self.space.prompts.values())
+        mutator = self.mutator
+        rewrite = (
+            mutator.rewrite
+            if mutator is not None
+            else lambda _id, text, _failures, draw: recombined(text, texts, draw)
+        )
+        return Search(
+            self.config,
+            self.space,
+            Mutation(self.space, self.config.mutation_rate, rewrite),
+            self._score,
+            self._log,
+            self.seed,
+            self.budget,
+            mutator,
+            reserved=2 * len(self.held_out) / len(self.training),
+            done=lambda _search: self._generation_done(),
+        )
+
+    # ------------------------------------------------------------ while it runs
+
+    def start(self) -> None:
+        """Write down what the search is of, before anything is asked."""
+        if not self._before:
+            self.write()
+
+    def _generation_done(self) -> None:
+        if len(self.search.generations) > len(self._before.get("generations", ())):
+            self.write()
+        self.done(self)
+
+    def as_genome(self, scenarios: Sequence[Scenario], genome: Genome) -> list[Scenario]:
+        """Scenarios as a genome."""
+        return varied(scenarios, [genome.variant(self.space)], self.projects)
+
+    def _score(self, genome: Genome) -> Score:
+        """Run the training scenarios as a genome."""
+        lines = self.run(self.as_genome(self.training, genome), None)
+        why = broken(lines)
+        found = score_of(lines, self.config.fitness_function)
+        if why or (genome.is_baseline and found.unjudged):
+            what = "the manifest as it is" if genome.is_baseline else "a genome"
+            why = why or f"{found.unjudged[0]}: {found.failures[0]}"
+            raise NotScored(f"{what} cannot be scored: {why}")
+        if self.budget.cost is not None and (models := unpriced(lines)):
+            text = f"the budget is in US dollars, and the price of {', '.join(models)} is not known"
+            hint = "set it in [tool.harness.prices], or give the budget in calls"
+            raise FormatError(Problem("unknown-price", text, hint=hint))
+        return found
+
+    def confirm(self) -> None:
+        """Hold the winner against the manifest on the scenarios that were held out.
+
+        Raises:
+            KeyboardInterrupt: it was asked to end.
+        """
+        winner = self.search.best
+        if winner.genome.is_baseline or not self.held_out:
+            return
+        if self._before.get("confirmation") and self._before.get("winner") == winner.id:
+            self.confirmed = self._before["confirmation"]
+            return
+        variant = winner.genome.variant(self.space)
+        scenarios = [*self.as_genome(self.held_out, Genome()), *self.as_genome(self.held_out, winner.genome)]
+        lines = self.run(scenarios, self.folder / CONFIRMATION)
+        if why := broken(lines):
+            raise NotScored(f"the winner cannot be confirmed: {why}")
+        self.confirmed = confirmation(
+            lines, variant.name, can_differ=any(can_differ(each, self.projects) for each in scenarios)
+        )
+
+    # ------------------------------------------------------------ what is written
+
+    @property
+    def winner(self) -> Individual | None:
+        """The best genome; None where none is better than the manifest as it is."""
+        if not self.search.individuals or self.search.best.genome.is_baseline:
+            return None
+        return self.search.best
+
+    @property
+    def spent(self) -> Spent:
+        """What was spent, the confirmation included."""
+        confirming = (self.confirmed or {}).get("spent") or {"calls": 0, "cost": 0.0}
+        return self.search.spent + Spent(confirming["calls"], confirming["cost"])
+
+    def document(self) -> dict[str, Any]:
+        """The search as evolution.json has it."""
+        search, winner, spent = self.search, self.winner, self.spent
+        return {
+            "format": FORMAT,
+            "manifest": self.manifest,
+            "seed": self.seed,
+            "config": self.config.as_json(),
+            "prompts": dict(self.space.prompts),
+            "temperatures": dict(self.space.temperatures),
+            "tools": {name: list(tools) for name, tools in self.space.tools.items()},
+            "training": [_id(each) for each in self.training],
+            "holdout": [_id(each) for each in self.held_out],
+            "generations": [each.as_json() for each in search.generations],
+            "stopped": search.stopped,
+            "spent": {"calls": spent.calls, "cost": spent.cost},
+            "mutator": None
+            if self.mutator is None
+            else {"asked": self.mutator.asked, "refused": self.mutator.refused},
+            "winner": winner.id if winner is not None else None,
+            "confirmation": self.confirmed,
+            "arguments": self.arguments,
+        }
+
+    def write(self) -> None:
+        """Write evolution.json, and when the search has stopped the winner."""
+        write_json(self.folder / EVOLUTION, self.document())
+        path = self.folder / VARIANTS
+        if self.search.stopped is None or self.winner is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.write_text(variants_file(self.winner.genome, self.space), encoding="utf-8")
+
+    def written(self) -> list[str]:
+        """The names of the files that were written."""
+        return [name for name in _FILES if (self.folder / name).exists()]
+
+
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
+def _id(scenario: Scenario) -> str:
+    return f"{shown_path(scenario.file)}::{scenario.name}"
+
+
+def _stubs_of(scenarios: Sequence[Scenario]) -> tuple[Stub, ...]:
+    """The stubs of the mutator in these scenarios, each once: those that scenarios share stand in one place."""
+    found = {str(stub.span): stub for each in scenarios for stub in mutator_stubs(each.world)}
+    return tuple(found.values())

@@ -1,0 +1,252 @@
+"""`harness evolve` searches for better prompts, and calls them better only where they were held out.
+
+Source: docs/evolution.md.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli.main import cli
+from harness.variants.document import read_variants
+
+MANIFEST = """\
+manifest_version: 1
+prompts:
+  - {id: answer, version: "1.0.0", instructions: "Answer the question about {{topic}}. Be brief."}
+  - {id: unused, version: "1.0.0", instructions: "Never hurry. Begin with a greeting."}
+llms: [{id: fast, version: "1.0.0", provider: openai, model_name: gpt-4o-mini}]
+default_llm: {id: fast}
+agents:
+  helper:
+    state: {fields: [{name: messages, type: list, default: []}]}
+    graph:
+      entry_point: answer
+      nodes:
+        - name: answer
+          type: call_llm
+          args:
+            prompt:
+              - {role: system, content: 'prompts["answer"]["instructions"]'}
+              - {role: messages, content: state.messages}
+            state_updates: {messages: "[llm_response]"}
+      edges: [{source: answer, target: __end__}]
+"""
+SCENARIOS = """\
+harness: 1
+manifest: helper.yaml
+defaults:
+  llm:
+    answer:
+      - {{when: 'request.messages[0].content.contains("{word}")', reply: "Hello. {reply}"}}
+      - {{reply: Nine.}}
+    {mutator}
+  allow_unused: true
+scenarios:
+  - name: ask
+    cases: [{cases}]
+    input: "${{case.q}}"
+    expect: {{output: {{$contains: Hello}}}}
+"""
+SECOND_TIME_LUCKY = (
+    "mutator: ['Answer the question about {{{{topic}}}}. Greet.', "
+    "{reply: 'Answer the question about {{{{topic}}}} with a WAND.', times: any}]"
+)
+FILES = ("genomes.jsonl", "evolution.json", "mutations.jsonl", "winner.yaml")
+
+Evolve = Callable[..., Result]
+
+
+def project(word: str = "WAND", mutator: str = "", questions: int = 20, reply: str = "Nine.") -> None:
+    """A helper that greets when its prompt has a word."""
+    cases = ", ".join(f"{{q: q{number}}}" for number in range(questions))
+    Path("helper.yaml").write_text(MANIFEST)
+    text = SCENARIOS.format(
+        word=word, reply=reply, mutator=mutator.replace("{{{{", "{{").replace("}}}}", "}}"), cases=cases
+    )
+    Path("a.scenario.yaml").write_text(text)
+
+
+@pytest.fixture
+def evolve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evolve:
+    """Runs the command in a project of its own."""
+    monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").touch()
+
+    def run(*options: str, paths: tuple[str, ...] = ("a.scenario.yaml",)) -> Result:
+        small = [] if "--population" in options else ["--population", "4", "--generations", "4"]
+        return CliRunner().invoke(cli, ["evolve", "helper.yaml", *paths, "--out", "out", *small, *options])
+
+    return run
+
+
+def written(folder: str = "out") -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(Path(folder, "evolution.json").read_text())
+    return read
+
+
+def genomes(folder: str = "out") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(folder, "genomes.jsonl").read_text().splitlines()]
+
+
+def bytes_of(folder: str) -> list[bytes | None]:
+    return [path.read_bytes() if (path := Path(folder, name)).exists() else None for name in FILES]
+
+
+def test_a_hidden_word_is_found_by_the_mutator_and_confirmed(evolve: Evolve) -> None:
+    project(mutator=SECOND_TIME_LUCKY)
+    result = evolve()
+    assert result.exit_code == 0, result.output
+    document = written()
+    best = genomes()[int(document["winner"][1:])]
+    assert best["prompts"] == {"answer": "Answer the question about {{topic}} with a WAND."}
+    assert (genomes()[0]["fitness"], best["fitness"]) == (0.0, 1.0)
+    assert (len(document["training"]), len(document["holdout"])) == (14, 6)
+    assert document["confirmation"]["verdict"] == "better"
+    assert "+Answer the question about {{topic}} with a WAND." in result.output
+    assert "verdict: better" in result.output
+    (_, winner) = read_variants(Path("out/winner.yaml"))
+    assert {id_: prompt.text for id_, prompt in winner.prompts.items()} == best["prompts"]
+
+
+def test_the_mutator_is_shown_the_prompt_and_what_failed(evolve: Evolve) -> None:
+    project(
+        mutator='mutator: [{when: \'request.prompt.contains("Be brief") && request.prompt.contains("was Nine.") '
+        '&& request.prompt.contains("topic")\', reply: "Answer {{topic}} with a WAND.", times: any}, '
+        "{reply: No., times: any}]"
+    )
+    assert evolve().exit_code == 0
+    assert "answer" in genomes()[int(written()["winner"][1:])]["prompts"]
+
+
+def test_a_rewrite_that_loses_a_placeholder_is_refused_and_counted(evolve: Evolve) -> None:
+    project(mutator="mutator: [{reply: A WAND., times: any}]")
+    result = evolve("--population", "2", "--generations", "1", "--seed", "1")
+    assert all("topic" in each["prompts"].get("answer", "topic") for each in genomes())
+    refused = [json.loads(line) for line in Path("out/mutations.jsonl").read_text().splitlines()]
+    assert {each["refused"] for each in refused if each["prompt"] == "answer"} == {"it lost {{topic}}"}
+    assert f"{written()['mutator']['refused']} answers refused" in result.output
+
+
+def test_without_a_mutator_sentences_are_recombined(evolve: Evolve) -> None:
+    project(word="greeting")
+    result = evolve("--population", "6", "--generations", "6")
+    assert "recombined from their sentences" in result.output
+    winner = genomes()[int(written()["winner"][1:])]
+    assert "Begin with a greeting." in winner["prompts"]["answer"]
+    assert written()["confirmation"]["verdict"] == "better"
+
+
+def test_equal_searches_write_equal_bytes(evolve: Evolve) -> None:
+    project(word="hurry greeting", mutator="")
+    evolve()
+    evolve("--out", "again")
+    assert bytes_of("out") == bytes_of("again")
+    evolve("--out", "other", "--seed", "1")
+    assert bytes_of("out")[0] != bytes_of("other")[0]
+
+
+def test_a_search_that_was_killed_ends_as_if_it_was_not(evolve: Evolve) -> None:
+    project(mutator=SECOND_TIME_LUCKY)
+    arguments = [
+        "helper.yaml",
+        "a.scenario.yaml",
+        "--population",
+        "4",
+        "--generations",
+        "4",
+        "--out",
+        "killed",
+    ]
+    command = [sys.executable, "-u", "-m", "harness.cli.main", "evolve", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        next(line for line in running.stdout if line.startswith("generation 1/"))
+        running.kill()
+    log = Path("killed/genomes.jsonl")
+    log.write_bytes(log.read_bytes() + b'{"id": "g9", "gen')
+    evolve()
+    result = evolve("--out", "killed")
+    assert "that were scored before" in result.output
+    assert bytes_of("out") == bytes_of("killed")
+
+
+def test_other_arguments_and_another_manifest_are_refused(evolve: Evolve) -> None:
+    project(mutator=SECOND_TIME_LUCKY)
+    evolve()
+    other = evolve("--seed", "7")
+    assert other.exit_code == 2
+    assert "seed was 0, and is 7" in other.output
+    assert "--fresh" in other.output
+    Path("helper.yaml").write_text(MANIFEST.replace("brief", "short"))
+    changed = evolve()
+    assert changed.exit_code == 2
+    assert "helper.yaml changed" in changed.output
+    assert evolve("--fresh").exit_code == 0
+
+
+def test_a_gain_that_does_not_hold_out_is_not_called_better(evolve: Evolve) -> None:
+    project(mutator=SECOND_TIME_LUCKY)
+    evolve()
+    held = [id_.partition("[")[2].rstrip("]") for id_ in written()["holdout"]]
+    text = Path("a.scenario.yaml").read_text()
+    for name in held:  # the word helps none of these
+        text = text.replace(f"{{q: {name}}}", f"{{q: {name}, name: {name}}}")
+    only_training = (
+        'request.messages[0].content.contains("WAND") && !(request.prompt in '
+        + json.dumps(held).replace('"', '"')
+        + ")"
+    )
+    Path("a.scenario.yaml").write_text(
+        text.replace('request.messages[0].content.contains("WAND")', only_training)
+    )
+    result = evolve("--fresh")
+    assert written()["holdout"] == [f"a.scenario.yaml::ask[{name}]" for name in held]
+    assert genomes()[int(written()["winner"][1:])]["fitness"] == 1.0
+    assert written()["confirmation"]["verdict"] == "no evidence"
+    assert "verdict: no evidence" in result.output
+
+
+def test_the_budget_in_calls_is_kept(evolve: Evolve) -> None:
+    project(mutator="mutator: [{reply: 'Say {{topic}}.', times: any}]")
+    result = evolve("--budget", "60", "--population", "6", "--generations", "6")
+    assert written()["stopped"] == "budget"
+    assert 28 < written()["spent"]["calls"] <= 60
+    assert "might exceed the budget" in result.output
+
+
+def test_too_few_scenarios_are_a_warning_before_it_starts(evolve: Evolve) -> None:
+    project(mutator=SECOND_TIME_LUCKY, questions=8)
+    result = evolve()
+    assert "2 of 8 scenarios are held out, and fewer than 6 never show" in result.output
+    assert "it takes 19 scenarios with --holdout 0.3" in result.output
+
+
+def test_answers_that_depend_on_nothing_are_refused_before_it_starts(evolve: Evolve) -> None:
+    project()
+    text = Path("a.scenario.yaml").read_text()
+    Path("a.scenario.yaml").write_text("".join(line for line in text.splitlines(True) if "when:" not in line))
+    result = evolve()
+    assert result.exit_code == 2
+    assert "every answer comes from stubs that read neither prompt nor model" in result.output
+    assert not Path("out").exists()
+
+
+def test_stubs_of_the_mutator_are_nothing_to_an_ordinary_run(evolve: Evolve) -> None:
+    project(mutator=SECOND_TIME_LUCKY)
+    text = Path("a.scenario.yaml").read_text().replace("  allow_unused: true\n", "")
+    text = text.replace("- {when:", "- {times: any, when:").replace(
+        "{reply: Nine.}", "{reply: Nine., times: any}"
+    )
+    Path("a.scenario.yaml").write_text(text.replace("$contains: Hello", "$contains: Nine"))
+    result = CliRunner().invoke(cli, ["run", "a.scenario.yaml"])
+    assert result.exit_code == 0, result.output
+    assert "mutator" not in result.output
