@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from harness.errors import FormatError, Problem, Span
 from harness.report.html.score_file import Amount, Count, Difference, Share
+from harness.report.misfit import misfit
 from harness.source.document import shown_path
 
 EVOLUTION: Final = "evolution.json"
@@ -114,11 +115,11 @@ def read_evolution(folder: Path) -> Evolution:
         FormatError: a file is missing or damaged (`evolution-missing`, `evolution-damaged`).
     """
     file = folder / EVOLUTION
+    raw = _content(file)
     try:
-        search = msgspec.json.decode(_content(file), type=Search)
+        search = msgspec.json.decode(raw, type=Search)
     except (ValueError, RecursionError) as error:
-        message = f"{shown_path(file)} is not what `harness evolve` writes: {error}"
-        raise FormatError(Problem("evolution-damaged", message)) from None
+        raise _damaged(file, raw, error) from None
     return Evolution(search, _genomes(folder / GENOMES))
 
 
@@ -133,10 +134,17 @@ def _genomes(file: Path) -> dict[str, Genome]:
         except (ValueError, RecursionError) as error:
             if number > len(whole):  # cut off
                 break
-            place = Span(shown_path(file), number, 1)
-            raise FormatError(Problem("evolution-damaged", f"this is no genome: {error}", place)) from None
+            raise _damaged(file, line, error, number) from None
         found[genome.id] = genome
     return found
+
+
+def _damaged(file: Path, raw: bytes, error: Exception, line: int | None = None) -> FormatError:
+    """The error for a file that is none of an evolution, or for a line of its genomes."""
+    found = misfit(raw, error, None if line else "harness-evolution/1")
+    text = f"not {found.of or ('a genome' if line else 'an evolution')}: {found.text}"
+    place = Span(shown_path(file), line or found.line, found.column)
+    return FormatError(Problem("evolution-damaged", text, place, found.hint))
 
 
 def _content(file: Path) -> bytes:

@@ -8,7 +8,8 @@ from typing import Annotated, Final, Literal, NotRequired, TypedDict
 import msgspec
 from msgspec import Meta
 
-from harness.errors import FormatError, Problem
+from harness.errors import FormatError, Problem, Span
+from harness.report.misfit import misfit
 from harness.source.document import shown_path
 
 SCORE: Final = "score.json"
@@ -85,7 +86,15 @@ def read_score(folder: Path) -> Score | None:
     if not file.is_file():
         return None
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Score)
-    except (OSError, ValueError, RecursionError) as error:
-        message = f"{shown_path(file)} is no score that `harness score` wrote: {error}"
-        raise FormatError(Problem("score-damaged", message, hint="run `harness score` again")) from None
+        raw = file.read_bytes()
+    except OSError as error:
+        message = f"cannot read the score {shown_path(file)}: {error.strerror or error}"
+        raise FormatError(Problem("score-damaged", message)) from None
+    try:
+        return msgspec.json.decode(raw, type=Score)
+    except (ValueError, RecursionError) as error:
+        found = misfit(raw, error, "harness-score/1")
+        text = f"not {found.of or 'a score'}: {found.text}"
+        place = Span(shown_path(file), found.line, found.column)
+        hint = found.hint or "run `harness score` again"
+        raise FormatError(Problem("score-damaged", text, place, hint)) from None

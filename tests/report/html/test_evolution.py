@@ -211,10 +211,10 @@ def test_damaged_files_are_errors_with_their_place(tmp_path: Path) -> None:
         write_evolution(tmp_path)
     evolution(tmp_path, [])
     (tmp_path / "genomes.jsonl").write_text("{}\n" + json.dumps(GENOMES[0]) + "\n")
-    with pytest.raises(FormatError, match=r"genomes\.jsonl:1:1.*this is no genome"):
+    with pytest.raises(FormatError, match=r"genomes\.jsonl:1:1.*not a genome: it has no 'id'"):
         write_evolution(tmp_path)
     (tmp_path / "evolution.json").write_bytes(b"\x00\xff")
-    with pytest.raises(FormatError, match=r"evolution\.json is not what `harness evolve` writes"):
+    with pytest.raises(FormatError, match=r"evolution\.json:1:1.*not JSON"):
         write_evolution(tmp_path)
 
 

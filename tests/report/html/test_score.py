@@ -267,12 +267,48 @@ def test_conversations_are_side_by_side_where_the_details_were_left_out(
     assert "line 6 (plain) and line 8 (kind) of results.jsonl" in page.locator("#view").inner_text()
 
 
-@pytest.mark.parametrize("content", ["", "{", '{"format": "harness-score/2"}', "[" * 10_000, "\x00"])
-def test_a_damaged_score_is_an_error_that_names_the_file(written: MakeRun, content: str) -> None:
+def test_conversations_that_were_left_out_are_read_from_a_folder_that_is_chosen(
+    page: Any, written: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = written(*outcomes())
+    monkeypatch.setattr(module, "MOST_TRACES", 10)
+    page.goto(scored(folder).as_uri() + "#pair=triage.scenario.yaml%3A%3Ab&variant=kind")
+    page.locator("#trace-folder").set_input_files(folder / "traces")
+    page.locator(".beside .apart").first.wait_for()
+
+
+def test_where_nothing_of_a_run_is_in_the_page_the_command_that_prints_it_is(
+    page: Any, written: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = written(*outcomes())
+    monkeypatch.setattr(module, "MOST_TRACES", 10)
+    monkeypatch.setattr(module, "MOST_DETAILS", 10)
+    page.goto(scored(folder).as_uri() + "#pair=triage.scenario.yaml%3A%3Ab&variant=kind&run=1")
+    command = page.locator("#view .rerun code")
+    command.wait_for()
+    said = "harness trace 'triage.scenario.yaml::b' --repeat 1 --variant 'plain'"
+    assert command.inner_text().startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "score.json:1:1: not JSON: ''"),
+        ('{\n "format": nothing', "score.json:2:16: not JSON: 'ing'"),
+        ('{"format": 2}', "score.json:1:1: not the format harness-score/1: found 2"),
+        (json.dumps(SAYS | {"pareto": 3}), "not a score: pareto must be a list, found 3"),
+        (json.dumps({key: SAYS[key] for key in SAYS if key != "changed"}), "it has no 'changed'"),
+        ("[" * 10_000, "not JSON"),
+    ],
+)
+def test_a_damaged_score_is_an_error_with_its_place_and_what_was_found(
+    written: MakeRun, content: str, said: str
+) -> None:
     folder = written(outcome("a"))
     (folder / SCORE).write_text(content)
-    with pytest.raises(FormatError, match=r"score\.json is no score that `harness score` wrote"):
+    with pytest.raises(FormatError) as raised:
         write_page(folder)
+    assert said in str(raised.value)
 
 
 def test_a_later_run_of_the_folder_has_no_score_of_the_earlier_one(written: MakeRun) -> None:

@@ -24,5 +24,15 @@ function traceCommand(found) {
   return found.tell ? copyable(found.tell + DATA.report) : null;
 }
 
+// The same for a run whose details are not in the page.
+function traceOf(row, run) {
+  const repeat = run[1] ? ` --repeat ${run[1]}` : "";
+  return `harness trace ${quoted(row.id)}${repeat} --variant ${quoted(row.variant)}${DATA.report}`;
+}
+
+function quoted(argument) {
+  return `'${argument.replaceAll("'", "'\"'\"'")}'`;
+}
+
 // The commands that stand in the page without its script.
 for (const code of document.querySelectorAll("#causes .rerun code")) code.after(" ", copyButton(code));

@@ -115,9 +115,7 @@ async function showPair(sides, holder) {
     if (!read) {
       holder.replaceChildren(
         el("p", {class: "note"}, wrong || `The conversation of ${row.variant} is not in this page.`),
-        found && found.trace
-          ? traceChooser(found, () => showPair(sides, holder))
-          : el("p", {class: "why"}, found ? notTold(found) : "harness trace prints it."),
+        waysToTrace(row, run, found, () => showPair(sides, holder)),
       );
       return;
     }
@@ -128,6 +126,12 @@ async function showPair(sides, holder) {
     const apart = pane.querySelector(".apart");
     if (apart) pane.scrollTop = apart.offsetTop - pane.offsetTop - 8;
   }
+}
+
+// What a reader can do about a trace that is not in the page.
+function waysToTrace(row, run, found, again) {
+  if (!found) return copyable(traceOf(row, run));
+  return found.trace ? traceChooser(found, again) : el("p", {class: "why"}, notTold(found));
 }
 
 function alike(one, other) {

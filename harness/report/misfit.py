@@ -1,0 +1,87 @@
+"""What is wrong with JSON that does not fit its type, in words: the field, what was found, what it must be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from harness.source.display import clip, printable
+from harness.source.suggest import did_you_mean
+
+_EXCERPT: Final = 60
+_KINDS: Final = {
+    "array": "a list",
+    "object": "a mapping",
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "null": "null",
+}
+
+
+class Misfit(NamedTuple):
+    """What is wrong, where in the text, and what may be meant. `of` is what it is none of, if not of its type."""
+
+    text: str
+    hint: str = ""
+    of: str = ""
+    line: int = 1
+    column: int = 1
+
+
+def misfit(
+    raw: bytes, error: Exception, format_: str | None, choices: Mapping[str, Sequence[str]] | None = None
+) -> Misfit:
+    """Why msgspec could not read this, as a document of a format if given. `choices` are values of fields."""
+    from msgspec import ValidationError
+    from msgspec.json import decode
+
+    try:
+        parsed = decode(raw)
+    except (ValueError, RecursionError) as broken:
+        byte = re.search(r"\(byte (\d+)\)", str(broken))
+        at = int(byte[1]) if byte else 0
+        before, text = raw[:at].split(b"\n"), raw[at : at + _EXCERPT].decode(errors="replace")
+        return Misfit(_found(text), of="JSON", line=len(before), column=len(before[-1]) + 1)
+    found = parsed.get("format") if isinstance(parsed, dict) else parsed
+    if format_ is not None and found != format_:
+        return Misfit(f"found {_found(found)}", of=f"the format {format_}")
+    if not isinstance(error, ValidationError):
+        return Misfit(str(error))
+    message, _, place = str(error).partition(" - at ")
+    return Misfit(
+        *_wrong(message, place.strip("`").removeprefix("$").removeprefix("."), parsed, choices or {})
+    )
+
+
+def _wrong(
+    message: str, field: str, line: dict[str, Any], known_values: Mapping[str, Sequence[str]]
+) -> tuple[str, str]:
+    """What is wrong with a field, and a hint."""
+    value, name = _at(line, field), field.replace("[...]", "[…]")
+    if missing := re.fullmatch("Object missing required field `(.*)`", message):
+        known = value if isinstance(value, dict) else {}
+        name = ".".join(filter(None, (name, missing[1])))
+        return f"it has no '{name}'", did_you_mean(missing[1], known, listing=False)
+    if choices := known_values.get(field):
+        return f"{name} cannot be {_found(value)}", did_you_mean(str(value), choices)
+    expected = re.match(r"Expected `([^`]*)`, got", message)
+    if expected is None:
+        return f"{name} cannot be {_found(value)}", ""
+    kinds = " or ".join(_KINDS.get(kind, kind) for kind in expected[1].split(" | "))
+    return f"{name} must be {kinds}, found {_found(value)}", ""
+
+
+def _at(line: Any, field: str) -> Any:
+    """The value of a field such as `checks[0].name`; `[...]` is one of the values of a mapping, which is not said."""
+    for key, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", field.partition("[...]")[0]):
+        line = line[int(index)] if index else line[key]
+    return line
+
+
+def _found(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return clip(printable(repr(value)), _EXCERPT)
