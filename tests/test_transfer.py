@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import execnet
 import pytest
 
+import tests.preloaded  # noqa: F401
+from harness.plugin.failure_text import FailureText, restore
 from harness.plugin.item import RECORDS
+from tests.test_plugin import MANIFEST, scenario
 
 
 def report(**more: Any) -> pytest.TestReport:
@@ -47,3 +51,37 @@ class Text(str):
 def test_all_others_go_as_pytest_has_them(pytestconfig: pytest.Config, more: dict[str, Any]) -> None:
     data = pytestconfig.hook.pytest_report_to_serializable(config=pytestconfig, report=report(**more))
     assert data["nodeid"] == "a.scenario.yaml::häää"
+
+
+class Seen:
+    """A plugin that keeps the reports of failures as they are when a worker sends them."""
+
+    def __init__(self) -> None:
+        self.reports: dict[str, pytest.TestReport] = {}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.reports[report.nodeid.partition("::")[2]] = copy(report)
+
+
+def test_a_failure_arrives_as_it_is_shown_and_a_secret_in_it_does_not(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "sk-live-Qm4tVZ81xYw0"
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+    pytester.makefile(".yaml", desk=MANIFEST)
+    scenarios = scenario("plain", expect="{output: other}") + scenario(secret, expect="{output: other}")
+    text = f"harness: 1\nmanifest: desk.yaml\nscenarios:\n{scenarios}"
+    (pytester.path / "desk.scenario.yaml").write_text(text, encoding="utf-8")
+    seen = Seen()
+    pytester.inline_run("-p", "no:cacheprovider", plugins=[seen])
+    shown = {}
+    for name, report in seen.reports.items():
+        _, arrived = sent(pytester.parseconfig(), report)
+        restore(arrived)
+        shown[name] = arrived.longrepr
+        assert str(arrived.longrepr) == str(report.longrepr)
+    assert isinstance(shown["plain"], FailureText)
+    assert "desk.scenario.yaml::<secret:OPENAI_API_KEY>" in str(shown[secret])
+    assert secret not in str(shown[secret])
