@@ -1,5 +1,6 @@
 """`harness record`, and `harness run` in the modes that ask the real thing."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
@@ -242,12 +243,13 @@ def test_a_missing_key_is_named(project: Project, model: Model, provider: str) -
     ("provider", "package"),
     [("openai", "langchain_openai"), ("openai", "openai"), ("anthropic", "anthropic")],
 )
-def test_a_missing_extra_is_named(project: Project, provider: str, package: str) -> None:
+def test_a_missing_extra_is_named(
+    project: Project, provider: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project.parrot("one")
     project.write("parrot.yaml", PARROT.replace("provider: openai", f"provider: {provider}"))
-    project.write("without/sitecustomize.py", f"import sys\nsys.modules[{package!r}] = None\n")
-    env = {"PYTHONPATH": str(project.folder / "without"), "ANTHROPIC_API_KEY": "sk-ant-parrot-1"}
-    done = project.run("harness", "record", ".", **env)
+    monkeypatch.setitem(sys.modules, package, None)
+    done = project.record(ANTHROPIC_API_KEY="sk-ant-parrot-1")
     assert done.code == 3
     assert f"agent-scenarios[{provider}]" in done.out
     assert project.results()["one"]["error"]["code"] == "extra-missing"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -20,6 +21,7 @@ from harness.scenario.outcome import Outcome
 from harness.scenario.run import run_scenario
 from harness.serve import Serving, serving
 from harness.settings import RecordMode, load_settings
+from tests import forked
 
 AGENTS = Path(__file__).with_name("agents")
 SERVED = "http://served.test"
@@ -67,11 +69,21 @@ class Project:
 
     def scenario(self, agent: str, keys: str, *, name: str = "it", cassette: str | None = "it") -> Scenario:
         """A scenario with these keys, alone in `NAME.scenario.yaml`."""
+        if agent == "archive":
+            self._fork_server(agent, "harness", "serve", "served.scenario.yaml", "--stdio", "catalogue")
         head = f"harness: 1\nmanifest: {agent}.yaml\nscenarios:\n- name: {name}\n"
         head += f"  cassette: {cassette}\n" if cassette else ""
         # A real server may take long to start on a busy machine, and that counts while it is recorded.
         path = self.write(f"{name}.scenario.yaml", f"{head}{_indented(keys)}defaults: {{timeout: 600}}\n")
         return load_file(path).scenarios[0]
+
+    def _fork_server(self, agent: str, *command: str) -> None:
+        """Put the command of its MCP server into the manifest of an agent."""
+        program, *args = forked.command(*command)
+        self.write(
+            f"{agent}.yaml",
+            self.read(f"{agent}.yaml").replace("PROGRAM", program).replace("[ARGS]", json.dumps(args)),
+        )
 
     def recorded_files(self) -> dict[str, bytes]:
         """The files of the cassettes, by their path below them."""

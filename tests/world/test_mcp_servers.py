@@ -17,10 +17,11 @@ from harness.time.clock import VirtualTimeLoop
 from harness.world.mcp.tools import MCPFailure
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import ErrorAnswer, MCPServerSpec, MCPToolSpec, Stub, WorldSpec
+from tests import forked
 
 T = TypeVar("T")
 
-SERVER = Path(__file__).with_name("test_mcp_sdk.py")
+SERVER = Path(__file__).with_name("prepared_server.py")
 WEATHER = MCPEndpoint("weather", "stdio")
 
 
@@ -62,8 +63,8 @@ def child(code: str, **more: Any) -> MCPEndpoint:
 
 def weather_server(before: str = "", **more: Any) -> MCPEndpoint:
     """A real server, which runs some code first."""
-    code = f"import runpy, sys; {before}\nrunpy.run_path({str(SERVER)!r}, run_name='__main__')"
-    return child(code, env={"PYTHONPATH": str(SERVER.parents[2])}, **more)
+    program, *args = forked.command(SERVER, before)
+    return MCPEndpoint("weather", "stdio", command=program, args=tuple(args), **more)
 
 
 def noting_starts(log: Path) -> str:

@@ -1,11 +1,11 @@
 """A scenario may have a real MCP server: it runs as a child process while the virtual clock stands still."""
 
 import json
-import sys
 from pathlib import Path
 
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
+from tests import forked
 
 SERVER = Path(__file__).with_name("test_mcp_sdk.py")
 
@@ -17,9 +17,9 @@ mcp_servers:
   - id: weather
     version: "1.0.0"
     transport: stdio
-    command: "${PYTHON}"
-    args: ["${SERVER}"]
-    env: {SEASON: winter, PYTHONPATH: "${ROOT}"}
+    command: PROGRAM
+    args: ARGS
+    env: {SEASON: winter}
 agents:
   bot:
     state: {fields: [{name: messages, type: list, default: []}]}
@@ -38,7 +38,6 @@ agents:
 SCENARIO = """\
 harness: 1
 manifest: bot.yaml
-env: ENV
 scenarios:
   - name: a real server answers
     input: hi
@@ -52,10 +51,11 @@ scenarios:
 
 
 def test_a_real_stdio_server_answers_and_costs_no_virtual_time(tmp_path: Path) -> None:
-    env = {"PYTHON": sys.executable, "SERVER": str(SERVER), "ROOT": str(SERVER.parents[2])}
-    (tmp_path / "bot.yaml").write_text(MANIFEST, encoding="utf-8")
+    program, *args = forked.command(SERVER)
+    manifest = MANIFEST.replace("PROGRAM", json.dumps(program)).replace("ARGS", json.dumps(args))
+    (tmp_path / "bot.yaml").write_text(manifest, encoding="utf-8")
     file = tmp_path / "bot.scenario.yaml"
-    file.write_text(SCENARIO.replace("ENV", json.dumps(env)), encoding="utf-8")
+    file.write_text(SCENARIO, encoding="utf-8")
     [scenario] = load_file(file).scenarios
     [outcome] = run_scenario(scenario)
     assert outcome.passed, outcome
