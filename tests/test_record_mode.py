@@ -7,22 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.recording.safety import Done, Model, Project, Terminal, parrots
+from tests.recording.safety import ASKING, Done, Model, Project, Terminal, parrots
 
 ALONE = ("-p", "no:recording")
 BESIDE: tuple[str, ...] = ()
 QUIET = ("-p", "no:cacheprovider", "-q")
 
-ASKING = """\
-manifest_version: 1
-agents:
-  asking:
-    state: {fields: [{name: messages, type: list, default: []}]}
-    graph:
-      entry_point: ask
-      nodes: [{name: ask, type: interrupt, args: {value: '"Which colour?"'}}]
-      edges: []
-"""
 
 # A test of pytest-recording's own, in the same session: its cassette is vcrpy's.
 VCR_TEST = """\

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.fixtures import Invoke, WriteSuite
 from tests.forked import Process
+from tests.isolation.project import FLOW
 
 MANY = ["{name: again and again, repeat: 100000, expect: {state: {count: 1}}}", "{name: afterwards}"]
 
@@ -82,23 +83,8 @@ def test_an_interrupt_before_anything_ran_is_told_in_a_word(
 
 WAITS = """\
 harness: 1
-manifest: waits.yaml
-scenarios: [{name: waits, tools: {wait: waiting.wait}}]
-"""
-
-FLOW = """\
-agentspec_version: 25.4.1
-component_type: Flow
-name: waits
-start_node: {$component_ref: s}
-nodes: [{$component_ref: s}, {$component_ref: w}, {$component_ref: e}]
-control_flow_connections:
-- {component_type: ControlFlowEdge, name: a, from_node: {$component_ref: s}, to_node: {$component_ref: w}}
-- {component_type: ControlFlowEdge, name: b, from_node: {$component_ref: w}, to_node: {$component_ref: e}}
-$referenced_components:
-  s: {component_type: StartNode, name: s}
-  w: {component_type: ToolNode, name: w, tool: {component_type: ServerTool, name: wait}}
-  e: {component_type: EndNode, name: e}
+manifest: calls.yaml
+scenarios: [{name: waits, tools: {call: waiting.wait}}]
 """
 
 TOOL = """\
@@ -114,7 +100,7 @@ def test_a_scenario_whose_tool_waits_for_ever_is_left_after_a_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, text in {"a.scenario.yaml": WAITS, "waits.yaml": FLOW, "waiting.py": TOOL}.items():
+    for name, text in {"a.scenario.yaml": WAITS, "calls.yaml": FLOW, "waiting.py": TOOL}.items():
         Path(name).write_text(text)
     command = ["harness", "run", "."]
     with Process(command, stdout=PIPE, stderr=PIPE) as process:

@@ -9,26 +9,12 @@ import pytest
 
 from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
 from tests.forked import Process
+from tests.isolation.project import FLOW
 
 PASSES = "{name: counts to one, repeat: 3, expect: {state: {count: 1}}}"
 FAILS = "{name: counts to two, expect: {state: {count: 2}}}"
 CANNOT_BE_JUDGED = "{name: nobody answers, manifest: asking.yaml, env: {MODEL: tiny}, input: hello}"
 SKIPPED = "{name: later, skip: not yet}"
-
-FLOW = """\
-agentspec_version: 25.4.1
-component_type: Flow
-name: calls
-start_node: {$component_ref: s}
-nodes: [{$component_ref: s}, {$component_ref: w}, {$component_ref: e}]
-control_flow_connections:
-- {component_type: ControlFlowEdge, name: a, from_node: {$component_ref: s}, to_node: {$component_ref: w}}
-- {component_type: ControlFlowEdge, name: b, from_node: {$component_ref: w}, to_node: {$component_ref: e}}
-$referenced_components:
-  s: {component_type: StartNode, name: s}
-  w: {component_type: ToolNode, name: w, tool: {component_type: ServerTool, name: call}}
-  e: {component_type: EndNode, name: e}
-"""
 
 TOOLS = """\
 import os, threading

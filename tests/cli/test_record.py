@@ -11,18 +11,8 @@ from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
 from harness.settings import RecordMode, Settings
 from harness.time import clock
-from tests.recording.safety import PARROT, Model, Project, Terminal, parrots
+from tests.recording.safety import ASKING, PARROT, Model, Project, Terminal, parrots
 
-ASKING = """\
-manifest_version: 1
-agents:
-  asking:
-    state: {fields: [{name: messages, type: list, default: []}]}
-    graph:
-      entry_point: ask
-      nodes: [{name: ask, type: interrupt, args: {value: '"Which colour?"'}}]
-      edges: []
-"""
 UNPLAYED = "harness: 1\nmanifest: parrot.yaml\nscenarios: [{name: scripted, input: hi, llm: [hello]}]\n"
 
 
@@ -272,7 +262,7 @@ def test_x_stops_at_the_first_that_fails(project: Project, model: Model) -> None
 
 
 def test_a_report_folder_and_quiet(project: Project) -> None:
-    project.parrot("one")
+    project.parrot("one", expect="{output: one}")
     done = project.record(".", "--report", "mine", "-q")
     assert done.code == 0
     assert "one" not in done.out.partition("slowest")[0]

@@ -53,6 +53,17 @@ agents:
       edges: []
 """
 
+ASKING = """\
+manifest_version: 1
+agents:
+  asking:
+    state: {fields: [{name: messages, type: list, default: []}]}
+    graph:
+      entry_point: ask
+      nodes: [{name: ask, type: interrupt, args: {value: '"Which colour?"'}}]
+      edges: []
+"""
+
 
 @dataclass(frozen=True)
 class Done:

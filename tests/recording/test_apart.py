@@ -14,21 +14,8 @@ def outputs(outcomes: list[Outcome]) -> list[Any]:
 
 # ------------------------------------------------------------ turns
 
-# Without a schema, each turn of a workflow begins with its input alone: both turns ask the same.
-ONE_NODE = """\
-version: "1.0"
-start_at: ask
-end_at: [ask]
-nodes:
-  - id: ask
-    handler: llm
-    params: {prompt_ref: prompts.yaml#north, model: {provider: openai, name: gpt-4o-mini}}
-edges: []
-"""
-
 
 def test_the_same_question_in_two_turns_has_the_answer_of_each(project: Project) -> None:
-    project.write("ask.yaml", ONE_NODE)
     scenario = project.scenario(
         "ask",
         """
@@ -44,7 +31,6 @@ turns:
 
 
 def test_a_turn_does_not_play_what_was_recorded_in_another(project: Project) -> None:
-    project.write("ask.yaml", ONE_NODE)
     with project.serving("llm: [Sun., Rain.]"):
         project.record(project.scenario("ask", "turns: [{input: {}}, {input: {}}]"))
     scenario = project.scenario(

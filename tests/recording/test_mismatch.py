@@ -133,20 +133,7 @@ def test_a_request_that_is_used_up_is_told(project: Project) -> None:
     assert line_of(message)[0] == "cassettes/it/http.yaml"
 
 
-ONE_NODE = """\
-version: "1.0"
-start_at: ask
-end_at: [ask]
-nodes:
-  - id: ask
-    handler: llm
-    params: {prompt_ref: prompts.yaml#north, model: {provider: openai, name: gpt-4o-mini}}
-edges: []
-"""
-
-
 def test_a_request_of_another_turn_is_told(project: Project) -> None:
-    project.write("ask.yaml", ONE_NODE)
     with project.serving("llm: [Sun.]"):
         project.record(project.scenario("ask", "turns: [{input: {}}]"))
     message = refused(project, "ask", "turns: [{input: {}, llm: [Fog.]}, {input: {}}]")

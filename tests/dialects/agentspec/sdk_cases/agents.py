@@ -74,10 +74,9 @@ def agents_and_flows_as_steps() -> Case:
         AgentNode(name="price", agent=pricing()),
         EndNode(name="end", outputs=[text("advice"), integer("urgency"), text("shelf"), number("price")]),
     ]
-    round_ = flow(
+    round_ = in_a_row(
         "round",
         nodes,
-        in_a_row(nodes),
         """
         start.hive -> consult.hive
         start.hive -> price.bread
@@ -137,7 +136,7 @@ def an_agent_at_openai_as_a_step() -> Case:
     assistant = OpenAiAgent(name="assistant", llm_config=openai(), remote_agent_id="asst_1")
     nodes = [StartNode(name="start"), AgentNode(name="ask", agent=assistant), EndNode(name="end")]
     return Case(
-        flow("help", nodes, in_a_row(nodes)),
+        in_a_row("help", nodes),
         """
         - name: it hears the conversation and adds to it
           input: Help

@@ -86,9 +86,10 @@ def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def in_a_row(nodes: Sequence[Node]) -> str:
-    """The control edges of nodes that run one after another."""
-    return "\n".join(f"{one.name} -> {other.name}" for one, other in pairwise(nodes))
+def in_a_row(name: str, nodes: Sequence[Node], data: str | None = None, **more: Any) -> Flow:
+    """A flow whose nodes run one after another."""
+    control = "\n".join(f"{one.name} -> {other.name}" for one, other in pairwise(nodes))
+    return flow(name, nodes, control, data, **more)
 
 
 def text(title: str, **more: Any) -> StringProperty:

@@ -60,7 +60,7 @@ def values_flow_by_name_and_have_defaults() -> Case:
         EndNode(name="end", outputs=[text("generated_text"), beds]),
     ]
     return Case(
-        flow("signs", nodes, in_a_row(nodes), description="Signs for a garden", metadata={"author": "desk"}),
+        in_a_row("signs", nodes, description="Signs for a garden", metadata={"author": "desk"}),
         """
         - name: a value, a default, and nothing
           input: {crop: leek}
@@ -309,10 +309,9 @@ def values_are_cast_on_their_way() -> Case:
         ToolNode(name="record", tool=record),
         EndNode(name="end", outputs=[text("receipt"), text("remark", default="none")]),
     ]
-    sensors = flow(
+    sensors = in_a_row(
         "sensors",
         nodes,
-        in_a_row(nodes),
         """
         start.reading -> record.whole
         start.is_on -> record.flag
@@ -346,7 +345,7 @@ def messages_to_and_from_the_user() -> Case:
         EndNode(name="end", outputs=[text("seats"), text("user_input")]),
     ]
     return Case(
-        flow("ferry", nodes, in_a_row(nodes)),
+        in_a_row("ferry", nodes),
         """
         - name: they share one conversation
           input: {pier: B}

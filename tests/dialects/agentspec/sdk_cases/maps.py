@@ -20,7 +20,6 @@ from pyagentspec.tools import ServerTool
 from tests.dialects.agentspec.sdk_cases.case import (
     Case,
     case,
-    flow,
     in_a_row,
     number,
     text,
@@ -36,7 +35,7 @@ def pricing() -> Flow:
         ToolNode(name="look", tool=look),
         EndNode(name="end", outputs=[number("price"), text("bread")]),
     ]
-    return flow("pricing", nodes, in_a_row(nodes))
+    return in_a_row("pricing", nodes)
 
 
 @case
@@ -47,10 +46,9 @@ def a_map_without_reducers_appends() -> Case:
         MapNode(name="each", subflow=pricing()),
         EndNode(name="end", outputs=[prices, texts("names")]),
     ]
-    bakery = flow(
+    bakery = in_a_row(
         "bakery",
         nodes,
-        in_a_row(nodes),
         """
         start.breads -> each.iterated_bread
         start.market -> each.iterated_market
@@ -87,7 +85,7 @@ def a_map_with_reducers_exposes_what_they_name() -> Case:
     ]
     each = MapNode(
         name="each",
-        subflow=flow("reading", inner, in_a_row(inner)),
+        subflow=in_a_row("reading", inner),
         reducers={
             "total": ReductionMethod.SUM,
             "mean": ReductionMethod.AVERAGE,
@@ -102,7 +100,7 @@ def a_map_with_reducers_exposes_what_they_name() -> Case:
         EndNode(name="end", outputs=each.outputs),
     ]
     return Case(
-        flow("river", nodes, in_a_row(nodes)),
+        in_a_row("river", nodes),
         """
         - name: three gauges
           input: {iterated_gauge: [upper, weir, mouth]}

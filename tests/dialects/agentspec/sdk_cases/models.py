@@ -27,7 +27,6 @@ from pyagentspec.tools import ServerTool
 from tests.dialects.agentspec.sdk_cases.case import (
     Case,
     case,
-    flow,
     in_a_row,
     integer,
     text,
@@ -66,7 +65,7 @@ def models_at_oci_by_every_way_to_sign_in() -> Case:
         EndNode(name="end", outputs=[text("text")]),
     ]
     return Case(
-        flow("oci_models", nodes, in_a_row(nodes)),
+        in_a_row("oci_models", nodes),
         """
         - name: one model after another
           input: {text: "0"}
@@ -100,7 +99,7 @@ def a_model_and_a_tool_in_a_document_of_their_own() -> Case:
         EndNode(name="end", outputs=[integer("n")]),
     ]
     return Case(
-        flow("titles", nodes, in_a_row(nodes)),
+        in_a_row("titles", nodes),
         """
         - name: it runs with both documents
           input: {title: On moss}

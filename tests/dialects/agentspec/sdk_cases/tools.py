@@ -28,7 +28,6 @@ from pyagentspec.tools import ClientTool, RemoteTool
 from tests.dialects.agentspec.sdk_cases.case import (
     Case,
     case,
-    flow,
     in_a_row,
     integer,
     number,
@@ -64,10 +63,9 @@ def requests_to_other_servers() -> Case:
         ApiNode(name="ring", url="https://bell.example.test/ring", http_method="GET"),
         EndNode(name="end", outputs=[number("high"), text("stamp"), text("answer")]),
     ]
-    berths = flow(
+    berths = in_a_row(
         "berths",
         nodes,
-        in_a_row(nodes),
         """
         start.harbour -> tides.harbour
         start.hours -> tides.hours
@@ -111,7 +109,7 @@ def a_client_tool_waits_for_the_client() -> Case:
         EndNode(name="end", outputs=held),
     ]
     return Case(
-        flow("door", nodes, in_a_row(nodes)),
+        in_a_row("door", nodes),
         """
         - name: the client resumes with the result
           turns:
@@ -163,7 +161,7 @@ def mcp_tools_over_every_transport() -> Case:
         for at, transport in enumerate(transports)
     )
     return Case(
-        flow("relay", nodes, in_a_row(nodes), data),
+        in_a_row("relay", nodes, data),
         f"""
         - name: a word goes from server to server
           input: {{word: "0"}}
