@@ -1,13 +1,13 @@
 """What a run has for a judge, read off its trace: what it was asked, what it had to answer from, what it called.
 
     input       what was asked; of a conversation [{role: user | agent, content}], up to the last of the user
-    context     [{from, args?, content | error}]: answers of retrievals, tools, MCP servers, HTTP services and scripts
+    context     [{from, args?, content | error}]: answers of retrievals, tools, MCP servers and HTTP services
     tools       [{name, description, arguments}] that models were offered
     tool_calls  [{name, args}] that models asked for, in order
     output      the result
 
-What a run does not have is not there. Answers of models, handlers, people and other agents are no context: a run
-could be held against its own output.
+What a run does not have is not there. Answers of models, handlers, scripts, people and other agents are no context:
+the output may be one of them, and a run would be held against itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final
 from harness.graph.effects import ToolSpec
 from harness.graph.trace import Event
 
-CONTEXT_KINDS: Final = ("retrieval", "tool", "mcp", "http", "script")
+CONTEXT_KINDS: Final = ("retrieval", "tool", "mcp", "http")
 
 
 def material_of(
@@ -52,14 +52,16 @@ def _conversation(events: Sequence[Event], answers: Mapping[int, Event]) -> list
     for event in events:
         kind = event["event"]
         if kind == "call" and event["kind"] == "human" and "value" in answers.get(event["call"], ()):
-            said += [_said("agent", event["request"]["args"]), _said("user", answers[event["call"]]["value"])]
+            if not said or said[-1]["role"] == "user":  # else the pause has said it
+                said.append(_said("agent", event["request"]["args"]))
+            said.append(_said("user", answers[event["call"]]["value"]))
         elif event.get("graph") != "":
             continue
         elif kind in ("input", "resume") and event["value"] is not None:
             said.append(_said("user", event["value"]))
         elif kind == "node_pause" and event["values"]:
             said.append(_said("agent", event["values"]))
-        elif kind == "end" and event.get("output") is not None:
+        elif kind == "end" and event["status"] == "completed" and event.get("output") is not None:
             said.append(_said("agent", event["output"]))
     while said and said[-1]["role"] == "agent":
         said.pop()
@@ -89,7 +91,7 @@ def _source(call: Event, answer: Event) -> dict[str, Any]:
     if isinstance(value, Mapping) and kind == "http":
         value = {key: value[key] for key in ("status", "text") if key in value}
     elif isinstance(value, Mapping) and kind == "retrieval":
-        value = value.get("passages") or {key: value[key] for key in ("context", "sources") if value.get(key)}
+        value = value.get("passages") or value
     return {**source, "content": value}
 
 

@@ -188,3 +188,24 @@ def test_a_table_of_cases_touches_the_scenarios_of_its_rows(project: Path) -> No
         assert InputFinder(Projects(), changes).why(scenarios) == ["data/my rows.csv changed"] * 2
     finally:
         file.unlink()
+
+
+def test_a_prompt_of_a_judge_touches_the_scenarios_that_ask_with_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "judges").mkdir()
+    (project / "judges/own.txt").write_text('{"grade": 1}')
+    file = project / "judged.scenario.yaml"
+    file.write_text(
+        "harness: 1\nmanifest: agents/triage.yaml\nscenarios:\n"
+        "  - {name: a, expect: {judge: {metric: tone, model: m, prompt: {file: judges/own.txt}}}}\n"
+    )
+    try:
+        scenarios = load_file(file).scenarios
+        changes = Changes("HEAD", frozenset({project / "judges/own.txt"}))
+        assert InputFinder(Projects(), changes).why(scenarios) == ["judges/own.txt changed"]
+        monkeypatch.setenv("HARNESS_JUDGE_PROMPTS", str(project / "judges"))
+        changes = Changes("HEAD", frozenset({project / "judges/tone.txt"}))
+        assert InputFinder(Projects(), changes).why(scenarios) == ["judges/tone.txt changed"]
+    finally:
+        file.unlink()
