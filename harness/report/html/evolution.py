@@ -20,6 +20,11 @@ MOST_GENOMES: Final = 2_000
 MOST_SCENARIOS: Final = 200
 _WIDTH, _HEIGHT, _EDGE = 720, 220, 46
 _SERIES: Final = ("best", "mean", "worst")
+_FILES: Final = (
+    ("winner.yaml", "the winner as a variants file, for harness score --variants"),
+    ("winner.patch", "what the winner changes of the files of the manifest"),
+    ("confirmation", "the results of the runs that were to confirm it"),
+)
 _STOPPED: Final = {
     "generations": "it ran through all generations",
     "budget": "its budget was spent",
@@ -35,12 +40,17 @@ def write_evolution(folder: Path) -> Path:
         FormatError: the files cannot be read, or the page cannot be written.
     """
     file = folder / PAGE
-    replace(file, evolution_page(read_evolution(folder)).encode())
+    replace(file, evolution_page(read_evolution(folder), _beside(folder)).encode())
     return file
 
 
-def evolution_page(found: Evolution) -> str:
-    """The page of an evolution."""
+def _beside(folder: Path) -> list[tuple[str, str]]:
+    """The other files of the folder, and what each is."""
+    return [(name, text) for name, text in _FILES if (folder / name).exists()]
+
+
+def evolution_page(found: Evolution, beside: Sequence[tuple[str, str]] = ()) -> str:
+    """The page of an evolution. `beside` are other files in its folder, and what each is."""
     search, genomes = found.search, found.genomes
     winner = genomes.get(search.winner or "")
     line = ancestors(genomes, winner.id) if winner else []
@@ -55,6 +65,7 @@ def evolution_page(found: Evolution) -> str:
         facts=_facts(found),
         search=search,
         winner=winner,
+        beside=beside,
         confirmation=_confirmation(search.confirmation),
         chart=_chart(found),
         line=line,
@@ -176,7 +187,7 @@ def _chart(found: Evolution) -> dict[str, Any] | None:
         "lines": [line for line in lines if line["points"]],
         "said": said,
         "ticks_up": [(up(value), score(value)) for value in up.ends],
-        "ticks_across": [(across(each.number), str(each.number)) for each in generations[::every]],
+        "ticks_across": [(across(each.number), str(each.number + 1)) for each in generations[::every]],
     }
 
 

@@ -22,7 +22,10 @@ Varied = dict[str, Any]
 
 
 class Genome(Struct, frozen=True):
-    """A genome: what of the manifest it has otherwise, where it comes from, and what it came to."""
+    """A genome: what of the manifest it has otherwise, where it comes from, and what it came to.
+
+    Generations are numbered from 0 in files, and from 1 where people read them.
+    """
 
     id: str
     generation: Count

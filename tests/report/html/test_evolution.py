@@ -138,7 +138,7 @@ def test_fitness_is_drawn_by_generation_and_listed(tmp_path: Path) -> None:
     page = evolution(tmp_path)
     [said] = re.findall(r'aria-label="(Fitness by generation: .*?)"', page.read_text())
     assert said.startswith("Fitness by generation: best 0.500 at first, 0.800 at last; mean 0.400 at first")
-    assert "1 g3 0.800 0.650 0.500 2" in section(page, "Fitness by generation")
+    assert "2 g3 0.800 0.650 0.500 2" in section(page, "Fitness by generation")
 
 
 def test_the_winner_is_held_against_the_manifest_word_by_word(tmp_path: Path) -> None:
@@ -147,6 +147,13 @@ def test_the_winner_is_held_against_the_manifest_word_by_word(tmp_path: Path) ->
     said = section(page, "What the winner changes")
     assert "temperature of answer 0.7 0.4" in said
     assert "tools of answer as in the manifest look_up" in said
+
+
+def test_the_files_beside_the_page_are_named_where_they_are(tmp_path: Path) -> None:
+    (tmp_path / "winner.yaml").write_text("harness: 1\n")
+    said = section(evolution(tmp_path), "What the winner changes")
+    assert "Beside this page: winner.yaml , the winner as a variants file" in said
+    assert "winner.patch" not in said
 
 
 def test_a_prompt_whose_text_in_the_manifest_is_unknown_is_shown_whole_and_says_so(tmp_path: Path) -> None:
@@ -159,7 +166,7 @@ def test_the_ancestors_of_the_winner_are_drawn_and_listed_with_what_each_step_ch
     page = evolution(tmp_path)
     said = section(page, "Ancestors of the winner")
     assert "Ancestors of the winner: 3" in said
-    assert "g3 generation 1, crossover of g1 and g0 fitness 0.800 answer.prompt: changed in g3" in said
+    assert "g3 generation 2, crossover of g1 and g0 fitness 0.800 answer.prompt: changed in g3" in said
     drawn = re.findall(r'<text class="name".*?>(.*?)</text>', page.read_text())
     assert sorted(drawn) == ["g0", "g1", "g3"]  # and not g2, which died out
 
@@ -191,7 +198,7 @@ def test_every_genome_is_in_the_table_and_too_many_are_left_out_by_number(
 def test_what_failed_in_a_genome_and_what_the_mutator_was_asked_is_said(tmp_path: Path) -> None:
     genomes = [*GENOMES[:-1], GENOMES[-1] | {"failures": [f"output: says no {at}" for at in range(7)]}]
     page = evolution(tmp_path, genomes, mutator={"asked": 9, "refused": 2})
-    assert "7 failures output: says no 0" in section(page, "Genomes")
+    assert "what failed, 7 messages output: says no 0" in section(page, "Genomes")
     assert "and 2 more, in genomes.jsonl" in section(page, "Genomes")
     assert "9 questions to the mutator, 2 of its answers refused" in page.read_text()
 
