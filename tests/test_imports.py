@@ -29,7 +29,8 @@ LAYERS = [
     {"scenario"},
     {"serve"},
     {"report"},
-    {"calibration", "gate", "selection", "variants", "workers"},
+    {"calibration", "gate", "selection", "workers"},
+    {"variants"},
     {"evolution"},
     {"plugin", "cli"},
 ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli import exit_code
+from harness.cli.budget_type import BudgetType
 from harness.cli.problems import print_problems
 from harness.cli.run import Jobs
 from harness.cli.selection_options import tags_option, words_option
@@ -30,20 +31,6 @@ Exit codes, the first that applies:
 """
 
 
-class _BudgetType(click.ParamType["Budget"]):
-    """What may be spent: `200` model calls, or `$1.50`."""
-
-    name = "budget"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Budget:
-        from harness.budget import parse
-
-        try:
-            return parse(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
 @click.command("evolve", epilog=_EXIT_CODES)
 @click.argument("manifest", type=click.Path(path_type=Path))
 @click.argument("paths", nargs=-1, metavar="[SCENARIOS]...")
@@ -59,7 +46,7 @@ class _BudgetType(click.ParamType["Budget"]):
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seeds every decision.")
 @click.option(
     "--budget",
-    type=_BudgetType(),
+    type=BudgetType(),
     metavar="CALLS|COST",
     help="Model calls (200) or US dollars ($1.50) that may be spent, confirmation and mutator included.",
 )

@@ -17,6 +17,7 @@ from harness.settings import RecordMode
 if TYPE_CHECKING:
     from harness.cli.selection import Selection
     from harness.settings import Projects
+    from harness.variants.schedule import Schedule
     from harness.workers.pool import WorkerPool
 
 
@@ -40,11 +41,13 @@ def run_selection(
     debug: bool = False,
     to_stderr: bool = False,
     scored: bool = False,
+    schedule: Schedule | None = None,
 ) -> Finished:
     """Run what was selected, and show it.
 
     `workers` run the scenarios, else this process does. `lines` is where lines of results go as well: a file, or `-`,
-    and then everything else goes `to_stderr`. What is `scored` shows its progress only: the caller shows the rest.
+    and then everything else goes `to_stderr`. What is `scored` shows its progress only: the caller shows the rest;
+    `schedule` says in which order it runs, and what of it.
 
     Raises:
         FormatError: results cannot be written, or two scenarios would write one cassette.
@@ -94,6 +97,7 @@ def run_selection(
             workers=workers,
             traces_limit=settings.traces_limit,
             history=None if scored else writer_of(settings),
+            schedule=schedule,
         )
         code = session.run(selection)
         for text in recorded_lines([*session.recorded.values()], quiet=quiet):

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli import exit_code
-from harness.cli.output import deliver
+from harness.cli.budget_type import BudgetType
 from harness.cli.run import Jobs
 from harness.cli.selection_options import tags_option, words_option
-from harness.settings import RecordMode
+from harness.settings import Projects, RecordMode
 
 if TYPE_CHECKING:
-    from harness.scenario.model import Scenario
-    from harness.settings import Projects
-    from harness.variants.comparison import Score
-    from harness.variants.document import Variant
+    from harness.budget import Budget
+    from harness.workers.pool import WorkerPool
 
 _EXIT_CODES = """\b
 Exit codes, the first that applies:
   2  a file or an argument is wrong
-  3  a scenario could not be judged, or the run was interrupted
+  3  a scenario could not be judged, the run was interrupted or not begun, or the budget left something out
   1  the variant of --require is not the best, or not better than the baseline
   0  else: scenarios that fail are what is scored
 """
@@ -59,6 +54,20 @@ Exit codes, the first that applies:
     show_default=True,
     help="What becomes of calls that no stub answers, in scenarios with a cassette; each variant has its own.",
 )
+@click.option(
+    "--budget",
+    type=BudgetType(),
+    metavar="CALLS|COST",
+    help="Model calls (200) or US dollars ($1.50) that may be asked anew; what is left is not run.",
+)
+@click.option(
+    "--race",
+    is_flag=True,
+    help="Stop variants that are beaten already: looked at after every 5 scenarios, in an order drawn by seed, "
+    "with at most 2.5 % false stops over all variants and looks.",
+)
+@click.option("--yes", is_flag=True, help="Ask models anew without asking whether to.")
+@click.option("--fresh", is_flag=True, help="Take nothing over from a scoring that was interrupted.")
 @click.option("--json", "json_", metavar="FILE", help="Write the score as JSON to FILE; - is stdout.")
 @click.option(
     "--report", type=click.Path(path_type=Path), metavar="DIR", help="Folder for results (reports/score)."
@@ -73,6 +82,10 @@ def command(
     repeat: int | None,
     jobs: int,
     record_mode: str,
+    budget: Budget | None,
+    race: bool,
+    yes: bool,
+    fresh: bool,
     json_: str | None,
     report: Path | None,
 ) -> int:
@@ -82,18 +95,19 @@ def command(
     as the baseline and as each variant of FILE that changes something of its manifest: prompts, models, parameters,
     variables, or the manifest itself. Fitness is compared scenario by scenario (95 % interval of a paired bootstrap;
     verdicts are corrected for the number of variants).
+
+    Before models are asked anew (--record-mode), the number of calls and their cost are estimated and shown. A
+    scoring that was interrupted goes on where it stopped when it is started again.
     """
+    from harness.budget import Budget
     from harness.cli.run_selection import run_selection
+    from harness.cli.score_plan import goes_on, plan
+    from harness.cli.score_result import conclude
     from harness.cli.selection import select
     from harness.errors import FormatError
-    from harness.report.html.page import write_page
-    from harness.report.html.score_file import SCORE
-    from harness.report.summary_text import places
-    from harness.report.whole_file import replace as replace_file
-    from harness.settings import Projects
+    from harness.recording.spending import counted
     from harness.variants.application import varied
     from harness.variants.document import chosen, read_variants
-    from harness.variants.table import table
 
     variants = chosen(read_variants(file), (*names, *([require] if require and names else [])))
     if require is not None:
@@ -107,62 +121,33 @@ def command(
     if repeat is not None:
         selection = selection.repeated(repeat)
     scenarios = varied([each.whole() for each in selection.scenarios], variants, projects)
-    workers = None
-    if jobs > 1 and projects.record_mode is RecordMode.NONE:
-        from harness.workers.pool import WorkerPool
-
-        workers = WorkerPool(jobs, projects)
-    finished = run_selection(
-        replace(selection, scenarios=tuple(scenarios)),
-        projects,
-        workers=workers,
-        to_stderr=json_ == "-",
-        scored=True,
-        quiet=True,
+    to_stderr = json_ == "-"
+    schedule, unfinished = plan(
+        scenarios, projects, folder, budget=budget or Budget(), race=race, fresh=fresh, to_stderr=to_stderr
     )
-    if finished.code == exit_code.BAD_INPUT:
-        return finished.code
-    score = _score(folder, variants, scenarios, projects)
-    text = json.dumps(score.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    replace_file(folder / SCORE, text.encode())
-    write_page(folder)
-    for line in table(score):
-        click.echo(line, err=json_ == "-")
-    if json_ is not None:
-        deliver(text, None if json_ == "-" else Path(json_))
-    for place in places(folder):
-        click.echo(place, err=json_ == "-")
-    if finished.code == exit_code.NOT_JUDGED:
-        click.echo("some runs could not be judged: see the results", err=True)
-        return finished.code
-    if require is not None and not score.is_best(require):
-        click.echo(f"'{require}' is not better than all others", err=True)
-        return exit_code.FAILED
-    return exit_code.OK
-
-
-def _score(
-    folder: Path, variants: Sequence[Variant], scenarios: Sequence[Scenario], projects: Projects
-) -> Score:
-    from harness.report.scenario_runs import read_run
-    from harness.report.summary import Summary
-    from harness.variants.comparison import compare
-    from harness.variants.independence import can_differ
-
-    summary = Summary()
-    answers: dict[str, Counter[str]] = {}
-
-    def count(line: Any) -> None:
-        summary.add(line)
-        kind = (
-            "replayed" if line.get("recording") is not None else "asked" if line.get("varies") else "scripted"
+    if not yes and not goes_on(schedule):
+        click.echo("nothing was run", err=True)
+        return exit_code.NOT_JUDGED
+    unfinished.begin()
+    with counted(schedule.spending):
+        finished = run_selection(
+            replace(selection, scenarios=tuple(scenarios)),
+            projects,
+            workers=_workers(jobs, projects),
+            to_stderr=to_stderr,
+            scored=True,
+            quiet=True,
+            schedule=schedule,
         )
-        answers.setdefault(line["variant"], Counter())[kind] += 1
+    if not finished.interrupted and not schedule.over_budget:
+        unfinished.end()
+    return conclude(finished, schedule, variants, projects, json_=json_, require=require)
 
-    run = read_run(folder, [count])
-    differs: dict[str, bool] = {}
-    for scenario in scenarios:
-        name = scenario.variation.name if scenario.variation else ""
-        differs[name] = differs.get(name, False) or can_differ(scenario, projects)
-    names = [variant.name for variant in variants if variant.name in differs]
-    return compare(run, summary.as_json()["variants"], names, answers, differs)
+
+def _workers(jobs: int, projects: Projects) -> WorkerPool | None:
+    """The processes that run scenarios; None where this one does, as it must where something is asked anew."""
+    if jobs == 1 or projects.record_mode is not RecordMode.NONE:
+        return None
+    from harness.workers.pool import WorkerPool
+
+    return WorkerPool(jobs, projects)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -26,6 +26,8 @@ from harness.workers.ended import Ended
 if TYPE_CHECKING:
     from harness.recording.human import Ask
     from harness.report.history.file import HistoryWriter
+    from harness.scenario.model import Scenario
+    from harness.variants.schedule import Schedule
     from harness.workers.pool import WorkerPool
 
 NOT_PASSED = {"failed", "error"}
@@ -44,6 +46,7 @@ class Session:
     workers     run the scenarios; None: this process does
     traces_limit  MB that all traces may take together
     history     what the run is appended to
+    schedule    in which order scenarios run, and which do not; None: all, in the order of the selection
     """
 
     projects: Projects
@@ -56,6 +59,7 @@ class Session:
     workers: WorkerPool | None = None
     traces_limit: float = math.inf
     history: HistoryWriter | None = None
+    schedule: Schedule | None = None
     interrupted: bool = False
     runs: int = 0
     recorded: dict[Path, Recorded] = field(default_factory=dict)
@@ -83,29 +87,55 @@ class Session:
 
     def _run_all(self, selection: Selection, writer: ResultsWriter) -> None:
         try:
+            if self.schedule is not None:
+                self._take_over(self.schedule, writer)
             with (
                 between_scenarios() as interruption,
                 contextlib.closing(self._ended(selection)) as ended,
             ):
                 for one in ended:
-                    if one.outcome is not None:
+                    if one.outcome is not None and self._counts(one.outcome, one.number):
                         self._done(one.outcome, one.record, one.number, writer, interruption)
                     elif self.exit_first and self.verdicts & NOT_PASSED:
                         break
         except KeyboardInterrupt:
             self.interrupted = True
 
+    def _take_over(self, schedule: Schedule, writer: ResultsWriter) -> None:
+        """Write the runs that an interrupted scoring has made."""
+        for number, line, made in schedule.taken_over():
+            self.verdicts.add(line["verdict"])
+            self.runs += 1
+            self._write(writer, made, number)
+
+    def _counts(self, outcome: Outcome, number: int) -> bool:
+        """False for a run that is as if it had not begun."""
+        if self.schedule is None:
+            return True
+        if not self.schedule.keeps(outcome):
+            return False
+        self.schedule.ended(number, outcome)
+        return True
+
     def _ended(self, selection: Selection) -> Generator[Ended]:
+        batches = self.schedule.batches() if self.schedule else [range(len(selection.scenarios))]
+        with contextlib.closing(self.workers) if self.workers is not None else contextlib.nullcontext():
+            for numbers in batches:
+                some = [selection.scenarios[number] for number in numbers]
+                with contextlib.closing(self._ended_of(some)) as ended:
+                    for one in ended:
+                        yield one._replace(number=numbers[one.number])
+
+    def _ended_of(self, scenarios: Sequence[Scenario]) -> Generator[Ended]:
         if self.workers is not None:
             in_order = self.exit_first or self.lines is not None
-            with contextlib.closing(self.workers):
-                yield from self.workers.run(selection.scenarios, in_order=in_order)
+            yield from self.workers.run(scenarios, in_order=in_order)
             return
         from harness.scenario.process_exit import exit_refused
         from harness.scenario.run import outcomes
 
         with exit_refused():
-            for number, scenario in enumerate(selection.scenarios):
+            for number, scenario in enumerate(scenarios):
                 for outcome in outcomes(scenario, self.projects.of(scenario.file), ask=self.ask):
                     yield Ended(number, outcome, record(outcome))
                 yield Ended(number, None)
@@ -114,8 +144,10 @@ class Session:
         """Why this is not a whole run; "" if it is one."""
         reasons = [selection.part] if selection.part else []
         if self.runs < selection.runs:
+            planned = self.schedule.why_incomplete(self.runs, selection.runs) if self.schedule else ""
             why = "interrupted" if self.interrupted else "stopped at the first that did not pass (-x)"
-            reasons.append(f"{why} after {self.runs} of {plural(selection.runs, 'run')}")
+            why = f"{why} after {self.runs} of {plural(selection.runs, 'run')}"
+            reasons.append(why if self.interrupted else planned or why)
         return "; ".join(reasons)
 
     def _done(

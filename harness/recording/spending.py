@@ -10,15 +10,14 @@ MCP servers are none. What a call costs is known when it was answered: the last 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import inf, isfinite
 from threading import Lock
 from typing import Final
 
-from harness.errors import BudgetSpent, FormatError, Problem
+from harness.budget import Budget, Spent
+from harness.errors import BudgetSpent
 from harness.interception.messages import Request
 from harness.recording.interactions import Interaction
 from harness.recording.traffic import tokens_of
@@ -26,40 +25,8 @@ from harness.recording.traffic import tokens_of
 Price = Callable[[str, int, int], float | None]
 """What a call of a model costs in US dollars, from the tokens in and out; None where its price is not known."""
 
-_CALLS: Final = re.compile(r"[0-9]{1,12}")
-_DOLLARS: Final = re.compile(r"\$([0-9]{1,9}(?:\.[0-9]{1,6})?)|([0-9]{1,9}(?:\.[0-9]{1,6})?) ?USD")
 _ASKS: Final = ("messages", "input", "prompt", "contents")
 """What of the body of a request is what a model is asked."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What may be spent: so many calls of models, or so many US dollars."""
-
-    calls: float = inf
-    dollars: float = inf
-
-    def __str__(self) -> str:
-        if isfinite(self.calls):
-            return f"{self.calls:.0f} call{'' if self.calls == 1 else 's'}"
-        return f"{self.dollars:g} USD" if isfinite(self.dollars) else "no limit"
-
-
-def parse_budget(text: str) -> Budget:
-    """The budget that is written: `200` for calls, `1.50USD` or `$1.50` for dollars.
-
-    Raises:
-        FormatError: it is neither (`bad-budget`).
-    """
-    written = text.strip()
-    if _CALLS.fullmatch(written):
-        return Budget(calls=int(written))
-    if found := _DOLLARS.fullmatch(written):
-        return Budget(dollars=float(found[1] or found[2]))
-    hint = "write a number of calls, such as 200, or of US dollars, such as 1.50USD or '$1.50'"
-    if re.fullmatch(r"[0-9]+[.,][0-9]+", written):
-        hint = f"of US dollars? Write {written.replace(',', '.')}USD"
-    raise FormatError(Problem("bad-budget", f"--budget: '{text}' is no budget", hint=hint))
 
 
 @dataclass
@@ -80,7 +47,13 @@ class Spending:
     @property
     def is_spent(self) -> bool:
         """True if no call may be begun any more."""
-        return self.calls >= self.budget.calls or self.cost >= self.budget.dollars
+        if self.budget.cost is not None:
+            return self.cost >= self.budget.cost
+        return not self.allows(Spent(1))
+
+    def allows(self, more: Spent) -> bool:
+        """True if so much more may be spent."""
+        return self.budget.allows(Spent(self.calls, self.cost) + more)
 
     def refusal(self, request: Request) -> BudgetSpent | None:
         """Count a request that is to be sent; gives the error in its place where the budget is spent."""
@@ -91,7 +64,7 @@ class Spending:
             if self.is_spent:
                 self.refused = True
                 return BudgetSpent(f"the budget of {self.budget} is spent: {model} is not asked")
-            if isfinite(self.budget.dollars) and self.price(model, 1, 1) is None:
+            if self.budget.cost is not None and self.price(model, 1, 1) is None:
                 self.refused = True
                 return BudgetSpent(
                     f"the price of '{model}' is not known, so that it cannot be held to {self.budget}: "

@@ -21,6 +21,7 @@ from harness.report.scenario_runs import Run, ScenarioRuns
 from harness.statistics.needed import Needed, needed
 from harness.statistics.paired_bootstrap import Paired
 from harness.statistics.paired_difference import Difference, holm, paired_difference
+from harness.variants.race import LEVEL, Race, Stopped
 
 FORMAT: Final = "harness-score/1"
 CONFIDENCE: Final = 0.95
@@ -64,6 +65,7 @@ class Scored:
     verdict: Verdict | None = None
     needed: Needed | None = None
     why: str = ""
+    stopped: Stopped | None = None
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class Score:
         """True if a variant is better than the baseline, and none has a higher fitness."""
         found = next(each for each in self.variants if each.name == name)
         return found.verdict == "better" and all(
-            _fitness(found) >= _fitness(other) for other in self.variants
+            _fitness(found) >= _fitness(other) for other in self.variants if other.stopped is None
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -113,11 +115,13 @@ def compare(
     names: Sequence[str],
     answers: Mapping[str, Mapping[str, int]],
     can_differ: Mapping[str, bool],
+    race: Race | None = None,
 ) -> Score:
     """The score of variants, the baseline first among `names`.
 
     `groups` are their figures by name; `can_differ` says of each whether anything that answered could tell it from
-    the baseline.
+    the baseline. Those that a `race` stopped keep their place in the correction; their own verdict is that of the
+    race, since when they were stopped depends on how they did.
     """
     baseline, *others = names
     pairs = {name: _pairs(run, baseline, name) for name in others}
@@ -127,7 +131,14 @@ def compare(
         for name in others
         if name in groups
     ]
-    corrected = holm({each.name: each.difference.p for each in scored if each.difference and not each.why})
+    stopped = race.stopped if race is not None else {}
+    corrected = holm(
+        {
+            each.name: 1.0 if each.name in stopped else each.difference.p
+            for each in scored
+            if each.difference and not each.why
+        }
+    )
     # Those that are shown count no more in the correction for those that are not.
     level = ALPHA / max(1, sum(p > ALPHA for p in corrected.values()))
     changed = [
@@ -135,7 +146,12 @@ def compare(
     ]
     variants = [
         Scored(baseline, groups.get(baseline, {}), answers.get(baseline, {})),
-        *(_judged(each, corrected, paired[each.name], level) for each in scored),
+        *(
+            _beaten(each, race)
+            if race is not None and each.name in stopped
+            else _judged(each, corrected, paired[each.name], level)
+            for each in scored
+        ),
     ]
     return Score(
         variants, sorted(changed, key=lambda each: (each.after - each.before, each.id)), _pareto(variants)
@@ -193,6 +209,13 @@ def _judged(scored: Scored, corrected: Mapping[str, float], paired: Sequence[Pai
     return replace(scored, corrected=p, verdict=verdict)
 
 
+def _beaten(scored: Scored, race: Race) -> Scored:
+    """The verdict on a variant that was stopped: `worse`, if it is so by the test of the race."""
+    p = race.against_baseline(scored.name)
+    verdict: Verdict = "worse" if p <= LEVEL else "no evidence"
+    return replace(scored, corrected=p, verdict=verdict, stopped=race.stopped[scored.name])
+
+
 def _needs(paired: Sequence[Paired], more: Needed | None) -> str:
     if more is None:
         if all(before == after for each in paired for before, after in each.repeats):
@@ -218,7 +241,11 @@ def _changed(pair: Pair, variant: str) -> Changed | None:
 
 def _pareto(variants: Sequence[Scored]) -> list[str]:
     """Those that no other variant is at least as good as in everything, and better in something."""
-    aims = {each.name: _aims(each) for each in variants if each.group.get("fitness") is not None}
+    aims = {
+        each.name: _aims(each)
+        for each in variants
+        if each.group.get("fitness") is not None and each.stopped is None
+    }
     return [
         name
         for name, aim in aims.items()
@@ -265,6 +292,8 @@ def _as_json(scored: Scored) -> dict[str, Any]:
             "needed_repeats": scored.needed.repeats if scored.needed else None,
         },
         "note": scored.why or None,
+        "stopped": None if scored.stopped is None else str(scored.stopped),
+        "race": None if scored.stopped is None else scored.stopped._asdict(),
     }
 
 

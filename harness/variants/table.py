@@ -41,6 +41,8 @@ def table(score: Score) -> Iterator[str]:
     yield ""
     for each in score.variants:
         yield f"{printable(each.name)}: {_answers(each)}"
+        if each.stopped is not None:
+            yield f"  {printable(str(each.stopped))}"
         if each.why:
             yield f"  {each.why}"
     for each in score.variants[1:]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.errors import FormatError
-from harness.recording.spending import Budget, Spending, counted, parse_budget
+from harness.budget import Budget
+from harness.recording.spending import Spending, counted
 from harness.settings import RecordMode
 from tests.recording.project import Project
 
@@ -20,31 +20,6 @@ def price(model: str, sent: int, received: int) -> float | None:
     return (sent + received) / 1000 if model.startswith("gpt") else None
 
 
-@pytest.mark.parametrize(
-    ("text", "budget"),
-    [
-        ("200", Budget(calls=200)),
-        ("0", Budget(calls=0)),
-        ("1.50USD", Budget(dollars=1.5)),
-        ("2 USD", Budget(dollars=2)),
-        ("$1.50", Budget(dollars=1.5)),
-        ("$2", Budget(dollars=2)),
-    ],
-)
-def test_a_budget_is_a_number_of_calls_or_of_dollars(text: str, budget: Budget) -> None:
-    assert parse_budget(text) == budget
-
-
-@pytest.mark.parametrize(
-    "text", ["", "1.5", "1,5", "-3", "5EUR", "1e3", "many", "$", "1.5.5USD", "USD", "nan"]
-)
-def test_anything_else_is_refused_with_what_to_write(text: str) -> None:
-    with pytest.raises(FormatError, match="is no budget") as refused:
-        parse_budget(text)
-    assert "USD" in str(refused.value)
-    assert refused.value.code == "bad-budget"
-
-
 def test_calls_that_are_asked_anew_are_counted_with_their_cost(project: Project) -> None:
     scenario = project.scenario("weather", ASKS_ONCE)
     with project.serving(SERVED), counted(Spending(price)) as spending:
@@ -55,7 +30,7 @@ def test_calls_that_are_asked_anew_are_counted_with_their_cost(project: Project)
     assert spending.calls == 1
 
 
-@pytest.mark.parametrize("budget", [Budget(calls=0), Budget(dollars=0)])
+@pytest.mark.parametrize("budget", [Budget(calls=0), Budget(cost=0)])
 def test_no_call_is_begun_beyond_the_budget(project: Project, budget: Budget) -> None:
     scenario = project.scenario("weather", ASKS_ONCE)
     with project.serving(SERVED), counted(Spending(price, budget)) as spending:
@@ -67,7 +42,7 @@ def test_no_call_is_begun_beyond_the_budget(project: Project, budget: Budget) ->
 
 def test_a_model_without_a_price_cannot_be_held_to_a_budget_of_dollars(project: Project) -> None:
     scenario = project.scenario("weather", ASKS_ONCE)
-    spending = Spending(lambda *_: None, Budget(dollars=5))
+    spending = Spending(lambda *_: None, Budget(cost=5))
     with project.serving(SERVED), counted(spending):
         outcome = project.record(scenario)
     assert "is not known" in (outcome.observed.error or {})["message"]

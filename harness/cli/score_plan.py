@@ -1,0 +1,136 @@
+"""What `harness score` runs, before it runs: what is taken over, what will be asked, and whether to go on.
+
+what an interrupted scoring has made ──▶ the rest: its calls and their cost ──▶ asked at a terminal ──▶ Schedule
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from harness.budget import Budget
+from harness.errors import FormatError
+from harness.recording.spending import Spending
+from harness.report.formatting import cost, plural
+from harness.report.reading import RESULTS, read_lines
+from harness.scenario.model import Scenario
+from harness.scenario.prices import PriceList
+from harness.settings import Projects, RecordMode
+from harness.source.document import shown_path
+from harness.variants.estimate import estimate
+from harness.variants.fingerprint import fingerprints
+from harness.variants.interrupted import Unfinished, forget, key_of
+from harness.variants.race import Race
+from harness.variants.schedule import Schedule
+
+
+class Plan(NamedTuple):
+    """What is to run, and what is kept for the case that it is interrupted."""
+
+    schedule: Schedule
+    unfinished: Unfinished
+
+
+def plan(
+    scenarios: Sequence[Scenario],
+    projects: Projects,
+    folder: Path,
+    *,
+    budget: Budget,
+    race: bool,
+    fresh: bool,
+    to_stderr: bool,
+) -> Plan:
+    """The plan for scenarios as variants, with results in `folder`. Shows what is taken over, and what will be asked.
+
+    Raises:
+        FormatError: the results that are there are damaged.
+    """
+    settings = projects.common([scenario.file for scenario in scenarios])
+    price = PriceList(settings.prices).cost
+    keys = [key_of(_variant(each), f"{shown_path(each.file)}::{each.name}") for each in scenarios]
+    if fresh:
+        forget(folder)
+    earlier = _earlier(folder) if projects.record_mode is not RecordMode.NONE else []
+    unfinished = Unfinished(
+        folder,
+        dict(zip(keys, fingerprints(scenarios, projects), strict=True)),
+        order="race" if race else "",
+    )
+    repeats = {key: scenario.repeat for key, scenario in zip(keys, scenarios, strict=True)}
+    found = unfinished.taken_over(repeats)
+    taken = {number: found[key] for number, key in enumerate(keys) if key in found}
+    if taken:
+        runs = plural(sum(map(len, taken.values())), "run")
+        click.echo(
+            f"{runs} taken over from the scoring that was interrupted (--fresh starts anew)", err=to_stderr
+        )
+    expected = estimate(scenarios, projects, price, earlier).without(taken)
+    for text in expected.lines():
+        click.echo(text, err=to_stderr)
+    names = dict.fromkeys(_variant(scenario) for scenario in scenarios)
+    heaviest = max((scenario.weight for scenario in scenarios), default=1.0)
+    schedule = Schedule(
+        scenarios,
+        expected,
+        Spending(price, budget),
+        Race([*names], heaviest) if race else None,
+        taken,
+        unfinished.written,
+    )
+    return Plan(schedule, unfinished)
+
+
+def goes_on(schedule: Schedule) -> bool:
+    """False where models will be asked anew, and someone at the terminal said not to."""
+    if not schedule.estimate.asks or not _is_at_terminal():
+        return True
+    try:
+        return click.confirm("go on?", err=True)
+    except click.Abort:  # Ctrl-C, or the end of the input
+        return False
+
+
+def _is_at_terminal() -> bool:
+    in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
+    return not in_ci and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def not_run(schedule: Schedule, made: Mapping[str, int]) -> list[str]:
+    """A line for each variant that the budget left runs out of; `made` are the runs of each."""
+    planned: dict[str, int] = {}
+    for scenario in schedule.scenarios:
+        name = _variant(scenario)
+        planned[name] = planned.get(name, 0) + (1 if scenario.skip is not None else scenario.repeat)
+    lines = [
+        f"  {name}: {count - made.get(name, 0)} of {plural(count, 'run')} not made"
+        for name, count in planned.items()
+        if made.get(name, 0) < count
+    ]
+    return [f"the budget of {schedule.spending.budget} is spent:", *lines]
+
+
+def spent(spending: Spending) -> str:
+    """What was spent, on one line; "" for nothing."""
+    if not spending.calls:
+        return ""
+    tokens = spending.input_tokens + spending.output_tokens
+    unpriced = f", without what {', '.join(sorted(spending.unpriced))} cost" if spending.unpriced else ""
+    return f"asked anew: {plural(spending.calls, 'call')}, {tokens:,} tokens, {cost(spending.cost)} USD{unpriced}"
+
+
+def _variant(scenario: Scenario) -> str:
+    return scenario.variation.name if scenario.variation is not None else ""
+
+
+def _earlier(folder: Path) -> list[Mapping[str, Any]]:
+    """The results of the folder, as far as they can be read: an estimate needs none."""
+    try:
+        return list(read_lines(folder)) if (folder / RESULTS).is_file() else []
+    except FormatError:
+        return []

@@ -1,0 +1,100 @@
+"""What a scoring came to: score.json, the table, the page, what was left out, and the exit code."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.cli import exit_code
+from harness.cli.output import deliver
+from harness.cli.run_selection import Finished
+from harness.cli.score_plan import not_run, spent
+from harness.report.html.page import write_page
+from harness.report.html.score_file import SCORE
+from harness.report.reading import RESULTS
+from harness.report.scenario_runs import read_run
+from harness.report.summary import Summary
+from harness.report.summary_text import places
+from harness.report.whole_file import replace as replace_file
+from harness.settings import Projects
+from harness.variants.comparison import Score, compare
+from harness.variants.document import Variant
+from harness.variants.independence import can_differ
+from harness.variants.schedule import Schedule
+from harness.variants.table import table
+
+
+def conclude(
+    finished: Finished,
+    schedule: Schedule,
+    variants: Sequence[Variant],
+    projects: Projects,
+    *,
+    json_: str | None,
+    require: str | None,
+) -> int:
+    """Write and show the score of a run that has ended, and give the exit code. `json_` is where it goes as well.
+
+    Raises:
+        FormatError: it cannot be written.
+    """
+    if finished.code == exit_code.BAD_INPUT:
+        return finished.code
+    to_stderr, folder = json_ == "-", finished.report
+    if schedule.spending.calls:
+        click.echo(spent(schedule.spending), err=to_stderr)
+    stopped = finished.interrupted or schedule.over_budget
+    if stopped and not (folder / RESULTS).stat().st_size:
+        _say_what_was_left_out(schedule, {})
+        return exit_code.NOT_JUDGED
+    score = _score(folder, variants, schedule, projects)
+    text = json.dumps(score.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    replace_file(folder / SCORE, text.encode())
+    write_page(folder)
+    for line in table(score):
+        click.echo(line, err=to_stderr)
+    if json_ is not None:
+        deliver(text, None if to_stderr else Path(json_))
+    for place in places(folder):
+        click.echo(place, err=to_stderr)
+    if stopped:
+        _say_what_was_left_out(schedule, {each.name: each.group.get("runs", 0) for each in score.variants})
+        return exit_code.NOT_JUDGED
+    if finished.code == exit_code.NOT_JUDGED:
+        click.echo("some runs could not be judged: see the results", err=True)
+        return finished.code
+    if require is not None and not score.is_best(require):
+        click.echo(f"'{require}' is not better than all others", err=True)
+        return exit_code.FAILED
+    return exit_code.OK
+
+
+def _say_what_was_left_out(schedule: Schedule, made: dict[str, int]) -> None:
+    for line in not_run(schedule, made) if schedule.over_budget else ():
+        click.echo(line, err=True)
+    click.echo("start it again with the same arguments, and it goes on where it stopped", err=True)
+
+
+def _score(folder: Path, variants: Sequence[Variant], schedule: Schedule, projects: Projects) -> Score:
+    summary = Summary()
+    answers: dict[str, Counter[str]] = {}
+
+    def count(line: Any) -> None:
+        summary.add(line)
+        kind = (
+            "replayed" if line.get("recording") is not None else "asked" if line.get("varies") else "scripted"
+        )
+        answers.setdefault(line["variant"], Counter())[kind] += 1
+
+    run = read_run(folder, [count])
+    differs: dict[str, bool] = {}
+    for scenario in schedule.scenarios:
+        name = scenario.variation.name if scenario.variation else ""
+        differs[name] = differs.get(name, False) or can_differ(scenario, projects)
+    names = [variant.name for variant in variants if variant.name in differs]
+    return compare(run, summary.as_json()["variants"], names, answers, differs, schedule.race)

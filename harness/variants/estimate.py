@@ -1,0 +1,223 @@
+"""How many calls of models a scoring will ask anew, and what they will cost, from what is known before it begins.
+
+    own recordings, where they are replaced ─┐
+    the baseline's, or another variant's     ├─▶ calls and tokens of a run ─▶ × the runs that are asked ─▶ dollars
+    runs that were asked before (results)   ─┘
+
+What nothing is known of counts as its judges, which ask one call each, and makes the whole a lower bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from harness.errors import CassetteError
+from harness.recording.folder import CassetteFolder, cassette_names
+from harness.recording.interactions import Recording
+from harness.recording.spending import Price, model_of
+from harness.recording.traffic import tokens_of
+from harness.report.formatting import cost, plural
+from harness.scenario.model import Scenario
+from harness.scenario.recording import ONLY_MISSING, WRITING, base_of, cassette_name, mode_of
+from harness.settings import Projects, RecordMode
+from harness.source.document import shown_path
+
+Call = tuple[str, int, int]
+"""A call of a model: its name, tokens in, tokens out."""
+
+
+@dataclass
+class Expected:
+    """What some runs will ask: calls, tokens and dollars; as far as it is known.
+
+    unknown   runs of which nothing is known
+    unpriced  models whose price is not known
+    """
+
+    runs: int = 0
+    calls: float = 0.0
+    tokens: float = 0.0
+    cost: float = 0.0
+    unknown: int = 0
+    unpriced: set[str] = field(default_factory=set)
+
+    def add(self, other: Expected) -> None:
+        """Add what others will ask."""
+        self.runs += other.runs
+        self.calls += other.calls
+        self.tokens += other.tokens
+        self.cost += other.cost
+        self.unknown += other.unknown
+        self.unpriced |= other.unpriced
+
+    def __str__(self) -> str:
+        about = "at least" if self.unknown else "about"
+        said = [plural(self.runs, "run")]
+        if self.calls:
+            said.append(f"{about} {plural(ceil(self.calls), 'call')}")
+        if self.tokens:
+            said += [f"{self.tokens:,.0f} tokens", f"{cost(self.cost)} USD"]
+        if self.unknown:
+            of = "all" if self.unknown == self.runs else str(self.unknown)
+            said.append(f"what {of} of them will ask is not known")
+        return ", ".join(said)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What each of the scenarios will ask, by its number: those that ask nothing are not there."""
+
+    by_number: Mapping[int, Expected]
+    variants: Sequence[str]
+
+    def of(self, number: int) -> Expected | None:
+        """What a scenario will ask; None where that is not known."""
+        found = self.by_number.get(number)
+        if found is None:
+            return Expected()
+        return None if found.unknown else found
+
+    @property
+    def asks(self) -> bool:
+        """True if anything will be asked anew."""
+        return bool(self.by_number)
+
+    def without(self, numbers: Mapping[int, object]) -> Estimate:
+        """The estimate of the others."""
+        left = {number: of for number, of in self.by_number.items() if number not in numbers}
+        return Estimate(left, self.variants)
+
+    def lines(self) -> Iterator[str]:
+        """What will be asked, as text: in all, and by variant; nothing where nothing will be."""
+        total, by_variant = Expected(), dict[str, Expected]()
+        for number, of in self.by_number.items():
+            total.add(of)
+            by_variant.setdefault(self.variants[number], Expected()).add(of)
+        if not self.asks:
+            return
+        yield f"models will be asked anew: {total}"
+        width = max(map(len, by_variant))
+        for name, of in by_variant.items():
+            yield f"  {name.ljust(width)}  {of}"
+        if total.unpriced:
+            yield f"no price is known of {', '.join(sorted(total.unpriced))}: which counts as 0"
+
+
+def estimate(
+    scenarios: Sequence[Scenario], projects: Projects, price: Price, lines: Sequence[Mapping[str, Any]] = ()
+) -> Estimate:
+    """What the scenarios will ask. `lines` are results of earlier runs."""
+    known = _Known(projects, lines)
+    found = {}
+    for number, scenario in enumerate(scenarios):
+        expected = known.expected(scenario, price)
+        if expected is not None:
+            found[number] = expected
+    return Estimate(found, [each.variation.name if each.variation else "" for each in scenarios])
+
+
+class _Known:
+    """What is known of what scenarios ask."""
+
+    def __init__(self, projects: Projects, lines: Sequence[Mapping[str, Any]]) -> None:
+        self._projects = projects
+        self._recorded: dict[Path, dict[str, list[list[Call]]]] = {}
+        self._asked: dict[str, list[list[Call]]] = {}
+        for line in lines:
+            if line.get("varies") and line["verdict"] in ("passed", "failed"):
+                self._asked.setdefault(line["id"], []).append(_calls_of_line(line))
+
+    def expected(self, scenario: Scenario, price: Price) -> Expected | None:
+        """What a scenario will ask; None where it asks nothing."""
+        settings = self._projects.of(scenario.file)
+        name, mode = cassette_name(scenario, settings), mode_of(settings)
+        if name is None or scenario.skip is not None or mode not in WRITING:
+            return None
+        own = _numbers(settings.cassettes, name)
+        runs = scenario.repeat
+        if mode is RecordMode.ONCE and own:
+            return None
+        if mode in ONLY_MISSING:
+            runs -= len([number for number in own if number <= scenario.repeat])
+        if runs <= 0:
+            return None
+        samples = self._samples(scenario, settings.cassettes, name)
+        judges = _judges(scenario)
+        if not samples:
+            return Expected(runs, runs * judges, unknown=runs)
+        expected = Expected(runs)
+        renamed = scenario.variation.models if scenario.variation else {}
+        share = runs / len(samples)
+        for calls in samples:
+            for model, sent, received in calls:
+                now = renamed.get(model, model)
+                expected.calls += share
+                expected.tokens += share * (sent + received)
+                of_call = price(now, sent, received)
+                expected.cost += share * (of_call or 0.0)
+                if of_call is None:
+                    expected.unpriced.add(now)
+        return expected
+
+    def _samples(self, scenario: Scenario, root: Path, name: str) -> list[list[Call]]:
+        """The calls of runs that were recorded: its own, else the baseline's, else another variant's."""
+        recorded = self._of_scenario(root, base_of(name))
+        found = recorded.get(name) or recorded.get(base_of(name))
+        return found or next(iter(recorded.values()), None) or self._asked.get(_id(scenario), [])
+
+    def _of_scenario(self, root: Path, base: str) -> dict[str, list[list[Call]]]:
+        """The recordings of a scenario as the baseline and as each variant, by the names of the cassettes."""
+        at = root / base
+        if at not in self._recorded:
+            below = [f"{base}/{name}" for name in cassette_names(at) if name.startswith("variants/")]
+            found = {name: [*_recordings(root, name)] for name in (base, *below)}
+            self._recorded[at] = {name: calls for name, calls in found.items() if calls}
+        return self._recorded[at]
+
+
+def _numbers(root: Path, name: str) -> list[int]:
+    try:
+        return CassetteFolder(root, name).numbers()
+    except (ValueError, CassetteError):  # the run says what is wrong with it
+        return []
+
+
+def _recordings(root: Path, name: str) -> Iterator[list[Call]]:
+    try:
+        folder = CassetteFolder(root, name)
+        for number in folder.numbers():
+            recording = folder.load(number)
+            if recording is not None:
+                yield _calls(recording)
+    except (ValueError, CassetteError):
+        return
+
+
+def _calls(recording: Recording) -> list[Call]:
+    return [
+        (model, *tokens_of(interaction))
+        for interaction in recording.http
+        if (model := model_of(interaction.request)) is not None
+    ]
+
+
+def _calls_of_line(line: Mapping[str, Any]) -> list[Call]:
+    """The calls of a run that asked; a model's tokens are divided evenly among its calls."""
+    calls: list[Call] = []
+    for model, of in line["usage"]["by_model"].items():
+        count = of["llm_calls"] or 1
+        calls += [(model, (of["input_tokens"] or 0) // count, (of["output_tokens"] or 0) // count)] * count
+    return calls
+
+
+def _judges(scenario: Scenario) -> int:
+    expectations = [scenario.expect, *(turn.expect for turn in scenario.turns if turn.expect is not None)]
+    return sum(len(expect.values.get("judge", ())) for expect in expectations)
+
+
+def _id(scenario: Scenario) -> str:
+    return f"{shown_path(scenario.file)}::{scenario.name}"

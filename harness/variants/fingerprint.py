@@ -1,0 +1,66 @@
+"""What a run of a scenario as a variant is made of, as a text that is another one when any of it is.
+
+files of the scenario, its manifest, prompts, scripts, imported modules, cassette   (harness.selection.inputs)
+the variant, how often it runs, settings, variables it is given, the version of this package
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from harness import __version__
+from harness.scenario.model import Scenario
+from harness.scenario.recording import WRITING, cassette_name, mode_of
+from harness.selection.changes import Changes
+from harness.selection.inputs import InputFinder
+from harness.settings import Projects
+from harness.source.document import real_path
+
+
+def fingerprints(scenarios: Sequence[Scenario], projects: Projects) -> list[str]:
+    """The SHA-256 of what each of the scenarios is made of.
+
+    While cassettes are written they are left out: they change because it runs.
+    """
+    finder = InputFinder(projects, Changes("", frozenset()))
+    hashed = cache(_hashed)
+    return [_fingerprint(scenario, projects, finder, hashed) for scenario in scenarios]
+
+
+def _fingerprint(
+    scenario: Scenario, projects: Projects, finder: InputFinder, hashed: Callable[[Path], str]
+) -> str:
+    settings = projects.of(scenario.file)
+    name = cassette_name(scenario, settings)
+    own = real_path(settings.cassettes / name) if name and mode_of(settings) in WRITING else None
+    inputs = finder.inputs(scenario)
+    folders = sorted(inputs.folders - {own}) if own else sorted(inputs.folders)
+    files = {*inputs.files, *inputs.modules.files, *(file for folder in folders for file in _below(folder))}
+    said = [
+        __version__,
+        str(scenario.name),
+        str(scenario.repeat),
+        str(scenario.seed),
+        str(scenario.env),
+        str(scenario.variation),
+        str(settings),
+        *(f"{key}={os.environ.get(key)}" for key in scenario.env_passthrough),
+        *(f"{file} {hashed(file)}" for file in sorted(files)),
+    ]
+    return hashlib.sha256("\0".join(said).encode()).hexdigest()
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for at, _, names in os.walk(folder):
+        yield from (Path(at, name) for name in names)
+
+
+def _hashed(file: Path) -> str:
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+    except OSError:
+        return ""

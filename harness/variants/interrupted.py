@@ -1,0 +1,144 @@
+"""A scoring that was interrupted goes on where it stopped.
+
+    DIR/unfinished.json      what each run is made of, as a fingerprint; there until the scoring has ended as planned
+    DIR/taken-over/          the same of an interrupted one, with its results, until the new results have these
+
+A run is taken over when all that it is made of is as it was: the files of the scenario, of its manifest and of the
+code it imports, the variant, the settings, the version of this package. So the results are those of a scoring that
+was never interrupted. What could not be judged is run again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from harness.errors import FormatError, Problem
+from harness.report.encoding import encode
+from harness.report.reading import RESULTS, read_lines
+from harness.report.results import Record
+from harness.report.traces import FOLDER, move_traces
+from harness.report.whole_file import replace as replace_file
+from harness.report.whole_file import unwritable
+
+FORMAT: Final = "harness-unfinished/1"
+UNFINISHED: Final = "unfinished.json"
+TAKEN_OVER: Final = "taken-over"
+
+
+class TakenOver(NamedTuple):
+    """A run of the interrupted scoring: its line, and the file of its trace."""
+
+    line: Mapping[str, Any]
+    trace: Path | None
+
+    def read(self) -> tuple[Mapping[str, Any], Record]:
+        """The line, and what is written of the run."""
+        try:
+            content = self.trace.read_bytes() if self.trace is not None else b""
+        except OSError:
+            content = b""
+        return self.line, Record(encode({**self.line, "trace": None}), content)
+
+
+class Unfinished:
+    """The scoring of a folder. `order` is what its order depends on, beside the scenarios."""
+
+    def __init__(self, folder: Path, fingerprints: Mapping[str, str], order: str) -> None:
+        self._folder, self._fingerprints, self._order = folder, fingerprints, order
+
+    def taken_over(self, repeats: Mapping[str, int]) -> dict[str, list[TakenOver]]:
+        """The runs that need not be made again, by the key of what ran (`key_of`), which each ran so many times.
+
+        Raises:
+            FormatError: the results of the folder are damaged, or cannot be moved.
+        """
+        kept = self._folder / TAKEN_OVER
+        before = self._read(kept if (kept / UNFINISHED).is_file() else self._folder)
+        same = {key for key, made_of in self._fingerprints.items() if before.get(key) == made_of}
+        if not same or (self._order and same != before.keys() | self._fingerprints.keys()):
+            forget(self._folder)
+            return {}
+        self._move(kept)
+        found: dict[str, list[TakenOver]] = {}
+        with warnings.catch_warnings(action="ignore"):  # of a last line that was cut off: it is run again
+            for line in read_lines(kept) if (kept / RESULTS).is_file() else ():
+                trace = line.get("trace")
+                file = kept / FOLDER / Path(trace).name if isinstance(trace, str) else None
+                found.setdefault(key_of(line["variant"], line["id"]), []).append(TakenOver(line, file))
+        return {
+            key: sorted(runs, key=lambda run: run.line["repeat"])
+            for key, runs in found.items()
+            if key in same and _is_whole(runs, repeats[key])
+        }
+
+    def begin(self) -> None:
+        """Say what the runs that follow are made of.
+
+        Raises:
+            FormatError: it cannot be written.
+        """
+        document = {"format": FORMAT, "order": self._order, "runs": dict(self._fingerprints)}
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(self._folder, error) from error
+        replace_file(self._folder / UNFINISHED, json.dumps(document, indent=1).encode() + b"\n")
+
+    def written(self) -> None:
+        """What was taken over stands in the new results."""
+        shutil.rmtree(self._folder / TAKEN_OVER, ignore_errors=True)
+
+    def end(self) -> None:
+        """The scoring has ended as planned: the next one starts anew."""
+        forget(self._folder)
+
+    def _read(self, folder: Path) -> dict[str, str]:
+        """The fingerprints of a scoring that was interrupted; none where there is none in the folder."""
+        try:
+            found = json.loads((folder / UNFINISHED).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        if not isinstance(found, dict) or (found.get("format"), found.get("order")) != (FORMAT, self._order):
+            return {}
+        runs = found.get("runs")
+        return {str(key): str(of) for key, of in runs.items()} if isinstance(runs, dict) else {}
+
+    def _move(self, kept: Path) -> None:
+        """Move the results aside, the fingerprints last; where these are there, the others are as well."""
+        if (kept / UNFINISHED).is_file():
+            return
+        try:
+            kept.mkdir(exist_ok=True)
+            move_traces(self._folder, kept)
+            if (self._folder / RESULTS).is_file():
+                os.replace(self._folder / RESULTS, kept / RESULTS)
+            shutil.copyfile(self._folder / UNFINISHED, kept / UNFINISHED)
+        except OSError as error:
+            text = f"cannot move the results of {self._folder}: {error.strerror or error}"
+            raise FormatError(Problem("report-folder", text)) from error
+
+
+def forget(folder: Path) -> None:
+    """Remove what a scoring that was interrupted has left: the next one starts anew."""
+    with suppress(OSError):
+        (folder / UNFINISHED).unlink(missing_ok=True)
+    shutil.rmtree(folder / TAKEN_OVER, ignore_errors=True)
+
+
+def key_of(variant: str | None, id_: str) -> str:
+    """What tells a scenario as a variant from others."""
+    return f"{variant or ''} {id_}"
+
+
+def _is_whole(runs: Sequence[TakenOver], repeats: int) -> bool:
+    verdicts = {run.line["verdict"] for run in runs}
+    if verdicts == {"skipped"}:
+        return len(runs) == 1
+    return len(runs) == repeats and verdicts <= {"passed", "failed"}

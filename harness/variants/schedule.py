@@ -1,0 +1,127 @@
+"""In which order a scoring runs its scenarios, and which of them it does not run.
+
+    taken over from an interrupted scoring ─┐
+    scenarios, a block at a time ───────────┴▶ `Session` runs them ─▶ `ended`: scores ─▶ the race stops the beaten
+
+Without a race and a budget scenarios run variant by variant, as they were selected. Else each scenario runs as all
+variants before the next one, in the order of `harness.variants.race.in_blocks`, so that what was run when the budget
+is spent is a sample of the scenarios, and the same one for all variants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+from harness.budget import Spent
+from harness.recording.spending import Spending
+from harness.report.formatting import plural
+from harness.report.results import Record
+from harness.scenario.model import Scenario
+from harness.scenario.outcome import Outcome
+from harness.variants.estimate import Estimate
+from harness.variants.interrupted import TakenOver
+from harness.variants.race import Race, in_blocks
+
+
+@dataclass
+class Schedule:
+    """The order of `scenarios`, each as one variant; numbers are places among them.
+
+    estimate  what each of them will ask, where that is known
+    taken     the runs of an interrupted scoring that are not run again, by number; `when_taken` is called when they
+              stand in the new results
+    """
+
+    scenarios: Sequence[Scenario]
+    estimate: Estimate
+    spending: Spending
+    race: Race | None = None
+    taken: Mapping[int, Sequence[TakenOver]] = field(default_factory=dict)
+    when_taken: Callable[[], object] = lambda: None
+    over_budget: bool = False
+    """Whether something was not run, since the budget was spent."""
+    _scores: dict[int, list[float]] = field(default_factory=dict)
+
+    def taken_over(self) -> Iterator[tuple[int, Mapping[str, Any], Record]]:
+        """The runs that are taken over, each with its number and line."""
+        for number, runs in self.taken.items():
+            for run in runs:
+                line, record = run.read()
+                self._add(number, line["verdict"], line["score"])
+                yield number, line, record
+        self.when_taken()
+
+    def batches(self) -> Iterator[Sequence[int]]:
+        """What to run next, until nothing is left. Ask for the next when all of one have ended."""
+        bounded = self.spending.budget.is_limited
+        if self.race is None and not bounded:
+            yield [number for number in range(len(self.scenarios)) if number not in self.taken]
+            return
+        for block in in_blocks(self._by_scenario()):
+            running = set(self.race.running) if self.race is not None else None
+            numbers = [n for each in block for n in each if running is None or self._variant(n) in running]
+            missing = [number for number in numbers if number not in self.taken]
+            for batch in [[number] for number in missing] if bounded else [missing]:
+                if bounded and not self._affords(batch[0]):
+                    self.over_budget = True
+                    return
+                yield batch
+            if self.race is not None:
+                self._look(block, self.race)
+
+    def keeps(self, outcome: Outcome) -> bool:
+        """False for a run that was broken off, since the budget was spent: it is as if it had not begun."""
+        if self.spending.refused and (outcome.observed.error or {}).get("code") == "budget":
+            self.over_budget = True
+            return False
+        return True
+
+    def ended(self, number: int, outcome: Outcome) -> None:
+        """See what a run came to."""
+        self._add(number, outcome.verdict, outcome.score)
+
+    def why_incomplete(self, runs: int, of: int) -> str:
+        """Why not all runs were made; "" where another reason has to be found."""
+        if self.over_budget:
+            return f"the budget of {self.spending.budget} was spent after {runs} of {plural(of, 'run')}"
+        if self.race is not None and self.race.stopped:
+            return f"variants that were beaten were stopped (--race): {runs} of {plural(of, 'run')}"
+        return ""
+
+    def _affords(self, number: int) -> bool:
+        spending, known = self.spending, self.estimate.of(number)
+        if spending.refused:
+            return False
+        if known is None:  # what it asks is not known: it begins, if it may ask anything at all
+            return not spending.is_spent
+        if known.calls and spending.is_spent:
+            return False
+        return spending.allows(Spent(ceil(known.calls), known.cost))
+
+    def _by_scenario(self) -> list[list[int]]:
+        """The numbers of each scenario, as the variants it runs as."""
+        found: dict[tuple[object, str], list[int]] = {}
+        for number, scenario in enumerate(self.scenarios):
+            found.setdefault((scenario.file, scenario.name), []).append(number)
+        return list(found.values())
+
+    def _variant(self, number: int) -> str:
+        variation = self.scenarios[number].variation
+        return variation.name if variation is not None else ""
+
+    def _add(self, number: int, verdict: str, score: float | None) -> None:
+        if verdict in ("passed", "failed"):
+            self._scores.setdefault(number, []).append(min(score or 0.0, 1.0))
+
+    def _look(self, block: Sequence[Sequence[int]], race: Race) -> None:
+        for numbers in block:
+            scores = {
+                self._variant(number): sum(of) / len(of)
+                for number in numbers
+                if (of := self._scores.get(number))
+            }
+            race.add(scores, self.scenarios[numbers[0]].weight)
+        race.look()

@@ -1,0 +1,165 @@
+"""`harness score` that asks models anew: what it will ask, its budget, and going on. Source: docs/variants.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli.main import cli
+from harness.serve import Serving
+from tests.recording.project import Project
+
+NAMES = ("bergen", "oslo", "rome", "turin")
+SCENARIOS = (
+    "harness: 1\nmanifest: weather.yaml\ndefaults: {tools: {forecast: real}, timeout: 600}\nscenarios:\n"
+    + "".join(
+        f"  - {{name: {name}, input: '{name}?', cassette: {name}, expect: {{output: {{$contains: rain}}}}}}\n"
+        for name in NAMES
+    )
+)
+VARIANTS = """\
+harness: 1
+variants:
+  - {name: curt, prompts: {manner: One word.}}
+  - {name: kind, prompts: {manner: Be kind.}}
+"""
+SERVED = """
+llm:
+  - {reply: It will rain., usage: {input_tokens: 1000, output_tokens: 100}, times: any}
+"""
+PRICES = "[tool.harness.prices]\n'gpt-4o-mini' = {input = 10, output = 100}\n"
+"""With which a call costs 0.02 USD."""
+
+Score = Callable[..., Result]
+
+
+@pytest.fixture
+def server(project: Project) -> Iterator[Serving]:
+    with project.serving(SERVED) as server:
+        yield server
+
+
+@pytest.fixture
+def score(project: Project, monkeypatch: pytest.MonkeyPatch, server: Serving) -> Score:
+    """Scores two variants beside the baseline over four scenarios of one call each."""
+    project.write("cities.scenario.yaml", SCENARIOS)
+    project.write("variants.yaml", VARIANTS)
+    project.write("pyproject.toml", PRICES)
+    for name, value in project.environment.items():
+        monkeypatch.setenv(name, value)
+
+    def run(*options: str, paths: tuple[str, ...] = ("cities.scenario.yaml",), typed: str = "") -> Result:
+        arguments = ["score", *paths, "--variants", "variants.yaml", "--report", "out", *options]
+        return CliRunner().invoke(cli, arguments, input=typed)
+
+    return run
+
+
+def lines() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path("out/results.jsonl").read_text().splitlines()]
+
+
+def test_what_is_not_known_is_said_and_not_guessed(score: Score) -> None:
+    result = score("--record-mode", "once")
+    assert "models will be asked anew: 12 runs, what all of them will ask is not known" in result.output
+    assert "  curt      4 runs, what all of them will ask is not known" in result.output
+
+
+def test_nothing_is_said_where_nothing_will_be_asked(score: Score) -> None:
+    assert "asked anew:" in score("--record-mode", "once").output
+    for options in (("--record-mode", "once"), ("--record-mode", "none")):
+        result = score(*options)
+        assert result.exit_code == 0
+        assert "will be asked anew" not in result.output
+
+
+def test_the_estimate_is_that_of_the_recordings_of_another_variant(score: Score) -> None:
+    score("--record-mode", "once", "--variant", "kind")
+    result = score("--record-mode", "once")
+    assert "models will be asked anew: 4 runs, about 4 calls, 4,400 tokens, 0.08 USD" in result.output
+    assert "asked anew: 4 calls, 4,400 tokens, 0.08 USD" in result.output
+    assert "  baseline" not in result.output.partition("recorded:")[0]
+
+
+def test_what_is_partly_known_is_a_lower_bound(score: Score) -> None:
+    score("--record-mode", "once", paths=("cities.scenario.yaml::rome",))
+    result = score("--record-mode", "rewrite")
+    assert (
+        "12 runs, at least 3 calls, 3,300 tokens, 0.06 USD, what 9 of them will ask is not known"
+        in result.output
+    )
+
+
+def test_a_model_without_a_price_is_named(score: Score, project: Project) -> None:
+    project.write(
+        "variants.yaml", "harness: 1\nvariants: [{name: odd, models: {gpt-4o-mini: our-own-model}}]"
+    )
+    score("--record-mode", "once", "--variant", "baseline")
+    result = score("--record-mode", "once")
+    assert "no price is known of our-own-model" in result.output
+
+
+@pytest.mark.parametrize(("answer", "runs"), [("n\n", False), ("", False), ("y\n", True)])
+def test_at_a_terminal_it_asks_before_the_first_call(
+    score: Score, monkeypatch: pytest.MonkeyPatch, answer: str, runs: bool
+) -> None:
+    monkeypatch.setattr("harness.cli.score_plan._is_at_terminal", lambda: True)
+    result = score("--record-mode", "once", typed=answer)
+    assert "go on? [y/N]" in result.output
+    assert result.exit_code == (0 if runs else 3)
+    assert Path("out/results.jsonl").exists() is runs
+
+
+def test_yes_goes_on_without_asking(score: Score, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.cli.score_plan._is_at_terminal", lambda: True)
+    assert score("--record-mode", "once", "--yes").exit_code == 0
+
+
+@pytest.mark.parametrize("budget", ["7", "0.14USD"])
+def test_no_call_is_begun_beyond_the_budget_and_the_next_scoring_goes_on(score: Score, budget: str) -> None:
+    score("--record-mode", "once")
+    first = score("--record-mode", "rewrite", "--budget", budget)
+    assert first.exit_code == 3
+    assert "asked anew: 7 calls, 7,700 tokens, 0.14 USD" in first.output
+    assert "  curt: 2 of 4 runs not made" in first.output
+    assert json.loads(Path("out/score.json").read_text())["variants"][1]["difference"]["scenarios"] == 2
+    second = score("--record-mode", "rewrite", "--budget", budget)
+    assert second.exit_code == 0
+    assert "7 runs taken over" in second.output
+    assert "asked anew: 5 calls" in second.output
+    assert [(line["variant"], line["scenario"]) for line in lines()] == [
+        (variant, name) for variant in ("baseline", "curt", "kind") for name in NAMES
+    ]
+
+
+def test_a_run_that_the_budget_breaks_off_is_as_if_it_had_not_begun(score: Score, project: Project) -> None:
+    project.replace(
+        "cities.scenario.yaml",
+        "{output: {$contains: rain}}",
+        "{judge: [{rubric: Is it dry?, model: gpt-4o-mini}]}",
+    )
+    result = score("--record-mode", "once", "--budget", "5")
+    assert result.exit_code == 3
+    assert "12 runs, at least 12 calls, what all of them will ask is not known" in result.output
+    assert "asked anew: 5 calls" in result.output
+    assert len(lines()) == 2
+    assert not [line for line in lines() if line["verdict"] == "error"]
+
+
+def test_a_budget_for_which_nothing_can_be_asked_runs_nothing(score: Score, project: Project) -> None:
+    project.replace("pyproject.toml", "gpt-4o-mini", "another")
+    project.replace("weather.yaml", "gpt-4o-mini", "our-own-model")
+    result = score("--record-mode", "once", "--budget", "5USD")
+    assert result.exit_code == 3
+    assert "baseline: 4 of 4 runs not made" in result.output
+
+
+def test_a_budget_that_is_none_is_refused(score: Score) -> None:
+    result = score("--budget", "5EUR")
+    assert result.exit_code == 2
+    assert "write 200 for model calls" in result.output

@@ -1,0 +1,175 @@
+"""`harness score --race`, and a scoring that was interrupted. Source: docs/variants.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli.main import cli
+from harness.scenario import run as running
+from tests.variants.test_score import SCENARIOS, TUTORIAL
+
+VARIANTS = """\
+harness: 1
+variants:
+  - {name: rude, prompts: {answer: Say PLEASE.}}
+  - {name: same, prompts: {answer: Say it.}}
+"""
+
+Score = Callable[..., Result]
+
+
+@pytest.fixture
+def score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Score:
+    """Scores a variant that fails where the baseline passes, and one that does as well, over 30 questions."""
+    monkeypatch.chdir(tmp_path)
+    cases = ", ".join(f"{{q: q{number}}}" for number in range(30))
+    keys = {"polite": "Go away.", "expected": "nine", "latency": 0, "cases": cases}
+    Path("a.scenario.yaml").write_text(SCENARIOS.format(manifest=TUTORIAL / "agents/triage.yaml", **keys))
+    Path("variants.yaml").write_text(VARIANTS)
+
+    def run(*options: str) -> Result:
+        arguments = ["score", "a.scenario.yaml", "--variants", "variants.yaml", "--report", "out", *options]
+        return CliRunner().invoke(cli, arguments)
+
+    return run
+
+
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, type[BaseException]], None]:
+    """Has a process end when it has begun so many scenarios; later ones run as usual."""
+    original = running.outcomes
+
+    def after(scenarios: int, error: type[BaseException]) -> None:
+        left = iter(range(scenarios))
+
+        def outcomes(*args: Any, **options: Any) -> Iterator[Any]:
+            if next(left, None) is None:
+                monkeypatch.setattr(running, "outcomes", original)
+                raise error
+            return original(*args, **options)
+
+        monkeypatch.setattr(running, "outcomes", outcomes)
+
+    return after
+
+
+class Killed(Exception):
+    """Ends the command, whatever it does."""
+
+
+def written() -> tuple[Any, list[Any], set[str]]:
+    """score.json, the results but for real time, and the files beside them."""
+    lines = [json.loads(line) for line in Path("out/results.jsonl").read_text().splitlines()]
+    files = {path.name for path in Path("out").rglob("*") if path.is_file()}
+    return (
+        json.loads(Path("out/score.json").read_text()),
+        [{**line, "wall": None} for line in lines],
+        files,
+    )
+
+
+def of(name: str) -> dict[str, Any]:
+    (found,) = [each for each in written()[0]["variants"] if each["name"] == name]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_variant_that_is_beaten_is_stopped_and_the_others_run_on(score: Score) -> None:
+    result = score("--race")
+    assert result.exit_code == 0, result.output
+    rude = of("rude")
+    assert rude["race"]["by"] in ("baseline", "same")
+    assert (rude["runs"], rude["race"]["scenarios"]) == (15, 15)
+    assert rude["race"]["p"] <= 0.025
+    assert rude["difference"]["verdict"] == "worse"
+    assert rude["stopped"].startswith("stopped after 15 scenarios: beaten by ")
+    assert rude["stopped"] in result.output
+    assert (of("same")["runs"], of("same")["race"], of("same")["stopped"]) == (30, None, None)
+    assert of("same")["difference"]["verdict"] == "no evidence"
+    assert "rude" not in written()[0]["pareto"]
+    assert "stopped after 15 scenarios" in Path("out/report.html").read_text()
+    assert "(--race): 75 of 90 runs" in json.loads(Path("out/summary.json").read_text())["reason"]
+
+
+def test_the_same_race_comes_out_every_time_and_in_several_processes(score: Score) -> None:
+    score("--race")
+    first = written()
+    score("--race", "-j", "2")
+    assert written() == first
+
+
+def test_without_a_race_all_runs_are_made(score: Score) -> None:
+    score()
+    assert (of("rude")["runs"], of("rude")["stopped"]) == (30, None)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, Killed])
+@pytest.mark.parametrize("options", [(), ("--race",)])
+def test_an_interrupted_scoring_goes_on_and_ends_as_if_nothing_had_been(
+    score: Score,
+    interrupted: Callable[[int, type[BaseException]], None],
+    error: type[BaseException],
+    options: tuple[str, ...],
+) -> None:
+    score(*options)
+    whole = written()
+    for begun in (17, 21):
+        interrupted(begun, error)
+        score(*options)
+    result = score(*options)
+    assert "38 runs taken over from the scoring that was interrupted" in result.output
+    assert result.exit_code == 0
+    assert written() == whole
+
+
+def test_what_was_cut_off_is_run_again(
+    score: Score, interrupted: Callable[[int, type[BaseException]], None]
+) -> None:
+    score()
+    whole = written()
+    interrupted(10, Killed)
+    score()
+    results = Path("out/results.jsonl")
+    results.write_bytes(results.read_bytes()[:-100])
+    Path("out/summary.json").unlink()
+    assert "9 runs taken over" in score("-j", "2").output
+    assert written() == whole
+
+
+def test_what_has_changed_since_is_run_again(
+    score: Score, interrupted: Callable[[int, type[BaseException]], None]
+) -> None:
+    interrupted(70, KeyboardInterrupt)
+    result = score()
+    assert result.exit_code == 3
+    assert "start it again with the same arguments" in result.output
+    Path("variants.yaml").write_text(VARIANTS.replace("Say it.", "Say it now."))
+    assert "60 runs taken over" in score().output
+
+
+def test_a_changed_scenario_file_or_another_number_of_repeats_takes_nothing_over(
+    score: Score, interrupted: Callable[[int, type[BaseException]], None]
+) -> None:
+    interrupted(5, KeyboardInterrupt)
+    score()
+    assert "taken over" not in score("--repeat", "2").output
+    interrupted(5, KeyboardInterrupt)
+    score()
+    file = Path("a.scenario.yaml")
+    file.write_text(file.read_text().replace("Nine.", "Ten."))
+    assert "taken over" not in score().output
+
+
+def test_fresh_starts_anew_and_so_does_what_had_ended(
+    score: Score, interrupted: Callable[[int, type[BaseException]], None]
+) -> None:
+    interrupted(5, KeyboardInterrupt)
+    score()
+    assert "taken over" not in score("--fresh").output
+    assert "taken over" not in score().output
