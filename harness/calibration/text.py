@@ -16,7 +16,7 @@ _MOST_ROWS: Final = 10
 _REASON: Final = 200
 
 
-def told(figures: Figures) -> Iterator[str]:
+def lines(figures: Figures) -> Iterator[str]:
     """The lines to print."""
     yield from _figures(figures)
     yield from _rows(figures)

@@ -134,11 +134,11 @@ def _progress(rows: int) -> Any:
 
 
 def _show(figures: Figures, answers: Answers, secrets: Secrets, json_: str | None) -> None:
-    from harness.calibration.text import told
+    from harness.calibration.text import lines
 
     for text in (*answers.cut, *(f"never used: {stub}" for stub in answers.unused)):
         click.echo(f"warning: {secrets.text(text)}", err=True)
-    for line in told(figures):
+    for line in lines(figures):
         click.echo(secrets.text(line), err=json_ == "-")
     if json_ is not None:
         data = secrets.data(figures.as_json())

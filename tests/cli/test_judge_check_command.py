@@ -168,7 +168,7 @@ def test_a_metric_is_shown_what_it_needs_of_the_row(invoke: Invoke, write: Write
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (
             METRIC + "rows: [{output: a, label: pass}]",
@@ -195,17 +195,20 @@ def test_a_metric_is_shown_what_it_needs_of_the_row(invoke: Invoke, write: Write
     ],
 )
 def test_what_cannot_be_measured_is_refused_where_it_stands(
-    invoke: Invoke, write: WriteFile, text: str, told: str
+    invoke: Invoke, write: WriteFile, text: str, message: str
 ) -> None:
     write("labels.yaml", text)
     result = invoke("judge-check", "labels.yaml")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert told in result.stderr
+    assert message in result.stderr
 
 
 def test_an_empty_or_unknown_file_is_refused(invoke: Invoke, write: WriteFile) -> None:
     write("labels.csv", "")
     write("labels.txt", "a")
-    for file, told in (("labels.csv", "no rows in"), ("labels.txt", "its name ends in none of .csv, .jsonl")):
+    for file, message in (
+        ("labels.csv", "no rows in"),
+        ("labels.txt", "its name ends in none of .csv, .jsonl"),
+    ):
         result = invoke("judge-check", file, "--rubric", "r", "--model", "m")
-        assert (result.exit_code, told in result.stderr) == (2, True)
+        assert (result.exit_code, message in result.stderr) == (2, True)

@@ -205,8 +205,9 @@ def test_calls_that_overlap_are_replayed_overlapping_in_the_order_of_their_answe
 # ------------------------------------------------------------ judges
 
 
-def test_a_judge_is_recorded_like_any_other_model(project: Project) -> None:
-    keys = UMBRELLA + "\nexpect: {judge: [{rubric: It answers., model: gpt-4o, threshold: 0.7}]}"
+@pytest.mark.parametrize("asked", ["rubric: It answers.", "metric: faithfulness"])
+def test_a_judge_is_recorded_like_any_other_model(project: Project, asked: str) -> None:
+    keys = UMBRELLA + f"\nexpect: {{judge: [{{{asked}, model: gpt-4o, threshold: 0.7}}]}}"
     grade = """  - {model: gpt-4o, json: {reason: It does., grade: 0.9}}"""
     scenario = project.scenario("weather", keys)
     with project.serving(WEATHER + grade):
