@@ -38,6 +38,10 @@ class Span:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
 
+    def __reduce__(self) -> tuple[type[Span], tuple[str, int, int, int]]:
+        """What it is pickled as: a scenario has dozens, and dataclasses are pickled slowly by themselves."""
+        return Span, (self.file, self.line, self.column, self.length)
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:

@@ -105,6 +105,7 @@ class WorkerPool:
         self._jobs, self._projects, self._stdout_to_stderr = jobs, projects, stdout_to_stderr
         self._one_by_one = one_by_one
         self._each_its_own = False
+        self._here: tuple[dict[str, str], str] = {}, ""
         self._workers: list[_Worker] = []
         if _HAS_SERVER:
             main = ["pytest"] if "pytest" in sys.modules else []
@@ -117,6 +118,7 @@ class WorkerPool:
         Where one of the scenarios asks for a process of its own, each gets one.
         """
         self._each_its_own = any(self._projects.isolates(scenario.file) for scenario in scenarios)
+        self._here = dict(os.environ), os.getcwd()
         ended = self._as_they_come(scenarios)
         try:
             yield from _in_order(ended) if in_order else ended
@@ -182,7 +184,7 @@ class WorkerPool:
         scenario = scenarios[number]
         with suppress(FormatError):  # the worker says what is wrong with it
             scenario = scenario.whole()
-        task = ForkingPickler.dumps(tuple(Task(number, scenario, dict(os.environ), os.getcwd())))
+        task = ForkingPickler.dumps(tuple(Task(number, scenario, *self._here)))
         if worker.tasks and len(task) > BUFFER:
             return False  # sending waits for the worker to read, while it may wait for this process to do so
         if not worker.tasks:
