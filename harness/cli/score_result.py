@@ -21,7 +21,7 @@ from harness.report.scenario_runs import read_run
 from harness.report.summary import Summary
 from harness.report.summary_text import places
 from harness.report.whole_file import replace as replace_file
-from harness.settings import Projects
+from harness.settings import Projects, RecordMode
 from harness.variants.comparison import Score, compare
 from harness.variants.document import Variant
 from harness.variants.independence import can_differ
@@ -83,12 +83,12 @@ def _say_what_was_left_out(schedule: Schedule, made: dict[str, int]) -> None:
 def _score(folder: Path, variants: Sequence[Variant], schedule: Schedule, projects: Projects) -> Score:
     summary = Summary()
     answers: dict[str, Counter[str]] = {}
+    asks = projects.record_mode is not RecordMode.NONE
 
     def count(line: Any) -> None:
         summary.add(line)
-        kind = (
-            "replayed" if line.get("recording") is not None else "asked" if line.get("varies") else "scripted"
-        )
+        asked = line.get("varies") and asks  # runs in which faults are drawn vary as well
+        kind = "replayed" if line.get("recording") is not None else "asked" if asked else "scripted"
         answers.setdefault(line["variant"], Counter())[kind] += 1
 
     run = read_run(folder, [count])

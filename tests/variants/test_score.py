@@ -135,6 +135,15 @@ def test_a_worse_variant_is_worse(score: Score) -> None:
     assert written()["pareto"] == ["baseline"]
 
 
+def test_runs_in_which_faults_are_drawn_are_scripted_all_the_same(score: Score) -> None:
+    score(POLITE, questions=2)
+    text = Path("a.scenario.yaml").read_text()
+    drawn = text.replace("    input:", "    faults: [{effect: llm, rate: 0.1, latency: 1}]\n    input:")
+    Path("a.scenario.yaml").write_text(drawn)
+    result = CliRunner().invoke(cli, ["score", "a.scenario.yaml", "--variants", "variants.yaml"])
+    assert "polite: 2 runs scripted" in result.output
+
+
 def test_a_single_scenario_has_a_difference_without_an_interval(score: Score) -> None:
     result = score(POLITE, questions=1)
     assert "+1.000  no evidence (p 1.000)" in result.output
