@@ -12,7 +12,7 @@ from harness.evolution.holdout import shortage
 from harness.evolution.lineage import Individual
 from harness.evolution.search import PATIENCE
 from harness.evolution.study import Study
-from harness.report.formatting import cost, plural
+from harness.report.formatting import cost, p_value, plural
 from harness.source.display import printable
 
 _STOPPED: Final = {
@@ -149,7 +149,8 @@ def _verdict(study: Study) -> Iterator[str]:
     between = (
         f" ({difference['low']:+.3f} to {difference['high']:+.3f})" if difference["low"] is not None else ""
     )
-    yield f"verdict: {found['verdict']}, difference {difference['fitness']:+.3f}{between}, p {difference['p']:.3f}"
+    p = p_value(difference["p"])
+    yield f"verdict: {found['verdict']}, difference {difference['fitness']:+.3f}{between}, p {p}"
     if found["note"]:
         yield f"  {found['note']}"
 

@@ -54,6 +54,15 @@ def cost(value: float) -> str:
     return f"{value:.2f}" if value >= 1 else f"{value:.2g}"
 
 
+def p_value(value: float) -> str:
+    """A p-value, which is never 0.
+
+    >>> p_value(0.023), p_value(0.00001)
+    ('0.023', '< 0.001')
+    """
+    return f"{value:.3f}" if value >= 0.0005 else "< 0.001"
+
+
 def cost_of(total: Mapping[str, Any]) -> str:
     """What the runs of a group cost, and which models count as 0.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import Final
 
-from harness.report.formatting import cost, percent, plural, seconds
+from harness.report.formatting import cost, p_value, percent, plural, seconds
 from harness.source.display import clip, printable
 from harness.variants.comparison import Changed, Score, Scored
 
@@ -71,13 +71,8 @@ def _row(scored: Scored, is_baseline: bool) -> tuple[str, ...]:
         str(group["tokens"]["total"]),
         cost(group["cost"]),
         between,
-        verdict + (f" (p {_p(scored.corrected)})" if scored.corrected is not None else ""),
+        verdict + (f" (p {p_value(scored.corrected)})" if scored.corrected is not None else ""),
     )
-
-
-def _p(value: float) -> str:
-    """Never 0: that it cannot be."""
-    return f"{value:.3f}" if value >= 0.0005 else "< 0.001"
 
 
 def _answers(scored: Scored) -> str:

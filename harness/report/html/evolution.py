@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.report.compare.words import word_changes
-from harness.report.formatting import plural
+from harness.report.formatting import p_value, plural
 from harness.report.html.ancestors import MOST_DRAWN, ancestors, first_parents, picture
 from harness.report.html.evolution_files import Confirmation, Evolution, Genome, read_evolution
 from harness.report.html.plot import Scale
@@ -133,7 +133,7 @@ def _confirmation(found: Confirmation | None) -> dict[str, Any] | None:
         texts["difference"] = f"{difference['fitness']:+.3f}"
         if difference["low"] is not None and difference["high"] is not None:
             texts["difference"] += f" ({difference['low']:+.3f} to {difference['high']:+.3f})"
-        texts["p"] = f"p {difference['p']:.3f}"
+        texts["p"] = f"p {p_value(difference['p'])}"
     words = {"better": "better than the manifest", "worse": "worse than the manifest"}
     return {
         **texts,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from harness.report.alike import Key
-from harness.report.formatting import percent, plural, seconds
+from harness.report.formatting import p_value, percent, plural, seconds
 from harness.report.html.plot import Scale, labels
 from harness.report.html.score_file import Changed, Score, Variant
 from harness.report.html.words import dollars, score
@@ -111,7 +111,7 @@ def _variant(each: Variant, found: Score, changed: Sequence[Changed], reach: flo
         "name": each["name"],
         "verdict": words,
         "state": _STATES.get(verdict or "", ""),
-        "p": "" if verdict is None or difference is None else f"p {difference['p']:.3f}",
+        "p": "" if verdict is None or difference is None else f"p {p_value(difference['p'])}",
         "note": each.get("note") or "",
         "stopped": each.get("stopped") or "",
         "interval": None if difference is None else _interval(difference, reach),
