@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Final, NamedTuple, TypeVar
 
-from harness.report.formatting import plural
+from harness.report.formatting import p_value, plural
 from harness.statistics.betting import Bets
 
 LEVEL: Final = 0.025
@@ -34,8 +34,8 @@ class Stopped(NamedTuple):
     p: float
 
     def __str__(self) -> str:
-        shown = f"{self.p:.3f}" if self.p >= 0.0005 else "< 0.001"
-        return f"stopped after {plural(self.scenarios, 'scenario')}: beaten by {self.by} (p {shown})"
+        scenarios = plural(self.scenarios, "scenario")
+        return f"stopped after {scenarios}: beaten by {self.by} (p {p_value(self.p)})"
 
 
 class Race:

@@ -51,7 +51,9 @@ def headline(found: Score) -> str:
         if each["name"] == found["baseline"]:
             continue
         difference = each["difference"]
-        if difference is None or difference["verdict"] is None:
+        if each.get("stopped"):
+            names.setdefault("stopped", []).append(each["name"])
+        elif difference is None or difference["verdict"] is None:
             names.setdefault("no verdict", []).append(each["name"])
         else:
             names.setdefault(difference["verdict"], []).append(each["name"])
@@ -69,6 +71,9 @@ def headline(found: Score) -> str:
         parts.insert(0, f"No variant is shown to be better than {found['baseline']}")
     if "no evidence" in names:
         parts.append(f"no evidence on {_listed(names['no evidence'])}")
+    if "stopped" in names:
+        some = names["stopped"]
+        parts.append(f"{_listed(some)} {'was' if len(some) == 1 else 'were'} stopped, beaten by another")
     if "no verdict" in names:
         parts.append(f"no verdict on {_listed(names['no verdict'])}")
     return "; ".join(parts)
@@ -173,7 +178,7 @@ def _checks(changed: Sequence[Changed]) -> str:
 
 def _plots(found: Score) -> list[dict[str, Any]]:
     """Fitness over latency and, where anything cost something, over cost."""
-    measured = [each for each in found["variants"] if each["fitness"] is not None]
+    measured = [each for each in found["variants"] if each["fitness"] is not None and not each.get("stopped")]
     aims: list[tuple[str, Callable[[Variant], float | None], Callable[[float], str]]] = [
         ("latency (p50)", lambda each: each["latency"]["p50"], seconds),
         ("cost", lambda each: each["cost"], dollars),

@@ -70,6 +70,7 @@ def changed(name: str, variant: str, before: float, after: float) -> dict[str, A
     }
 
 
+STOPPED = "stopped after 2 scenarios: beaten by kind (p 0.005)"
 SAYS: dict[str, Any] = {
     "format": "harness-score/1",
     "baseline": "plain",
@@ -78,7 +79,7 @@ SAYS: dict[str, Any] = {
         figures("kind", 0.75, between(0.25, "better", 0.1, 0.5)),
         figures("terse", 0.4, between(-0.1, "no evidence", -0.2, 0.05), note="about 40 more scenarios would show it"),
         figures("same", 0.5, between(0.0, None, 0.0, 0.0), note="cannot differ: every answer came from stubs"),
-        figures("slow", 0.5, between(0.0, "no evidence", None, None), stopped="it was beaten after 2 scenarios"),
+        figures("slow", 0.5, between(0.0, "no evidence", None, None), stopped=STOPPED),
     ],
     "changed": [changed("b", "kind", 0.5, 1.0), changed("a", "terse", 1.0, 0.5)],
     "pareto": ["plain", "kind"],
@@ -130,7 +131,10 @@ def matrix(page: Any) -> dict[str, list[str]]:
 def test_the_page_of_a_score_opens_with_the_verdicts_in_words(page: Any, report: Path) -> None:
     page.goto(report.as_uri())
     said = page.locator("h1").inner_text()
-    assert said == "kind is better than plain by 0.250; no evidence on terse and slow; no verdict on same."
+    assert said == (
+        "kind is better than plain by 0.250; no evidence on terse; slow was stopped, beaten by another;"
+        " no verdict on same."
+    )
     found = verdicts(page)
     assert found["plain"][:3] == ["plain Pareto front", "the baseline", "–"]
     assert found["kind"][:3] == [
@@ -141,7 +145,7 @@ def test_the_page_of_a_score_opens_with_the_verdicts_in_words(page: Any, report:
     assert found["terse"][1] == "no evidence p 0.040 about 40 more scenarios would show it"
     assert found["same"][1] == "no verdict cannot differ: every answer came from stubs"
     assert found["slow"][1:3] == [
-        "no evidence p 0.040 stopped: it was beaten after 2 scenarios",
+        f"no evidence p 0.040 {STOPPED}",
         "+0.000, no interval",
     ]
     assert found["kind"][-2:] == ["▲ 1 better output 1", "3 runs scripted"]
@@ -163,6 +167,7 @@ def test_the_pareto_front_is_a_picture_that_can_be_read_out(page: Any, report: P
     assert [each.split(".")[0] for each in said] == ["Fitness and latency (p50)", "Fitness and cost"]
     assert "kind: fitness 0.750, latency (p50) 950 ms, on the front" in said[0]
     assert page.locator("figure.plot").first.locator("circle.front").count() == 2
+    assert "slow" not in said[0]  # it ran through fewer scenarios
 
 
 def test_the_matrix_has_changed_scenarios_first_and_filters_them(page: Any, report: Path) -> None:
