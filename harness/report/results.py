@@ -171,7 +171,7 @@ class ResultsWriter:
             self._history.check()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._file = _opened_alone(self.path)
+            self._file = opened_alone(self.path)
             put_aside(self.folder, _FILES)
             remove_traces(self.folder)
             self._file.truncate(0)
@@ -275,7 +275,7 @@ class ResultsWriter:
             replace_by_pieces(self.path, (lines[at] for at in order))
 
 
-def _opened_alone(path: Path) -> BinaryIO:
+def opened_alone(path: Path) -> BinaryIO:
     """The file, locked against other runs until it is closed or the process ends."""
     file = path.open("ab")
     try:

@@ -166,10 +166,18 @@ def _pairs(run: Run, baseline: str, name: str) -> list[Pair]:
 
 
 def _paired(pairs: Sequence[Pair]) -> list[Paired]:
-    return [
-        Paired([(before.score, after.score) for before, after in pair.repeats], pair.after.weight)
+    """The scores of the repeats that both were judged in, by scenario."""
+    found = (
+        (
+            pair.after.weight,
+            [both for both in pair.repeats if "error" not in (both[0].verdict, both[1].verdict)],
+        )
         for pair in pairs
-        if pair.repeats
+    )
+    return [
+        Paired([(before.score, after.score) for before, after in judged], weight)
+        for weight, judged in found
+        if judged
     ]
 
 

@@ -16,13 +16,14 @@ import shutil
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from harness.errors import FormatError, Problem
 from harness.report.encoding import encode
 from harness.report.reading import RESULTS, read_lines
-from harness.report.results import Record
+from harness.report.results import Record, opened_alone
 from harness.report.traces import FOLDER, move_traces
 from harness.report.whole_file import replace as replace_file
 from harness.report.whole_file import unwritable
@@ -57,8 +58,10 @@ class Unfinished:
         """The runs that need not be made again, by the key of what ran (`key_of`), which each ran so many times.
 
         Raises:
-            FormatError: the results of the folder are damaged, or cannot be moved.
+            FormatError: the results of the folder are damaged, are being written, or cannot be moved.
         """
+        if (self._folder / RESULTS).is_file():
+            self._check_alone()
         kept = self._folder / TAKEN_OVER
         before = self._read(kept if (kept / UNFINISHED).is_file() else self._folder)
         same = {key for key, made_of in self._fingerprints.items() if before.get(key) == made_of}
@@ -66,12 +69,12 @@ class Unfinished:
             forget(self._folder)
             return {}
         self._move(kept)
-        found: dict[str, list[TakenOver]] = {}
-        with warnings.catch_warnings(action="ignore"):  # of a last line that was cut off: it is run again
-            for line in read_lines(kept) if (kept / RESULTS).is_file() else ():
-                trace = line.get("trace")
-                file = kept / FOLDER / Path(trace).name if isinstance(trace, str) else None
-                found.setdefault(key_of(line["variant"], line["id"]), []).append(TakenOver(line, file))
+        try:
+            found = _runs_of(kept)
+        except FormatError as error:
+            raise FormatError(
+                [replace(each, hint="--fresh starts anew") for each in error.problems]
+            ) from None
         return {
             key: sorted(runs, key=lambda run: run.line["repeat"])
             for key, runs in found.items()
@@ -98,6 +101,12 @@ class Unfinished:
     def end(self) -> None:
         """The scoring has ended as planned: the next one starts anew."""
         forget(self._folder)
+
+    def _check_alone(self) -> None:
+        try:
+            opened_alone(self._folder / RESULTS).close()
+        except OSError as error:
+            raise unwritable(self._folder, error) from error
 
     def _read(self, folder: Path) -> dict[str, str]:
         """The fingerprints of a scoring that was interrupted; none where there is none in the folder."""
@@ -135,6 +144,17 @@ def forget(folder: Path) -> None:
 def key_of(variant: str | None, id_: str) -> str:
     """What tells a scenario as a variant from others."""
     return f"{variant or ''} {id_}"
+
+
+def _runs_of(folder: Path) -> dict[str, list[TakenOver]]:
+    """The runs in a folder of results, by their keys."""
+    found: dict[str, list[TakenOver]] = {}
+    with warnings.catch_warnings(action="ignore"):  # of a last line that was cut off: it is run again
+        for line in read_lines(folder) if (folder / RESULTS).is_file() else ():
+            trace = line.get("trace")
+            file = folder / FOLDER / Path(trace).name if isinstance(trace, str) else None
+            found.setdefault(key_of(line["variant"], line["id"]), []).append(TakenOver(line, file))
+    return found
 
 
 def _is_whole(runs: Sequence[TakenOver], repeats: int) -> bool:

@@ -255,6 +255,8 @@ def test_a_run_that_cannot_be_judged_is_told(score: Score) -> None:
     result = score(f"  - {{name: lost, edit: [{patch}]}}\n")
     assert result.exit_code == 3
     assert "some runs could not be judged" in result.output
+    assert of("lost")["note"] == "no scenario was judged for it and for the baseline"
+    assert of("lost")["difference"] is None
 
 
 def test_a_trace_is_that_of_a_variant(score: Score) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -173,3 +174,33 @@ def test_fresh_starts_anew_and_so_does_what_had_ended(
     score()
     assert "taken over" not in score("--fresh").output
     assert "taken over" not in score().output
+
+
+def test_a_folder_that_another_scoring_writes_to_is_left_alone(
+    score: Score, interrupted: Callable[[int, type[BaseException]], None]
+) -> None:
+    interrupted(5, Killed)
+    score()
+    before = sorted(Path("out").iterdir()), Path("out/unfinished.json").read_bytes()
+    with Path("out/results.jsonl").open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        result = score()
+    assert result.exit_code == 2
+    assert "another run is writing" in result.output
+    assert (sorted(Path("out").iterdir()), Path("out/unfinished.json").read_bytes()) == before
+
+
+def test_damaged_results_are_no_results_until_it_starts_anew(
+    score: Score, interrupted: Callable[[int, type[BaseException]], None]
+) -> None:
+    interrupted(5, Killed)
+    score()
+    results = Path("out/results.jsonl")
+    results.write_bytes(b"{}\n" + results.read_bytes())
+    for _ in range(2):
+        result = score()
+        assert result.exit_code == 2
+        assert "--fresh starts anew" in result.output
+    assert score("--fresh").exit_code == 0
+    Path("out/unfinished.json").write_bytes(b"\xff\x00")
+    assert score().exit_code == 0
