@@ -60,7 +60,7 @@ class HumanReply:
 class About:
     """Where a recording comes from.
 
-    recorded     the day, as 2026-01-31
+    recorded     the day of its oldest call, as 2026-01-31
     manifests    the files the graph was loaded from, as the scenario names them, to the SHA-256 of their bytes
     versions     of the packages that spoke
     environment  variables that said where providers are, which are read from here on replay, and those that the

@@ -251,15 +251,18 @@ class RecordingSession:
         if outcome.verdict == "error" or (broke_off and not outcome.passed):
             self.discard("the run did not come to its end")
             return [f"cassette '{self._folder.name}' stays as it was: the run did not come to its end"]
-        made = backend.recording()
+        made, day = backend.recording(), date.today().isoformat()
         if self._mode is RecordMode.NEW_EPISODES:
             unused = backend.unused()
             self._unused += len(unused)
             made = _together(made, unused) if backend.added else Recording()
+            day = backend.about.recorded if self._folder.load(repeat + 1) else day
         elif self._mode is RecordMode.ALL:
-            made = _together(made, self._not_asked_again(self._folder.load(repeat + 1) or Recording(), made))
+            old = self._folder.load(repeat + 1) or Recording()
+            kept = self._not_asked_again(old, made)
+            made, day = _together(made, kept), old.about.recorded if kept else day
         if made or self._mode is RecordMode.REWRITE:
-            self._made[repeat + 1] = replace(made, about=self._about(graph, backend))
+            self._made[repeat + 1] = replace(made, about=self._about(graph, backend, day))
         if outcome.observed.status == "interrupted" and self._ask is None:
             return [
                 "it was recorded as it paused: there is no terminal to ask at, and no `human` stub answers"
@@ -316,11 +319,12 @@ class RecordingSession:
             tuple(reply for reply in old.human if (reply.node, reply.asked, reply.turn) not in replies),
         )
 
-    def _about(self, graph: Graph | None, backend: RecordedBackend) -> About:
+    def _about(self, graph: Graph | None, backend: RecordedBackend, day: str) -> About:
+        """Where a recording comes from; `day` is that of its oldest call: one that is kept is as old as it was."""
         files = graph.sources if graph is not None else self._scenario.manifests
         return About(
             scenario=f"{shown_path(self._scenario.file)}::{self._scenario.name}",
-            recorded=date.today().isoformat(),
+            recorded=day,
             manifests=fingerprints(files, self._scenario.file.parent),
             versions=versions(),
             environment={**backend.places, **self._passed()},

@@ -1,5 +1,6 @@
 """What becomes of calls that no stub answers: the record modes, as vcrpy and pytest-recording mean them."""
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -131,6 +132,18 @@ def test_new_episodes_plays_what_is_there_and_adds_the_rest(project: Project) ->
     assert said(recorded) == ["Old.", "New bye."]
     assert len(server.requests) == 1
     assert told(project.replay(scenario)) == told(recorded)
+
+
+@pytest.mark.parametrize(("mode", "kept"), [("new_episodes", True), ("all", True), ("rewrite", False)])
+def test_a_recording_is_as_old_as_the_oldest_call_that_is_kept(
+    project: Project, mode: str, kept: bool
+) -> None:
+    recorded_hello(project)
+    (meta,) = project.folder.rglob("meta.yaml")
+    meta.write_text(re.sub(r"recorded: .*", "recorded: '2025-01-31'", meta.read_text()))
+    with project.serving(BOTH % ("New.", "New bye.")):
+        project.run(project.scenario("weather", "input: Bye!", name="bye"), RecordMode(mode))
+    assert ("recorded: '2025-01-31'" in meta.read_text()) is kept
 
 
 def test_new_episodes_keeps_what_was_not_asked_for(project: Project) -> None:
