@@ -17,7 +17,7 @@ ROOT = Path(harness.__file__).parent
 
 # A piece may import what stands on lines above its own, never what stands beside it.
 LAYERS = [
-    {"budget", "errors", "statistics", "units"},
+    {"budget", "errors", "installation", "statistics", "units"},
     {"source"},
     {"expressions"},
     {"matchers"},

@@ -221,6 +221,10 @@ def _crashed(error: BaseException, graph: Graph, backend: RecordedBackend | None
     if not isinstance(error, HarnessError):
         # A fault of ours must not take the other scenarios with it; its code says what it is.
         result.observed.error = {**(result.observed.error or {}), "code": "harness-broke"}
+        if isinstance(error, ImportError):
+            from harness.installation import why_not_importable
+
+            result.observed.error["message"] = why_not_importable(error) or str(error)
     if backend is not None:
         result.observed.rewrite(backend.without_secrets)
     return result
