@@ -20,6 +20,7 @@ from harness.dialects.leafmesh.response import response
 from harness.dialects.leafmesh.routing import entering, entries, narrating, settling, start_edges
 from harness.dialects.leafmesh.session import Task, session_of
 from harness.dialects.leafmesh.summarizer import reads_narrations
+from harness.dialects.leafmesh.unused_parts import unused_parts
 from harness.dialects.leafmesh.vocabulary import vocabulary
 from harness.dialects.request import LoadRequest
 from harness.engine.context import RunContext
@@ -77,6 +78,7 @@ def _graph(opened: Opened, entry: EntryPoint, agency: Agency) -> EventGraph:
     own = entries(mesh, joins, document)
     starts = start_edges(mesh, document)
     first = starts.setdefault(entry.name, Edge(START, entry.target))
+    edges = (*starts.values(), *(each.edge for name in own for each in own[name]), *escalation_edges(mesh))
     narrated = [name for name, agent in mesh.agents.items() if agent.narration and reads_narrations(mesh)]
     return EventGraph(
         name=mesh.name,
@@ -90,7 +92,7 @@ def _graph(opened: Opened, entry: EntryPoint, agency: Agency) -> EventGraph:
             )
             for name, agent in mesh.agents.items()
         ),
-        edges=(*starts.values(), *(each.edge for name in own for each in own[name]), *escalation_edges(mesh)),
+        edges=edges,
         channels=tuple(Channel(name) for name in mesh.agents),
         routers={START: entering(entry, first), **{name: settling(name, own[name], parts) for name in own}},
         late_routers={name: narrating(name, own[name], parts) for name in narrated},
@@ -98,7 +100,7 @@ def _graph(opened: Opened, entry: EntryPoint, agency: Agency) -> EventGraph:
         lifecycle=_lifecycle(mesh),
         recursion_limit=MOST_STARTS,
         may_pause=any(isinstance(agent, HumanAgent) for agent in mesh.agents.values()),
-        warnings=(*opened.warnings, *agency.warnings),
+        warnings=(*opened.warnings, *agency.warnings, *unused_parts(opened, edges, agency)),
         notes=opened.notes,
         import_folders=agency.import_folders,
         vocabulary=lambda: vocabulary(parts),

@@ -1,0 +1,49 @@
+"""Parts of a mesh that no run of it can come to: agents that nobody calls, tools that no agent has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from harness.dialects.leafmesh.agency import Agency
+from harness.dialects.leafmesh.document import LLMAgent
+from harness.dialects.leafmesh.opening import Opened
+from harness.dialects.leafmesh.summarizer import reads_narrations
+from harness.dialects.leafmesh.tools import QUERY_KNOWLEDGE, offered_names
+from harness.errors import Problem
+from harness.graph.model import Edge
+from harness.source.suggest import did_you_mean
+
+
+def unused_parts(opened: Opened, edges: Iterable[Edge], agency: Agency) -> Iterator[Problem]:
+    """A warning for each; `edges` are all there are."""
+    mesh, document = opened.mesh, opened.document
+    reached = {edge.target for edge in edges}
+    # The Summarizer may send the report of a narrating agent to any agent.
+    goes_anywhere = reads_narrations(mesh) and any(agent.narration for agent in mesh.agents.values())
+    for name in mesh.agents if mesh.entry_points and not goes_anywhere else ():
+        if name not in reached:
+            text = f"agent '{name}' can never run: no agent calls it, and no entry point leads to it"
+            hint = "name it under `can_call` of an agent, or enter it by `agent` in a scenario"
+            yield Problem("unreachable-node", text, document.key_span(("agents", name)), hint, "warning")
+    if agency.tools and agency.is_complete:
+        yield from _tools(opened, agency)
+
+
+def _tools(opened: Opened, agency: Agency) -> Iterator[Problem]:
+    """The tools of agents that are nearly one that the agency registers, and registered ones that no agent has.
+
+    Of tools with other names nothing is said: a scenario answers for them.
+    """
+    agents = {name: agent for name, agent in opened.mesh.agents.items() if isinstance(agent, LLMAgent)}
+    for name, agent in agents.items():
+        for index, tool in enumerate(agent.tools):
+            hint = did_you_mean(tool, agency.tools, listing=False)
+            if hint and tool not in agency.tools and tool != QUERY_KNOWLEDGE.name:
+                text = f"no file of the agency registers the tool '{tool}' of agent '{name}'"
+                where = opened.document.span(("agents", name, "tools", index))
+                yield Problem("unknown-tool", text, where, hint, "warning")
+    had = {tool for name, agent in agents.items() for tool in offered_names(name, agent, agency.tools)}
+    for tool in agency.tools:
+        if tool not in had:
+            text = f"no agent has the tool '{tool}', which the agency registers"
+            yield Problem("unknown-tool", text, opened.document.span(("auto_discover",)), "", "warning")

@@ -1,0 +1,81 @@
+"""Agents that nothing leads to, and tools that no agent has or no file registers, are warnings."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.dialects.load import load_graph
+from harness.dialects.request import LoadRequest
+
+MESH = """\
+name: desk
+auto_discover: {directory: agency, pattern: "*.py"}
+entry_points: [{name: ask, target: reader}]
+agents:
+  reader: {agent_type: llm, model: m, prompt: Read., tools: [find], can_call: [{agent: other}]}
+  other: {agent_type: programmatic}
+  joined: {agent_type: llm, model: m, prompt: Join., wait_for: other}
+"""
+TOOLS = """\
+from leafmesh import global_tool
+
+
+@global_tool(name="find", description="Finds")
+def find(q: str) -> dict:
+    return {"found": q}
+
+
+def other(llm_response, input_data, context):
+    return {"done": True}
+"""
+
+
+def warned(folder: Path, mesh: str, tools: str = TOOLS, agent: str | None = None) -> list[str]:
+    (folder / "agency").mkdir()
+    (folder / "agency" / f"{folder.name}_tools.py").write_text(tools)
+    (folder / "mesh.yaml").write_text(mesh)
+    graph = load_graph(LoadRequest((folder / "mesh.yaml",), agent=agent, folders=(folder,)), "leafmesh")
+    return [
+        f"{problem.span.line}:{problem.span.column} {problem.message}|{problem.hint}"
+        for problem in graph.warnings
+        if problem.span and problem.severity == "warning"
+    ]
+
+
+def test_what_is_used_is_not_warned_of(tmp_path: Path) -> None:
+    assert warned(tmp_path, MESH) == []
+
+
+def test_an_agent_that_nothing_leads_to(tmp_path: Path) -> None:
+    (text,) = warned(
+        tmp_path, MESH.replace(", can_call: [{agent: other}]", "").replace(", wait_for: other", "")
+    )[:1]
+    assert text.startswith(
+        "6:3 agent 'other' can never run: no agent calls it, and no entry point leads to it"
+    )
+
+
+def test_an_agent_that_is_entered_by_its_name(tmp_path: Path) -> None:
+    mesh = MESH.replace(", can_call: [{agent: other}]", "")
+    assert warned(tmp_path, mesh, agent="other") == []
+
+
+@pytest.mark.parametrize(
+    ("mesh", "expected"),
+    [
+        (
+            MESH.replace("tools: [find]", "tools: [find, fnid]"),
+            ["5:68 no file of the agency registers the tool 'fnid' of agent 'reader'|did you mean 'find'?"],
+        ),
+        (
+            MESH.replace(", tools: [find]", ""),
+            ["2:16 no agent has the tool 'find', which the agency registers|"],
+        ),
+    ],
+)
+def test_a_tool_on_one_side_alone(tmp_path: Path, mesh: str, expected: list[str]) -> None:
+    assert warned(tmp_path, mesh) == expected
+
+
+def test_a_mesh_without_tools_of_its_own_leaves_them_to_the_scenario(tmp_path: Path) -> None:
+    assert warned(tmp_path, MESH, "def other(llm_response, input_data, context):\n    return {}\n") == []
