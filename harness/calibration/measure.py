@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,7 +21,8 @@ FEWEST_ROWS: Final = 10
 """Below it kappa says nothing: its interval is nearly as wide as its range."""
 LONGEST_REASON: Final = 500
 _PRECISION: Final = 9
-_TIE: Final = 1e-9
+_STEPS: Final = 3
+"""Digits of a threshold that is proposed."""
 
 
 @dataclass(frozen=True)
@@ -172,18 +174,19 @@ def _correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
 
 def _best_threshold(pairs: Sequence[tuple[float, float]], threshold: float) -> tuple[float, float] | None:
     """The threshold of the judge that agrees best, where it is better than the present one; and the agreement."""
-    if not pairs:
+    said = Counter((_passes(label, threshold), round(grade, _STEPS)) for label, grade in pairs)
+    grades = sorted({grade for _, grade in said})
+
+    def alike(tried: float) -> int:
+        return sum(count for (passes, grade), count in said.items() if passes == _passes(grade, tried))
+
+    middles = (round((low + high) / 2, _STEPS) for low, high in pairwise(grades))
+    between = [middle for middle in middles if middle]
+    best = max((threshold, *between), key=lambda tried: (alike(tried), -abs(tried - threshold)))
+    if best == threshold:
         return None
-    grades = sorted({grade for _, grade in pairs})
-    between = [round((low + high) / 2, 3) for low, high in pairwise(grades)]
-    tried = {
-        each: agreement(_ratings(pairs, threshold, each)) for each in (threshold, *between) if 0 < each <= 1
-    }
-    if not tried:
-        return None
-    now = agreement(_ratings(pairs, threshold, threshold))
-    best = max(tried, key=lambda each: (tried[each], -abs(each - threshold)))
-    return (best, tried[best]) if tried[best] > now + _TIE else None
+    now, then = (agreement(_ratings(pairs, threshold, each)) for each in (threshold, best))
+    return (best, then) if then > now else None
 
 
 def _row(each: Graded) -> dict[str, Any]:
