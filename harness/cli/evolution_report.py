@@ -10,6 +10,7 @@ from typing import Final
 
 from harness.evolution.holdout import shortage
 from harness.evolution.lineage import Individual
+from harness.evolution.patch import PATCH
 from harness.evolution.search import PATIENCE
 from harness.evolution.study import Study
 from harness.report.formatting import cost, p_value, plural
@@ -103,6 +104,11 @@ def _summary(study: Study) -> Iterator[str]:
         yield from _of_winner(study, winner)
     spent = study.spent
     yield f"spent: {plural(spent.calls, 'call')}, {cost(spent.cost)}"
+    if winner is not None:
+        for each in study.patch.left_out:
+            yield f"not in the patch: {each}, which cannot be rewritten in its place"
+        if study.patch.text:
+            yield f"to take it over: patch -p1 -d {study.root} < {study.folder / PATCH}"
     yield f"files: {study.folder}/ (" + ", ".join(study.written()) + ")"
 
 

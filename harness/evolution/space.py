@@ -73,7 +73,7 @@ def space_of(
     for name in mutation_types:
         if MUTATION_TYPES[name] not in has:
             text = f"{name} has nothing to change: the manifest has no {_NOUNS[MUTATION_TYPES[name]]}"
-            problems.append(Problem("nothing-to-vary", text, severity="warning"))
+            problems.append(Problem("nothing-to-vary", text, severity="note"))
     return found, problems
 
 

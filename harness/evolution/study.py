@@ -7,13 +7,16 @@ Scenarios are run by whoever makes the study.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from harness.budget import Budget, Spent
 from harness.dialects.load import load_prompts, load_tunables
+from harness.dialects.registry import dialect_named, dialect_of
 from harness.errors import FormatError, HarnessError, Problem
 from harness.evolution.arguments import check_same, earlier, fingerprints
 from harness.evolution.config import Config
@@ -32,18 +35,20 @@ from harness.evolution.lineage import (
     write_json,
 )
 from harness.evolution.mutation import Mutation
+from harness.evolution.patch import PATCH, Patch, patch_of
 from harness.evolution.recombination import recombined
 from harness.evolution.rewriting import MODEL, Mutator, answered, scenario_for
 from harness.evolution.scoring import broken, score_of, unpriced
 from harness.evolution.search import Search
 from harness.evolution.space import space_of
 from harness.evolution.winner import VARIANTS, variants_file
+from harness.report.whole_file import replace as whole_file
 from harness.scenario.model import Scenario
 from harness.scenario.mutator import mutator_stubs
 from harness.scenario.request import load_request
 from harness.settings import Projects
-from harness.source.document import shown_path
-from harness.variants.application import varied
+from harness.source.document import real_path, shown_path
+from harness.variants.application import main_manifest, varied
 from harness.variants.independence import can_differ
 from harness.world.spec import Stub
 
@@ -55,7 +60,7 @@ Raises KeyboardInterrupt where it is asked to end.
 """
 CONFIRMATION: Final = "confirmation"
 """The folder of the results that confirm the winner."""
-_FILES: Final = (GENOMES, EVOLUTION, MUTATIONS, VARIANTS, "winner.patch", "report.html")
+_FILES: Final = (GENOMES, EVOLUTION, MUTATIONS, VARIANTS, PATCH, "report.html")
 
 
 class NotScored(HarnessError):
@@ -97,8 +102,9 @@ class Study:
     def __post_init__(self) -> None:
         first = self.scenarios[0]
         request = load_request(first, self.projects.of(first.file))
+        self._prompts = load_prompts(request, first.dialect)
         self.space, warnings = space_of(
-            load_prompts(request, first.dialect),
+            self._prompts,
             load_tunables(request, first.dialect),
             self.config.mutation_types,
         )
@@ -292,11 +298,35 @@ class Study:
     def write(self) -> None:
         """Write evolution.json, and when the search has stopped the winner."""
         write_json(self.folder / EVOLUTION, self.document())
-        path = self.folder / VARIANTS
-        if self.search.stopped is None or self.winner is None:
-            path.unlink(missing_ok=True)
-        else:
-            path.write_text(variants_file(self.winner.genome, self.space), encoding="utf-8")
+        files = {}
+        if self.search.stopped is not None and self.winner is not None:
+            files[VARIANTS] = variants_file(self.winner.genome, self.space)
+            files[PATCH] = self.patch.text
+        for name in (VARIANTS, PATCH):
+            if files.get(name):
+                whole_file(self.folder / name, files[name].encode())
+            else:
+                (self.folder / name).unlink(missing_ok=True)
+
+    @cached_property
+    def root(self) -> Path:
+        """What the paths of the patch are relative to: the project, or what is around it and the manifest."""
+        project = real_path(self.projects.common(each.file for each in self.scenarios).project)
+        files = [self._main, *(real_path(Path(each.where.file)) for each in self._prompts)]
+        return Path(os.path.commonpath([project, *(file.parent for file in files)]))
+
+    @cached_property
+    def _main(self) -> Path:
+        return main_manifest(self.scenarios[0].manifests[0], self.scenarios[0])
+
+    @cached_property
+    def patch(self) -> Patch:
+        """The winner as a patch of the manifest's files."""
+        assert self.winner is not None
+        first = self.scenarios[0]
+        name = first.dialect
+        dialect = dialect_named(name) if name else dialect_of(self._main, first.manifest_span)
+        return patch_of(self.winner.genome, self.space, self._prompts, self._main, dialect.yaml, self.root)
 
     def written(self) -> list[str]:
         """The names of the files that were written."""

@@ -78,6 +78,15 @@ class Document:
         offset += max(column - 1 - lines[line - 1].index(bare), 0)
         return self._lines.span(self.file, offset, offset + 1)
 
+    def extent_of(self, path: Sequence[str | int]) -> tuple[int, int]:
+        """The offsets in `text` of the value at `path`, which must exist."""
+        start, end, _ = self._walk(path)[0]
+        return start, end
+
+    def extent(self, line: int, column: int) -> tuple[int, int] | None:
+        """The offsets in `text` of the value that is no mapping or list and begins at this place; None for none."""
+        return _extent(self._location, self._lines.offset(line, column))
+
     def at(self, path: Sequence[str | int]) -> Document:
         """The part of the document at `path`, which must exist, as a document of the same file."""
         value = self.value
@@ -151,6 +160,14 @@ class Document:
             else:
                 return location, False
         return location, True
+
+
+def _extent(location: Location, offset: int) -> tuple[int, int] | None:
+    start, end, children = location
+    if children is None:
+        return (start, end) if start == offset else None
+    below = children if isinstance(children, list) else [value for _, _, value in children.values()]
+    return next((found for each in below if (found := _extent(each, offset)) is not None), None)
 
 
 _Located = tuple[Any, Location]

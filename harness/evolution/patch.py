@@ -1,0 +1,119 @@
+"""The winner as a patch of the manifest's files, which `git apply` and `patch -p1` take."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from harness.dialects.prompt import Prompt
+from harness.errors import SourceError
+from harness.evolution.genome import Genome
+from harness.evolution.space import Space
+from harness.source.document import Document, parse, real_path
+from harness.source.editing import with_text, with_value
+from harness.source.yaml import Version
+
+PATCH: Final = "winner.patch"
+_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
+_DOCUMENTS: Final = (".yaml", ".yml", ".json", ".toml")
+
+
+@dataclass
+class Patch:
+    """A unified diff of files, relative to `root`; `left_out` says what could not be written into them."""
+
+    text: str = ""
+    left_out: list[str] = field(default_factory=list)
+
+
+def patch_of(
+    genome: Genome, space: Space, prompts: Sequence[Prompt], manifest: Path, yaml: Version, root: Path
+) -> Patch:
+    """The patch that makes the manifest the genome.
+
+    Args:
+        genome: what differs from the manifest.
+        space: the genes of the manifest.
+        prompts: those of the manifest, with their places.
+        manifest: its main document.
+        yaml: the version of YAML that it is written in.
+        root: what the paths in the patch are relative to.
+    """
+    made = Patch()
+    files = _Files(yaml)
+    places = [prompt for prompt in prompts if prompt.id in genome.prompts]
+    for prompt in sorted(set(places), key=lambda each: (each.where.line, each.where.column), reverse=True):
+        file = real_path(Path(prompt.where.file))
+        if not files.write_text(file, prompt, genome.prompts[prompt.id]):
+            made.left_out.append(f"the prompt '{prompt.id}' ({prompt.where})")
+    for kind, path, value in genome.values(space):
+        if not files.write_value(real_path(manifest), path, value):
+            made.left_out.append(f"{kind} at {'/'.join(map(str, path))}")
+    made.text = "".join(
+        part
+        for file, (before, after) in sorted(files.texts.items())
+        for part in _diff(file, before, after, root)
+    )
+    return made
+
+
+class _Files:
+    """Texts of files, as they are and as they become."""
+
+    def __init__(self, yaml: Version) -> None:
+        self._yaml = yaml
+        self.texts: dict[Path, tuple[str, str]] = {}
+
+    def write_text(self, file: Path, prompt: Prompt, new: str) -> bool:
+        """Put a text where a prompt is; false where it cannot be written there."""
+        before, text = self._read(file)
+        place = prompt.where.line, prompt.where.column
+        after: str | None
+        if place == (1, 1) and text == prompt.text and file.suffix not in _DOCUMENTS:
+            after = new
+        else:
+            document = self._document(file, text)
+            after = with_text(document, *place, new, partial(self._parsed, file)) if document else None
+        if after is not None:
+            self.texts[file] = (before, after)
+        return after is not None
+
+    def write_value(self, file: Path, path: Sequence[str | int], value: object) -> bool:
+        """Put a value at a path of a document; false where it cannot be written there."""
+        before, text = self._read(file)
+        document = self._document(file, text)
+        after = with_value(document, tuple(path), value, partial(self._parsed, file)) if document else None
+        if after is not None:
+            self.texts[file] = (before, after)
+        return after is not None
+
+    def _read(self, file: Path) -> tuple[str, str]:
+        if file not in self.texts:
+            with file.open(encoding="utf-8", newline="") as stream:
+                text = stream.read()
+            self.texts[file] = (text, text)
+        return self.texts[file]
+
+    def _document(self, file: Path, text: str) -> Document | None:
+        try:
+            return self._parsed(file, text)
+        except SourceError:
+            return None
+
+    def _parsed(self, file: Path, text: str) -> Document:
+        suffix = file.suffix.lower()
+        return parse(text, file=file.name, yaml=self._yaml, json=suffix == ".json", toml=suffix == ".toml")
+
+
+def _diff(file: Path, before: str, after: str, root: Path) -> Iterator[str]:
+    """The unified diff of a file, as git writes it."""
+    name = Path(os.path.relpath(file, real_path(root))).as_posix()
+    old, new = _LINE.findall(before), _LINE.findall(after)
+    for line in difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
