@@ -109,7 +109,7 @@ def command(
 
     projects = Projects(chosen={"traces": "none"}, record_mode=RecordMode(record_mode))
     _check_is_there(manifest)
-    selection = select(paths or (str(manifest),), projects, words=words, tags=tags)
+    selection = select(paths or _own(manifest), projects, words=words, tags=tags)
     if selection.refused:
         raise FormatError([each for error in selection.refused.values() for each in error.problems])
     scenarios = _of(manifest, [each.whole() for each in selection.scenarios])
@@ -158,6 +158,22 @@ def _check_is_there(manifest: Path) -> None:
     if not manifest.exists():
         text = f"{shown_path(manifest)}: no such file or folder"
         raise FormatError(Problem("missing-file", text, hint=hint_for_missing(manifest)))
+
+
+def _own(manifest: Path) -> tuple[str, ...]:
+    """The manifest as what the scenarios are read from.
+
+    Raises:
+        FormatError: it has none of its own.
+    """
+    from harness.errors import FormatError, Problem
+    from harness.scenario.in_manifest import scenarios_in
+    from harness.source.document import shown_path
+
+    if not scenarios_in(manifest):
+        text = f"{shown_path(manifest)} has no scenarios of its own"
+        raise FormatError(Problem("no-scenarios", text, hint="name scenario files after it"))
+    return (str(manifest),)
 
 
 def _of(manifest: Path, scenarios: Sequence[Scenario]) -> list[Scenario]:

@@ -108,10 +108,7 @@ def section_config(section: Document | None) -> Config:
         for key in unknown
     ]
     keys = validate(EvolutionKeys, section.without(*unknown), error=FormatError)
-    if keys.enabled is False:
-        text = "enabled: false changes nothing here: the search was asked for by its command"
-        warnings.append(Problem("without-effect", text, section.span(("enabled",)), severity="warning"))
-    return replace(_updated(Config(), keys, section), warnings=tuple(warnings))
+    return _updated(Config(warnings=tuple(warnings)), keys, section)
 
 
 def with_file(config: Config, path: Path) -> Config:
@@ -150,7 +147,11 @@ def _updated(config: Config, keys: EvolutionKeys, document: Document) -> Config:
     if "mutation_types" in written:
         written["mutation_types"] = tuple(dict.fromkeys(written["mutation_types"]))
     spans = {**config.spans, **{key: document.span((key,)) for key in written}}
-    return replace(config, **written, spans=spans)
+    warnings = [*config.warnings]
+    if keys.enabled is False:
+        text = "enabled: false changes nothing here: the search was asked for by its command"
+        warnings.append(Problem("without-effect", text, document.span(("enabled",)), severity="warning"))
+    return replace(config, **written, spans=spans, warnings=tuple(warnings))
 
 
 def with_options(config: Config, *, population: int | None, generations: int | None) -> Config:
@@ -189,4 +190,5 @@ def _problems(config: Config) -> Iterator[Problem]:
     if config.elite_size >= config.population_size:
         text = f"a population of {config.population_size} with {config.elite_size} elites has no room for new genomes"
         at = config.spans.get("elite_size") or config.spans.get("population_size")
-        yield Problem("bad-value", text, at, "elite_size must be smaller than population_size")
+        hint = "elite_size must be smaller than population_size, which is 2 at least"
+        yield Problem("bad-value", text, at, hint)

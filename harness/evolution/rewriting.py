@@ -162,7 +162,7 @@ class Mutator:
 
     def _failure(self, id_: str, outcome: Outcome) -> str:
         error = outcome.observed.error or {}
-        why = clip(str(error.get("message") or outcome.observed.status), 500)
+        why = clip(str(error.get("message") or outcome.observed.status).partition("\n")[0], 500)
         if self.stubs:
             hint = "its stubs are used up, or do not fit: one with `times: any` and no `when` always answers"
         else:
