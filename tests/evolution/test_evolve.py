@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from harness.cli.evolution_runs import ScenarioRuns
 from harness.cli.main import cli
 from harness.variants.document import read_variants
 
@@ -146,11 +147,12 @@ def test_without_a_mutator_sentences_are_recombined(evolve: Evolve) -> None:
 
 
 def test_equal_searches_write_equal_bytes(evolve: Evolve) -> None:
-    project(word="hurry greeting", mutator="")
-    evolve()
-    evolve("--out", "again")
+    project(word="hurry greeting", questions=6)
+    small = ("--population", "3", "--generations", "2")
+    evolve(*small)
+    evolve("--out", "again", *small)
     assert bytes_of("out") == bytes_of("again")
-    evolve("--out", "other", "--seed", "1")
+    evolve("--out", "other", "--seed", "1", *small)
     assert bytes_of("out")[0] != bytes_of("other")[0]
 
 
@@ -250,3 +252,115 @@ def test_stubs_of_the_mutator_are_nothing_to_an_ordinary_run(evolve: Evolve) -> 
     result = CliRunner().invoke(cli, ["run", "a.scenario.yaml"])
     assert result.exit_code == 0, result.output
     assert "mutator" not in result.output
+
+
+def test_an_interrupted_search_keeps_what_is_done_and_goes_on(
+    evolve: Evolve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project(mutator=SECOND_TIME_LUCKY, questions=6)
+    evolve("--out", "whole")
+    ran: list[object] = []
+    real = ScenarioRuns.__call__
+
+    def interrupted(self: ScenarioRuns, *arguments: Any) -> Any:
+        ran.append(arguments)
+        if len(ran) == 2:
+            raise KeyboardInterrupt
+        return real(self, *arguments)
+
+    monkeypatch.setattr(ScenarioRuns, "__call__", interrupted)
+    result = evolve()
+    assert result.exit_code == 3
+    assert "interrupted: the same command goes on" in result.output
+    assert (written()["stopped"], len(genomes())) == ("interrupted", 1)
+    assert evolve().exit_code == 0
+    assert bytes_of("out") == bytes_of("whole")
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("mutaton_rate: 0.5", "c.yaml:1:1", "did you mean 'mutation_rate'?"),
+        ("mutation_rate: 7", "c.yaml:1:16", "found the number 7"),
+        ("elite_size: 0", "c.yaml:1:13", "must be greater than or equal to 1"),
+        ("elite_size: 4", "c.yaml:1:13", "elite_size must be smaller than population_size"),
+        ("strategy: genetc", "c.yaml:1:11", "did you mean 'genetic'?"),
+        ("fitness_function: speed", "c.yaml:1:19", "known: task_completion_rate, pass_rate"),
+        ("selection_method: tournamnt", "c.yaml:1:19", "did you mean 'tournament'?"),
+        ("mutation_types: [prompt]", "c.yaml:1:18", "expected one of prompt_variation"),
+        ("test_scenarios: []", "c.yaml:1:1", "name scenario files after it instead"),
+        ("llm: {mutatr: [No.]}", "c.yaml:1:7", "did you mean 'mutator'?"),
+        ("llm: {mutator: [{rply: No.}]}", "c.yaml:1:18", "did you mean 'reply'?"),
+    ],
+)
+def test_what_is_wrong_with_a_configuration_is_said_with_its_place(
+    text: str, place: str, message: str, evolve: Evolve
+) -> None:
+    project(mutator=SECOND_TIME_LUCKY)
+    Path("c.yaml").write_text(f"{text}\n")
+    result = evolve("--config", "c.yaml")
+    assert result.exit_code == 2
+    assert f"{place}: error: " in result.output
+    assert message in result.output
+    assert not Path("out").exists()
+
+
+def test_scenarios_of_another_manifest_are_refused(evolve: Evolve) -> None:
+    project()
+    Path("other.yaml").write_text(MANIFEST)
+    result = CliRunner().invoke(cli, ["evolve", "other.yaml", "a.scenario.yaml"])
+    assert result.exit_code == 2
+    assert "none of 20 scenarios runs other.yaml" in result.output
+    assert "they run helper.yaml" in result.output
+    alone = CliRunner().invoke(cli, ["evolve", "other.yaml"])
+    assert alone.exit_code == 2
+    assert "other.yaml has no scenarios of its own" in alone.output
+
+
+def test_a_damaged_line_is_said_with_its_place(evolve: Evolve) -> None:
+    project(mutator=SECOND_TIME_LUCKY, questions=6)
+    evolve()
+    log = Path("out/genomes.jsonl")
+    count = len(genomes())
+    log.write_text(log.read_text() + '{"id": "g9"}\n')
+    result = evolve()
+    assert result.exit_code == 2
+    assert f"out/genomes.jsonl:{count + 1}:1: error: this line cannot be read" in result.output
+    assert "--fresh" in result.output
+
+
+def test_stubs_and_the_model_of_the_mutator_may_stand_in_the_configuration(evolve: Evolve) -> None:
+    project(questions=6)
+    stubs = "[{model: quill-2, reply: 'Answer the question about {{topic}} with a WAND.', times: any}]"
+    Path("c.yaml").write_text(f"mutator: quill-2\nllm: {{mutator: {stubs}}}\nselection_method: roulette\n")
+    assert evolve("--config", "c.yaml").exit_code == 0
+    assert written()["winner"] is not None
+    assert written()["config"]["mutator"] == "quill-2"
+
+
+def test_a_mutator_that_gives_no_answer_ends_the_search(evolve: Evolve) -> None:
+    project(mutator="mutator: ['Answer {{{{topic}}}}.']", questions=6)
+    result = evolve()
+    assert result.exit_code == 3
+    assert "gave no answer" in result.output
+    assert "`times: any`" in result.output
+    Path("c.yaml").write_text("mutator: quill-2\n")
+    project(questions=6)
+    unrecorded = evolve("--config", "c.yaml", "--fresh")
+    assert unrecorded.exit_code == 3
+    assert "--record-mode once asks the model" in unrecorded.output
+
+
+def test_a_budget_in_dollars_needs_prices(evolve: Evolve) -> None:
+    project(mutator=SECOND_TIME_LUCKY, questions=6)
+    text = Path("a.scenario.yaml").read_text()
+    used = "reply: Nine., usage: {input_tokens: 1000000, output_tokens: 0}"
+    Path("a.scenario.yaml").write_text(text.replace("reply: Nine.", used))
+    Path("helper.yaml").write_text(MANIFEST.replace("gpt-4o-mini", "quill-2"))
+    unknown = evolve("--budget", "$1.50", "--holdout", "0")
+    assert unknown.exit_code == 2
+    assert "the price of quill-2 is not known" in unknown.output
+    Path("pyproject.toml").write_text("[tool.harness.prices]\nquill-2 = {input = 0.1, output = 0}\n")
+    limited = evolve("--budget", "$1.50", "--holdout", "0", "--fresh")
+    assert limited.exit_code == 0, limited.output
+    assert (written()["stopped"], written()["spent"]["cost"]) == ("budget", pytest.approx(1.2))
