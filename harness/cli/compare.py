@@ -97,7 +97,7 @@ def _arguments(arguments: Sequence[str], scenario: str | None) -> tuple[list[Pat
     if not 1 <= len(runs) <= 2:
         raise click.UsageError(f"expected one run or two, A and B; found {len(runs)}")
     if len(asked) > 1:
-        raise click.UsageError(f"one scenario is told in full; found {' and '.join(asked)}")
+        raise click.UsageError(f"one scenario is shown in full; found {' and '.join(asked)}")
     if len(runs) == 1:
         runs.append(load_settings().report)
     return runs, asked[0] if asked else None

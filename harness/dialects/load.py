@@ -144,8 +144,24 @@ def _load(key: _Key) -> _Kept:
     request = _located(key.request, dialect)
     for path in request.paths:
         request.record(path)
-    graph = dialect.load(request)
+    try:
+        graph = dialect.load(request)
+    except ManifestError as error:
+        raise _with_likely_dialect(error, request, key.dialect) from None
     return _Kept(replace(graph, sources=request.files()), request.stamps)
+
+
+def _with_likely_dialect(error: ManifestError, request: LoadRequest, named: str | None) -> ManifestError:
+    """The error with the dialect that the manifest looks like, where another one is named."""
+    try:
+        likely = dialect_of(request.path).name if named else named
+    except ManifestError:  # it looks like none
+        return error
+    if likely == named:
+        return error
+    first, *others = error.problems
+    hint = f"it looks like a manifest of {likely}, and `dialect` says {named}"
+    return ManifestError([replace(first, hint=f"{first.hint}; {hint}" if first.hint else hint), *others])
 
 
 def _dialect(request: LoadRequest, name: str | None) -> Dialect:

@@ -77,6 +77,9 @@ def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
     if dialect is None:
         text = f"{shown_path(path)} is a manifest of no known dialect ({', '.join(names())})"
         hint = "if it is one of these, name it: `dialect:` in a scenario, or --dialect"
+        if isinstance(document.value, dict) and {"harness", "scenarios"} <= document.value.keys():
+            text = f"{shown_path(path)} is a scenario file, and no manifest"
+            hint = "`manifest` names the file of the agent"
         raise ManifestError(Problem("unknown-dialect", text, document.span(), hint))
     return dialect
 

@@ -384,7 +384,7 @@ def test_a_baseline_file_is_compared_as_far_as_it_goes(rerun: Callable[..., None
         (("before", "nowhere"), "cannot read the results nowhere"),
         (("before", "before", "before"), "expected one run or two, A and B; found 3"),
         (("a::b",), "expected one run or two, A and B; found 0"),
-        (("before", "before", "a::b", "c::d"), "one scenario is told in full; found a::b and c::d"),
+        (("before", "before", "a::b", "c::d"), "one scenario is shown in full; found a::b and c::d"),
         (("before", "binary"), "binary:1:1: error: "),
         (("before", "empty"), "nothing ran: empty is empty"),
     ],

@@ -348,3 +348,28 @@ def test_mistakes_in_the_expressions_of_a_manifest_are_told_in_their_place(
     result = invoke("validate", "counter.yaml")
     assert result.exit_code == 0
     assert f"counter.yaml:{told}" in result.stdout
+
+
+def test_a_scenario_file_that_is_named_as_a_manifest(
+    invoke: Invoke, write: WriteFile, suite: WriteSuite
+) -> None:
+    suite("{name: a, expect: {path: [add]}}")
+    write(
+        "b.scenario.yaml",
+        "harness: 1\nmanifest: a.scenario.yaml\nscenarios: [{name: b, expect: {path: [x]}}]\n",
+    )
+    result = invoke("validate", "b.scenario.yaml")
+    assert result.exit_code == 2
+    assert "a.scenario.yaml is a scenario file, and no manifest" in result.stdout
+    assert "`manifest` names the file of the agent" in result.stdout
+
+
+def test_a_manifest_of_another_dialect_than_is_named(invoke: Invoke, write: WriteFile, counter: str) -> None:
+    write("counter.yaml", counter)
+    write(
+        "b.scenario.yaml",
+        "harness: 1\ndialect: loki\nmanifest: counter.yaml\nscenarios: [{name: b, expect: {path: [x]}}]\n",
+    )
+    result = invoke("validate", "b.scenario.yaml")
+    assert result.exit_code == 2
+    assert "it looks like a manifest of sherma, and `dialect` says loki" in result.stdout
