@@ -38,7 +38,7 @@ def save(file: Path, run: Path | None) -> None:
         click.echo(f"warning: {warning}", err=True)
     if read.incomplete:
         message = f"{read.name} makes no baseline, since it is not a whole run: {read.incomplete}"
-        raise FormatError(Problem("partial-run", message))
+        raise FormatError(Problem("partial-run", message, None, "run all scenarios, and save that"))
     text = baseline_text(read)
     away = next((each.suite for each in read.scenarios.values() if Path(each.suite).is_absolute()), None)
     if away:
