@@ -247,7 +247,9 @@ def test_five_variants_of_two_thousand_scenarios_open_at_once(page: Any, tmp_pat
     assert page.locator("#rows tbody tr").count() < 120  # of 2,000: those in sight
     page.select_option("#matrix-show", "worse")
     assert page.locator("#view .count").inner_text() == "1,144 of 2,000 scenarios"
-    assert page.evaluate("performance.getEntriesByType('navigation')[0].domComplete") < 5000
+    assert (
+        page.evaluate("performance.getEntriesByType('navigation')[0].domComplete") < 10_000
+    )  # one or two seconds on a quiet machine
 
 
 def test_what_changed_is_in_the_page_first(written: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
