@@ -89,6 +89,8 @@ def _summary(study: Study) -> Iterator[str]:
     search, winner = study.search, study.winner
     best_possible = search.stopped == "no improvement" and search.best.fitness >= 1
     why = "no genome can be better" if best_possible else _STOPPED[str(search.stopped)]
+    if search.stopped == "budget" and not study.budget.allows(study.spent):
+        why = f"the budget of {study.budget} is spent"
     yield ""
     yield f"stopped: {why} ({plural(len(search.individuals), 'genome')} scored)"
     if study.mutator is not None:

@@ -64,7 +64,7 @@ def _texts(old: str, new: str, indent: str) -> Iterator[str]:
         yield from _blocks(old, new, indent)
     elif not old.startswith('"'):
         yield new
-    yield json.dumps(new, ensure_ascii=False)
+    yield json.dumps(new, ensure_ascii=False) + ("\n" if old.endswith("\n") else "")
 
 
 def _blocks(old: str, new: str, indent: str) -> Iterator[str]:

@@ -223,6 +223,8 @@ def test_the_budget_in_calls_is_kept(evolve: Evolve) -> None:
     assert written()["stopped"] == "budget"
     assert 28 < written()["spent"]["calls"] <= 60
     assert "might exceed the budget" in result.output
+    too_small = evolve("--budget", "3", "--fresh")
+    assert "stopped: the budget of 3 calls is spent (1 genome scored)" in too_small.output
 
 
 def test_too_few_scenarios_are_a_warning_before_it_starts(evolve: Evolve) -> None:

@@ -1,0 +1,94 @@
+"""A value is changed in the text of a document, and nothing else of it."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.source.document import Document, parse
+from harness.source.editing import with_text, with_value
+
+DOCUMENTS = {
+    "plain": "# head\nname: it # why\nprompt: Answer briefly.   # kept\nlast: [1, 2]\n",
+    "single": "prompt: 'Isn''t it'\nlast: {a: b}\n",
+    "double": 'a:\n  - prompt: "Say \\"no\\"."\n    other: x\n',
+    "literal": "a:\n  prompt: |\n    One.\n\n    Two.\n  # kept\n  b: 1\n",
+    "folded": "prompt: >-\n  One\n  two.\nb: |\n  text\n",
+    "flow": "nodes: [{prompt: Answer, b: 2}, {c: 3}]\n",
+    "at the end": "prompt: |\n  One.",
+    "json": '{"b": 1, "prompt": "Say \\"no\\".", "c": [true]}',
+}
+TEXTS = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"], include_characters="\n"), max_size=40
+)
+
+
+def parser(name: str) -> Any:
+    return partial(parse, file="it", yaml="1.2", json=name == "json")
+
+
+def place(document: Document) -> tuple[tuple[Any, ...], int, int]:
+    """The path of the prompt, and where it is."""
+
+    def below(value: Any, path: tuple[Any, ...]) -> Any:
+        if isinstance(value, dict) and "prompt" in value:
+            return (*path, "prompt")
+        items = (
+            value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
+        )
+        return next((found for key, item in items if (found := below(item, (*path, key)))), None)
+
+    path = below(document.value, ())
+    span = document.span(path)
+    return path, span.line, span.column
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+@given(text=TEXTS)
+def test_any_text_can_be_put_in_the_place_of_another(name: str, text: str) -> None:
+    document = parser(name)(DOCUMENTS[name])
+    path, line, column = place(document)
+    after = with_text(document, line, column, text, parser(name))
+    assert after is not None
+    read = parser(name)(after)
+    assert read.at(path).value == text
+    assert read.value == document.with_texts({(line, column): text}).value
+    assert [comment in after for comment in ("# head", "# why", "# kept")] == [
+        comment in DOCUMENTS[name] for comment in ("# head", "# why", "# kept")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "value", "after"),
+    [
+        ("a: {t: 0.7, b: 1}\n", ("a", "t"), 0.4, "a: {t: 0.4, b: 1}\n"),
+        ("a:\n  t: 0.7 # warm\n", ("a", "t"), 0.4, "a:\n  t: 0.4 # warm\n"),
+        ("a:\n  b: 1\n", ("a", "t"), 0.4, "a:\n  t: 0.4\n  b: 1\n"),
+        ("a: {b: 1}\n", ("a", "t"), 0.4, "a: {t: 0.4, b: 1}\n"),
+        ("a: {}\n", ("a", "t"), 0.4, None),
+        ("tools:\n  - look\n  - ask # last\nb: 1\n", ("tools",), ["look"], "tools:\n  - look\nb: 1\n"),
+        ("tools: [look, ask]\n", ("tools",), ["ask"], "tools: [ask]\n"),
+        ("tools: [look, ask] # both\n", ("tools",), [], "tools: [] # both\n"),
+    ],
+)
+def test_a_value_is_written_as_its_neighbours_are(
+    text: str, path: tuple[str, ...], value: Any, after: str | None
+) -> None:
+    parse_it = parser("yaml")
+    document = parse_it(text)
+    made = with_value(document, path, value, parse_it)
+    assert made is not None
+    if after is not None:
+        assert made == after
+    assert parse_it(made).at(path).value == value
+
+
+def test_json_stays_json() -> None:
+    document = parser("json")('{"a": {"b": 1}}')
+    made = with_value(document, ("a", "t"), 0.4, parser("json"))
+    assert json.loads(made or "") == {"a": {"t": 0.4, "b": 1}}
