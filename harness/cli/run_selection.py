@@ -100,7 +100,7 @@ def run_selection(
             schedule=schedule,
         )
         code = session.run(selection)
-        for text in recorded_lines([*session.recorded.values()], quiet=quiet):
+        for text in recorded_lines([*session.recorded.values()], quiet=quiet or scored):
             console.print(text, soft_wrap=True)
         for name in secrets.unprotected:
             click.echo(

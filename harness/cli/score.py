@@ -136,7 +136,6 @@ def command(
             workers=_workers(jobs, projects),
             to_stderr=to_stderr,
             scored=True,
-            quiet=True,
             schedule=schedule,
         )
     if not finished.interrupted and not schedule.over_budget:

@@ -187,6 +187,12 @@ def test_the_matrix_has_changed_scenarios_first_and_filters_them(page: Any, repo
     assert page.url.endswith("#variants&as=terse&q=title")
 
 
+def test_scenarios_are_counted_once_though_they_have_a_row_for_each_variant(page: Any, report: Path) -> None:
+    page.goto(f"{report.as_uri()}#scenarios")
+    assert page.get_by_role("link", name="Scenarios 3").is_visible()
+    assert "rows (3 scenarios as variants)" in page.locator("#view .count").inner_text()
+
+
 def test_a_cell_opens_both_conversations_from_where_they_differ(page: Any, report: Path) -> None:
     page.goto(report.as_uri())
     page.locator("#rows tbody tr", has_text="▲ better").get_by_role("link", name="passed").click()

@@ -8,7 +8,7 @@ const TABS = [
   ...(DATA.score ? VARIANTS : []),
   [
     "scenarios",
-    () => `Scenarios ${ROWS.length.toLocaleString("en")}`,
+    () => `Scenarios ${SCENARIOS.toLocaleString("en")}`,
     (parts) => [...removed(), ...scenariosView(parts)],
   ],
   ["manifests", () => `Manifests ${DATA.manifests.length}`, manifestsView],

@@ -58,13 +58,20 @@ function chosenRows(parts) {
   return keyed.map(([, , row]) => row);
 }
 
+// A scenario has a row for each variant that it runs as.
+const SCENARIOS = new Set(ROWS.map((row) => row.id)).size;
+const ALL_ROWS =
+  SCENARIOS === ROWS.length
+    ? plural(SCENARIOS, "scenario")
+    : `${plural(ROWS.length, "row")} (${plural(SCENARIOS, "scenario")} as variants)`;
+
 function scenariosView(parts) {
   const holder = el("div", {id: "rows"});
   const count = el("span", {class: "count", role: "status"});
   const show = () => {
     listed = chosenRows(parts);
     const passed = listed.filter((row) => row.verdict === "passed").length;
-    count.textContent = `${listed.length.toLocaleString("en")} of ${plural(ROWS.length, "scenario")}, ${passed.toLocaleString("en")} passed`;
+    count.textContent = `${listed.length.toLocaleString("en")} of ${ALL_ROWS}, ${passed.toLocaleString("en")} passed`;
     holder.replaceChildren(
       listed.length ? rowsTable(parts, change) : el("p", {class: "empty"}, "No scenario is like that."),
     );
