@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -71,14 +71,14 @@ def _said_in(world: WorldSpec) -> Iterator[Any]:
     yield from (stub.answer for stub in stubs)
 
 
-def _sources(graph: Graph, seen: set[int]) -> Iterator[Path]:
-    """The files of a graph, and of those inside it."""
-    if id(graph) in seen:
-        return
-    seen.add(id(graph))
+def _sources(graph: Graph, seen: set[Hashable]) -> Iterator[Path]:
+    """The files of a graph, and of those inside it, which may run each other in a circle."""
     yield from graph.sources
     inside = graph.vocabulary().inside if graph.vocabulary is not None else {}
     for each in (each for graphs in inside.values() for each in graphs):
+        if each.key in seen:
+            continue
+        seen.add(each.key)
         try:
             yield from _sources(each.graph(), seen)
         except ManifestError:  # a run says so, if it comes there
