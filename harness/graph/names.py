@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -18,6 +18,7 @@ class Names:
     callers  nodes as effects carry them, `outer/inner` in a nested graph
     inner    nodes of nested graphs, by their own names, each with the node of the top graph it runs in
     circular: graphs run each other in a circle, so that there are longer paths than those in `callers`
+    inputs, text_input: as in the vocabulary of the graph itself
     """
 
     callers: dict[str, None] = field(default_factory=dict)
@@ -26,6 +27,8 @@ class Names:
     aliases: dict[str, dict[str, str]] = field(default_factory=dict)
     open: dict[str, str] = field(default_factory=dict)
     circular: bool = False
+    inputs: Collection[str] | None = None
+    text_input: str = ""
 
 
 @lru_cache(maxsize=256)
@@ -56,6 +59,8 @@ class _Collector:
             self.open(f"the names in '{graph.name}' are not listed")
             return
         vocabulary = graph.vocabulary()
+        if not within:
+            found.inputs, found.text_input = vocabulary.inputs, vocabulary.text_input
         found.callers.update(dict.fromkeys(prefix + name for name in vocabulary.callers))
         for kind, names in vocabulary.names.items():
             found.names.setdefault(kind, {}).update(dict.fromkeys(names))

@@ -192,14 +192,13 @@ class _Known:
         return Problem("unknown-name", text, mention.span, did_you_mean(mention.name, list(known)))
 
     def _input(self, mention: Mention) -> Problem | None:
-        vocabulary = self.graph.vocabulary() if self.graph.vocabulary is not None else None
-        if vocabulary is None or vocabulary.inputs is None:
+        if self.names is None or self.names.inputs is None:
             return None
-        name = mention.name or vocabulary.text_input
-        if name in vocabulary.inputs:
+        name = mention.name or self.names.text_input
+        if name in self.names.inputs:
             return None
         text = f"the input is dropped: '{clip(self.graph.name, _NAME_LENGTH)}' keeps no '{clip(name, _NAME_LENGTH)}'"
-        return _warning(text, mention.span, did_you_mean(name, list(vocabulary.inputs)))
+        return _warning(text, mention.span, did_you_mean(name, list(self.names.inputs)))
 
     def _word(self, mention: Mention) -> Problem | None:
         """A name that says nothing if nothing of the agent has it."""
