@@ -40,7 +40,7 @@ def agreement(ratings: Ratings) -> float:
 
 
 def kappa(ratings: Ratings) -> float | None:
-    """Cohen's kappa, -1 to 1; None where both rate all items the same, so that nothing can be told from chance.
+    """Cohen's kappa, -1 to 1; None where both rate all items the same, which chance would do as well.
 
     >>> kappa(Ratings(20, 5, 10, 15))
     0.4

@@ -53,9 +53,9 @@ function pairView(row, parts) {
   const checks = without.length
     ? el("p", {class: "note"}, `The checks were left out of the page: ${lines} of results.jsonl has them.`)
     : changedChecks(sides);
-  const told = el("div", {class: "told"}, el("p", {class: "empty"}, "The conversations are being read …"));
-  showPair(sides, told);
-  return [head, again, checks, told];
+  const conversations = el("div", {class: "conversations"}, el("p", {class: "empty"}, "The conversations are being read …"));
+  showPair(sides, conversations);
+  return [head, again, checks, conversations];
 }
 
 // The checks that hold in one of the two and not in the other, or with another score.

@@ -55,7 +55,7 @@ function itemsOf(found) {
   );
   const seen = new Set();
   return found
-    .map((event, at) => ({at, event, parts: TOLD[event.event] && TOLD[event.event](event, answers, seen)}))
+    .map((event, at) => ({at, event, parts: DESCRIBED[event.event] && DESCRIBED[event.event](event, answers, seen)}))
     .filter(({parts}) => parts);
 }
 
@@ -87,7 +87,7 @@ function described(event, parts) {
   return node ? lightens(item, node.split("/").pop()) : item;
 }
 
-const TOLD = {
+const DESCRIBED = {
   input: (event) => [el("b", {}, "input"), body(event.value)],
   resume: (event) => [el("b", {}, "resumed with"), body(event.value)],
   node_start: (event) => [el("b", {class: "node"}, event.graph + event.node), el("small", {}, " starts")],
