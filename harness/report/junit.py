@@ -56,7 +56,7 @@ def _case(runs: Sequence[Line]) -> tuple[str, str]:
     first, found = runs[0], dict(properties(runs))
     result = found["verdict"]
     variant = f" [variant {first['variant']}]" if first["variant"] else ""
-    file, line, _ = place(first["where"]) or (first["suite"], 0, 0)
+    file, line, _ = place(first.get("where")) or (first["suite"], 0, 0)
     attributes = {"classname": first["suite"], "name": first["scenario"] + variant, "file": file}
     attributes |= {"line": str(line)} if line else {}
     attributes = {name: printable(text) for name, text in attributes.items()}
@@ -100,7 +100,7 @@ def _failure(run: Line, *, numbered: bool) -> str:
     head = f"repeat {run['repeat']}: " if numbered else ""
     texts = [f"{head}score {run['score'] or 0:.2f}, {run['verdict']}: {_cause(run)}"]
     if error := run["error"]:
-        texts.append(f"{error['where'] or ''}: {error['type']}: {error['message']}".removeprefix(": "))
+        texts.append(f"{error.get('where') or ''}: {error['type']}: {error['message']}".removeprefix(": "))
     texts += [
         f"{check.get('where') or ''}: {check['name']}: {check['message'] or 'not met'}".removeprefix(": ")
         for check in run["checks"]
