@@ -11,3 +11,23 @@ agents:
       edges: []
 """
 """A sherma agent with one node, which counts to one and asks nobody."""
+
+HELPER = """\
+llms: [{id: fast, version: "1.0.0", provider: openai, model_name: gpt-4o-mini}]
+default_llm: {id: fast}
+agents:
+  helper:
+    state: {fields: [{name: messages, type: list, default: []}]}
+    graph:
+      entry_point: answer
+      nodes:
+        - name: answer
+          type: call_llm
+          args:
+            prompt:
+              - {role: system, content: 'prompts["answer"]["instructions"]'}
+              - {role: messages, content: state.messages}
+            state_updates: {messages: "[llm_response]"}
+      edges: [{source: answer, target: __end__}]
+"""
+"""The rest of a sherma manifest, after its prompts: an agent that answers with the prompt `answer`."""

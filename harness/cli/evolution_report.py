@@ -20,9 +20,11 @@ _STOPPED: Final = {
     "generations": "all generations are done",
     "budget": "another genome might exceed the budget",
     "no improvement": f"no better genome in {PATIENCE} generations",
+    "best possible": "no genome can be better",
     "interrupted": "interrupted: the same command goes on",
 }
 _MOST_DIFF_LINES: Final = 60
+_MOST_REASONS: Final = 3
 
 
 @dataclass
@@ -87,14 +89,15 @@ class Report:
 
 def _summary(study: Study) -> Iterator[str]:
     search, winner = study.search, study.winner
-    best_possible = search.stopped == "no improvement" and search.best.fitness >= 1
-    why = "no genome can be better" if best_possible else _STOPPED[str(search.stopped)]
+    why = _STOPPED[str(search.stopped)]
     if search.stopped == "budget" and not study.budget.allows(study.spent):
         why = f"the budget of {study.budget} is spent"
     yield ""
     yield f"stopped: {why} ({plural(len(search.individuals), 'genome')} scored)"
     if study.mutator is not None:
-        yield f"mutator: {plural(study.mutator.asked, 'question')}, {study.mutator.refused} answers refused"
+        refusals = study.mutator.refusals
+        yield f"mutator: {plural(study.mutator.asked, 'question')}, {plural(refusals.total(), 'answer')} refused"
+        yield from (f"  {count} ×: {why}" for why, count in refusals.most_common(_MOST_REASONS))
     unjudged = sum(bool(each.score.unjudged) for each in search.individuals)
     if unjudged:
         yield f"{plural(unjudged, 'genome')} had scenarios that could not be judged, and score 0 there"

@@ -97,7 +97,7 @@ class Mutator:
     before_asking: Callable[[], None] = lambda: None
     spent: Spent = field(default_factory=Spent)
     asked: int = 0
-    refused: int = 0
+    refusals: Counter[str] = field(default_factory=Counter)
     dearest: Spent = field(default_factory=Spent)
 
     def __post_init__(self) -> None:
@@ -127,7 +127,8 @@ class Mutator:
         self.spent += cost
         self.dearest = Spent(max(self.dearest.calls, cost.calls), max(self.dearest.cost, cost.cost))
         self.asked += 1
-        self.refused += bool(answer.refused)
+        if answer.refused:
+            self.refusals[answer.refused] += 1
         return None if answer.refused else _text_of(answer.reply, text)
 
     def _stub(self, messages: Sequence[Mapping[str, str]]) -> Stub | None:

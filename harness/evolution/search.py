@@ -35,7 +35,7 @@ PATIENCE: Final = 5
 _TRIES: Final = 3
 """Mutations that are tried so that a child is a genome that is not known yet."""
 
-Stopped = Literal["generations", "budget", "no improvement", "interrupted"]
+Stopped = Literal["generations", "budget", "no improvement", "best possible", "interrupted"]
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,10 @@ class Search:
             for number in range(self.config.generations):
                 self._generation(number)
                 self.done(self)
-                if self._nothing_improves():
+                if self.best.fitness >= 1:
+                    self.stopped = "best possible"
+                    return
+                if len(self.generations) - 1 - self.best.generation >= PATIENCE:
                     self.stopped = "no improvement"
                     return
             self.stopped = "generations"
@@ -242,8 +245,3 @@ class Search:
             asked = Spent(1)
         if not self.budget.allows(self.spent + dearest + asked + dearest.times(self.reserved)):
             raise _OutOfBudget
-
-    def _nothing_improves(self) -> bool:
-        """True if the best genome is as good as can be, or none was better for some generations."""
-        best = self.best
-        return best.fitness >= 1 or len(self.generations) - 1 - best.generation >= PATIENCE

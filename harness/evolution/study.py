@@ -289,7 +289,7 @@ class Study:
             "spent": {"calls": spent.calls, "cost": spent.cost},
             "mutator": None
             if self.mutator is None
-            else {"asked": self.mutator.asked, "refused": self.mutator.refused},
+            else {"asked": self.mutator.asked, "refused": self.mutator.refusals.total()},
             "winner": winner.id if winner is not None else None,
             "confirmation": self.confirmed,
             "arguments": self.arguments,

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli.main import cli
+from tests.manifests import HELPER
 
 
 class Agent(NamedTuple):
@@ -34,23 +35,8 @@ prompts:
       Answer briefly.
 
       Do not say: "no".
-llms: [{id: fast, version: "1.0.0", provider: openai, model_name: gpt-4o-mini}]
-default_llm: {id: fast}
-agents:
-  helper:
-    state: {fields: [{name: messages, type: list, default: []}]}
-    graph:
-      entry_point: answer
-      nodes:
-        - name: answer
-          type: call_llm
-          args:
-            prompt:
-              - {role: system, content: 'prompts["answer"]["instructions"]'}
-              - {role: messages, content: state.messages}
-            state_updates: {messages: "[llm_response]"}
-      edges: [{source: answer, target: __end__}]
 """
+            + HELPER
         },
         "answer",
         "answer",

@@ -18,29 +18,17 @@ from click.testing import CliRunner, Result
 from harness.cli.evolution_runs import ScenarioRuns
 from harness.cli.main import cli
 from harness.variants.document import read_variants
+from tests.manifests import HELPER
 
-MANIFEST = """\
+MANIFEST = (
+    """\
 manifest_version: 1
 prompts:
   - {id: answer, version: "1.0.0", instructions: "Answer the question about {{topic}}. Be brief."}
   - {id: unused, version: "1.0.0", instructions: "Never hurry. Begin with a greeting."}
-llms: [{id: fast, version: "1.0.0", provider: openai, model_name: gpt-4o-mini}]
-default_llm: {id: fast}
-agents:
-  helper:
-    state: {fields: [{name: messages, type: list, default: []}]}
-    graph:
-      entry_point: answer
-      nodes:
-        - name: answer
-          type: call_llm
-          args:
-            prompt:
-              - {role: system, content: 'prompts["answer"]["instructions"]'}
-              - {role: messages, content: state.messages}
-            state_updates: {messages: "[llm_response]"}
-      edges: [{source: answer, target: __end__}]
 """
+    + HELPER
+)
 SCENARIOS = """\
 harness: 1
 manifest: helper.yaml
@@ -112,6 +100,7 @@ def test_a_hidden_word_is_found_by_the_mutator_and_confirmed(evolve: Evolve) -> 
     assert (genomes()[0]["fitness"], best["fitness"]) == (0.0, 1.0)
     assert (len(document["training"]), len(document["holdout"])) == (14, 6)
     assert document["confirmation"]["verdict"] == "better"
+    assert document["stopped"] == "best possible"
     assert "+Answer the question about {{topic}} with a WAND." in result.output
     assert "verdict: better" in result.output
     (_, winner) = read_variants(Path("out/winner.yaml"))
@@ -134,7 +123,8 @@ def test_a_rewrite_that_loses_a_placeholder_is_refused_and_counted(evolve: Evolv
     assert all("topic" in each["prompts"].get("answer", "topic") for each in genomes())
     refused = [json.loads(line) for line in Path("out/mutations.jsonl").read_text().splitlines()]
     assert {each["refused"] for each in refused if each["prompt"] == "answer"} == {"it lost {{topic}}"}
-    assert f"{written()['mutator']['refused']} answers refused" in result.output
+    assert written()["mutator"]["refused"] == 1
+    assert "1 answer refused\n  1 ×: it lost {{topic}}\n" in result.output
 
 
 def test_without_a_mutator_sentences_are_recombined(evolve: Evolve) -> None:

@@ -29,6 +29,7 @@ _STOPPED: Final = {
     "generations": "it ran through all generations",
     "budget": "its budget was spent",
     "no improvement": "nothing improved any more",
+    "best possible": "no genome can be better",
     "interrupted": "it was interrupted",
 }
 
