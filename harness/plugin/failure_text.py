@@ -71,7 +71,7 @@ def restore(report: Any) -> None:
         report.longrepr = FailureText(**{**sent, "reprcrash": Crash(**sent["reprcrash"])})
 
 
-def told_once(reports: Sequence[Any], trace_command: Callable[[str, str], str]) -> list[Any]:
+def one_for_each_fault(reports: Sequence[Any], trace_command: Callable[[str, str], str]) -> list[Any]:
     """The reports of failures; of those with the same fault only the first, which names the others.
 
     `trace_command` makes of a node id and its command the one that is shown.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from harness.plugin.failure_text import restore, told_once
+from harness.plugin.failure_text import one_for_each_fault, restore
 from harness.plugin.gate import OPTION, Gate
 from harness.plugin.item import RECORDS
 from harness.plugin.options import projects_of
@@ -97,7 +97,7 @@ class Reporter:
         if str(report.when) == CRASHED:
             records = _died(self._config, report)
         for line, trace in records:
-            with _told_if_unwritable():
+            with _exit_if_unwritable():
                 self._write(line, trace, self._places.get(report.nodeid, 0))
             self._ran.add(report.nodeid)
 
@@ -126,16 +126,16 @@ class Reporter:
         """Write the report to its end, and give its folder; None where no scenario ran."""
         if self._writer is None:
             return None
-        with _told_if_unwritable():
+        with _exit_if_unwritable():
             self._finish(self._writer)
         return self._writer.path.parent
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
-    def pytest_tell_faults_once(self, terminalreporter: Any) -> Generator[None]:
+    def pytest_show_each_fault_once(self, terminalreporter: Any) -> Generator[None]:
         """Let pytest print one failure for each fault; its counts and its short summary have all of them."""
         self._failed = terminalreporter.stats.get("failed", [])
         if self._failed:
-            terminalreporter.stats["failed"] = told_once(self._failed, self._trace_command)
+            terminalreporter.stats["failed"] = one_for_each_fault(self._failed, self._trace_command)
         return (yield)
 
     def _trace_command(self, nodeid: str, command: str) -> str:
@@ -158,7 +158,7 @@ class Reporter:
         from harness.report.summary_text import counts, figures, notes, places
         from harness.source.workflow_commands import inert
 
-        with _told_if_unwritable():
+        with _exit_if_unwritable():
             summary = self._finish(self._writer)
         width = terminalreporter._tw.fullwidth if terminalreporter.isatty else None
         found, of = counts(summary["total"])
@@ -184,7 +184,7 @@ class Reporter:
 
 
 @contextmanager
-def _told_if_unwritable() -> Iterator[None]:
+def _exit_if_unwritable() -> Iterator[None]:
     """End the session with the reason why results cannot be written, instead of a traceback."""
     from harness.errors import HarnessError
 

@@ -121,7 +121,7 @@ def _meta(recording: Recording, servers: Mapping[str, list[Exchange]]) -> dict[s
         "manifests": _sorted(about.manifests),
         "versions": _sorted(about.versions),
         "environment": _sorted(about.environment),
-        "http": [_told(one) for one in recording.http],
+        "http": [_entry(one) for one in recording.http],
         "mcp": {name: [_timed(one) for one in exchanges] for name, exchanges in servers.items()},
         "human": [
             _turn(one.turn) | {"node": one.node, "asked": one.asked, "reply": one.reply}
@@ -131,7 +131,7 @@ def _meta(recording: Recording, servers: Mapping[str, list[Exchange]]) -> dict[s
     return {key: value for key, value in meta.items() if value}
 
 
-def _told(one: Interaction) -> dict[str, Any]:
+def _entry(one: Interaction) -> dict[str, Any]:
     entry = _timed(one)
     if one.chunks_s:
         entry["chunks_s"] = FlowSequence(one.chunks_s)

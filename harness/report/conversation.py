@@ -55,12 +55,12 @@ class Row(NamedTuple):
 
 def rows(events: Sequence[Event], kinds: Mapping[str, str]) -> Iterator[Row]:
     """What happened, in order. `kinds` are those of the nodes, by name."""
-    told_run = _Telling(kinds)
+    narrator = _Narrator(kinds)
     for event in events:
-        yield from told_run.rows(event)
+        yield from narrator.rows(event)
 
 
-class _Telling:
+class _Narrator:
     def __init__(self, kinds: Mapping[str, str]) -> None:
         self._kinds = kinds
         self._speaker = ""

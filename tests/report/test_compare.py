@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.report.compare.comparison import Did, Side, compare
 from harness.report.compare.first_difference import first_difference
-from harness.report.compare.values import ABSENT, places
+from harness.report.compare.values import ABSENT, value_changes
 from harness.report.compare.words import diff_lines
 from harness.report.results import line
 from harness.report.scenario_runs import Run, ScenarioCollector
@@ -136,8 +136,8 @@ json_values = st.recursive(
 
 @given(json_values, json_values)
 def test_values_differ_where_a_place_is_named(before: Any, after: Any) -> None:
-    found = [*places(before, after)]
-    assert {place.path for place in places(after, before)} == {place.path for place in found}
+    found = [*value_changes(before, after)]
+    assert {place.path for place in value_changes(after, before)} == {place.path for place in found}
     assert all(place.before is not place.after or place.before is ABSENT for place in found)
     if found == []:
         assert before == after

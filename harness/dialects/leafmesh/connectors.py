@@ -18,8 +18,8 @@ from harness.dialects.leafmesh.connector_document import (
     Integration,
     Zapier,
 )
+from harness.dialects.leafmesh.path_patterns import EACH, matches
 from harness.dialects.leafmesh.unknown_keys import unknown_keys
-from harness.dialects.leafmesh.visiting import EACH, places
 from harness.errors import Problem
 from harness.source.document import Document, DocumentPath
 from harness.source.models import validate
@@ -31,7 +31,7 @@ def connectors(document: Document, env: Mapping[str, str]) -> tuple[dict[str, Co
     """The connectors by agent, and what is wrong with them."""
     found: dict[str, Connector] = {}
     problems = Problems()
-    for path, agent in places(document.value, "agents", EACH):
+    for path, agent in matches(document.value, "agents", EACH):
         kind = _kind(agent)
         if kind is None or not isinstance(agent.get(CONFIG, {}), dict):  # a problem of the agent itself
             continue

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.dialects.dialect import YamlVersion
-from harness.dialects.leafmesh.visiting import EACH, texts
+from harness.dialects.leafmesh.path_patterns import EACH, texts
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.dialects.tunable import Tunable

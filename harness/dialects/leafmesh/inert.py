@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from harness.dialects.leafmesh.visiting import EACH, Place, places
+from harness.dialects.leafmesh.path_patterns import EACH, Match, matches
 from harness.errors import Problem
 from harness.source.document import Document
 
@@ -49,14 +49,14 @@ def inert_notes(document: Document) -> Iterator[Problem]:
     """A note for each such section and field, at its first place."""
     for section, keys in _FIELDS.items():
         for key in keys:
-            yield from _note(document, [p for p in places(document.value, *section, key) if p.value])
+            yield from _note(document, [p for p in matches(document.value, *section, key) if p.value])
     for pattern, values in _VALUES.items():
         for value in values:
-            found = [p for p in places(document.value, *pattern) if p.value == value]
+            found = [p for p in matches(document.value, *pattern) if p.value == value]
             yield from _note(document, found, f": {value}")
 
 
-def _note(document: Document, found: Sequence[Place], value: str = "") -> Iterator[Problem]:
+def _note(document: Document, found: Sequence[Match], value: str = "") -> Iterator[Problem]:
     if found:
         path = found[0].path
         names = [str(step) for step in path]

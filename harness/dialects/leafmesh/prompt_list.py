@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.dialects.kit.manifest import only_document
-from harness.dialects.leafmesh.visiting import EACH, Place, texts
+from harness.dialects.leafmesh.path_patterns import EACH, Match, texts
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
@@ -35,7 +35,7 @@ def prompts(request: LoadRequest) -> list[Prompt]:
     return sorted(found, key=lambda prompt: (prompt.where.line, prompt.where.column))
 
 
-def _texts(document: Document) -> Iterator[tuple[list[str], str, Place]]:
+def _texts(document: Document) -> Iterator[tuple[list[str], str, Match]]:
     """The id, the kind and the place of each prompt."""
     patterns = [
         ("agents", EACH, "prompt"),

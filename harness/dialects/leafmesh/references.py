@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from harness.dialects.leafmesh import conditions, wait_for
+from harness.dialects.leafmesh.path_patterns import EACH, Match, matches, texts
 from harness.dialects.leafmesh.syntax import LanguageError
-from harness.dialects.leafmesh.visiting import EACH, Place, places, texts
 from harness.errors import Problem, Span
 from harness.source.document import Document
 from harness.source.suggest import did_you_mean
@@ -23,7 +23,7 @@ class Names:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self.agents = {str(path[-1]): path for path, _ in places(document.value, "agents", EACH)}
+        self.agents = {str(path[-1]): path for path, _ in matches(document.value, "agents", EACH)}
         self.entry_points = {
             value: path for path, value in texts(document.value, "entry_points", EACH, "name")
         }
@@ -54,7 +54,7 @@ class Names:
 
     def _test_scenarios(self) -> Iterator[Problem]:
         """A warning, since the mesh runs without them."""
-        for path, scenario in places(self.document.value, "evolution", "test_scenarios", EACH):
+        for path, scenario in matches(self.document.value, "evolution", "test_scenarios", EACH):
             name = scenario.get("entry_point", "test") if isinstance(scenario, dict) else None
             if isinstance(name, str) and name not in self.entry_points and name not in self.agents:
                 text = f"a test scenario enters '{name}', which is neither an entry point nor an agent"
@@ -77,7 +77,7 @@ class Names:
                 faults = list(self._unreadable(place, wait_for.parse))
                 yield from faults or self._unknown_members(place)
 
-    def _unknown_members(self, place: Place) -> Iterator[Problem]:
+    def _unknown_members(self, place: Match) -> Iterator[Problem]:
         for found in _MEMBER.finditer(place.value):
             if found[0].lower() not in ("and", "or") and found[0] not in self.agents:
                 where = self._within(place, found.start())
@@ -88,7 +88,7 @@ class Names:
             for place in texts(self.document.value, *pattern):
                 yield from self._unreadable(place, conditions.parse)
 
-    def _unreadable(self, place: Place, parse: Callable[[str], Any]) -> Iterator[Problem]:
+    def _unreadable(self, place: Match, parse: Callable[[str], Any]) -> Iterator[Problem]:
         text = place.value.strip()
         try:
             parse(text)
@@ -96,7 +96,7 @@ class Names:
             where = self._within(place, place.value.index(text) + error.offset)
             yield Problem("bad-expression", str(error), where)
 
-    def _within(self, place: Place, offset: int) -> Span:
+    def _within(self, place: Match, offset: int) -> Span:
         """The span of the character at an offset in the text at a place."""
         before = place.value[:offset]
         return self.document.span_within(place.path, before.count("\n") + 1, offset - before.rfind("\n"))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from harness.dialects.leafmesh.visiting import EACH, places, texts
+from harness.dialects.leafmesh.path_patterns import EACH, matches, texts
 from harness.errors import Problem
 from harness.graph.model import END, START
 from harness.source.document import Document
@@ -38,7 +38,7 @@ def rule_problems(document: Document) -> Iterator[Problem]:
 
 def _names(document: Document) -> Iterator[Problem]:
     """Names of agents: "Unique agent name within the mesh", which is the key of the agent."""
-    for path, agent in places(document.value, "agents", EACH):
+    for path, agent in matches(document.value, "agents", EACH):
         key = path[-1]
         name = agent.get("name") if isinstance(agent, dict) else None
         if isinstance(name, str) and name != key:
@@ -49,14 +49,14 @@ def _names(document: Document) -> Iterator[Problem]:
     if isinstance(document.value, dict) and document.value.get("agents", {}) == {}:
         yield Problem("no-agent", "the mesh has no agents", document.key_span(("agents",)))
     if next(texts(document.value, "agents", EACH, "narration"), None):
-        for path, _ in places(document.value, "agents", _SUMMARIZER):
+        for path, _ in matches(document.value, "agents", _SUMMARIZER):
             text = f"an agent '{_SUMMARIZER}' has the name of the Summarizer: in a scenario, `{_SUMMARIZER}` is both"
             yield Problem("shared-name", text, document.key_span(path), "rename the agent", "warning")
 
 
 def _escalation_targets(document: Document) -> Iterator[Problem]:
     """spec: "EscalationTarget", "Applies To"."""
-    for path, target in places(document.value, "manager", "escalation", "targets", EACH):
+    for path, target in matches(document.value, "manager", "escalation", "targets", EACH):
         kind = target.get("type") if isinstance(target, dict) else None
         if not isinstance(kind, str) or kind not in _OF_TARGET:
             continue
@@ -74,13 +74,13 @@ def _escalation_targets(document: Document) -> Iterator[Problem]:
 
 def _response_formats(document: Document) -> Iterator[Problem]:
     """spec: "`response_format` — Structured Output": a JSON Schema, bare or inside `json_schema`."""
-    for path, written in places(document.value, "agents", EACH, "response_format"):
+    for path, written in matches(document.value, "agents", EACH, "response_format"):
         if not isinstance(written, dict):
             continue
         wrapped = written.get("type") == "json_schema"
         at = (*path, "json_schema", "schema") if wrapped else path
         schema = (
-            next((value for _, value in places(written, "json_schema", "schema")), None)
+            next((value for _, value in matches(written, "json_schema", "schema")), None)
             if wrapped
             else written
         )

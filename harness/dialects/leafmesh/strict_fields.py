@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from harness.dialects.leafmesh.document import AGENT_TYPES, Agent
-from harness.dialects.leafmesh.visiting import EACH, places
+from harness.dialects.leafmesh.path_patterns import EACH, matches
 from harness.errors import Problem
 from harness.source.document import Document, DocumentPath
 from harness.source.models import keys_of
@@ -23,7 +23,7 @@ _SENT: Final = ("webhook_config", "channels")
 
 def field_problems(document: Document) -> Iterator[Problem]:
     """Fields that an agent may not have, and a human one without an address."""
-    for path, agent in places(document.value, "agents", EACH):
+    for path, agent in matches(document.value, "agents", EACH):
         if isinstance(agent, dict) and (kind := agent_type(agent)) is not None:
             yield from _of_agent(document, path, agent, kind)
 

@@ -15,7 +15,7 @@ from harness.graph.model import END, START
 from harness.graph.trace import Event
 from harness.report.compare.difference import Difference, Part
 from harness.report.compare.sentences import content, end_name, sentence
-from harness.report.compare.values import ABSENT, Place, places
+from harness.report.compare.values import ABSENT, ValueChange, value_changes
 from harness.report.encoding import encode
 from harness.report.formatting import seconds
 
@@ -87,7 +87,7 @@ def _difference(one: Event, other: Event, calls: tuple[_Calls, _Calls], slower: 
             edge = (other["source"], other["target"])
         elif event in _SIMPLE:
             kind, what = _SIMPLE[event]
-            found = [*map(_part, places(content(one), content(other)))]
+            found = [*map(_part, value_changes(content(one), content(other)))]
             what = what.format(node=node)
     shown, more = found[:_MOST_PARTS], max(0, len(found) - _MOST_PARTS)
     return Difference(kind, what, node, one["at"], other["at"], shown, more, edge, slower)
@@ -117,7 +117,7 @@ def _calls_differ(one: Event, other: Event) -> tuple[str, str, list[Part]]:
         return "order", "what happens", [_whole(one, other)]
     requests = [dict(event["request"]) for event in (one, other)]
     lists = [request.pop("messages", None) for request in requests]
-    rest = [*map(_part, places(requests[0], requests[1]))]
+    rest = [*map(_part, value_changes(requests[0], requests[1]))]
     if other["kind"] != "llm":
         return (
             "call",
@@ -139,7 +139,7 @@ def _messages(before: Sequence[Any], after: Sequence[Any]) -> list[Part]:
         paired = min(end - start, to - at)
         for old, new in zip(before[start : start + paired], after[at : at + paired], strict=True):
             if _role(old) == _role(new):
-                named = places(old, new)
+                named = value_changes(old, new)
                 found += [
                     Part(
                         _role(new) if place.path == "content" else f"{_role(new)}.{place.path}",
@@ -177,13 +177,13 @@ def _answers_differ(one: Event, other: Event, call: Mapping[str, Any]) -> tuple[
     value = [event.get("value", event.get("error")) for event in (one, other)]
     found = [
         Part("" if place.path == "text" else place.path, place.before, place.after)
-        for place in places(value[0], value[1])
+        for place in value_changes(value[0], value[1])
     ]
     others = [{key: event.get(key) for key in ("usage", "refused")} for event in (one, other)]
-    return kind, what, [*found, *map(_part, places(others[0], others[1]))]
+    return kind, what, [*found, *map(_part, value_changes(others[0], others[1]))]
 
 
-def _part(place: Place) -> Part:
+def _part(place: ValueChange) -> Part:
     return Part(place.path.removeprefix(f"{_UPDATE}."), place.before, place.after)
 
 

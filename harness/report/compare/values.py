@@ -17,7 +17,7 @@ ABSENT: Final = Absent()
 _DEEPEST: Final = 50
 
 
-class Place(NamedTuple):
+class ValueChange(NamedTuple):
     """A place where two values differ, such as `city` or `items.2`; "" where the values do as a whole."""
 
     path: str
@@ -25,11 +25,11 @@ class Place(NamedTuple):
     after: Any
 
 
-def places(before: Any, after: Any, path: str = "", depth: int = 0) -> Iterator[Place]:
+def value_changes(before: Any, after: Any, path: str = "", depth: int = 0) -> Iterator[ValueChange]:
     """The innermost places that differ, in order; none where the values are the same.
 
-    >>> [*places({"a": 1, "b": [1, 2]}, {"a": 1, "b": [1, 3], "c": 4})]
-    [Place(path='b.1', before=2, after=3), Place(path='c', before=nothing, after=4)]
+    >>> [*value_changes({"a": 1, "b": [1, 2]}, {"a": 1, "b": [1, 3], "c": 4})]
+    [ValueChange(path='b.1', before=2, after=3), ValueChange(path='c', before=nothing, after=4)]
     """
     if same(before, after):
         return
@@ -40,10 +40,10 @@ def places(before: Any, after: Any, path: str = "", depth: int = 0) -> Iterator[
         size = max(len(before), len(after))
         pairs = [(str(at), _item(before, at), _item(after, at)) for at in range(size)]
     else:
-        yield Place(path, before, after)
+        yield ValueChange(path, before, after)
         return
     for key, one, other in pairs:
-        yield from places(one, other, f"{path}.{key}" if path else key, depth + 1)
+        yield from value_changes(one, other, f"{path}.{key}" if path else key, depth + 1)
 
 
 def same(one: Any, other: Any) -> bool:

@@ -6,5 +6,5 @@
                      (store)
 
 `provision` decides whether a base is loaded or built. All that leaves the run, addresses of documents and the
-embedding model, are HTTP requests through `outside`, so stubs, recordings and the real thing answer them alike.
+embedding model, are HTTP requests through `http_client`, so stubs, recordings and the real thing answer them alike.
 """

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import urlsplit
 
-from harness.dialects.loki.knowledge.outside import Outside
+from harness.dialects.loki.knowledge.http_client import HTTPClient
 from harness.dialects.loki.knowledge.texts import UnreadableDocument, html_text, text_of
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span
@@ -30,7 +30,7 @@ class Source:
 
 
 async def read_documents(
-    written: list[str], spans: list[Span], request: LoadRequest, outside: Outside
+    written: list[str], spans: list[Span], request: LoadRequest, http: HTTPClient
 ) -> list[Source]:
     """The documents in the order in which they are named, those of a folder by their paths; each once.
 
@@ -40,7 +40,7 @@ async def read_documents(
     found: dict[str, Source] = {}
     for name, where in zip(written, spans, strict=True):
         try:
-            async for source in _sources(name, where, request, outside):
+            async for source in _sources(name, where, request, http):
                 found.setdefault(source.path, source)
         except UnreadableDocument as error:
             raise _refusal(str(error), where) from None
@@ -48,11 +48,11 @@ async def read_documents(
 
 
 async def _sources(
-    written: str, where: Span, request: LoadRequest, outside: Outside
+    written: str, where: Span, request: LoadRequest, http: HTTPClient
 ) -> AsyncIterator[Source]:
     protocol = _PROTOCOL.match(written)
     if protocol is not None and protocol[1].lower() in ("http", "https"):
-        yield Source(written, await _fetched(written, outside))
+        yield Source(written, await _fetched(written, http))
     elif protocol is not None:
         raise _refusal(f"'{written}': loader-protocol paths are not supported", where, _HINT)
     elif ((request.base_path or Path()) / written).is_dir():
@@ -78,10 +78,10 @@ def _file_text(path: Path, cited: str) -> str:
         raise UnreadableDocument(f"'{cited}' {error}") from None
 
 
-async def _fetched(url: str, outside: Outside) -> str:
+async def _fetched(url: str, http: HTTPClient) -> str:
     """The text at an address: HTML if its answer says so, or else its name."""
     hint = f"or name a file instead of {url}"
-    reply = await outside.send(http_call("GET", url, hint=hint))
+    reply = await http.send(http_call("GET", url, hint=hint))
     if not 200 <= reply.status < 300:
         leads = f", and leads to {reply.headers['location']}" if "location" in reply.headers else ""
         raise UnreadableDocument(f"'{url}' answers with status {reply.status}{leads}")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, Field, ValidationError
 
 from harness.dialects.loki.knowledge.base import Vector
-from harness.dialects.loki.knowledge.outside import Outside
+from harness.dialects.loki.knowledge.http_client import HTTPClient
 from harness.errors import HarnessError
 from harness.graph.effects import HTTPReply, http_call
 from harness.source.display import clip
@@ -48,7 +48,7 @@ class EmbeddingModel:
     environment: Mapping[str, str]
 
     async def vectors(
-        self, texts: Sequence[str], batch_size: int | None, outside: Outside
+        self, texts: Sequence[str], batch_size: int | None, http: HTTPClient
     ) -> list[Vector[float]]:
         """The vector of each text, asked for in batches.
 
@@ -65,12 +65,12 @@ class EmbeddingModel:
         found: list[Vector[float]] = []
         size = batch_size or DEFAULT_BATCH
         for at in range(0, len(texts), size):
-            found += await self._batch(name, list(texts[at : at + size]), outside)
+            found += await self._batch(name, list(texts[at : at + size]), http)
         if len({len(vector) for vector in found}) > 1:
             raise EmbeddingError(f"the vectors of the embedding model '{self.written}' differ in length")
         return found
 
-    async def _batch(self, name: str, texts: list[str], outside: Outside) -> list[Vector[float]]:
+    async def _batch(self, name: str, texts: list[str], http: HTTPClient) -> list[Vector[float]]:
         base = next((url for place in _PLACES if (url := self.environment.get(place))), DEFAULT_URL)
         key = self.environment.get(_KEY)
         call = http_call(
@@ -79,7 +79,7 @@ class EmbeddingModel:
             json={"model": name, "input": texts},
             headers={"authorization": f"Bearer {key}"} if key else {},
         )
-        reply = await outside.send(call)
+        reply = await http.send(call)
         if reply.status != 200:
             raise EmbeddingError(self._refusal(reply, bool(key)))
         try:

@@ -11,7 +11,7 @@ from harness.dialects.loki.knowledge.base import KnowledgeBase
 from harness.dialects.loki.knowledge.chunks import cut
 from harness.dialects.loki.knowledge.documents import read_documents
 from harness.dialects.loki.knowledge.embeddings import EmbeddingError, EmbeddingModel
-from harness.dialects.loki.knowledge.outside import Outside
+from harness.dialects.loki.knowledge.http_client import HTTPClient
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext
 from harness.errors import ManifestError, Problem
@@ -54,7 +54,7 @@ class Knowledge:
 
     async def _built(self, ctx: NodeContext) -> KnowledgeBase:
         """A new base. It is kept only if nothing but the real world answered for it."""
-        node, outside = self.node, Outside(ctx)
+        node, http = self.node, HTTPClient(ctx)
         model, size, overlap = node.embedding_model, node.chunk_size, node.chunk_overlap
         assert model is not None  # what is not fully specified is refused at load
         assert size is not None
@@ -64,12 +64,12 @@ class Knowledge:
             where = self.document.span((*self.at, "chunk_overlap"))
             raise ManifestError(Problem("knowledge-base", text, where))
         spans = [self.document.span((*self.at, "documents", at)) for at in range(len(node.documents))]
-        sources = await read_documents(node.documents, spans, self.request, outside)
+        sources = await read_documents(node.documents, spans, self.request, http)
         chunks = cut(sources, size, overlap)
         asked = EmbeddingModel(model, self.request.env)
-        vectors = await asked.vectors([chunk.text for chunk in chunks], node.batch_size, outside)
+        vectors = await asked.vectors([chunk.text for chunk in chunks], node.batch_size, http)
         base = KnowledgeBase(model, chunks, vectors)
-        if chunks and outside.all_live:
+        if chunks and http.all_live:
             try:
                 store.save(self.file, node, base)
             except OSError as error:
@@ -87,7 +87,7 @@ class Knowledge:
         if not base.chunks:
             return RetrievalReply("")
         model = EmbeddingModel(base.model, self.request.env)
-        (vector,) = await model.vectors([query], None, Outside(ctx))
+        (vector,) = await model.vectors([query], None, HTTPClient(ctx))
         if len(vector) != base.dimensions:
             raise EmbeddingError(
                 f"the embedding model '{base.model}' answered with {len(vector)} numbers for the query, and the "

@@ -11,17 +11,17 @@ EACH: Final = object()
 """In a pattern, every item of a list or every value of a mapping."""
 
 
-class Place(NamedTuple):
+class Match(NamedTuple):
     """A value, and its path."""
 
     path: DocumentPath
     value: Any
 
 
-def places(value: Any, *pattern: Any, path: DocumentPath = ()) -> Iterator[Place]:
+def matches(value: Any, *pattern: Any, path: DocumentPath = ()) -> Iterator[Match]:
     """The values that exist at a pattern of keys, indices and `EACH`, in order."""
     if not pattern:
-        yield Place(path, value)
+        yield Match(path, value)
         return
     step, *rest = pattern
     if step is EACH:
@@ -29,11 +29,11 @@ def places(value: Any, *pattern: Any, path: DocumentPath = ()) -> Iterator[Place
             value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
         )
         for key, item in entries:
-            yield from places(item, *rest, path=(*path, key))
+            yield from matches(item, *rest, path=(*path, key))
     elif isinstance(value, dict) and step in value:
-        yield from places(value[step], *rest, path=(*path, step))
+        yield from matches(value[step], *rest, path=(*path, step))
 
 
-def texts(value: Any, *pattern: Any) -> Iterator[Place]:
-    """Those of the `places` that are texts."""
-    return (place for place in places(value, *pattern) if isinstance(place.value, str))
+def texts(value: Any, *pattern: Any) -> Iterator[Match]:
+    """Those of the `matches` that are texts."""
+    return (match for match in matches(value, *pattern) if isinstance(match.value, str))

@@ -6,7 +6,7 @@ from harness.engine.context import NodeContext
 from harness.graph.effects import HTTPCall, HTTPReply
 
 
-class Outside:
+class HTTPClient:
     """Sends requests in one visit of a node. `all_live`: none was answered by a stub or kept in a recording."""
 
     def __init__(self, ctx: NodeContext) -> None:
