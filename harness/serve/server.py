@@ -109,7 +109,7 @@ def serving(
             raise RuntimeError("the server cannot start") from broke[0]
         yield served
     finally:
-        server.should_exit = True
+        server.end()
         thread.join()
         listening.close()
 
@@ -184,8 +184,9 @@ def _server(app: Any, responder: StubResponder, transports: dict[Any, asyncio.Tr
     import uvicorn
 
     from harness.serve.connections import BoundedConnection
+    from harness.serve.prompt_server import PromptServer
 
-    class Server(uvicorn.Server):
+    class Server(PromptServer):
         """Says when it can be asked, and does not wait for those that wait for ever."""
 
         ready = threading.Event()

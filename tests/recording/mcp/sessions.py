@@ -88,6 +88,8 @@ def over_http() -> Iterator[MCPEndpoint]:
     import uvicorn
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+    from harness.serve.prompt_server import PromptServer
+
     sys.path.insert(0, str(SERVER.parent))
     try:
         make = import_module("harbour").harbour
@@ -99,7 +101,7 @@ def over_http() -> Iterator[MCPEndpoint]:
         await manager.handle_request(scope, receive, send)
 
     config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none")
-    listener, server = socket.create_server(("127.0.0.1", 0)), uvicorn.Server(config)
+    listener, server = socket.create_server(("127.0.0.1", 0)), PromptServer(config)
 
     async def serve() -> None:
         async with manager.run():
@@ -112,7 +114,7 @@ def over_http() -> Iterator[MCPEndpoint]:
             "harbour", "streamable_http", url=f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
         )
     finally:
-        server.should_exit = True
+        server.end()
         thread.join()
 
 
