@@ -20,6 +20,7 @@ import json
 import os
 import runpy
 import select
+import shlex
 import shutil
 import signal
 import socket
@@ -49,6 +50,8 @@ IMPORTED = (
 )  # fmt: skip
 READ_AT_THE_START = ("PYTHONHASHSEED", "PYTHONPATH", "PYTHONUTF8", "PYTHONWARNINGS")
 OURS = {name: os.environ.get(name) for name in READ_AT_THE_START}
+HASH_SEED = "4711"
+"""Of forked processes, and of none that pytest begins: what does not depend on it is the same in both."""
 
 BIN = Path(sys.executable).parent
 FOLDER = Path(tempfile.gettempdir()) / f"forked-{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())}"
@@ -129,6 +132,12 @@ def command(*args: str | Path) -> tuple[str, ...]:
     return sys.executable, "-I", "-S", __file__, "start", str(FOLDER), *map(str, args)
 
 
+def workers(number: int) -> tuple[str, str]:
+    """Arguments for pytest that say what `-n NUMBER` says, with workers that start at once."""
+    python = shlex.join(command(__file__, "python"))
+    return "--dist=load", f"--tx={number}*popen//python={python}"
+
+
 @cache
 def _server() -> socket.socket:
     """A connection to the server, which the first to ask for it starts."""
@@ -144,7 +153,8 @@ def _server() -> socket.socket:
                 listening.set_inheritable(True)
                 begin = [sys.executable, __file__, "serve", str(listening.fileno())]
                 no_input = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
-                os.posix_spawn(sys.executable, begin, os.environ, file_actions=[no_input], setsid=True)
+                env = {**os.environ, "PYTHONHASHSEED": HASH_SEED}
+                os.posix_spawn(sys.executable, begin, env, file_actions=[no_input], setsid=True)
         connection.connect(address)
     atexit.register(connection.close)
     return connection
@@ -246,6 +256,8 @@ def run_script() -> None:
 if __name__ == "__main__" and sys.argv[1] == "start":
     FOLDER = Path(sys.argv[2])
     sys.exit(Process(sys.argv[3:]).wait() % 256)
+elif __name__ == "__main__" and sys.argv[1] == "python":
+    exec(sys.argv[sys.argv.index("-c") + 1])
 elif __name__ == "__main__":
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.disable()

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import date
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -357,7 +358,8 @@ def fingerprints(files: Sequence[Path], base: Path) -> dict[str, str]:
     return found
 
 
-def versions() -> dict[str, str]:
+@cache  # to look them up takes several milliseconds
+def versions() -> Mapping[str, str]:
     """The installed version of this package, and of each package that speaks to providers."""
     found = {DISTRIBUTION: __version__}
     for package in SPEAKERS:

@@ -6,13 +6,14 @@ real time has passed. So a run has the same times when it is recorded and when i
 
 from __future__ import annotations
 
+import math
 import selectors
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from harness.time.clock import JumpingSelector, VirtualTimeLoop
+from harness.time.clock import LOOK_UP_EVERY_S, JumpingSelector, VirtualTimeLoop
 from harness.units import MEASURED, PRECISION
 
 
@@ -42,12 +43,19 @@ class _PacedSelector(JumpingSelector):
             return super().select(timeout)
         self.catch_up()
         if timeout is None:
-            return self._real.select(None) if self.pending else super().select(None)
+            return self._wait_until(math.inf) if self.pending else super().select(None)
         target = round(self.now + timeout, PRECISION)
-        events = self._real.select(max(0.0, target - self.elapsed()))
+        events = self._wait_until(target)
         if not events and self.elapsed() >= target:
             self.now = target
         return events
+
+    def _wait_until(self, target: float) -> list[tuple[selectors.SelectorKey, int]]:
+        while True:
+            left = max(0.0, target - self.elapsed())
+            events = self._real.select(min(left, LOOK_UP_EVERY_S))
+            if events or left <= LOOK_UP_EVERY_S:
+                return events
 
 
 _by_the_real_clock: ContextVar[bool] = ContextVar("_by_the_real_clock", default=False)

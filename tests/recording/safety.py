@@ -116,17 +116,16 @@ class Project:
             done = CliRunner().invoke(cli, args, prog_name="harness", env=given)
         return Done(done.exit_code, done.stdout, done.stderr)
 
-    def run(self, command: str, *args: str, **env: str | None) -> Done:
-        """An installed command, in a process of its own, run to its end."""
+    def run(self, command: str | Path, *args: str, **env: str | None) -> Done:
+        """An installed command or a script, in a process of its own, run to its end."""
         process = self.start(command, *args, **env)
         out, err = process.communicate(timeout=300)
         return Done(process.returncode, out, err)
 
-    def start(self, command: str, *args: str, **env: str | None) -> subprocess.Popen[str]:
-        """An installed command in a process of its own: forked, unless Python is to read `PYTHONPATH`."""
-        begin = subprocess.Popen if "PYTHONPATH" in env else Process
-        return begin(
-            [BIN / command, *args],
+    def start(self, command: str | Path, *args: str, **env: str | None) -> Process:
+        """An installed command or a script, in a process of its own."""
+        return Process(
+            [command, *args],
             cwd=self.folder,
             env=self.environment(**env),
             stdin=subprocess.DEVNULL,

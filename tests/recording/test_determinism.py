@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.settings import RecordMode
+from tests import forked
 from tests.recording.project import Project, told
 from tests.recording.test_record_and_replay import CASES, SLOW_FIRST, UMBRELLA, WEATHER, Case
 
@@ -123,6 +123,7 @@ def test_replays_are_the_same_under_any_hash_seed(project: Project) -> None:
         with project.serving(case.served):
             recorded[name] = project.record(scenario).digest
     command = ["harness", "run", "-q", *(f"{name}.scenario.yaml" for name in cases), "--json", "lines.jsonl"]
-    subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": "4711"}, check=True)
+    assert os.environ.get("PYTHONHASHSEED") != forked.HASH_SEED
+    assert forked.run(command).returncode == 0
     lines = [json.loads(line) for line in project.read("lines.jsonl").splitlines()]
     assert {line["scenario"]: line["digest"] for line in lines} == recorded  # under the seed of this process

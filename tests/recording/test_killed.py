@@ -17,11 +17,13 @@ from tests.world.loopback import Asked, Said
 
 NAMES = [f"say-{number:02}" for number in range(20)]
 
-# Loaded by the child when it starts: the process dies at the file operation whose number it is told.
+# The command, in a process that dies at the tenth file operation.
 DIES = """\
 import os, signal
 
-left = int(os.environ["DIES_AFTER"])
+from harness.cli.main import main
+
+left = 9
 
 def dying(name):
     real = getattr(os, name)
@@ -38,6 +40,7 @@ def dying(name):
 
 for name in ("mkdir", "open", "fsync", "replace", "unlink"):
     dying(name)
+main()
 """
 
 
@@ -96,9 +99,8 @@ def test_killed_while_it_writes_each_cassette_is_the_old_one_or_the_new_one(tmp_
         project.parrot(*names, manner=manners[0])
         assert project.record().code == 0
         project.parrot(*names, manner=manners[1])
-        project.write("dies/sitecustomize.py", DIES)
-        args = {"PYTHONPATH": str(tmp_path / "dies"), "DIES_AFTER": "9"}
-        assert project.run("harness", "record", ".", "--rewrite", **args).code == -signal.SIGKILL
+        dies = project.write("dies.py", DIES)
+        assert project.run(dies, "record", ".", "--rewrite").code == -signal.SIGKILL
     passed = []
     for manner in manners:
         project.parrot(*names, manner=manner)

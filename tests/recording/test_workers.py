@@ -4,6 +4,7 @@ import signal
 from pathlib import Path
 from threading import Event
 
+from tests import forked
 from tests.recording.safety import Model, parrots
 
 TWELVE = [f"say-{number:02}" for number in range(12)]
@@ -14,7 +15,7 @@ def test_workers_of_pytest_write_a_whole_cassette_each(tmp_path: Path) -> None:
     model = Model()
     with parrots(tmp_path, model) as project:
         project.parrot(*TWELVE)
-        done = project.run("pytest", "p.scenario.yaml", "-n", "2", "--record-mode=once", *PYTEST)
+        done = project.run("pytest", "p.scenario.yaml", *forked.workers(2), "--record-mode=once", *PYTEST)
     assert done.code == 0, done.all
     assert "12 passed" in done.out
     assert sorted(model.heard) == TWELVE

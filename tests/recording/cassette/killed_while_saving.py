@@ -6,6 +6,7 @@ what was loaded after saving once more.
 
 import json
 import os
+import shutil
 import signal
 import sys
 from itertools import count
@@ -24,16 +25,16 @@ def recording(text: Any, mcp: Any = False) -> Any:
 
 OLD = {1: recording("old", mcp=True), 2: recording("both"), 3: recording("old")}
 NEW = {1: recording("new"), 2: recording("both", mcp=True), 4: recording("new")}
-STEPS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.scandir")
+STEPS = ("os.rename", "os.remove", "os.mkdir", "os.rmdir")
 
 
 def save_and_die(folder: Any, step: Any) -> None:
-    """Save, and be killed before whatever comes after so many operations on files."""
+    """Save, and be killed before whatever comes after so many changes of files."""
     seen = 0
 
-    def hook(event: Any, _: Any) -> None:
+    def hook(event: Any, args: Any) -> None:
         nonlocal seen
-        if event in STEPS:
+        if event in STEPS or (event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR)):
             seen += 1
             if seen > step:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -61,10 +62,12 @@ def loaded(folder: Any) -> Any:
 
 def main(root: Any) -> None:
     os.fsync = lambda fd: None  # it guards against a loss of power, and a killed process is none
+    old = CassetteFolder(root, "old")
+    old.save(OLD)
+    (old.path / "recording-2").rename(old.path / "take-2")  # as older cassettes call it
     for step in count():
         folder = CassetteFolder(root, f"step-{step}")
-        folder.save(OLD)
-        (folder.path / "recording-2").rename(folder.path / "take-2")  # as older cassettes call it
+        shutil.copytree(old.path, folder.path)
         child = os.fork()
         if not child:
             save_and_die(folder, step)
