@@ -43,10 +43,11 @@ quick: $(INSTALLED)
 
 QUICK := $(filter-out cli docs fuzz recording serve world,$(notdir $(patsubst %/,%,$(wildcard tests/*/)))) test_imports.py
 
-# The long fuzz: `make fuzz HARNESS_FUZZ=5000`. `make unit` runs a small fixed sample.
+# The long fuzz, `make fuzz HARNESS_FUZZ=5000`, and properties with many examples. `make unit` runs a small sample.
 HARNESS_FUZZ ?= 1000
 fuzz: $(INSTALLED)
 	HARNESS_FUZZ=$(HARNESS_FUZZ) $(BIN)/pytest tests/fuzz -n auto
+	HYPOTHESIS_PROFILE=long $(BIN)/pytest tests/ -m hypothesis -n auto
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks

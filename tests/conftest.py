@@ -11,10 +11,12 @@ pytest_plugins = ["pytester"]
 
 gc.disable()  # what is imported and collected is no garbage: see `pytest_collection_finish`
 
-# A busy machine is no fault of what is tested.
-settings.register_profile("unhurried", deadline=None)
+# No deadlines: a busy machine is no fault of what is tested. The examples are others each time: few runs of many
+# examples (`make fuzz`) find what many runs of few do.
+settings.register_profile("usual", deadline=None, max_examples=40)
 settings.register_profile("quick", deadline=None, max_examples=10)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "unhurried"))
+settings.register_profile("long", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 for _name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):  # of this run, not of those that tests begin
     os.environ.pop(_name, None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Hashable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -34,30 +34,38 @@ class Words:
     """The words of a scenario's agent."""
 
     def __init__(self, scenario: Scenario, graph: Graph, settings: Settings) -> None:
-        self._found = {channel.name for channel in graph.channels}
-        self._found.update(node.name for node in graph.nodes)
         files = [
             *_sources(graph, set()),
             *_code_in((*import_folders(scenario, settings), *graph.import_folders)),
         ]
-        self._is_whole = len(files) <= _MOST_FILES
-        for file in dict.fromkeys(files[:_MOST_FILES]):
-            words = _words_of(file)
-            self._is_whole = self._is_whole and words is not None
-            self._found |= words or set()
-        for file in _code_in((_FRONT_ENDS / graph.dialect, _FRONT_ENDS / "kit")):
-            self._found |= _words_of(file) or set()
+        of_files = [_words_of(file) for file in dict.fromkeys(files[:_MOST_FILES])]
+        self._is_whole = len(files) <= _MOST_FILES and None not in of_files
+        said = [*_said_in(scenario.world)]
         for turn in scenario.turns:
-            given = (turn.input, turn.resume, turn.rerun, list(_said_in(turn.world)))
-            self._found.update(_WORD.findall(repr(given)))
-        self._found.update(_WORD.findall(repr(list(_said_in(scenario.world)))))
+            said += [turn.input, turn.resume, turn.rerun, *_said_in(turn.world)]
+        self._found: list[frozenset[str]] = [
+            frozenset(channel.name for channel in graph.channels),
+            frozenset(node.name for node in graph.nodes),
+            frozenset(_WORD.findall(repr(said))),
+            *(words for words in of_files if words is not None),
+            *_of_front_end(graph.dialect),
+        ]
 
     def may_have(self, name: str) -> bool:
         """False if the name stands nowhere: all its words would."""
-        return not self._is_whole or all(word in self._found for word in _WORD.findall(name))
+        return not self._is_whole or all(
+            any(word in words for words in self._found) for word in _WORD.findall(name)
+        )
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self._found))
+        return iter(sorted(frozenset().union(*self._found)))
+
+
+@cache
+def _of_front_end(dialect: str) -> tuple[frozenset[str], ...]:
+    """The words of the code of a dialect, which stays as it is."""
+    files = _code_in((_FRONT_ENDS / dialect, _FRONT_ENDS / "kit"))
+    return tuple(words for words in map(_words_of, files) if words is not None)
 
 
 def _said_in(world: WorldSpec) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from harness.dialects.changes import Changes, TextAt
 from harness.dialects.load import load_graph, load_prompts
-from harness.dialects.prompt import Prompt
+from harness.dialects.request import LoadRequest
 from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.graph.names import names_of
 from harness.scenario.model import Scenario, Variation
@@ -63,7 +63,7 @@ class Application:
     prompts: dict[str, None] = field(default_factory=dict)
     models: dict[str, None] = field(default_factory=dict)
     refused: list[Problem] = field(default_factory=list)
-    _places: dict[object, Sequence[Prompt]] = field(default_factory=dict)
+    _found: dict[object, Changes] = field(default_factory=dict)
 
     def to(self, scenario: Scenario) -> Iterator[Scenario]:
         """The scenario as this variant, if it applies."""
@@ -114,33 +114,33 @@ class Application:
 
     def _changes(self, scenario: Scenario) -> Changes:
         request = load_request(scenario, self.projects.of(scenario.file))
-        changes = Changes(
-            patch=self.variant.edit,
-            patch_at=self.variant.spans.get("edit"),
-            patched=main_manifest(request.paths[0], scenario),
-        )
-        if self.variant.edit:
-            try:
-                load_prompts(replace(request, changes=changes), scenario.dialect)
-                self.used.add("edit")
-            except SourceError as error:
-                self.refused += [problem for problem in error.problems if problem.code == "bad-patch"]
-                if self.refused:
-                    changes = Changes()
-        return replace(changes, texts=tuple(self._texts(scenario)))
+        env = tuple(sorted(request.env.items()))
+        key = (request.paths, request.agent, request.folders, env, scenario.dialect)
+        if key not in self._found:
+            changes = self._patch(scenario, request) if self.variant.edit else Changes()
+            self._found[key] = replace(changes, texts=tuple(self._texts(scenario, request)))
+        return self._found[key]
 
-    def _texts(self, scenario: Scenario) -> Iterator[TextAt]:
+    def _patch(self, scenario: Scenario, request: LoadRequest) -> Changes:
+        variant, patched = self.variant, main_manifest(request.paths[0], scenario)
+        changes = Changes(patch=variant.edit, patch_at=variant.spans.get("edit"), patched=patched)
+        try:
+            load_prompts(replace(request, changes=changes), scenario.dialect)
+            self.used.add("edit")
+        except SourceError as error:
+            self.refused += [problem for problem in error.problems if problem.code == "bad-patch"]
+            if self.refused:
+                return Changes()
+        return changes
+
+    def _texts(self, scenario: Scenario, request: LoadRequest) -> Iterator[TextAt]:
         if not self.variant.prompts:
             return
-        key = (scenario.manifests, scenario.dialect, tuple(sorted(scenario.env.items())))
-        if key not in self._places:
-            try:
-                self._places[key] = load_prompts(
-                    load_request(scenario, self.projects.of(scenario.file)), scenario.dialect
-                )
-            except ManifestError:  # the run says what is wrong with it
-                self._places[key] = ()
-        for prompt in self._places[key]:
+        try:
+            prompts = load_prompts(request, scenario.dialect)
+        except ManifestError:  # the run says what is wrong with it
+            return
+        for prompt in prompts:
             self.prompts[prompt.id] = None
             if prompt.id in self.variant.prompts:
                 self.used.add(f"prompts.{prompt.id}")

@@ -20,7 +20,7 @@ from harness.scenario.run import run_scenario
 from tests.fuzz.mutations import mutated
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
-CASES = int(os.environ.get("HARNESS_FUZZ", "25"))
+CASES = int(os.environ.get("HARNESS_FUZZ", "10"))
 CHUNKS = -(-CASES // 25)  # tests, which xdist spreads
 LOCATED = re.compile(r":\d+:\d+$")
 
