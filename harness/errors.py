@@ -231,14 +231,27 @@ class WorkerDied(HarnessError):
 
     def __init__(self, exit_code: int | None, doing: str = "") -> None:
         self.exit_code, self.doing = exit_code, doing
-        if exit_code is None:
-            how = "ended in the middle of it"
-        elif exit_code < 0:
-            how = f"was ended by {_signal_name(-exit_code)}"
-        else:
-            how = f"left with {exit_code}"
+        how = "ended in the middle of it" if exit_code is None else _how_it_ended(exit_code)
         where = f" in {doing}" if doing else ""
         super().__init__(f"the process that ran this scenario {how}{where}")
+
+
+class WorkerNotStarted(HarnessError):
+    """A worker process ended before it could run anything, and none has started before it."""
+
+    code = "worker-not-started"
+
+    def __init__(self, exit_code: int | None) -> None:
+        self.exit_code = exit_code
+        how = "ended" if exit_code is None else _how_it_ended(exit_code)
+        super().__init__(
+            f"no worker process can start: the first {how} before it ran a scenario, and wrote why, if it knew"
+            " (a script that calls the harness needs `if __name__ == '__main__':` around the call)"
+        )
+
+
+def _how_it_ended(exit_code: int) -> str:
+    return f"was ended by {_signal_name(-exit_code)}" if exit_code < 0 else f"left with {exit_code}"
 
 
 def _signal_name(number: int) -> str:

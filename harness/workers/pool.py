@@ -27,7 +27,7 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final
 
-from harness.errors import FormatError
+from harness.errors import FormatError, WorkerDied, WorkerNotStarted
 from harness.scenario.model import Scenario
 from harness.settings import Projects
 from harness.workers.ended import Ended
@@ -107,6 +107,8 @@ class WorkerPool:
         self._each_its_own = False
         self._here: tuple[dict[str, str], str] = {}, ""
         self._workers: list[_Worker] = []
+        self._starts = False
+        """True once a worker has started: one that does not is a chance event from then on."""
         if _HAS_SERVER:
             main = ["pytest"] if "pytest" in sys.modules else []
             _CONTEXT.set_forkserver_preload([*PRELOADED, *main])
@@ -116,6 +118,9 @@ class WorkerPool:
         """Outcomes as they come, or in the order of the scenarios. Closing the iterator ends what runs.
 
         Where one of the scenarios asks for a process of its own, each gets one.
+
+        Raises:
+            WorkerNotStarted: the first worker ended before it ran anything.
         """
         self._each_its_own = any(self._projects.isolates(scenario.file) for scenario in scenarios)
         self._here = dict(os.environ), os.getcwd()
@@ -152,6 +157,7 @@ class WorkerPool:
                     self._workers.remove(worker)
                     yield from self._died(number, scenarios[number], worker)
                     continue
+                self._starts = True
                 if ended.number < 0:
                     continue
                 worker.repeats = worker.repeats + 1 if ended.outcome else 0
@@ -202,12 +208,13 @@ class WorkerPool:
 
     def _died(self, number: int, scenario: Scenario, worker: _Worker) -> Iterator[Ended]:
         """An error for each repeat that is missing."""
-        from harness.errors import WorkerDied
         from harness.report.results import record
         from harness.scenario.evaluation import died
         from harness.scenario.real_limit import RealTimeExceeded
 
         worker.process.join()
+        if not self._starts:  # others would end as this one did, one for each scenario
+            raise WorkerNotStarted(worker.process.exitcode)
         doing = worker.note.value.decode("utf-8", "replace")
         limit_s = self._projects.of(scenario.file).real_timeout
         late = worker.too_late

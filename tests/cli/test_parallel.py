@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
-from tests.forked import Process
+from tests.forked import Process, run
 from tests.isolation.project import FLOW
 
 PASSES = "{name: counts to one, repeat: 3, expect: {state: {count: 1}}}"
@@ -107,6 +107,15 @@ def test_a_worker_that_dies_is_an_error_of_its_scenario_alone(invoke: Invoke, ca
     error = results()[1]["error"]
     assert (error["type"], error["code"]) == ("WorkerDied", "worker-died")
     assert error["message"] == "the process that ran this scenario left with 7 in tool 'call' of node 'w'"
+
+
+def test_a_worker_that_cannot_start_ends_it_with_the_reason(calls: Any, write: WriteFile) -> None:
+    calls("fine", "fine", "fine")
+    script = write("script.py", "from harness.cli.main import main\nmain()\n")  # each worker begins it again
+    done = run([script, "run", ".", "-j", "2"], timeout=60)
+    assert done.returncode == 3
+    assert "harness broke: no worker process can start: the first left with" in done.stderr
+    assert "needs `if __name__ == '__main__':`" in done.stderr
 
 
 def test_ctrl_c_keeps_what_is_done_and_leaves_a_tool_that_waits(calls: Any) -> None:
