@@ -40,11 +40,12 @@ class _Gate:
     refused: ClassVar[dict[str, None]] = {}
 
 
-def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if _Gate.closed and event in REFUSED:
+def _hook(event: str, args: tuple[Any, ...], gate: type[_Gate] = _Gate) -> None:
+    # It is called until Python has ended, when this module has lost its names.
+    if gate.closed and event in REFUSED:
         where = next((str(arg) for arg in args if isinstance(arg, (tuple, str, bytes))), "somewhere")
         text = f"the network is closed during a scenario, and something tried {event} {where}"
-        _Gate.refused[text] = None
+        gate.refused[text] = None
         raise NetworkClosed(text)
 
 

@@ -171,6 +171,7 @@ def answering(answer: Callable[[Asked], Said]) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def handle_any(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))

@@ -77,6 +77,7 @@ def loopback(*answers: Said) -> Iterator[Loopback]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def handle_one(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))

@@ -194,7 +194,7 @@ def test_a_provider_that_is_not_there_is_down(build: Callable[..., LLMCall], cli
 @pytest.mark.parametrize(("build", "client"), [(call, openai), (claude, anthropic)])
 def test_a_provider_that_is_slow_is_not_down(build: Callable[..., LLMCall], client: Any) -> None:
     with silent_url() as url, pytest.raises(client.APITimeoutError) as raised:
-        ask(build(Loopback([]), base_url=url, params={"timeout": 1, "max_retries": 0}))
+        ask(build(Loopback([]), base_url=url, params={"timeout": 0.1, "max_retries": 0}))
     assert type(raised.value) is client.APITimeoutError
     assert not is_down(raised.value)
 
