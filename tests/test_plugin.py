@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import pytest
 
 import tests.preloaded  # noqa: F401
+from tests import forked
 
 MANIFEST = """\
 manifest_version: 1
@@ -179,7 +180,7 @@ def test_results_have_a_line_each_and_a_summary(suite: RunSuite, pytester: pytes
 def test_workers_send_their_results_to_one_report_in_the_order_of_the_file(
     suite: RunSuite, pytester: pytest.Pytester
 ) -> None:
-    result = suite(*(scenario(f"s{n}") for n in range(6)), options=["-n", "2"])
+    result = suite(*(scenario(f"s{n}") for n in range(6)), options=forked.workers(2))
     result.assert_outcomes(passed=6)
     assert [line["scenario"] for line in results(pytester)] == [f"s{n}" for n in range(6)]
 
@@ -190,7 +191,7 @@ def test_a_worker_that_dies_leaves_an_error_of_the_scenario_it_ran(
     pytester.makeconftest(
         "import os\ndef pytest_runtest_call(item):\n    if item.name == 'killed':\n        os._exit(7)\n"
     )
-    result = suite(scenario("before"), scenario("killed", more="    repeat: 2\n"), options=["-n", "1"])
+    result = suite(scenario("before"), scenario("killed", more="    repeat: 2\n"), options=forked.workers(1))
     result.stdout.fnmatch_lines(["*WorkerDied (worker-died)*", "*1 passed*2 errors*"])
     assert [(line["scenario"], line["repeat"], line["verdict"]) for line in results(pytester)] == [
         ("before", 0, "passed"),
@@ -199,16 +200,15 @@ def test_a_worker_that_dies_leaves_an_error_of_the_scenario_it_ran(
     ]
 
 
-@pytest.mark.parametrize("options", [[], ["-n", "1"]], ids=["one process", "workers"])
+@pytest.mark.parametrize("workers", [False, True], ids=["one process", "workers"])
 def test_a_fault_of_many_scenarios_is_told_once(
-    suite: RunSuite, pytester: pytest.Pytester, options: list[str]
+    suite: RunSuite, pytester: pytest.Pytester, workers: bool
 ) -> None:
     broken = "    manifest: broken.yaml\n"
     pytester.makefile(".yaml", broken=MANIFEST.replace("target: close", "target: clsoe"))
     names = [f"s{n}" for n in range(4)]
-    result = suite(
-        *(scenario(name, more=broken) for name in names), options=["--junitxml=junit.xml", *options]
-    )
+    options = ["--junitxml=junit.xml", *(forked.workers(1) if workers else ())]
+    result = suite(*(scenario(name, more=broken) for name in names), options=options)
     shown = result.stdout.str()
     assert shown.count("did you mean 'close'?") == 1
     assert "the same in 3 more:" in shown

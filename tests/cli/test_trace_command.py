@@ -14,7 +14,7 @@ import pytest
 
 from harness.report.trace_reader import read_trace
 from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
-from tests.forked import Process, run
+from tests.forked import Process, run, workers
 
 TUTORIAL = Path(__file__).parents[2] / "scenarios" / "tutorial"
 RETRIED = "triage.scenario.yaml::two failures of the model are retried"
@@ -228,7 +228,7 @@ def test_settings_say_which_are_kept(
 
 @pytest.mark.parametrize(
     "other",
-    [["harness", "run", ".", "-j", "2"], ["pytest", "-n", "2"], ["isolated"]],
+    [["harness", "run", ".", "-j", "2"], ["pytest"], ["isolated"]],
     ids=lambda other: other[0],
 )
 def test_traces_are_the_same_however_scenarios_are_run(
@@ -239,6 +239,8 @@ def test_traces_are_the_same_however_scenarios_are_run(
     if other == ["isolated"]:
         write("pyproject.toml", '[tool.harness]\nisolation = "process"\n')
         other = ["harness", "run", "."]
+    if other == ["pytest"]:
+        other = [*other, *workers(2)]
     report = "--harness-report=other" if other[0] == "pytest" else "--report=other"
     assert run([*other, report]).returncode == 0
     alone, others = (

@@ -6,6 +6,7 @@ from typing import Protocol
 import pytest
 
 import tests.preloaded  # noqa: F401
+from tests import forked
 from tests.manifests import COUNTER
 
 GOOD = "  - {name: counts, expect: {state: {count: 1}}}\n  - {name: ends, expect: {status: completed}}\n"
@@ -50,7 +51,7 @@ def test_a_rule_that_fails_fails_a_session_in_which_all_pass(session: Session) -
 
 
 def test_under_xdist_the_whole_session_is_judged_once(session: Session) -> None:
-    done = session(LOSES, "min_fitness = 0.9", ["-n", "1"])
+    done = session(LOSES, "min_fitness = 0.9", forked.workers(1))
 
     assert done.ret == pytest.ExitCode.TESTS_FAILED
     assert str(done.stdout).count("gate failed: 1 of 1 rule") == 1
