@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 from benchmarks import scenarios
 from benchmarks.measure import Figure, in_turn, seconds
 from harness.report.html.page import page
-from harness.report.html.run_summary import summary_of
 from harness.report.reading import RESULTS
 from harness.report.results import ResultsWriter
+from harness.report.run_summary import summary_of
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
 

@@ -51,7 +51,7 @@ def command(
     from harness.report.baseline import Baseline
     from harness.report.history.file import read_history
     from harness.report.html.page import PAGE, page
-    from harness.report.html.run_summary import summary_of
+    from harness.report.run_summary import summary_of
     from harness.settings import load_settings
 
     settings = load_settings()

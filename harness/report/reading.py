@@ -25,6 +25,11 @@ _LONGEST: Final = 256 * 1024 * 1024
 _CHOICES: Final = {"verdict": get_args(Verdict), "status": get_args(Status)}
 
 
+def results_file(run: Path) -> Path:
+    """The results.jsonl of a run, where `run` is a folder of results; else `run`, which is that file."""
+    return run / RESULTS if run.is_dir() else run
+
+
 def read_lines(path: str | Path) -> Iterator[dict[str, Any]]:
     """The lines of a results.jsonl (or of the one in a folder), one after the other, as `harness.report.line.Line`.
 
@@ -34,8 +39,7 @@ def read_lines(path: str | Path) -> Iterator[dict[str, Any]]:
         FormatError: the file cannot be read (`results-missing`), or a line is not one of this format
             (`results-line`).
     """
-    path = Path(path)
-    path = path / RESULTS if path.is_dir() else path
+    path = results_file(Path(path))
     try:
         with path.open("rb") as file:
             yield from _lines(file, path)

@@ -15,8 +15,8 @@ from typing import Any
 
 from harness.errors import FormatError, Problem
 from harness.report.formatting import plural
-from harness.report.html.run_summary import written_summary
-from harness.report.reading import RESULTS, read_lines
+from harness.report.reading import read_lines, results_file
+from harness.report.run_summary import written_summary
 from harness.report.shards import are_whole, is_shard
 from harness.report.summary import Summary
 from harness.source.document import shown_path
@@ -73,7 +73,7 @@ def _add(sums: Summary, path: Path, several: bool) -> _Run:
     written = written_summary(path)
     incomplete = _incomplete(written, lines)
     if not lines and not (several and is_shard(incomplete)):
-        raise FormatError(Problem("no-runs", f"nothing ran: {shown_path(_file(path))} is empty"))
+        raise FormatError(Problem("no-runs", f"nothing ran: {shown_path(results_file(path))} is empty"))
     unknown = {"kept": traced, "left_out": 0, "why": None}
     return _Run(name, lines, incomplete, (written or {}).get("traces") or unknown)
 
@@ -92,7 +92,7 @@ def _once(paths: Iterable[Path]) -> Iterator[Path]:
     """The runs without those that are there already, which a UserWarning tells of."""
     files: list[tuple[Path, Path]] = []
     for path in paths:
-        file = _file(path)
+        file = results_file(path)
         for other, other_file in files:
             if file.resolve() == other_file.resolve():
                 warnings.warn(f"{shown_path(path)} is given twice, and counts once", stacklevel=3)
@@ -112,10 +112,6 @@ def _copies(file: Path, other: Path) -> bool:
         return file.is_file() and other.is_file() and filecmp.cmp(file, other, shallow=False)
     except OSError:  # reported where it is read
         return False
-
-
-def _file(path: Path) -> Path:
-    return path / RESULTS if path.is_dir() else path
 
 
 def _traces(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

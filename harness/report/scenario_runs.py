@@ -15,8 +15,8 @@ from harness.errors import FormatError, Problem, Span
 from harness.report.alike import Key, Line
 from harness.report.coverage import GraphCoverage
 from harness.report.formatting import percent, plural
-from harness.report.html.run_summary import summary_of
-from harness.report.reading import RESULTS, read_lines
+from harness.report.reading import read_lines, results_file
+from harness.report.run_summary import summary_of
 from harness.report.verdicts import worst
 from harness.source.display import clip
 from harness.source.document import shown_path
@@ -159,7 +159,7 @@ def read_run(path: Path, listeners: Iterable[Callable[[Line], object]] = ()) -> 
     """
     collector, graphs, count = ScenarioCollector(), GraphCoverage(), 0
     listeners = (graphs.add, *listeners)
-    file = path / RESULTS if path.is_dir() else path
+    file = results_file(path)
     for count, line in enumerate(read_lines(path), start=1):
         try:
             collector.add(line)

@@ -18,12 +18,12 @@ from harness.report.html.causes import by_cause, cause
 from harness.report.html.embedded import Embedded, details_of, trace_of
 from harness.report.html.history import history_data
 from harness.report.html.manifests import Manifests
-from harness.report.html.run_summary import summary_of
 from harness.report.html.scenarios import Row, Rows
 from harness.report.html.score_file import Score, read_score
 from harness.report.html.template import asset, inert, policy, safe, template
 from harness.report.html.variants import MOST_CHANGED, as_data, changed_runs, scored
-from harness.report.reading import RESULTS, read_lines
+from harness.report.reading import read_lines, results_file
+from harness.report.run_summary import summary_of
 from harness.report.verdicts import NOT_PASSED
 from harness.report.whole_file import replace
 
@@ -147,7 +147,6 @@ def page(
         "history": None if history is None else history_data(history),
         "score": None if score is None else as_data(score),
     }
-    results = run / RESULTS if run.is_dir() else run
     compared = None if score is None else scored(score)
     return template(
         "page.html"
@@ -167,7 +166,7 @@ def page(
         tiles=[]
         if compared  # figures of all variants together say nothing
         else words.tiles(summary["total"], None if baseline is None else baseline.total),
-        facts=_facts(results, summary, baseline, score, rows),
+        facts=_facts(results_file(run), summary, baseline, score, rows),
         left_out=_left_out(len(rows) - len(listed), embedded.left_out, traced.left_out, score is not None),
         changes=[] if baseline is None else words.changes(rows, baseline),
         report=report,

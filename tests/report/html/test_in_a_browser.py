@@ -10,8 +10,8 @@ from harness.report.baseline import Baseline
 from harness.report.encoding import encode
 from harness.report.history.file import HistoryWriter
 from harness.report.html.page import page as page_of
-from harness.report.html.run_summary import summary_of
 from harness.report.results import line
+from harness.report.run_summary import summary_of
 from harness.report.summary import summarise
 from tests.report.html.conftest import HOSTILE, NOTHING, SHAPE, TAKEN, TURNED, astray, outcome, told, write
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from harness.report.reading import RESULTS, read_lines
+from harness.report.reading import RESULTS, read_lines, results_file
 from harness.report.summary import FORMAT, Summary
 
 
@@ -29,7 +29,7 @@ def written_summary(run: Path) -> dict[str, Any] | None:
     """The summary.json of a folder of results, or beside its results.jsonl; None where there is none."""
     if not run.is_dir() and run.name != RESULTS:
         return None
-    file = (run if run.is_dir() else run.parent) / "summary.json"
+    file = results_file(run).with_name("summary.json")
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
