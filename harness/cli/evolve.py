@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -187,10 +188,11 @@ def _of(manifest: Path, scenarios: Sequence[Scenario]) -> list[Scenario]:
     from harness.source.document import shown_path
     from harness.variants.application import main_manifest
 
+    main = cache(main_manifest)  # reads the file
     found = [
         each
         for each in scenarios
-        if each.skip is None and main_manifest(manifest, each) == main_manifest(each.manifests[0], each)
+        if each.skip is None and main(manifest, each.dialect) == main(each.manifests[0], each.dialect)
     ]
     if not found:
         others = ", ".join(dict.fromkeys(shown_path(each.manifests[0]) for each in scenarios))

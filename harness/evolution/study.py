@@ -317,7 +317,7 @@ class Study:
 
     @cached_property
     def _main(self) -> Path:
-        return main_manifest(self.scenarios[0].manifests[0], self.scenarios[0])
+        return main_manifest(self.scenarios[0].manifests[0], self.scenarios[0].dialect)
 
     @cached_property
     def patch(self) -> Patch:

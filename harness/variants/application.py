@@ -122,7 +122,7 @@ class Application:
         return self._found[key]
 
     def _patch(self, scenario: Scenario, request: LoadRequest) -> Changes:
-        variant, patched = self.variant, main_manifest(request.paths[0], scenario)
+        variant, patched = self.variant, main_manifest(request.paths[0], scenario.dialect)
         changes = Changes(patch=variant.edit, patch_at=variant.spans.get("edit"), patched=patched)
         try:
             load_prompts(replace(request, changes=changes), scenario.dialect)
@@ -165,14 +165,15 @@ class Application:
         return has
 
 
-def main_manifest(path: Path, scenario: Scenario) -> Path:
-    """The manifest of a scenario itself, by its absolute path, where `path` names a folder that it is in."""
+def main_manifest(path: Path, named: str | None) -> Path:
+    """The manifest itself, by its absolute path, where `path` names a folder that it is in.
+
+    `named` is the dialect that it is said to be of.
+    """
     from harness.dialects.registry import dialect_named, dialect_of
 
     try:
-        dialect = (
-            dialect_named(scenario.dialect) if scenario.dialect else dialect_of(path, scenario.manifest_span)
-        )
+        dialect = dialect_named(named) if named else dialect_of(path)
         return real_path(next(iter(dialect.locate(path)), path))
     except ManifestError:
         return real_path(path)

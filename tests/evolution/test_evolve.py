@@ -6,8 +6,8 @@ Source: docs/evolution.md.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 from harness.cli.evolution_runs import ScenarioRuns
 from harness.cli.main import cli
 from harness.variants.document import read_variants
+from tests.forked import Process
 from tests.manifests import HELPER
 
 MANIFEST = (
@@ -109,9 +110,10 @@ def test_a_hidden_word_is_found_by_the_mutator_and_confirmed(evolve: Evolve) -> 
 
 def test_the_mutator_is_shown_the_prompt_and_what_failed(evolve: Evolve) -> None:
     project(
+        questions=6,
         mutator='mutator: [{when: \'request.prompt.contains("Be brief") && request.prompt.contains("was Nine.") '
         '&& request.prompt.contains("topic")\', reply: "Answer {{topic}} with a WAND.", times: any}, '
-        "{reply: No., times: any}]"
+        "{reply: No., times: any}]",
     )
     assert evolve().exit_code == 0
     assert "answer" in genomes()[int(written()["winner"][1:])]["prompts"]
@@ -148,18 +150,10 @@ def test_equal_searches_write_equal_bytes(evolve: Evolve) -> None:
 
 def test_a_search_that_was_killed_ends_as_if_it_was_not(evolve: Evolve) -> None:
     project(mutator=SECOND_TIME_LUCKY)
-    arguments = [
-        "helper.yaml",
-        "a.scenario.yaml",
-        "--population",
-        "4",
-        "--generations",
-        "4",
-        "--out",
-        "killed",
-    ]
-    command = [sys.executable, "-u", "-m", "harness.cli.main", "evolve", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+    small = ["--population", "4", "--generations", "4"]
+    command = ["harness", "evolve", "helper.yaml", "a.scenario.yaml", *small, "--out", "killed"]
+    unbuffered = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with Process(command, stdout=subprocess.PIPE, env=unbuffered) as running:
         assert running.stdout is not None
         next(line for line in running.stdout if line.startswith("generation 1/"))
         running.kill()
@@ -172,7 +166,7 @@ def test_a_search_that_was_killed_ends_as_if_it_was_not(evolve: Evolve) -> None:
 
 
 def test_other_arguments_and_another_manifest_are_refused(evolve: Evolve) -> None:
-    project(mutator=SECOND_TIME_LUCKY)
+    project(mutator=SECOND_TIME_LUCKY, questions=6)
     evolve()
     other = evolve("--seed", "7")
     assert other.exit_code == 2
