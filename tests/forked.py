@@ -17,6 +17,7 @@ import atexit
 import gc
 import importlib
 import json
+import multiprocessing.util
 import os
 import runpy
 import select
@@ -227,6 +228,20 @@ def become(start: Start, streams: Sequence[int]) -> None:
         setattr(sys, f"__{name}__", stream)
     sys.argv = list(start.args)
     sys.path[0] = str(Path(sys.argv[0]).parent)
+    multiprocessing.util.spawnv_passfds = _forked_python
+
+
+def _forked_python(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> int:
+    """Begin a server of `multiprocessing` as what Python is asked to do: everything is imported here already."""
+    if pid := os.fork():
+        return pid
+    low = 3
+    for fd in sorted(passfds):
+        os.closerange(low, fd)
+        low = fd + 1
+    os.closerange(low, os.sysconf("SC_OPEN_MAX"))
+    exec(os.fsdecode(args[-1]))
+    os._exit(0)
 
 
 def run_script() -> None:

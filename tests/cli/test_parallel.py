@@ -1,14 +1,15 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
-from subprocess import PIPE
 from typing import Any
 
 import pytest
 
 from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
-from tests.forked import Process, run
+from tests.forked import Process
 from tests.isolation.project import FLOW
 
 PASSES = "{name: counts to one, repeat: 3, expect: {state: {count: 1}}}"
@@ -112,7 +113,8 @@ def test_a_worker_that_dies_is_an_error_of_its_scenario_alone(invoke: Invoke, ca
 def test_a_worker_that_cannot_start_ends_it_with_the_reason(calls: Any, write: WriteFile) -> None:
     calls("fine", "fine", "fine")
     script = write("script.py", "from harness.cli.main import main\nmain()\n")  # each worker begins it again
-    done = run([script, "run", ".", "-j", "2"], timeout=60)
+    command = [sys.executable, str(script), "run", ".", "-j", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 3
     assert "harness broke: no worker process can start: the first left with" in done.stderr
     assert "needs `if __name__ == '__main__':`" in done.stderr
@@ -121,7 +123,7 @@ def test_a_worker_that_cannot_start_ends_it_with_the_reason(calls: Any, write: W
 def test_ctrl_c_keeps_what_is_done_and_leaves_a_tool_that_waits(calls: Any) -> None:
     calls("fine", "wait", "fine")
     command = ["harness", "run", ".", "-j", "2"]
-    with Process(command, stdout=PIPE, stderr=PIPE, start_new_session=True) as process:
+    with Process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         shown = ""
         while "begun" not in shown or shown.count("passed") < 2:
