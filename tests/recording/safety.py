@@ -8,19 +8,17 @@ import pty
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import chdir, contextmanager, suppress
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from select import select
-from threading import Thread
 from typing import Any
 
 from click.testing import CliRunner
 
 from harness.cli.main import cli
 from tests.forked import Process
-from tests.world.loopback import Asked, Said
+from tests.world.loopback import Asked, Said, answering
 
 BIN = Path(sys.executable).parent
 
@@ -163,43 +161,6 @@ class Project:
         root = self.folder / "cassettes"
         found = sorted(path for path in root.rglob("*") if path.is_file())
         return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
-
-
-@contextmanager
-def answering(answer: Callable[[Asked], Said]) -> Iterator[str]:
-    """The URL of a server on loopback that answers as it is told, requests side by side."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
-        def handle_any(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            answered = answer(Asked(self.command, self.path, headers, body))
-            with suppress(ConnectionError):  # whoever asked may have been killed
-                self.send_response(answered.status)
-                for name, value in {"content-type": answered.content_type, **answered.headers}.items():
-                    self.send_header(name, value)
-                self.send_header("content-length", str(len(answered.body)))
-                self.end_headers()
-                self.wfile.write(answered.body)
-
-        do_GET = do_POST = do_PUT = do_DELETE = handle_any
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.block_on_close = False
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @dataclass

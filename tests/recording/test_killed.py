@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.recording.safety import Done, Model, Project, answering, parrots
-from tests.world.loopback import Asked, Said
+from tests.recording.safety import Done, Model, Project, parrots
+from tests.world.loopback import Asked, Said, answering
 
 NAMES = [f"say-{number:02}" for number in range(20)]
 

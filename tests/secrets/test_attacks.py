@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.recording.safety import Done, Project, answering
+from tests.recording.safety import Done, Project
 from tests.secrets import attack
-from tests.world.loopback import Asked, Said
+from tests.world.loopback import Asked, Said, answering
 
 LOUD = ("-p", "no:cacheprovider", "--log-level=DEBUG", "-o", "log_cli=true", "--log-file=log.txt",
         "--log-file-level=DEBUG", "--junitxml=junit.xml", "-o", "junit_logging=all", "-vv")  # fmt: skip

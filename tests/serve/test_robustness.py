@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import harness.serve.server
 from harness.serve import Serving, connections, serving
 from harness.serve.app import LARGEST_BODY, WIRES
 from harness.world.spec import Stub, WorldSpec
@@ -158,7 +159,8 @@ def test_a_body_that_is_too_large_is_refused(server: Serving, monkeypatch: pytes
     assert httpx.post(f"{server.url}/v1/messages", json=GOOD).status_code == 200
 
 
-def test_the_server_ends_while_clients_wait() -> None:
+def test_the_server_ends_while_clients_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness.serve.server, "_PATIENCE_S", 0.1)
     waiting = WorldSpec(llm=(Stub(latency_s=3600.0, answer={"reply": "late"}),))
     with serving(waiting) as server:
         port = int(server.url.rpartition(":")[2])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -74,37 +74,45 @@ class Loopback:
 def loopback(*answers: Said) -> Iterator[Loopback]:
     """A running server that gives these answers in order."""
     told = Loopback(answers)
+    with answering(told.answer) as told.url:
+        yield told
+
+
+@contextmanager
+def answering(answer: Callable[[Asked], Said]) -> Iterator[str]:
+    """The URL of a server that answers as it is told, requests side by side."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
-        def handle_one(self) -> None:
+        def handle_any(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            said = told.answer(Asked(self.command, self.path, headers, body))
-            self.send_response(said.status)
-            for name, value in {"content-type": said.content_type, **said.headers}.items():
-                self.send_header(name, value)
-            self.send_header("content-length", str(len(said.body)))
-            self.end_headers()
-            self.wfile.write(said.body)
+            answered = answer(Asked(self.command, self.path, headers, body))
+            with suppress(ConnectionError):  # whoever asked may have been killed
+                self.send_response(answered.status)
+                for name, value in {"content-type": answered.content_type, **answered.headers}.items():
+                    self.send_header(name, value)
+                self.send_header("content-length", str(len(answered.body)))
+                self.end_headers()
+                self.wfile.write(answered.body)
 
-        do_GET = do_POST = do_PUT = do_DELETE = handle_one
+        do_GET = do_POST = do_PUT = do_DELETE = handle_any
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    told.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    server.daemon_threads = True
+    server.block_on_close = False
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
-        yield told
+        yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:
         server.shutdown()
         server.server_close()
-        thread.join()
 
 
 @contextmanager

@@ -189,6 +189,13 @@ def test_who_asks_beside_one_that_gives_up_is_answered_all_the_same(started: Any
 DEAF = "import time; time.sleep(1000)"  # a server that neither answers nor ends when it is hung up on
 
 
+@pytest.fixture
+def _soon_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK gives a server that does not end by itself 0.1 seconds, not 2."""
+    monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", 0.1)
+
+
+@pytest.mark.usefixtures("_soon_ended")
 def test_a_real_server_that_says_nothing_in_its_time_is_given_up_and_ended() -> None:
     async def main() -> int:
         world = really()
@@ -200,6 +207,7 @@ def test_a_real_server_that_says_nothing_in_its_time_is_given_up_and_ended() -> 
     assert run(main) == 1
 
 
+@pytest.mark.usefixtures("_soon_ended")
 def test_giving_up_on_a_real_server_while_it_is_opened_ends_it(started: Any) -> None:
     async def main() -> int:
         asking = asyncio.create_task(ask(really(), endpoint=child(telling(started) + DEAF)))

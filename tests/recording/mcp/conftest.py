@@ -2,7 +2,7 @@ import pytest
 
 from harness.recording.interactions import Exchange
 from harness.world.mcp.tools import MCPSession
-from tests.recording.mcp.sessions import recording
+from tests.recording.mcp.sessions import over_http, recording
 
 
 @pytest.fixture(autouse=True)
@@ -18,4 +18,5 @@ def day() -> tuple[Exchange, ...]:
         await session.list_tools()
         await session.call_tool("report", {"place": "Vardø", "when": "today or tomorrow", "knots": 2})
 
-    return recording(use)[0]
+    with over_http() as endpoint:  # a process might take long to start, and so would each replay
+        return recording(use, endpoint)[0]

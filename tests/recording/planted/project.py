@@ -9,7 +9,8 @@ from harness.serve import serving
 from tests.recording.planted.agents import ASKED, GATE, GUIDE, RAISES, STREAM, TOOLS, logging_in, unlocking
 from tests.recording.planted.servers import VAULT, World
 from tests.recording.planted.values import LOGIN, VARIABLES
-from tests.recording.safety import Project, answering
+from tests.recording.safety import Project
+from tests.world.loopback import answering
 
 SCENARIOS = """\
 harness: 1
