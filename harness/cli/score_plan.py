@@ -21,7 +21,6 @@ from harness.report.reading import RESULTS, read_lines
 from harness.scenario.model import Scenario
 from harness.scenario.prices import PriceList
 from harness.settings import Projects, RecordMode
-from harness.source.document import shown_path
 from harness.variants.estimate import estimate
 from harness.variants.fingerprint import fingerprints
 from harness.variants.interrupted import Unfinished, forget, key_of
@@ -53,7 +52,7 @@ def plan(
     """
     settings = projects.common([scenario.file for scenario in scenarios])
     price = PriceList(settings.prices).cost
-    keys = [key_of(_variant(each), f"{shown_path(each.file)}::{each.name}") for each in scenarios]
+    keys = [key_of(each.variant, each.id) for each in scenarios]
     if fresh:
         forget(folder)
     earlier = _earlier(folder) if projects.record_mode is not RecordMode.NONE else []
@@ -73,7 +72,7 @@ def plan(
     expected = estimate(scenarios, projects, price, earlier).without(taken)
     for text in expected.lines():
         click.echo(text, err=to_stderr)
-    names = dict.fromkeys(_variant(scenario) for scenario in scenarios)
+    names = dict.fromkeys(scenario.variant for scenario in scenarios)
     heaviest = max((scenario.weight for scenario in scenarios), default=1.0)
     schedule = Schedule(
         scenarios,
@@ -105,7 +104,7 @@ def not_run(schedule: Schedule, made: Mapping[str, int]) -> list[str]:
     """A line for each variant that the budget left runs out of; `made` are the runs of each."""
     planned: dict[str, int] = {}
     for scenario in schedule.scenarios:
-        name = _variant(scenario)
+        name = scenario.variant
         planned[name] = planned.get(name, 0) + (1 if scenario.skip is not None else scenario.repeat)
     lines = [
         f"  {name}: {count - made.get(name, 0)} of {plural(count, 'run')} not made"
@@ -122,10 +121,6 @@ def spent(spending: Spending) -> str:
     tokens = spending.input_tokens + spending.output_tokens
     unpriced = f", without what {', '.join(sorted(spending.unpriced))} cost" if spending.unpriced else ""
     return f"asked anew: {plural(spending.calls, 'call')}, {tokens:,} tokens, {cost(spending.cost)} USD{unpriced}"
-
-
-def _variant(scenario: Scenario) -> str:
-    return scenario.variation.name if scenario.variation is not None else ""
 
 
 def _earlier(folder: Path) -> list[Mapping[str, Any]]:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from harness.cli import exit_code
-from harness.cli.output import deliver
+from harness.cli.output import deliver_json
 from harness.cli.run_selection import Finished
 from harness.cli.score_plan import not_run, spent
 from harness.report.html.page import write_page
@@ -53,13 +53,13 @@ def conclude(
         _say_what_was_left_out(schedule, {})
         return exit_code.NOT_JUDGED
     score = _score(folder, variants, schedule, projects)
-    text = json.dumps(score.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    replace_file(folder / SCORE, text.encode())
+    text = json.dumps(score.as_json(), indent=2, ensure_ascii=False, allow_nan=False)
+    replace_file(folder / SCORE, f"{text}\n".encode())
     write_page(folder)
     for line in table(score):
         click.echo(line, err=to_stderr)
     if json_ is not None:
-        deliver(text, None if to_stderr else Path(json_))
+        deliver_json(text, json_)
     for place in places(folder):
         click.echo(place, err=to_stderr)
     if stopped:
@@ -94,7 +94,6 @@ def _score(folder: Path, variants: Sequence[Variant], schedule: Schedule, projec
     run = read_run(folder, [count])
     differs: dict[str, bool] = {}
     for scenario in schedule.scenarios:
-        name = scenario.variation.name if scenario.variation else ""
-        differs[name] = differs.get(name, False) or can_differ(scenario, projects)
+        differs[scenario.variant] = differs.get(scenario.variant, False) or can_differ(scenario, projects)
     names = [variant.name for variant in variants if variant.name in differs]
     return compare(run, summary.as_json()["variants"], names, answers, differs, schedule.race)

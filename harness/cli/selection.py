@@ -50,7 +50,7 @@ class Selection:
     def explained(self) -> Iterator[str]:
         """A line for each scenario that runs because of a change."""
         for scenario, reason in zip(self.scenarios, self.reasons, strict=False):
-            yield f"{shown_path(scenario.file)}::{scenario.name}: {reason}"
+            yield f"{scenario.id}: {reason}"
 
 
 def select(

@@ -82,7 +82,7 @@ class Watch:
 
     def _chosen(self, projects: Projects) -> Selection:
         selection = self.choose(projects)
-        self._ids = frozenset(f"{shown_path(each.file)}::{each.name}" for each in selection.scenarios)
+        self._ids = frozenset(each.id for each in selection.scenarios)
         return selection
 
     def _runs_to_end(self, selection: Selection, projects: Projects) -> bool:
@@ -128,7 +128,7 @@ class Watch:
             part=part if len(kept) < len(selection.scenarios) else selection.part,
         )
         for each, reason in kept[:_MOST_SHOWN]:
-            click.echo(f"  rerun {shown_path(each.file)}::{each.name}: {reason}")
+            click.echo(f"  rerun {each.id}: {reason}")
         if len(kept) > _MOST_SHOWN:
             click.echo(f"  … and {len(kept) - _MOST_SHOWN} more")
         return touched

@@ -143,7 +143,7 @@ class Study:
             "budget": str(self.budget) if self.budget.is_limited else None,
             "holdout": self.share,
             "config": self.config.as_json(),
-            "scenarios": [_id(each) for each in self.scenarios],
+            "scenarios": [each.id for each in self.scenarios],
             "files": fingerprints(self.scenarios, self.projects, further),
         }
 
@@ -282,8 +282,8 @@ class Study:
             "prompts": dict(self.space.prompts),
             "temperatures": dict(self.space.temperatures),
             "tools": {name: list(tools) for name, tools in self.space.tools.items()},
-            "training": [_id(each) for each in self.training],
-            "holdout": [_id(each) for each in self.held_out],
+            "training": [each.id for each in self.training],
+            "holdout": [each.id for each in self.held_out],
             "generations": [each.as_json() for each in search.generations],
             "stopped": search.stopped,
             "spent": {"calls": spent.calls, "cost": spent.cost},
@@ -335,10 +335,6 @@ class Study:
 
 def _has_content(path: Path) -> bool:
     return path.exists() and path.stat().st_size > 0
-
-
-def _id(scenario: Scenario) -> str:
-    return f"{shown_path(scenario.file)}::{scenario.name}"
 
 
 def _stubs_of(scenarios: Sequence[Scenario]) -> tuple[Stub, ...]:

@@ -49,7 +49,7 @@ def _base(scenario: Scenario, repeat: int, observed: Observed, graph: Graph | No
         repeat=repeat,
         seed=scenario.seed + repeat,
         span=scenario.span,
-        variant=scenario.variation.name if scenario.variation else None,
+        variant=scenario.variant or None,
     )
 
 

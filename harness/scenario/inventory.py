@@ -17,7 +17,6 @@ from harness.scenario.redaction import redacted_output, secrets_of
 from harness.scenario.run import run_once
 from harness.scenario.verdict import could_not_be_judged
 from harness.settings import Projects, Settings
-from harness.source.document import shown_path
 
 
 @dataclass
@@ -88,7 +87,7 @@ def inventory(
 
 def _listed(name: str, users: Sequence[Scenario], settings: Settings) -> Listed:
     found = Listed(name, settings.cassettes / name)
-    found.scenarios = [f"{shown_path(scenario.file)}::{scenario.name}" for scenario in users]
+    found.scenarios = [scenario.id for scenario in users]
     try:
         folder = CassetteFolder(settings.cassettes, name)
         recordings = [one for number in folder.numbers() if (one := folder.load(number)) is not None]

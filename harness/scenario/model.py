@@ -14,6 +14,7 @@ from harness.dialects.changes import Changes
 from harness.errors import Problem, Span
 from harness.graph.model import Rerun
 from harness.scenario.mentions import Mention
+from harness.source.document import shown_path
 from harness.world.spec import WorldSpec
 
 
@@ -128,6 +129,16 @@ class Scenario:
         built = self.pending()
         late = {name: getattr(built, name) for name in _LATE}
         return replace(self, pending=None, **late)
+
+    @property
+    def id(self) -> str:
+        """FILE::NAME, as results name it and as a command line takes it."""
+        return f"{shown_path(self.file)}::{self.name}"
+
+    @property
+    def variant(self) -> str:
+        """The name of the variant it runs as; "" of none."""
+        return self.variation.name if self.variation is not None else ""
 
     @property
     def in_manifest(self) -> bool:

@@ -36,7 +36,6 @@ from harness.scenario.outcome import Outcome, Recorded
 from harness.scenario.recording_age import age_warning
 from harness.secrets import Secrets
 from harness.settings import Projects, RecordMode, Settings
-from harness.source.document import shown_path
 
 WRITING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES, RecordMode.ALL, RecordMode.REWRITE)
 ONLY_MISSING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES)
@@ -90,7 +89,7 @@ def _slug(text: str) -> str:
 
 def command_to_record(scenario: Scenario, *options: str) -> str:
     """What to type to record a scenario anew."""
-    return shlex.join(["harness", "record", *options, f"{shown_path(scenario.file)}::{scenario.name}"])
+    return shlex.join(["harness", "record", *options, scenario.id])
 
 
 def check_cassettes(scenarios: Iterable[Scenario], projects: Projects) -> None:
@@ -324,7 +323,7 @@ class RecordingSession:
         """Where a recording comes from; `day` is that of its oldest call: one that is kept is as old as it was."""
         files = graph.sources if graph is not None else self._scenario.manifests
         return About(
-            scenario=f"{shown_path(self._scenario.file)}::{self._scenario.name}",
+            scenario=self._scenario.id,
             recorded=day,
             manifests=fingerprints(files, self._scenario.file.parent),
             versions=versions(),

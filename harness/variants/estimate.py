@@ -24,7 +24,6 @@ from harness.report.formatting import cost, plural
 from harness.scenario.model import Scenario
 from harness.scenario.recording import ONLY_MISSING, WRITING, base_of, cassette_name, mode_of
 from harness.settings import Projects, RecordMode
-from harness.source.document import shown_path
 
 Call = tuple[str, int, int]
 """A call of a model: its name, tokens in, tokens out."""
@@ -117,7 +116,7 @@ def estimate(
         expected = known.expected(scenario, price)
         if expected is not None:
             found[number] = expected
-    return Estimate(found, [each.variation.name if each.variation else "" for each in scenarios])
+    return Estimate(found, [each.variant for each in scenarios])
 
 
 class _Known:
@@ -167,7 +166,7 @@ class _Known:
         """The calls of runs that were recorded: its own, else the baseline's, else another variant's."""
         recorded = self._of_scenario(root, base_of(name))
         found = recorded.get(name) or recorded.get(base_of(name))
-        return found or next(iter(recorded.values()), None) or self._asked.get(_id(scenario), [])
+        return found or next(iter(recorded.values()), None) or self._asked.get(scenario.id, [])
 
     def _of_scenario(self, root: Path, base: str) -> dict[str, list[list[Call]]]:
         """The recordings of a scenario as the baseline and as each variant, by the names of the cassettes."""
@@ -217,7 +216,3 @@ def _calls_of_line(line: Mapping[str, Any]) -> list[Call]:
 def _judges(scenario: Scenario) -> int:
     expectations = [scenario.expect, *(turn.expect for turn in scenario.turns if turn.expect is not None)]
     return sum(len(expect.values.get("judge", ())) for expect in expectations)
-
-
-def _id(scenario: Scenario) -> str:
-    return f"{shown_path(scenario.file)}::{scenario.name}"

@@ -62,7 +62,9 @@ class Schedule:
             return
         for block in in_blocks(self._by_scenario()):
             running = set(self.race.running) if self.race is not None else None
-            numbers = [n for each in block for n in each if running is None or self._variant(n) in running]
+            numbers = [
+                n for each in block for n in each if running is None or self.scenarios[n].variant in running
+            ]
             missing = [number for number in numbers if number not in self.taken]
             for batch in [[number] for number in missing] if bounded else [missing]:
                 if bounded and not self._affords(batch[0]):
@@ -108,10 +110,6 @@ class Schedule:
             found.setdefault((scenario.file, scenario.name), []).append(number)
         return list(found.values())
 
-    def _variant(self, number: int) -> str:
-        variation = self.scenarios[number].variation
-        return variation.name if variation is not None else ""
-
     def _add(self, number: int, verdict: str, score: float | None) -> None:
         if verdict in ("passed", "failed"):
             self._scores.setdefault(number, []).append(min(score or 0.0, 1.0))
@@ -119,7 +117,7 @@ class Schedule:
     def _look(self, block: Sequence[Sequence[int]], race: Race) -> None:
         for numbers in block:
             scores = {
-                self._variant(number): sum(of) / len(of)
+                self.scenarios[number].variant: sum(of) / len(of)
                 for number in numbers
                 if (of := self._scores.get(number))
             }
