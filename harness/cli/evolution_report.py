@@ -13,7 +13,7 @@ from harness.evolution.lineage import Individual
 from harness.evolution.patch import PATCH
 from harness.evolution.search import PATIENCE
 from harness.evolution.study import Study
-from harness.report.formatting import cost, p_value, plural
+from harness.report.formatting import cost, p_value, plural, with_interval
 from harness.source.display import printable
 
 _STOPPED: Final = {
@@ -157,11 +157,8 @@ def _verdict(study: Study) -> Iterator[str]:
     if difference is None or found["verdict"] is None:
         yield f"no verdict: {found['note']}"
         return
-    between = (
-        f" ({difference['low']:+.3f} to {difference['high']:+.3f})" if difference["low"] is not None else ""
-    )
-    p = p_value(difference["p"])
-    yield f"verdict: {found['verdict']}, difference {difference['fitness']:+.3f}{between}, p {p}"
+    between = with_interval(difference["fitness"], difference["low"], difference["high"])
+    yield f"verdict: {found['verdict']}, difference {between}, p {p_value(difference['p'])}"
     if found["note"]:
         yield f"  {found['note']}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, Final
 
 from harness.source.display import printable
@@ -52,6 +53,21 @@ def cost(value: float) -> str:
     if value == 0:
         return "0"
     return f"{value:.2f}" if value >= 1 else f"{value:.2g}"
+
+
+def score(value: float | None) -> str:
+    """A score, or a fitness, with three digits."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def with_interval(estimate: float, low: float | None, high: float | None) -> str:
+    """A difference with its sign and its interval; without bounds, or with infinite ones, it has no interval.
+
+    >>> with_interval(0.1, -0.05, 0.25), with_interval(0.1, None, None)
+    ('+0.100 (-0.050 to +0.250)', '+0.100')
+    """
+    has_interval = low is not None and high is not None and isfinite(low) and isfinite(high)
+    return f"{estimate:+.3f}" + (f" ({low:+.3f} to {high:+.3f})" if has_interval else "")
 
 
 def p_value(value: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from harness.report.formatting import cost, percent, seconds
+from harness.report.formatting import cost, percent, score, seconds
 
 
 class Figure(NamedTuple):
@@ -19,7 +19,7 @@ class Figure(NamedTuple):
 
 FIGURES: Final = (
     Figure("pass rate", lambda total: total["pass_rate"], percent, True),
-    Figure("fitness", lambda total: total["fitness"], lambda value: f"{value:.3f}", True),
+    Figure("fitness", lambda total: total["fitness"], score, True),
     Figure("p50", lambda total: total["latency"]["p50"], seconds, False),
     Figure("p95", lambda total: total["latency"]["p95"], seconds, False),
     Figure("tokens", lambda total: total["tokens"]["total"], lambda value: f"{value:,.0f}", False),

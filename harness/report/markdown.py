@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from harness.report.formatting import cost_of, distinct, percent, plural, seconds
+from harness.report.formatting import cost_of, distinct, percent, plural, score, seconds
 from harness.report.markdown_text import bounded, code, escape, listed
 from harness.report.suite_table import worst_first
 from harness.report.summary import GROUPS
@@ -46,7 +46,7 @@ def _headline(total: Mapping[str, Any], flaky_left_out: int) -> str:
     facts = [
         f"pass rate {percent(total['pass_rate'])} (95 % interval {percent(low)} to {percent(high)})",
         *([f"distinct: {text}"] if (text := distinct(total)) else []),
-        f"fitness {_number(total['fitness'])}",
+        f"fitness {score(total['fitness'])}",
         f"virtual latency p50 {seconds(total['latency']['p50'])}, p95 {seconds(total['latency']['p95'])}",
         f"{total['tokens']['total']:,} tokens, cost {escape(cost_of(total))}",
         *([plural(total["warnings"], "warning")] if total["warnings"] else []),
@@ -82,11 +82,7 @@ def _groups(summary: Mapping[str, Any], by: str) -> str:
 
 def _group(name: str, group: Mapping[str, Any]) -> str:
     figures = [str(group[key]) for key in ("runs", "passed", "failed", "errors")]
-    return f"| {' | '.join([name, *figures, _number(group['fitness']), seconds(group['latency']['p95'])])} |"
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+    return f"| {' | '.join([name, *figures, score(group['fitness']), seconds(group['latency']['p95'])])} |"
 
 
 def _failures(summary: Mapping[str, Any]) -> list[str]:

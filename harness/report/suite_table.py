@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from harness.report.formatting import plural, seconds
+from harness.report.formatting import plural, score, seconds
 from harness.report.wrap import keep_end
 from harness.source.display import printable
 
@@ -47,8 +47,8 @@ def _not_passed(group: Mapping[str, Any]) -> int:
 
 
 def _row(name: str, group: Mapping[str, Any]) -> tuple[str, ...]:
-    fitness = "–" if group["fitness"] is None else f"{group['fitness']:.3f}"
-    return printable(name), f"{group['passed']}/{group['runs']}", fitness, seconds(group["latency"]["p95"])
+    passed = f"{group['passed']}/{group['runs']}"
+    return printable(name), passed, score(group["fitness"]), seconds(group["latency"]["p95"])
 
 
 def _words(row: tuple[str, ...]) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import isfinite
 from typing import Final
 
-from harness.report.formatting import cost, p_value, percent, plural, seconds
+from harness.report.formatting import cost, p_value, percent, plural, score, seconds, with_interval
 from harness.source.display import clip, printable
 from harness.variants.comparison import Changed, Score, Scored
 
@@ -57,15 +56,13 @@ def _row(scored: Scored, is_baseline: bool) -> tuple[str, ...]:
     latency = group["latency"]
     between = _NO_FIGURE
     if difference is not None and scored.verdict is not None:
-        interval = f" ({difference.low:+.3f} to {difference.high:+.3f})" if isfinite(difference.low) else ""
-        between = f"{difference.estimate:+.3f}{interval}"
+        between = with_interval(difference.estimate, difference.low, difference.high)
     verdict = "the baseline" if is_baseline else scored.verdict or _NO_FIGURE
-    fitness = group["fitness"]
     return (
         printable(scored.name),
         str(group["runs"]),
         percent(group["pass_rate"]),
-        _NO_FIGURE if fitness is None else f"{fitness:.3f}",
+        score(group["fitness"]),
         seconds(latency["p50"]),
         seconds(latency["p95"]),
         str(group["tokens"]["total"]),

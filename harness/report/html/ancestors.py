@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from harness.draw.figure import figure
 from harness.graph.model import START
+from harness.report.formatting import score
 from harness.report.html.evolution_files import Genome
-from harness.report.html.words import score
 
 MOST_DRAWN: Final = 24
 """Ancestors in a picture; of more it shows the line of first parents."""

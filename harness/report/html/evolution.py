@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.report.compare.words import word_changes
-from harness.report.formatting import p_value, plural
+from harness.report.formatting import p_value, plural, score, with_interval
 from harness.report.html.ancestors import MOST_DRAWN, ancestors, first_parents, picture
 from harness.report.html.evolution_files import Confirmation, Evolution, Genome, read_evolution
 from harness.report.html.plot import Scale
 from harness.report.html.template import asset, policy, safe, template
-from harness.report.html.words import dollars, score
+from harness.report.html.words import dollars
 from harness.report.whole_file import replace
 
 PAGE: Final = "report.html"
@@ -131,9 +131,7 @@ def _confirmation(found: Confirmation | None) -> dict[str, Any] | None:
     difference, verdict = found.difference, found.verdict
     texts = {"difference": "–", "p": ""}
     if difference is not None:
-        texts["difference"] = f"{difference['fitness']:+.3f}"
-        if difference["low"] is not None and difference["high"] is not None:
-            texts["difference"] += f" ({difference['low']:+.3f} to {difference['high']:+.3f})"
+        texts["difference"] = with_interval(difference["fitness"], difference["low"], difference["high"])
         texts["p"] = f"p {p_value(difference['p'])}"
     words = {"better": "better than the manifest", "worse": "worse than the manifest"}
     return {

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from harness.report.alike import Key
-from harness.report.formatting import p_value, percent, plural, seconds
+from harness.report.formatting import p_value, percent, plural, score, seconds, with_interval
 from harness.report.html.plot import Scale, labels
 from harness.report.html.score_file import Changed, Score, Variant
-from harness.report.html.words import dollars, score
+from harness.report.html.words import dollars
 from harness.source.display import clip
 
 MOST_CHANGED: Final = 200
@@ -139,15 +139,10 @@ def _interval(difference: Mapping[str, Any], reach: float) -> dict[str, Any]:
     """{at, low, high: places on the common scale; text}. Without an interval `low` is None."""
     scale = Scale(-reach, reach, 6, _INTERVAL - 6)
     low, high = difference["low"], difference["high"]
-    text = f"{difference['fitness']:+.3f}"
+    at, text = scale(difference["fitness"]), with_interval(difference["fitness"], low, high)
     if low is None or high is None:
-        return {"at": scale(difference["fitness"]), "low": None, "high": None, "text": f"{text}, no interval"}
-    return {
-        "at": scale(difference["fitness"]),
-        "low": scale(low),
-        "high": scale(high),
-        "text": f"{text} ({low:+.3f} to {high:+.3f})",
-    }
+        return {"at": at, "low": None, "high": None, "text": f"{text}, no interval"}
+    return {"at": at, "low": scale(low), "high": scale(high), "text": text}
 
 
 def _changes(changed: Sequence[Changed]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.report.baseline import Baseline
-from harness.report.formatting import cost, percent, plural, seconds, unpriced
+from harness.report.formatting import cost, percent, plural, score, seconds, unpriced
 from harness.report.html.scenarios import Rows
 from harness.source.display import printable
 
@@ -144,11 +144,6 @@ def _moved(
 
 def _points(share: float) -> str:
     return f"{share * 100:.1f} points"
-
-
-def score(value: float | None) -> str:
-    """A score with three digits."""
-    return "–" if value is None else f"{value:.3f}"
 
 
 def folded(text: Any, most: int) -> str:
