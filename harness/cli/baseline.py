@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import click
 
-from harness.cli.output import deliver
+from harness.cli.output import deliver, warnings_at_end
 from harness.errors import FormatError, Problem
 from harness.source.document import shown_path
 
@@ -31,11 +30,8 @@ def save(file: Path, run: Path | None) -> None:
     from harness.report.scenario_runs import read_run
     from harness.settings import load_settings
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings_at_end():
         read = read_run(run or load_settings().report)
-    for warning in dict.fromkeys(str(each.message) for each in caught):
-        click.echo(f"warning: {warning}", err=True)
     if read.incomplete:
         message = f"{read.name} makes no baseline, since it is not a whole run: {read.incomplete}"
         raise FormatError(Problem("partial-run", message, None, "run all scenarios, and save that"))

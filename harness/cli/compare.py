@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from harness.cli.output import deliver_json
+from harness.cli.output import deliver_json, warnings_at_end
 from harness.errors import FormatError, Problem
 from harness.source.suggest import did_you_mean
 
@@ -67,8 +66,7 @@ def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | Non
     from harness.report.encoding import encode
 
     runs, scenario = _arguments(arguments, scenario)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings_at_end():
         comparison = compare(*map(Side.read, runs))
         changes = [change for change in comparison.changes if change.kind != "same"]
         if scenario is not None:
@@ -83,8 +81,6 @@ def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | Non
             _print(_in_full(comparison, changes[0], verbose))
         else:
             _print(_lines(comparison))
-    for warning in dict.fromkeys(str(each.message) for each in caught):
-        click.echo(f"warning: {warning}", err=True)
 
 
 def _arguments(arguments: Sequence[str], scenario: str | None) -> tuple[list[Path], str | None]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 import click
 
 from harness.cli.exit_code import FAILED, NOT_JUDGED, OK
-from harness.cli.output import deliver
+from harness.cli.output import deliver, warnings_at_end
 from harness.errors import FormatError
 
 _EXIT_CODES = """\b
@@ -62,8 +61,7 @@ def command(
         raise click.UsageError("--json and --markdown cannot both be written to standard output")
     try:
         settings = load_settings()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings_at_end():
             verdict = judge(
                 run or settings.report, read_policy(policy, settings.project), baseline, partial=partial
             )
@@ -73,8 +71,6 @@ def command(
         _write(as_json, _json_text(refused_json(error.problems)))
         _write(markdown, refused_markdown(error.problems))
         raise
-    for warning in dict.fromkeys(str(each.message) for each in caught):
-        click.echo(f"warning: {warning}", err=True)
     for line in lines(verdict):
         click.echo(line, err="-" in (as_json, markdown))
     _write(as_json, _json_text(verdict.as_json()))

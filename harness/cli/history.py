@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.output import deliver_json
+from harness.cli.output import deliver_json, warnings_at_end
 from harness.errors import FormatError, Problem
 
 if TYPE_CHECKING:
@@ -75,15 +74,12 @@ def _read(runs: tuple[Path, ...], file: Path | None, last: int) -> Trends:
     from harness.source.document import shown_path
 
     trends = Trends(last)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings_at_end():
         file = file or (None if runs else load_settings().history)
         if file is not None:
             trends.extend(read_history(file))
         for run in runs:
             trends.add(record_of(run), shown_path(run))
-    for warning in dict.fromkeys(str(each.message) for each in caught):
-        click.echo(f"warning: {warning}", err=True)
     if not trends.count:
         what = "no history is configured" if file is None else f"no run is in {shown_path(file)}"
         hint = "`harness run --history FILE` appends runs to one; `history` in [tool.harness] names it once"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from harness.cli.output import deliver
+from harness.cli.output import deliver, deliver_json
 from harness.errors import FormatError, Problem
 from harness.judges.library import METRICS, Prompt, library_prompt, project_prompts
 from harness.source.display import printable
@@ -42,7 +42,7 @@ def command(name: str | None, library: bool, json_: bool) -> None:
     prompts = {each: own.get(each) or library_prompt(each) for each in ([name] if name else METRICS)}
     if json_:
         listed = [_as_json(each, prompt) for each, prompt in prompts.items()]
-        deliver(json.dumps(listed, indent=2, ensure_ascii=False) + "\n", None)
+        deliver_json(json.dumps(listed, indent=2, ensure_ascii=False), "-")
     elif name is not None:
         deliver(printable(prompts[name].text, keep_newlines=True), None)
     else:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -32,6 +35,16 @@ def deliver_json(text: str, file: str) -> None:
         deliver(inert_json(text) + "\n", None)
     else:
         deliver(text + "\n", Path(file))
+
+
+@contextmanager
+def warnings_at_end() -> Iterator[None]:
+    """Print the warnings that are given inside, each once, on standard error when the block has ended."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for text in dict.fromkeys(str(each.message) for each in caught):
+        click.echo(f"warning: {text}", err=True)
 
 
 def unwritable(file: Path, error: OSError | UnicodeDecodeError) -> FormatError:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from harness.cli.output import deliver
+from harness.cli.output import deliver, warnings_at_end
 from harness.source.document import shown_path
 
 
@@ -61,14 +60,11 @@ def command(
     elif settings.history is not None and settings.history.is_file():
         history = settings.history
     file = output or (run if run.is_dir() else run.parent) / PAGE
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings_at_end():
         before = None if baseline is None else Baseline.read(baseline)
         summary = summary_of(run)
         text = page(run, summary, before, history)
         comment = None if as_markdown is None else _markdown(run, summary, baseline)
-    for warning in dict.fromkeys(str(each.message) for each in caught):
-        click.echo(f"warning: {warning}", err=True)
     deliver(text, file)
     click.echo(shown_path(file), err=as_markdown == "-")
     if comment is not None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 import click
 
-from harness.cli.output import deliver
+from harness.cli.output import deliver_json, warnings_at_end
 from harness.report.summary import GROUPS
 
 _EXAMPLES = """\b
@@ -45,13 +44,10 @@ def command(
 
     if as_markdown and as_json == "-":
         raise click.UsageError("--markdown and --json - both print to standard output")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings_at_end():
         summary = summarise_runs(runs or [load_settings().report])
-    for warning in dict.fromkeys(str(each.message) for each in caught):
-        click.echo(f"warning: {warning}", err=True)
     if as_json:
-        deliver(encode(summary, indented=True) + "\n", None if as_json == "-" else Path(as_json))
+        deliver_json(encode(summary, indented=True), as_json)
     if as_markdown:
         click.echo(markdown(summary, by=_FIELDS[by or "suite"]), nl=False)
     elif not as_json:
