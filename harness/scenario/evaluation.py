@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.dialects.registry import dialect_of
-from harness.errors import HarnessError, Problem, SourceError
+from harness.errors import HarnessError, Problem, SourceError, Span
 from harness.graph import observe
 from harness.graph.model import Graph
 from harness.graph.narration import kinds_of
@@ -89,12 +89,26 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
     if result.trace is not None:
         outcome.coverage = observe.coverage(result.trace.events)
         outcome.digest = result.trace.digest(result.without_secrets)
-    if scenario.xfail is not None and outcome.verdict != "passed":
-        outcome.verdict, outcome.reason = "skipped", f"expected to fail: {scenario.xfail}"
-    elif scenario.xfail is not None:
-        text = f"it was expected to fail ({scenario.xfail}), and passed"
-        outcome.observed.warnings.append(Problem("untried", text, scenario.span).one_line)
+    if scenario.xfail is not None:
+        _expect_failure(outcome, scenario.xfail, scenario.span)
     return outcome
+
+
+def _expect_failure(outcome: Outcome, reason: str, span: Span) -> None:
+    """Skip a failure that is expected, and warn where there was none: a run that is not judged may hide a pass."""
+    how = {"passed": "passed", "error": "could not be judged"}.get(outcome.verdict)
+    if how is not None:
+        why = _why_unjudged(outcome) if outcome.verdict == "error" else ""
+        text = f"it was expected to fail ({reason}), and {how}{why}"
+        outcome.observed.warnings.append(Problem("untried", text, span).one_line)
+    if outcome.verdict != "passed":
+        outcome.verdict, outcome.reason = "skipped", f"expected to fail: {reason}"
+
+
+def _why_unjudged(outcome: Outcome) -> str:
+    if outcome.observed.error is not None:
+        return f": {outcome.observed.error['message']}"
+    return next((f": {check.message}" for check in outcome.checks if check.broken), "")
 
 
 def died(scenario: Scenario, error: HarnessError, first: int = 0) -> Iterator[Outcome]:
