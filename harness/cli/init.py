@@ -20,6 +20,17 @@ _TEMPLATES: Final = {
         "agents/shop_tools.py": "shop_tools.py.txt",
         "scenarios/shop.scenario.yaml": "shop.scenario.yaml.txt",
     },
+    "agentspec": {
+        "agents/shop.yaml": "agentspec/shop.yaml.txt",
+        "agents/orders.py": "agentspec/orders.py.txt",
+        "scenarios/shop.scenario.yaml": "agentspec/shop.scenario.yaml.txt",
+    },
+    "yagra": {
+        "agents/shop.yaml": "yagra/shop.yaml.txt",
+        "agents/prompts.yaml": "yagra/prompts.yaml.txt",
+        "agents/shop_handlers.py": "yagra/shop_handlers.py.txt",
+        "scenarios/shop.scenario.yaml": "yagra/shop.scenario.yaml.txt",
+    },
     "loki": {
         "agents/shop/graph.yaml": "loki/graph.yaml.txt",
         "agents/shop/scripts/route.py": "loki/route.py.txt",
@@ -47,7 +58,8 @@ _IGNORED: Final = ("reports/", "__pycache__/", ".pytest_cache/")
     type=click.Choice(list(_TEMPLATES)),
     default="sherma",
     show_default=True,
-    help="What it is written in: a sherma agent with a tool, a Loki graph agent with a script, a LeafMesh mesh.",
+    help="What it is written in: a sherma or Agent Spec agent with a tool, a Yagra workflow with handlers, a Loki "
+    "graph agent with a script, a LeafMesh mesh.",
 )
 def command(folder: Path, dialect: str) -> None:
     """Write a small example that works, to start from.

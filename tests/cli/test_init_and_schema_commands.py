@@ -28,13 +28,20 @@ def test_the_example_passes_as_it_is_written(harness: RunCommand, invoke: Invoke
     assert [line.split()[0] for line in prompts.splitlines() if line[:1].strip()] == ["classify", "order"]
 
 
-def test_the_example_of_a_loki_agent_passes_as_it_is_written(invoke: Invoke) -> None:
-    written = invoke("init", "demo", "--dialect", "loki")
+@pytest.mark.parametrize(
+    ("dialect", "manifest"),
+    [("agentspec", "shop.yaml"), ("yagra", "shop.yaml"), ("loki", "shop/graph.yaml")],
+)
+def test_the_example_of_another_dialect_passes_as_it_is_written(
+    dialect: str, manifest: str, invoke: Invoke
+) -> None:
+    written = invoke("init", "demo", "--dialect", dialect)
     assert written.exit_code == 0
-    assert "harness show demo/agents/shop/graph.yaml" in written.stdout
+    assert f"harness show demo/agents/{manifest}" in written.stdout
     done = invoke("run", "demo/scenarios")
     assert done.exit_code == 0, done.output
     assert "2 passed" in done.stdout
+    assert json.loads(Path("demo/reports/latest/summary.json").read_text())["warnings"] == []
     assert invoke("validate", "demo").stdout == "1 manifest, 1 scenario file: no problems\n"
     schema = json.loads(Path("demo/scenarios/scenario.schema.json").read_text(encoding="utf-8"))
     scenarios = yaml.safe_load(Path("demo/scenarios/shop.scenario.yaml").read_text(encoding="utf-8"))
@@ -58,7 +65,7 @@ def test_the_example_of_a_mesh_passes_as_it_is_written(harness: RunCommand, invo
 def test_a_dialect_without_an_example_is_refused(invoke: Invoke) -> None:
     refused = invoke("init", "--dialect", "lokki")
     assert refused.exit_code == 2
-    assert "'sherma', 'loki', 'leafmesh'" in refused.stderr
+    assert "'sherma', 'agentspec', 'yagra', 'loki', 'leafmesh'" in refused.stderr
 
 
 def test_the_example_goes_into_the_current_folder_by_default(invoke: Invoke) -> None:
