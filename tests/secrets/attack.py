@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 
 from tests.planted import found_in
+from tests.recording.planted.agents import USES_TOOLS
+from tests.recording.planted.servers import VAULT
 
 VARIABLES = {
     "state": ("ACME_THING", "Tr0ub4dor&3-x"),
@@ -133,23 +135,6 @@ def send(state, params):
     return {"told": told, "said": "it is correct horse battery, ses-6617-Yhnuj, aut-6618-Yhnuj, frm-6622-Yhnuj"}
 """
 
-VAULT = """\
-import json, os, sys
-print("starting with", os.environ["VAULT"], file=sys.stderr, flush=True)
-for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" not in asked:
-        continue
-    if asked["method"] == "initialize":
-        info = {"name": "vault", "version": "1"}
-        result = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
-    elif asked["method"] == "tools/list":
-        result = {"tools": [{"name": "unlock", "inputSchema": {"type": "object"}}]}
-    else:
-        result = {"content": [{"type": "text", "text": "opened with " + os.environ["VAULT"]}]}
-    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
-"""
-
 NODE = """\
 version: "1.0"
 start_at: {name}
@@ -164,21 +149,9 @@ default_llm: {id: m}
 llms: [{id: m, version: "1.0.0", provider: openai, model_name: m}]
 tools: [{id: login, version: "1.0.0", import_path: attack_tools.login}]
 mcp_servers:
-  - {id: vault, version: "1.0.0", transport: stdio, command: PYTHON, args: [vault.py], env: {VAULT: "${VAULT}"}}
-agents:
-  guide:
-    state: {fields: [{name: messages, type: list, default: []}]}
-    graph:
-      entry_point: say
-      nodes:
-        - name: say
-          type: call_llm
-          args:
-            prompt: [{role: messages, content: state.messages}]
-            use_tools_from_registry: true
-            state_updates: {messages: '[llm_response]'}
-      edges: []
+  - {id: vault, version: "1.0.0", transport: stdio, command: PYTHON, args: [vault.py], env: {VAULT_TOKEN: "${VAULT}"}}
 """
+AGENT += USES_TOOLS
 
 SCRIPTED = """\
 harness: 1
@@ -199,7 +172,7 @@ scenarios:
     mcp: {vault: real}
     env: {MY_TOKEN: scn-6627-Yhnuj}
     llm:
-      - {tool_calls: [{name: unlock, args: {}}, {name: login, args: {password: arg-6626-Yhnuj, note: scn-6627-Yhnuj}}]}
+      - {tool_calls: [{name: open_vault, args: {}}, {name: login, args: {password: arg-6626-Yhnuj, note: scn-6627-Yhnuj}}]}
       - {reply: "done with arg-6626-Yhnuj and scn-6627-Yhnuj"}
     tools: {login: {return: ok}}
     input: Open it.

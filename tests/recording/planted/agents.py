@@ -6,6 +6,23 @@ from itertools import pairwise
 
 from tests.recording.planted.values import LITERAL, MANIFEST_KEY
 
+USES_TOOLS = """\
+agents:
+  guide:
+    state: {fields: [{name: messages, type: list, default: []}]}
+    graph:
+      entry_point: say
+      nodes:
+        - name: say
+          type: call_llm
+          args:
+            prompt: [{role: messages, content: state.messages}]
+            use_tools_from_registry: true
+            state_updates: {messages: '[llm_response]'}
+      edges: []
+"""
+"""An agent with a model that may use all tools of its manifest."""
+
 GUIDE = """\
 manifest_version: 1
 default_llm: {id: m}
@@ -23,22 +40,9 @@ mcp_servers:
     version: "1.0.0"
     url: "${DESK_URL}"
     headers: {X-Desk: "${DESK_TOKEN}"}
-agents:
-  guide:
-    state: {fields: [{name: messages, type: list, default: []}]}
-    graph:
-      entry_point: say
-      nodes:
-        - name: say
-          type: call_llm
-          args:
-            prompt:
-              - {role: system, content: 'prompts["manner"]["instructions"]'}
-              - {role: messages, content: state.messages}
-            use_tools_from_registry: true
-            state_updates: {messages: '[llm_response]'}
-      edges: []
 """
+MANNER = """{role: system, content: 'prompts["manner"]["instructions"]'}"""
+GUIDE += USES_TOOLS.replace("prompt: [", f"prompt: [{MANNER}, ")
 
 ASKED = """\
 manifest_version: 1

@@ -79,6 +79,7 @@ VAULT = '''\
 """An MCP server on stdin and stdout whose tool tells the secret of its environment."""
 import json, os, sys
 
+print("starting with", os.environ["VAULT_TOKEN"], file=sys.stderr, flush=True)
 TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("open_vault", "unlock")]
 
 def answer(method, params):
