@@ -3,9 +3,12 @@
 import gc
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from tests import forked
 
 pytest_plugins = ["pytester"]
 
@@ -25,6 +28,11 @@ for _name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):  # of this run, not of t
 # it trusts, need not read the 150 authorities of the system.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
+
+
+def pytest_xdist_setupnodes(specs: list[Any]) -> None:
+    """Let the workers start with everything imported: a process does it for all of them."""
+    forked.fork_workers(specs)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -8,7 +8,8 @@ What only the start of Python reads (`PYTHONHASHSEED`, `PYTHONPATH`) is refused:
     a worker of pytest ──command, environment, streams──▶ the server ──fork──▶ a keeper ──fork──▶ the script
                        ◀──────── pid, and the status when it has ended ────────────┘
 
-All workers of a run of the tests share one server, which ends when the last of them has gone.
+All workers of a run of the tests share one server, which ends when the last of them has gone. They are forked
+themselves, from a server of their own (`fork_workers`).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from fcntl import LOCK_EX, flock
 from functools import cache
 from importlib.metadata import entry_points
@@ -139,8 +141,18 @@ def workers(number: int) -> tuple[str, str]:
     return "--dist=load", f"--tx={number}*popen//python={python}"
 
 
+def fork_workers(specs: Sequence[Any]) -> None:
+    """Have xdist start its workers, of which these are the specifications, with what `workers` starts them with.
+
+    Their server is another than that of their tests: they have any hash seed.
+    """
+    _server("random")
+    for spec in specs:
+        spec.python = shlex.join(command(__file__, "python"))
+
+
 @cache
-def _server() -> socket.socket:
+def _server(hash_seed: str = HASH_SEED) -> socket.socket:
     """A connection to the server, which the first to ask for it starts."""
     FOLDER.mkdir(mode=0o700, exist_ok=True)
     address = str(FOLDER / "socket")
@@ -154,7 +166,7 @@ def _server() -> socket.socket:
                 listening.set_inheritable(True)
                 begin = [sys.executable, __file__, "serve", str(listening.fileno())]
                 no_input = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
-                env = {**os.environ, "PYTHONHASHSEED": HASH_SEED}
+                env = {**os.environ, "PYTHONHASHSEED": hash_seed}
                 os.posix_spawn(sys.executable, begin, env, file_actions=[no_input], setsid=True)
         connection.connect(address)
     atexit.register(connection.close)
@@ -200,7 +212,9 @@ def _kept(asker: socket.socket, start: Start, fds: Sequence[int]) -> tuple[Start
     asker.send(str(pid).encode())
     for fd in streams:
         os.close(fd)
-    os.write(status, str(os.waitpid(pid, 0)[1]).encode())
+    ended = str(os.waitpid(pid, 0)[1]).encode()
+    with suppress(BrokenPipeError):  # who asked has ended before
+        os.write(status, ended)
     os._exit(0)
 
 
@@ -272,7 +286,8 @@ if __name__ == "__main__" and sys.argv[1] == "start":
     FOLDER = Path(sys.argv[2])
     sys.exit(Process(sys.argv[3:]).wait() % 256)
 elif __name__ == "__main__" and sys.argv[1] == "python":
-    exec(sys.argv[sys.argv.index("-c") + 1])
+    with suppress(BrokenPipeError):  # after Ctrl-C there is nobody who reads what a worker of xdist says
+        exec(sys.argv[sys.argv.index("-c") + 1])
 elif __name__ == "__main__":
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.disable()
