@@ -160,6 +160,11 @@ def test_the_graph_is_data_and_knows_none_of_the_rest() -> None:
     assert {piece(name) for name in ours} == {"errors", "graph", "units"}
 
 
+def test_workers_begin_to_import_before_the_command_has_imported_anything() -> None:
+    ours = {i.imported for i in imports() if i.module == "harness.workers.template"}
+    assert {name for name in ours if within(name, "harness")} == set()
+
+
 def test_dialects_do_not_know_each_other() -> None:
     def dialect(module: str) -> str:
         parts = module.split(".")

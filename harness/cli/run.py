@@ -139,15 +139,21 @@ def command(
     are. Scenarios that are recorded, or run live, run one at a time.
     With --json - everything but the results goes to stderr.
     """
-    from harness.cli.run_selection import Finished, run_selection
-    from harness.cli.selection import select
-    from harness.settings import Projects
-
     if live and record_mode != "none":
         raise click.UsageError("--live and --record-mode exclude each other")
     mode = RecordMode.LIVE if live else RecordMode(record_mode)
     if watch and (lines is not None or fitness is not None or mode is not RecordMode.NONE):
         raise click.UsageError("--watch excludes --json, --fail-under, --live and --record-mode")
+    in_parallel = jobs > 1 and mode is RecordMode.NONE
+    if in_parallel:
+        from harness.workers import template
+
+        template.start()  # it imports more than this process does below
+
+    from harness.cli.run_selection import Finished, run_selection
+    from harness.cli.selection import select
+    from harness.settings import Projects
+
     paths, changed = paths_and_ref(paths, changed)
     chosen = {
         "report": str(report) if report else None,
@@ -186,9 +192,8 @@ def command(
             return Watch(projects_anew, choose, in_new_processes).loop()
         except ExtraMissing as error:
             raise FormatError(Problem(error.code, str(error))) from None
-    projects, workers = projects_anew(), None
-    if jobs > 1 and mode is RecordMode.NONE:
-        workers = _pool(jobs, projects, lines)
+    projects = projects_anew()
+    workers = _pool(jobs, projects, lines) if in_parallel else None
     selection = choose(projects)
     if workers is None and any(projects.isolates(file) for file in selection.files):
         workers = _pool(jobs, projects, lines)

@@ -15,13 +15,11 @@ the system has such a thing; they end when this process does.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing import forkserver, get_all_start_methods, get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
@@ -30,18 +28,10 @@ from typing import Any, Final
 from harness.errors import FormatError, WorkerDied, WorkerNotStarted
 from harness.scenario.model import Scenario
 from harness.settings import Projects
+from harness.workers import template
 from harness.workers.ended import Ended
 from harness.workers.worker import NOTE_SIZE, Task, work
 
-PRELOADED: Final = [
-    "harness.cli.main",
-    "harness.workers.worker",
-    "harness.scenario.run",
-    "harness.report.results",
-    "harness.engine.superstep",
-    "harness.expressions.lowering",
-]
-"""What nearly every run imports, and the command, whose script each worker imports."""
 AHEAD: Final = 2
 """Scenarios a worker is given at once while many are left; the last ones are given one by one."""
 BUFFER: Final = 32 * 1024
@@ -51,9 +41,6 @@ PATIENCE_S: Final = 1.0
 OVERTIME_S: Final = 5.0
 """Real seconds past its limit that a run has to be left by itself, before its process is killed."""
 LOOK_UP_EVERY_S: Final = 0.5
-
-_HAS_SERVER: Final = "forkserver" in get_all_start_methods()
-_CONTEXT: Final = get_context("forkserver") if _HAS_SERVER else get_context("spawn")
 
 
 @dataclass(eq=False)
@@ -93,8 +80,9 @@ class _Worker:
 
 
 class WorkerPool:
-    """Runs scenarios in so many processes. Imports begin when the pool is made: make it before loading files.
+    """Runs scenarios in so many processes.
 
+    What they import is imported from now on, if not since `template.start`: make it before loading files.
     `stdout_to_stderr`: what the scenarios' own code prints goes to standard error. `one_by_one`: `run` will be called
     again and again. `close` it when it is wanted no more.
     """
@@ -109,10 +97,7 @@ class WorkerPool:
         self._workers: list[_Worker] = []
         self._starts = False
         """True once a worker has started: one that does not is a chance event from then on."""
-        if _HAS_SERVER:
-            main = ["pytest"] if "pytest" in sys.modules else []
-            _CONTEXT.set_forkserver_preload([*PRELOADED, *main])
-            forkserver.ensure_running()
+        template.start()
 
     def run(self, scenarios: Sequence[Scenario], *, in_order: bool = False) -> Generator[Ended]:
         """Outcomes as they come, or in the order of the scenarios. Closing the iterator ends what runs.
@@ -178,10 +163,10 @@ class WorkerPool:
 
     def _start(self, count: int) -> None:
         for _ in range(count):
-            ours, theirs = _CONTEXT.Pipe()
-            note = _CONTEXT.RawArray("c", NOTE_SIZE)
+            ours, theirs = template.CONTEXT.Pipe()
+            note = template.CONTEXT.RawArray("c", NOTE_SIZE)
             args = (theirs, note, self._projects, self._stdout_to_stderr, self._each_its_own)
-            process = _CONTEXT.Process(target=work, args=args)
+            process = template.CONTEXT.Process(target=work, args=args)
             process.start()
             theirs.close()  # so that the end of the worker is the end of the pipe
             self._workers.append(_Worker(process, ours, note))
