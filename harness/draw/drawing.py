@@ -5,7 +5,7 @@ Arrow heads are drawn as paths (and not as markers), so that several drawings ca
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.draw.composition import CAPTION_ROW, LABEL_ROW, NAME_LENGTH, Arrow, Composition, compose
 from harness.draw.escaping import xml
@@ -13,8 +13,6 @@ from harness.draw.layout import Box, Layout
 from harness.draw.sketch import CAPTION, EdgeSpec, NodeSpec, Sketch
 from harness.graph.model import END, START, DataEdge
 from harness.source.display import clip, printable
-
-Taken = Collection[str | tuple[str, str]]
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 _MARGIN = 14.0
@@ -33,21 +31,13 @@ _BACK_LINE, _ERROR_LINE = "#8b6fd0", "#cf4a4a"
 DATA_LINE, _DATA_INK = "#2f9e8f", "#17695e"
 
 
-def svg(
-    nodes: Sequence[NodeSpec],
-    edges: Sequence[EdgeSpec],
-    taken: Taken | None = None,
-    data: Sequence[DataEdge] = (),
-) -> str:
-    """The drawing. With `taken` (names, and (source, target) pairs) all else is drawn faint and dashed.
-
-    Data edges are thin, dashed and green. Texts that are too long are cut and shown whole as a tooltip.
-    """
+def svg(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[DataEdge] = ()) -> str:
+    """The drawing. Data edges are thin, dashed and green. Texts that are too long are cut, and whole in a tooltip."""
     drawn = compose(nodes, edges, data)
-    parts = [_line(drawn, i, arrow, taken) for i, arrow in enumerate(drawn.arrows)]
-    parts += [_label(drawn.arrows[i], box, taken) for i, box in drawn.labels.items()]
+    parts = [_line(drawn, i, arrow) for i, arrow in enumerate(drawn.arrows)]
+    parts += [_label(drawn.arrows[i], box) for i, box in drawn.labels.items()]
     colours = _colours(drawn.graph)
-    parts += [_node(drawn, name, box, colours, taken) for name, box in drawn.boxes.items()]
+    parts += [_node(drawn, name, box, colours) for name, box in drawn.boxes.items()]
     return "\n".join([_opening(drawn.layout), *parts, "</g>", "</svg>"]) + "\n"
 
 
@@ -70,17 +60,14 @@ def _colours(graph: Sketch) -> Mapping[str, tuple[str, str]]:
     }
 
 
-def _node(
-    drawn: Composition, name: str, box: Box, colours: Mapping[str, tuple[str, str]], taken: Taken | None
-) -> str:
+def _node(drawn: Composition, name: str, box: Box, colours: Mapping[str, tuple[str, str]]) -> str:
     graph = drawn.graph
-    untaken = taken is not None and name not in taken
     if name in (START, END):
-        return _end(name, box, _FAINT_LINE if untaken else _INK)
+        return _end(name, box)
     caption = drawn.caption(name)
     border, fill = colours[graph.kinds[name]]
     ink, dashes = _INK, ""
-    if untaken or name in graph.unreachable:
+    if name in graph.unreachable:
         border, fill, ink, dashes = _FAINT_LINE, "#ffffff", _FAINT_INK, ' stroke-dasharray="4 3"'
     if graph.kinds[name] == "undeclared":
         border = _ERROR_LINE
@@ -97,13 +84,13 @@ def _node(
     )
 
 
-def _end(name: str, box: Box, ink: str) -> str:
+def _end(name: str, box: Box) -> str:
     ring = f'<circle cx="{box.x:.1f}" cy="{box.y:.1f}"'
     if name == START:
-        return f'<g><title>start</title>{ring} r="8" fill="{ink}"/></g>'
+        return f'<g><title>start</title>{ring} r="8" fill="{_INK}"/></g>'
     return (
-        f'<g><title>end</title>{ring} r="9" fill="#ffffff" stroke="{ink}" stroke-width="1.6"/>'
-        f'{ring} r="5" fill="{ink}"/></g>'
+        f'<g><title>end</title>{ring} r="9" fill="#ffffff" stroke="{_INK}" stroke-width="1.6"/>'
+        f'{ring} r="5" fill="{_INK}"/></g>'
     )
 
 
@@ -114,9 +101,9 @@ def _text(x: float, y: float, size: float, ink: str, content: str, more: str = "
     )
 
 
-def _label(arrow: Arrow, box: Box, taken: Taken | None) -> str:
+def _label(arrow: Arrow, box: Box) -> str:
     title = _title(arrow) if list(arrow.rows) != list(arrow.texts) else ""
-    ink = _FAINT_INK if _is_untaken(arrow, taken) else _DATA_INK if arrow.data else _INK
+    ink = _DATA_INK if arrow.data else _INK
     baseline = box.y - box.height / 2 + 12.5
     return (
         f'<g>{title}<rect x="{box.x - box.width / 2:.1f}" y="{box.y - box.height / 2:.1f}" rx="4"'
@@ -130,16 +117,7 @@ def _title(arrow: Arrow) -> str:
     return f"<title>{xml(', '.join(arrow.texts))}</title>" if arrow.texts else ""
 
 
-def _is_untaken(arrow: Arrow, taken: Taken | None) -> bool:
-    """Data has gone its way where both nodes ran."""
-    if taken is None:
-        return False
-    return not (
-        {arrow.source, arrow.target} <= set(taken) if arrow.data else (arrow.source, arrow.target) in taken
-    )
-
-
-def _line(drawn: Composition, position: int, arrow: Arrow, taken: Taken | None) -> str:
+def _line(drawn: Composition, position: int, arrow: Arrow) -> str:
     colour, width, dashes = _LINE, 1.4, ""
     if arrow.back:
         colour = _BACK_LINE
@@ -147,8 +125,6 @@ def _line(drawn: Composition, position: int, arrow: Arrow, taken: Taken | None) 
         colour = _ERROR_LINE
     if arrow.data:
         colour, width, dashes = DATA_LINE, 1.0, ' stroke-dasharray="5 3"'
-    if _is_untaken(arrow, taken):
-        colour, dashes = _FAINT_LINE, ' stroke-dasharray="4 3"'
     line, head = drawn.line(position)
     return (
         f'<g>{_title(arrow)}<path d="{line}" fill="none" stroke="{colour}" stroke-width="{width}"{dashes}/>'

@@ -83,7 +83,7 @@ class Race:
         return min(1.0, self._bets[name, self._names[0]].p * len(self._bets))
 
 
-def in_blocks(items: Sequence[T], size: int = BLOCK) -> list[list[T]]:
+def in_blocks(items: Sequence[T]) -> list[list[T]]:
     """The items in the order they run in, which is drawn by a seed that is always the same, in blocks."""
     order = random.Random(SEED).sample(range(len(items)), len(items))
-    return [[items[at] for at in order[start : start + size]] for start in range(0, len(order), size)]
+    return [[items[at] for at in order[start : start + BLOCK]] for start in range(0, len(order), BLOCK)]

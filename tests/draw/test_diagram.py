@@ -158,13 +158,6 @@ def test_the_drawing_loads_nothing_and_runs_nothing() -> None:
     assert "url(" not in drawn
 
 
-def test_what_was_not_taken_is_dashed() -> None:
-    nodes, edges = [("a", "k"), ("b", "k")], [(START, "a", None), ("a", END, None), ("a", "b", None)]
-    everything: set[Any] = {START, END, "a", "b", *(edge[:2] for edge in edges)}
-    assert "dasharray" not in diagram.svg(nodes, edges, taken=everything)
-    assert diagram.svg(nodes, edges, taken=everything - {"b", ("a", "b")}).count("dasharray") == 2
-
-
 def _boxes(drawing: Any) -> Any:
     for rect in parsed(drawing).iter(f"{SVG}rect"):
         if rect.get("stroke") or rect.get("fill-opacity"):
@@ -370,11 +363,3 @@ def test_data_moves_no_node_to_another_layer() -> None:
     assert tops(
         [DataEdge("answer", "reply", "classify", "hint"), DataEdge("answer", "x", "escalate", "x")]
     ) == tops([])
-
-
-def test_with_what_was_taken_data_between_nodes_not_visited_is_faint() -> None:
-    def colours(taken: Any) -> Any:
-        drawn = diagram.svg(*CAPTION, taken=taken, data=VALUES[:1])
-        return {title: colour for title, colour, *_ in _strokes(drawn)}
-
-    assert colours({"inputs", "write_label"})["crop"] != colours({"inputs"})["crop"]

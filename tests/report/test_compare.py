@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.report.compare.comparison import Did, Side, compare
+from harness.report.compare.comparison import Side, compare
 from harness.report.compare.first_difference import first_difference
 from harness.report.compare.values import ABSENT, value_changes
 from harness.report.compare.words import diff_lines
@@ -39,7 +39,7 @@ def side(scenarios: dict[str, Repeats]) -> Side:
             made = line(outcome)
             lines.append(made)
             collected.add(made)
-            did[(made["id"], ""), repeat] = Did(digest, 0)
+            did[(made["id"], ""), repeat] = digest
     return Side(Path(), Run("run", collected.scenarios), summarise(lines)["total"], did)
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from harness.report.alike import Key
 from harness.report.baseline_file import is_baseline_file, read_baseline
@@ -29,26 +29,19 @@ _NOT_KNOWN: Final[Mapping[str, Any]] = {
 }
 
 
-class Did(NamedTuple):
-    """What a repeat did, as far as a comparison needs it beside its figures."""
-
-    digest: str
-    seed: int
-
-
 @dataclass(frozen=True)
 class Side:
     """One of the two runs.
 
     path   its folder, or the file of its results; None for a baseline file, which has neither results nor traces
     total  its figures: a group of summary.json; of a baseline file they are not known
-    did    what each repeat did, by scenario and number
+    did    the digest of each repeat, by scenario and number
     """
 
     path: Path | None
     run: Run
     total: Mapping[str, Any]
-    did: Mapping[tuple[Key, int], Did]
+    did: Mapping[tuple[Key, int], str]
 
     @property
     def folder(self) -> Path:
@@ -69,7 +62,7 @@ class Side:
 
         def note(line: Mapping[str, Any]) -> None:
             sums.add(line)
-            did[(line["id"], line["variant"] or ""), line["repeat"]] = Did(line["digest"], line["seed"])
+            did[(line["id"], line["variant"] or ""), line["repeat"]] = line["digest"]
 
         run = read_run(path, [note])
         return cls(path, run, sums.as_json(run.incomplete)["total"], did)
@@ -82,7 +75,6 @@ class Change:
     A scenario that was judged and is skipped now is gone, with `after`; the other way round it is new, with `before`.
     repeats  the numbers of the repeats that both runs have, which did something else
     paired   how many repeats both have; `unpaired` have only one
-    reseeded whether one of them ran with another seed
     twin     of one that is gone or new, the one that is new or gone and did just the same: it may have been renamed
     """
 
@@ -92,7 +84,6 @@ class Change:
     repeats: Sequence[int] = ()
     paired: int = 0
     unpaired: int = 0
-    reseeded: bool = False
     twin: str = ""
 
     @property
@@ -163,8 +154,7 @@ def _digest(change: Change, before: Side, after: Side) -> str:
     if change.before is not None and change.after is not None:
         return ""
     scenario, side = change.scenario, before if change.after is None else after
-    did = side.did.get((scenario.key, min(scenario.repeats)))
-    return did.digest if did is not None else ""
+    return side.did.get((scenario.key, min(scenario.repeats)), "")
 
 
 def _order(change: Change) -> tuple[Any, ...]:
@@ -178,14 +168,11 @@ def _paired(found: Pair, before: Side, after: Side, *, is_gone: bool) -> Change:
     if found.before.verdict == "skipped" != found.after.verdict:
         return Change("new", found.before, found.after)
     numbers = sorted(found.before.repeats.keys() & found.after.repeats.keys())
-    differ, reseeded = [], False
+    differ = []
     for number in numbers:
         differs = found.before.repeats[number] != found.after.repeats[number]
         was, now = (side.did.get((found.after.key, number)) for side in (before, after))
-        if was is not None and now is not None:
-            reseeded = reseeded or was.seed != now.seed
-            differs = differs or was.digest != now.digest
-        if differs:
+        if differs or (was is not None and now is not None and was != now):
             differ.append(number)
     one, other = (
         _standing([side.repeats[number] for number in numbers]) for side in (found.before, found.after)
@@ -193,7 +180,7 @@ def _paired(found: Pair, before: Side, after: Side, *, is_gone: bool) -> Change:
     kind = "worse" if other < one else "better" if other > one else "changed" if differ else "same"
     if not numbers:
         kind = "changed"
-    return Change(kind, found.before, found.after, differ, len(numbers), found.unpaired, reseeded)
+    return Change(kind, found.before, found.after, differ, len(numbers), found.unpaired)
 
 
 def _standing(repeats: Sequence[Repeat]) -> tuple[float, float, float]:

@@ -93,7 +93,7 @@ def entry_lines(found: Explained, alike: Sequence[Change] = ()) -> Iterator[Line
         yield from _failed(change.after)
     yield from ((f"    {printable(note)}", "dim") for note in [*_repeats(change), *found.notes])
     if found.difference is not None:
-        yield from difference_lines(found.difference, found.where)
+        yield from _difference_lines(found.difference, found.where)
     elif found.unknown:
         yield f"    {printable(found.unknown)}", "dim"
     if alike:
@@ -181,16 +181,15 @@ def _repeats(change: Change) -> list[str]:
     return notes
 
 
-def difference_lines(difference: Difference, where: str, *, whole: bool = False) -> Iterator[Line]:
-    """The first difference: where and when, and what differs; all of it, or the first lines."""
+def _difference_lines(difference: Difference, where: str) -> Iterator[Line]:
+    """The first difference: where and when, and the first lines of what differs."""
     moments = [seconds(at) if at is not None else "–" for at in (difference.before, difference.after)]
     when = moments[0] if moments[0] == moments[1] else f"{moments[0]} before, {moments[1]} now"
     place = f"  {where}" if where else ""
     yield f"    first difference at {when}: {printable(difference.what)}{printable(place)}", ""
     lines = [*_parts(difference)]
-    shown = lines if whole else lines[:_MOST_LINES]
-    yield from shown
-    left = len(lines) - len(shown)
+    yield from lines[:_MOST_LINES]
+    left = max(len(lines) - _MOST_LINES, 0)
     if left or difference.more:
         more = [plural(left, "more line")] if left else []
         more += [plural(difference.more, "more place")] if difference.more else []

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from typing import Final
 
 from harness.report.compare.explained import Explained
-from harness.report.compare.text import Line, difference_lines, entry_lines
+from harness.report.compare.text import Line, entry_lines
 from harness.report.compare.words import diff_lines
 from harness.report.conversation import Row, folded, rows
 from harness.report.formatting import plural, seconds
@@ -82,6 +82,3 @@ def _steps(one: Sequence[object], other: Sequence[object]) -> list[tuple[str, in
     if len(one) * len(other) > _MOST_COMPARED:  # too long to be compared line by line
         return [("replace", 0, len(one), 0, len(other))]
     return [*SequenceMatcher(None, one, other, autojunk=False).get_opcodes()]
-
-
-__all__ = ["difference_lines", "whole_lines"]
