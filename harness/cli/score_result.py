@@ -43,13 +43,15 @@ def conclude(
     Raises:
         FormatError: it cannot be written.
     """
-    if finished.code == exit_code.BAD_INPUT:
-        return finished.code
     to_stderr, folder = json_ == "-", finished.report
+    if finished.code == exit_code.BAD_INPUT:
+        write_page(folder)
+        return finished.code
     if schedule.spending.calls:
         click.echo(spent(schedule.spending), err=to_stderr)
     stopped = finished.interrupted or schedule.over_budget
     if stopped and not (folder / RESULTS).stat().st_size:
+        write_page(folder)
         _say_what_was_left_out(schedule, {})
         return exit_code.NOT_JUDGED
     score = _score(folder, variants, schedule, projects)

@@ -82,7 +82,9 @@ class Session:
                 self._run_all(selection, writer)
             finally:
                 self.reporter.stop()
-            self.reporter.finish(writer.finish(self._incomplete(selection)))
+            # A score is shown on the page, and is known only when its runs are written.
+            summary = writer.finish(self._incomplete(selection), with_page=self.schedule is None)
+            self.reporter.finish(summary)
         return self._exit_code(selection)
 
     def _run_all(self, selection: Selection, writer: ResultsWriter) -> None:

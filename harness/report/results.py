@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -220,10 +220,11 @@ class ResultsWriter:
             self._history.add(line)
         return text
 
-    def finish(self, incomplete: str = "") -> dict[str, Any]:
+    def finish(self, incomplete: str = "", *, with_page: bool = True) -> dict[str, Any]:
         """Close results.jsonl, write summary.json, summary.md, junit.xml and report.html, and give the summary back.
 
-        `incomplete` says why this is not a whole run. A second call gives the same summary and writes nothing.
+        `incomplete` says why this is not a whole run. Without `with_page`, report.html is left to the caller, who has
+        more to show. A second call gives the same summary and writes nothing.
         """
         if self._summary is not None:
             return self._summary
@@ -239,11 +240,14 @@ class ResultsWriter:
         from harness.report.html.page import PAGE, Contents, page
 
         contents = Contents(self.path.parent)
-        lines = contents.passed_on(read_lines(self.path))  # read once, for both
+        lines: Iterator[Mapping[str, Any]] = read_lines(self.path)
+        if with_page:
+            lines = contents.passed_on(lines)  # read once, for both
         replace_by_pieces(self.path.with_name(JUNIT), junit(lines, incomplete))
         history, unwritten = self._append_to_history(self._summary)
-        text = page(self.path, self._summary, history=history, contents=contents)
-        replace(self.path.with_name(PAGE), text.encode())
+        if with_page:
+            text = page(self.path, self._summary, history=history, contents=contents)
+            replace(self.path.with_name(PAGE), text.encode())
         if not incomplete:
             forget(self.path.parent, _FILES)
         if unwritten is not None:
