@@ -44,6 +44,15 @@ main()
 """
 
 
+# The command, which leaves a scenario that waits sooner.
+IMPATIENT = """\
+from harness.cli import interruption, main
+
+interruption.PATIENCE_S = 0.2
+main.main()
+"""
+
+
 @contextmanager
 def held(folder: Path, at: str) -> Iterator[tuple[Project, Event]]:
     """A project whose model thinks for ever when it hears `at`; the event is set when it does."""
@@ -119,7 +128,7 @@ def test_interrupted_it_tells_what_it_did_and_leaves_the_rest_as_it_was(tmp_path
         assert project.record().code == 0
     before = project.cassettes()
     with held(tmp_path, NAMES[3]) as (project, reached):
-        process = project.start("harness", "record", ".", "--rewrite")
+        process = project.start(project.write("impatient.py", IMPATIENT), "record", ".", "--rewrite")
         assert reached.wait(60)
         process.send_signal(signal.SIGINT)
         done = ended(process)
