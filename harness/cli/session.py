@@ -17,6 +17,7 @@ from harness.errors import FormatError
 from harness.report.console import RunReporter
 from harness.report.formatting import plural
 from harness.report.results import Record, ResultsWriter, record
+from harness.report.verdicts import NOT_PASSED
 from harness.scenario.outcome import Observed, Outcome, Recorded
 from harness.settings import Projects
 from harness.source.document import shown_path
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from harness.scenario.model import Scenario
     from harness.variants.schedule import Schedule
     from harness.workers.pool import WorkerPool
-
-NOT_PASSED = {"failed", "error"}
 
 
 @dataclass
@@ -98,7 +97,7 @@ class Session:
                 for one in ended:
                     if one.outcome is not None and self._counts(one.outcome, one.number):
                         self._done(one.outcome, one.record, one.number, writer, interruption)
-                    elif self.exit_first and self.verdicts & NOT_PASSED:
+                    elif self.exit_first and not self.verdicts.isdisjoint(NOT_PASSED):
                         break
         except KeyboardInterrupt:
             self.interrupted = True

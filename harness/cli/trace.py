@@ -13,6 +13,7 @@ from harness.errors import FormatError, Problem
 from harness.report.formatting import plural, seconds
 from harness.report.last_whole import LAST_WHOLE
 from harness.report.reading import RESULTS, read_lines
+from harness.report.verdicts import NOT_PASSED
 from harness.source.display import printable
 from harness.source.document import shown_path
 from harness.source.suggest import did_you_mean
@@ -127,7 +128,7 @@ def _unknown(scenario: str, folder: Path, known: Collection[tuple[str, str]]) ->
 
 def _chosen(lines: Sequence[Line], repeat: int | None) -> Line:
     if repeat is None:
-        return next((line for line in lines if line["verdict"] in ("failed", "error")), lines[0])
+        return next((line for line in lines if line["verdict"] in NOT_PASSED), lines[0])
     found = next((line for line in lines if line["repeat"] == repeat), None)
     if found is None:
         message = f"'{lines[0]['id']}' has no repeat {repeat}"

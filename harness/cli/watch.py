@@ -25,13 +25,13 @@ from harness.cli.selection import Selection
 from harness.errors import SourceError
 from harness.report.formatting import plural
 from harness.report.reading import read_lines
+from harness.report.verdicts import NOT_PASSED, worst
 from harness.selection.changes import Changes
 from harness.selection.inputs import InputFinder
 from harness.settings import Projects
 from harness.source.document import real_path, shown_path
 
 _MOST_SHOWN: Final = 10
-_FROM_WORST: Final = ("error", "failed", "passed", "skipped")
 
 
 @dataclass
@@ -93,10 +93,8 @@ class Watch:
         now: dict[str, set[str]] = {}
         for line in read_lines(finished.report):
             now.setdefault(line["id"], set()).add(line["verdict"])
-        others = [
-            id_ for id_ in self._standing.keys() - now.keys() if self._standing[id_] in ("failed", "error")
-        ]
-        self._standing |= {id_: min(verdicts, key=_FROM_WORST.index) for id_, verdicts in now.items()}
+        others = [id_ for id_ in self._standing.keys() - now.keys() if self._standing[id_] in NOT_PASSED]
+        self._standing |= {id_: worst(verdicts) for id_, verdicts in now.items()}
         if others := sorted(self._ids.intersection(others)):
             click.echo(f"{plural(len(others), 'other')} did not pass before: {_some(others)}")
         if not finished.interrupted:

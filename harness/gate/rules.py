@@ -15,6 +15,7 @@ from harness.gate.policy import MinCoverage
 from harness.gate.ruling import Responsible, Ruling
 from harness.report.formatting import percent, plural, unpriced
 from harness.report.scenario_runs import Repeat, ScenarioRuns
+from harness.report.verdicts import NOT_PASSED
 from harness.source.suggest import nearest
 
 TOLERANCE: Final = 1e-9
@@ -195,7 +196,7 @@ def _judged(part: Part, figure: str) -> float:
 
 
 def _fails(scenario: ScenarioRuns) -> bool:
-    return scenario.verdict in ("failed", "error")
+    return scenario.verdict in NOT_PASSED
 
 
 def _verdicts(part: Part, scenario: ScenarioRuns) -> Responsible:

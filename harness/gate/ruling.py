@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 from harness.gate.policy import Scope
+from harness.report.alike import label
 from harness.report.pairing import Pair
 from harness.report.scenario_runs import ScenarioRuns
 
@@ -32,7 +33,7 @@ class Responsible:
     @property
     def label(self) -> str:
         """Its id, and its variant in brackets."""
-        return self.id + (f" [{self.variant}]" if self.variant else "")
+        return label(self.id, self.variant)
 
     def as_json(self) -> dict[str, Any]:
         """The scenario as `--json` has it."""

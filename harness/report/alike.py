@@ -16,6 +16,12 @@ Line = Mapping[str, Any]
 Key = tuple[str, str]
 """What tells scenarios apart: id and variant ("" for none)."""
 
+
+def label(id_: str, variant: str | None) -> str:
+    """What a scenario is called where variants stand side by side: its id, and its variant in brackets."""
+    return f"{id_} [{variant}]" if variant else id_
+
+
 COUNTED: Final = {"passed": "passed", "failed": "failed", "error": "errors", "skipped": "skipped"}
 _RAN: Final = ("completed", "interrupted", "failed", "timeout")
 _DID: Final = ("verdict", "score", "status", "path", "output", "latency", "usage")

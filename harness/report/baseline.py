@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import FormatError, Problem
+from harness.report.alike import label
 from harness.report.baseline_file import is_baseline_file
 from harness.report.html.scenarios import Row, Rows
 from harness.report.reading import read_lines
@@ -73,4 +74,4 @@ class Baseline:
         """The scenarios that are not there any more."""
         for row in self.rows:
             if rows.get(row.key) is None:
-                yield row.id + (f" [{row.variant}]" if row.variant else "")
+                yield label(row.id, row.variant)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from harness.report.encoding import encode
+from harness.report.verdicts import NOT_PASSED
 from harness.scenario.outcome import CheckResult, Outcome
 from harness.scenario.verdict import could_not_be_judged
 
@@ -80,7 +81,7 @@ def fault(outcome: Outcome) -> str:
     A manifest that is refused, a module that is missing, a provider that is down, an exception at one line of code.
     """
     error, why = outcome.observed.error, reasons(outcome)
-    if outcome.verdict not in ("failed", "error") or error is None or not why.is_error or why.checks:
+    if outcome.verdict not in NOT_PASSED or error is None or not why.is_error or why.checks:
         return ""
     code = error.get("code")
     if code in _EACH_ITS_OWN:

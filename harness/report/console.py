@@ -19,6 +19,7 @@ from harness.report.progress import Progress
 from harness.report.suite_table import group_table, suite_table
 from harness.report.summary import GROUPS
 from harness.report.summary_text import counts, figures, notes
+from harness.report.verdicts import NOT_PASSED
 from harness.report.wrap import keep_end, wrapped
 from harness.source.display import clip, printable
 
@@ -113,7 +114,7 @@ class RunReporter:
 
     def done(self, outcome: Outcome) -> None:
         """A scenario run has ended."""
-        not_passed = outcome.verdict in ("failed", "error")
+        not_passed = outcome.verdict in NOT_PASSED
         redraws = self._progress is not None and self._progress.redraws
         if not redraws or not_passed or (outcome.passed and outcome.score < 1):
             self._print_line(outcome)
@@ -160,7 +161,7 @@ class RunReporter:
 
     def _remark(self, outcome: Outcome) -> str:
         """Why a run did not pass, or what one that passed has lost; "" for one without fault."""
-        if outcome.verdict in ("failed", "error"):
+        if outcome.verdict in NOT_PASSED:
             return "the same as above" if fault(outcome) in self._failures else failed_checks(outcome)
         if outcome.passed and outcome.score < 1:
             return ": ".join(filter(None, (f"score {outcome.score:.2f}", lost_checks(outcome))))

@@ -12,6 +12,7 @@ from harness.report.formatting import plural
 from harness.report.junit import place
 from harness.report.reading import read_lines
 from harness.report.shorten import short_name
+from harness.report.verdicts import NOT_PASSED
 from harness.source.display import clip, printable
 from harness.source.workflow_commands import in_actions, let_through
 
@@ -51,7 +52,7 @@ def commands(lines: Iterable[Line], root: Path) -> Iterator[str]:
     seen, more = set[Any](), 0
     for line in lines:
         reason = line["fault"] or (line["id"], line["variant"])
-        if line["verdict"] not in ("failed", "error") or reason in seen:
+        if line["verdict"] not in NOT_PASSED or reason in seen:
             continue
         if len(seen) == _MOST:
             more += 1

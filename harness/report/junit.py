@@ -13,6 +13,7 @@ from typing import Any, Final
 from xml.sax.saxutils import escape
 
 from harness.report.properties import properties
+from harness.report.verdicts import NOT_PASSED
 from harness.source.display import clip, printable
 
 JUNIT: Final = "junit.xml"
@@ -73,7 +74,7 @@ def _ended(runs: Sequence[Line], result: str) -> str:
     if result == "skipped":
         return f"<skipped{_attributes({'message': printable(deciding['reason'])})} />"
     kind = {"failed": "failure", "error": "error"}[result]
-    not_passed = [run for run in runs if run["verdict"] in ("failed", "error")]
+    not_passed = [run for run in runs if run["verdict"] in NOT_PASSED]
     text = "\n\n".join(_failure(run, numbered=len(runs) > 1) for run in not_passed)
     attributes = {"message": _cause(deciding), "type": _type(deciding)}
     return f"<{kind}{_attributes(attributes)}>{escape(text)}</{kind}>"

@@ -23,6 +23,7 @@ from harness.report.markdown_changes import since_last_whole
 from harness.report.reading import FORMAT, RESULTS, read_lines
 from harness.report.summary import Summary
 from harness.report.traces import TraceFolder, packed, remove_traces
+from harness.report.verdicts import NOT_PASSED
 from harness.report.whole_file import replace, replace_by_pieces, unwritable
 from harness.scenario.checks.finding import LONGEST_TEXT, trimmed
 from harness.scenario.outcome import JSON, CheckResult, Outcome
@@ -84,7 +85,7 @@ def line(outcome: Outcome) -> dict[str, Any]:
         "coverage": _graph_parts(outcome.coverage),
         "digest": outcome.digest,
         "reason": outcome.reason,
-        "cause": failed_checks(outcome) if outcome.verdict in ("failed", "error") else "",
+        "cause": failed_checks(outcome) if outcome.verdict in NOT_PASSED else "",
         "fault": fault(outcome),
         "recording": outcome.recording,
         "varies": outcome.varies,

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from harness.errors import FormatError, Problem, Span
-from harness.report.alike import Key, Line
+from harness.report.alike import Key, Line, label
 from harness.report.coverage import GraphCoverage
 from harness.report.formatting import percent, plural
 from harness.report.reading import read_lines, results_file
 from harness.report.run_summary import summary_of
-from harness.report.verdicts import worst
+from harness.report.verdicts import NOT_PASSED, worst
 from harness.source.display import clip
 from harness.source.document import shown_path
 
@@ -75,7 +75,7 @@ class ScenarioRuns:
     @property
     def label(self) -> str:
         """Its id, and its variant in brackets."""
-        return self.id + (f" [{self.variant}]" if self.variant else "")
+        return label(self.id, self.variant)
 
     @property
     def is_file(self) -> bool:
@@ -143,7 +143,7 @@ class ScenarioCollector:
         scenario.varies = bool(
             scenario.varies or line.get("varies", True) or line.get("recording") != self._recordings[key]
         )
-        loses = repeat.verdict in ("failed", "error") or (repeat.verdict == "passed" and repeat.score < 1)
+        loses = repeat.verdict in NOT_PASSED or (repeat.verdict == "passed" and repeat.score < 1)
         if loses and line["repeat"] < self._lost.get(key, math.inf):
             self._lost[key] = line["repeat"]
             scenario.failed = _failed(line)

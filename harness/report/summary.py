@@ -14,6 +14,7 @@ from harness.report.group import figures, flaky_left_out, named, scenarios
 from harness.report.latency import NodeLatencies
 from harness.report.listed import Entries, Warnings
 from harness.report.stratum import Stratum
+from harness.report.verdicts import NOT_PASSED
 
 FORMAT: Final = "harness-summary/1"
 GROUPS: Final = {
@@ -52,7 +53,7 @@ class Summary:
     def add(self, line: Line, run: str | None = None) -> None:
         """Count a line of results.jsonl; of several runs, each has a name, `run`."""
         self._stratum(line).add(line, run)
-        if line["verdict"] in ("failed", "error"):
+        if line["verdict"] in NOT_PASSED:
             self._failures.add(_of_run(_failure(line), run))
         elif line["verdict"] == "passed" and line["score"] < 1:
             self._losses.add(_of_run(_loss(line), run))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from harness.report.alike import label
 from harness.report.encoding import encode
 from harness.report.formatting import cost_of, distinct, percent, plural, seconds
 from harness.report.shorten import short_name, short_words
@@ -182,18 +183,14 @@ def _scenarios(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for i, entry in enumerate(slow if summary["total"]["runs"] > 1 else []):
         yield (
             "" if i else "slowest",
-            f"{seconds(entry['latency'])}  {printable(entry['id'] + _variant(entry))}",
+            f"{seconds(entry['latency'])}  {printable(label(entry['id'], entry['variant']))}",
         )
 
 
 def _name(entry: Mapping[str, Any]) -> str:
     """The id of a run, with variant and repeat where it has them."""
     repeat = f" [repeat {entry['repeat']}]" if entry.get("repeat") else ""
-    return printable(entry["id"] + _variant(entry) + repeat)
-
-
-def _variant(entry: Mapping[str, Any]) -> str:
-    return f" [{entry['variant']}]" if entry["variant"] else ""
+    return printable(label(entry["id"], entry["variant"]) + repeat)
 
 
 def _coverage(graphs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -15,6 +15,7 @@ from harness.report.compare.difference import Difference
 from harness.report.compare.first_difference import first_difference
 from harness.report.reading import read_lines
 from harness.report.trace_reader import RunTrace, read_trace
+from harness.report.verdicts import NOT_PASSED
 
 Line = Mapping[str, Any]
 
@@ -79,7 +80,7 @@ def _repeat(change: Change) -> int:
     """The repeat that tells most: the first with another verdict or score, or else the first that differs."""
     if change.before is None or change.after is None:
         repeats = change.scenario.repeats
-        failed = (number for number, repeat in repeats.items() if repeat.verdict in ("failed", "error"))
+        failed = (number for number, repeat in repeats.items() if repeat.verdict in NOT_PASSED)
         return next(failed, next(iter(repeats)))
     before, after = change.before.repeats, change.after.repeats
     both = sorted(before.keys() & after.keys())

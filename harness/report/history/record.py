@@ -17,12 +17,11 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from harness.report.alike import label as label_of
 from harness.report.history.revision import Revision
+from harness.report.verdicts import WORST_FIRST, worst
 
 FORMAT: Final = "harness-history/1"
-VERDICTS: Final = ("error", "failed", "passed", "skipped")
-"""The worst first; a skipped run says less than any other."""
-
 _FIGURES: Final = ("runs", "distinct_runs", "scenarios", "passed", "failed", "errors", "skipped", "llm_calls")
 _SHARES: Final = ("pass_rate", "fitness")
 _LATENCIES: Final = ("p50", "p95")
@@ -57,7 +56,7 @@ def read_entry(written: Any) -> Entry:
 
 @lru_cache(maxsize=10_000, typed=True)  # most entries of a history are the same
 def _entry_of(*written: Any) -> Entry:
-    if len(written) not in (2, 4) or written[0] not in VERDICTS:
+    if len(written) not in (2, 4) or written[0] not in WORST_FIRST:
         raise ValueError(_no_entry(written))
     verdict, score, *repeats = written
     counted = repeats or [int(verdict == "passed"), int(verdict != "skipped")]
@@ -78,8 +77,9 @@ class Verdicts:
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Count a line of results.jsonl."""
-        label = line["id"] + (f" [{line['variant']}]" if line["variant"] else "")
-        self._runs.setdefault(label, []).append((line["verdict"], line["score"] or 0.0))
+        self._runs.setdefault(label_of(line["id"], line["variant"]), []).append(
+            (line["verdict"], line["score"] or 0.0)
+        )
 
     def entries(self) -> dict[str, Entry]:
         """By scenario, in the order they came."""
@@ -89,9 +89,8 @@ class Verdicts:
 def _entry(runs: Iterable[tuple[str, float]]) -> Entry:
     found = [run for run in runs if run[0] != "skipped"]
     verdicts = [verdict for verdict, _ in found]
-    worst = next((verdict for verdict in VERDICTS if verdict in verdicts), "skipped")
     score = math.fsum(score for _, score in found) / len(found) if found else 0.0
-    return Entry(worst, score, verdicts.count("passed"), len(found))
+    return Entry(worst(verdicts or ["skipped"]), score, verdicts.count("passed"), len(found))
 
 
 class RunRecord(NamedTuple):

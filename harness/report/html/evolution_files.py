@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from harness.errors import FormatError, Problem, Span
-from harness.report.html.score_file import Amount, Count, Difference, Share
+from harness.report.html.score_file import Difference
+from harness.report.line import Amount, Count, Share
 from harness.report.misfit import misfit
 from harness.source.document import shown_path
 

@@ -9,14 +9,12 @@ import msgspec
 from msgspec import Meta
 
 from harness.errors import FormatError, Problem, Span
+from harness.report.line import Amount, Count, Share
 from harness.report.misfit import misfit
 from harness.source.document import shown_path
 
 SCORE: Final = "score.json"
 
-Count = Annotated[int, Meta(ge=0)]
-Amount = Annotated[float, Meta(ge=0, le=1e15)]
-Share = Annotated[float, Meta(ge=0, le=1 + 1e-9)]
 Signed = Annotated[float, Meta(ge=-1e15, le=1e15)]
 
 
