@@ -22,7 +22,7 @@ def test_a_later_request_on_a_connection_is_answered_as_soon_as_the_first(
             return time.perf_counter() - began
 
         took()
-        assert least(took, below=0.03) < 0.03  # the system confirms packets after 0.04 s
+        assert least(took, below=0.035) < 0.035  # the system confirms packets after 0.04 s
 
 
 def test_it_ends_as_soon_as_it_is_to() -> None:
@@ -31,4 +31,4 @@ def test_it_ends_as_soon_as_it_is_to() -> None:
             began = time.perf_counter()
         return time.perf_counter() - began
 
-    assert least(took, below=0.05) < 0.05
+    assert least(took, below=0.1) < 0.1
