@@ -5,7 +5,6 @@ what an interrupted scoring has made ──▶ the rest: its calls and their cos
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from harness.report.formatting import cost, plural
 from harness.report.reading import RESULTS, read_lines
 from harness.scenario.model import Scenario
 from harness.scenario.prices import PriceList
+from harness.scenario.recording import is_ci_machine
 from harness.settings import Projects, RecordMode
 from harness.variants.estimate import estimate
 from harness.variants.fingerprint import fingerprints
@@ -96,8 +96,7 @@ def goes_on(schedule: Schedule) -> bool:
 
 
 def _is_at_terminal() -> bool:
-    in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
-    return not in_ci and sys.stdin.isatty() and sys.stderr.isatty()
+    return not is_ci_machine() and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def not_run(schedule: Schedule, made: Mapping[str, int]) -> list[str]:

@@ -109,12 +109,11 @@ def _not_importable(scenario: Scenario, options: LoadOptions) -> Iterator[Proble
     """The import paths of tools, handlers and custom checks that lead to nothing."""
     folders = load_request(scenario, options.projects.of(scenario.file)).folders
     entries = (*scenario.world.tools.values(), *scenario.world.handlers.values())
-    expected = (scenario.expect, *(turn.expect for turn in scenario.turns if turn.expect))
     for dotted, span in [
         *((entry.real, entry.span) for entry in entries if isinstance(entry.real, str)),
         *(
             (item["call"], each.spans[f"custom[{index}]"])
-            for each in expected
+            for each in scenario.expectations
             for index, item in enumerate(each.values.get("custom", ()))
         ),
     ]:

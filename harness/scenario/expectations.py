@@ -20,7 +20,7 @@ def expectations_digest(scenario: Scenario, without_secrets: Callable[[Any], Any
         scenario.pass_score,
         scenario.timeout_s,
         scenario.allow_unused,
-        *(_said(expect) for expect in (scenario.expect, *(turn.expect for turn in scenario.turns)) if expect),
+        *map(_said, scenario.expectations),
     ]
     clean = without_secrets(said) if without_secrets else said
     return sha256(json.dumps(clean, sort_keys=True, default=to_json).encode()).hexdigest()[:12]

@@ -146,10 +146,19 @@ class Scenario:
         return self.file in self.manifests
 
     @property
+    def worlds(self) -> tuple[WorldSpec, ...]:
+        """Its world, and what each turn puts in front of it."""
+        return self.world, *(turn.world for turn in self.turns)
+
+    @property
+    def expectations(self) -> tuple[Expectations, ...]:
+        """What is expected of it as a whole, and of each turn that says something."""
+        return self.expect, *(turn.expect for turn in self.turns if turn.expect is not None)
+
+    @property
     def draws(self) -> bool:
         """True if its world draws from the seed: faults with a `rate`."""
-        worlds = (self.world, *(turn.world for turn in self.turns))
-        return any(fault.rate not in (None, 1) for world in worlds for fault in world.faults)
+        return any(fault.rate not in (None, 1) for world in self.worlds for fault in world.faults)
 
 
 @dataclass(frozen=True)

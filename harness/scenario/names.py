@@ -31,7 +31,6 @@ from harness.scenario.words import Words
 from harness.settings import RecordMode, Settings
 from harness.source.display import clip
 from harness.source.suggest import did_you_mean
-from harness.world.spec import WorldSpec
 
 _NAME_LENGTH: Final = 60
 
@@ -90,8 +89,7 @@ def _unknown(scenario: Scenario, graph: Graph, settings: Settings) -> dict[Menti
 
 
 def _expects_refusal(scenario: Scenario) -> bool:
-    expected = (scenario.expect, *(turn.expect for turn in scenario.turns if turn.expect is not None))
-    return any(expect.values.get("status") == "invalid" for expect in expected)
+    return any(expect.values.get("status") == "invalid" for expect in scenario.expectations)
 
 
 def _fitting_others(
@@ -271,13 +269,10 @@ class _Known:
     # ------------------------------------------------------------ what the scenario adds
 
     @cached_property
-    def _worlds(self) -> list[WorldSpec]:
-        return [self.scenario.world, *(turn.world for turn in self.scenario.turns)]
-
-    @cached_property
     def _judges(self) -> list[str]:
-        expected = (self.scenario.expect, *(turn.expect for turn in self.scenario.turns if turn.expect))
-        return [item["model"] for expect in expected for item in expect.values.get("judge", ())]
+        return [
+            item["model"] for expect in self.scenario.expectations for item in expect.values.get("judge", ())
+        ]
 
     def _called(self, kind: str, *, asked: bool) -> list[str]:
         """What calls of a kind can go to; with `asked`, also what models ask for in vain."""
@@ -286,10 +281,10 @@ class _Known:
         if kind == "llm":
             known += self._judges
         elif kind == "mcp":
-            servers = (server for world in self._worlds for server in world.mcp.values())
+            servers = (server for world in self.scenario.worlds for server in world.mcp.values())
             known += [tool.name for server in servers for tool in server.tools]
         elif kind == "tool" and asked:
-            stubs = (stub for world in self._worlds for stub in world.llm)
+            stubs = (stub for world in self.scenario.worlds for stub in world.llm)
             known += [call["name"] for stub in stubs for call in stub.answer.get("tool_calls", ())]
         return known
 
@@ -302,11 +297,16 @@ class _Known:
         if kind in ("llm", "tool", "mcp") and (self.scenario.cassette is not None or is_real):
             return "its models and servers are recorded, or real"
         entries = (
-            entry for world in self._worlds for key in ENTRIES for entry in getattr(world, key).values()
+            entry
+            for world in self.scenario.worlds
+            for key in ENTRIES
+            for entry in getattr(world, key).values()
         )
         if kind == "llm" and any(entry.real for entry in entries):
             return "real Python code may ask other models"
-        if kind == "mcp" and any(server.real for world in self._worlds for server in world.mcp.values()):
+        if kind == "mcp" and any(
+            server.real for world in self.scenario.worlds for server in world.mcp.values()
+        ):
             return "the tools of a real server are known when it is asked"
         return ""
 

@@ -53,8 +53,13 @@ SPEAKERS: Final = (
 def mode_of(settings: Settings) -> RecordMode:
     """The record mode that holds. On a CI machine nothing that is missing is recorded, unless by `harness record`."""
     mode = settings.record_mode
-    in_ci = not settings.record_in_ci and os.environ.get("CI", "").lower() not in ("", "0", "false")
-    return RecordMode.NONE if in_ci and mode in ONLY_MISSING else mode
+    held_back = mode in ONLY_MISSING and not settings.record_in_ci and is_ci_machine()
+    return RecordMode.NONE if held_back else mode
+
+
+def is_ci_machine() -> bool:
+    """True if CI is set, as CI services do."""
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
 def cassette_name(scenario: Scenario, settings: Settings) -> str | None:

@@ -209,8 +209,7 @@ def _intercepted(
     """HTTP of real tools is answered inside. Without stubs and recording the closed network refuses it."""
     if backend is not None:
         return backend.intercepted(requests)
-    worlds = (scenario.world, *(turn.world for turn in scenario.turns))
-    has_stubs = any(world.llm or world.http for world in worlds)
+    has_stubs = any(world.llm or world.http for world in scenario.worlds)
     return intercepted_from_first_effect(requests) if has_stubs else nullcontext()
 
 

@@ -225,8 +225,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _has_real_servers(scenario: Scenario) -> bool:
-    worlds = (scenario.world, *(turn.world for turn in scenario.turns))
-    return any(server.real for world in worlds for server in world.mcp.values())
+    return any(server.real for world in scenario.worlds for server in world.mcp.values())
 
 
 def _words_in(file: Path) -> Iterator[str]:

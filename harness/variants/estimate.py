@@ -214,5 +214,4 @@ def _calls_of_line(line: Mapping[str, Any]) -> list[Call]:
 
 
 def _judges(scenario: Scenario) -> int:
-    expectations = [scenario.expect, *(turn.expect for turn in scenario.turns if turn.expect is not None)]
-    return sum(len(expect.values.get("judge", ())) for expect in expectations)
+    return sum(len(expect.values.get("judge", ())) for expect in scenario.expectations)

@@ -33,5 +33,5 @@ def _reads(stub: Stub) -> bool:
 
 
 def _stubs(scenario: Scenario) -> Iterator[Stub]:
-    for world in (scenario.world, *(turn.world for turn in scenario.turns)):
+    for world in scenario.worlds:
         yield from (stub for stub in world.llm if MUTATOR_NODE not in stub.nodes)
