@@ -9,17 +9,7 @@ from harness.errors import ExtraMissing, KeyMissing, ProviderError
 from harness.graph.effects import LLMCall
 from harness.world.providers import Access, Providers
 from tests.world.loopback import loopback, refusing_url
-from tests.world.providers import (
-    ask,
-    ask_with,
-    body,
-    call,
-    claude,
-    completion,
-    message,
-    sent,
-    text,
-)
+from tests.world.providers import ask, ask_with, body, call, claude, completion, message, sent, text
 
 # ------------------------------------------------------------ where providers are
 

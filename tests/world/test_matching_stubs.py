@@ -1,0 +1,148 @@
+"""Which stub of a scripted world answers."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from harness.errors import UnscriptedCall
+from harness.graph.effects import ToolCall, ToolSpec
+from harness.world.scripted import ScriptedWorld
+from harness.world.spec import Entry, Stub, WorldSpec
+from tests.world.stubs import answers, ask, llm, replies, reply
+
+
+def test_the_first_stub_with_uses_left_answers() -> None:
+    found = answers(replies(reply("a", times=2), reply("b")), llm(), llm(), llm())
+    assert [answer.text for answer in found] == ["a", "a", "b"]
+
+
+def test_a_stub_that_two_threads_ask_for_at_once_answers_one_of_them() -> None:
+    """Real tools ask from threads, beside the loop that performs the agent's own effects."""
+    world = ScriptedWorld(WorldSpec(tools={"f": Entry(stubs=(Stub(args={"a": 1}, answer={"return": 1}),))}))
+    refused: list[UnscriptedCall] = []
+
+    def ask_beside() -> None:
+        try:
+            ask(world, ToolCall(name="f", args={"a": 1}))
+        except UnscriptedCall as error:
+            refused.append(error)
+
+    beside = threading.Thread(target=ask_beside)
+
+    class Slow(dict[str, Any]):
+        """Arguments, during the comparison of which another thread asks."""
+
+        def get(self, key: str, default: Any = None) -> Any:
+            if not beside.ident:
+                beside.start()
+                beside.join(0.2)
+            return super().get(key, default)
+
+    assert ask(world, ToolCall(name="f", args=Slow(a=1))).value == 1
+    beside.join()
+    assert len(refused) == 1
+
+
+@pytest.mark.parametrize(
+    ("matchers", "holds"),
+    [
+        ({"nodes": ("n",)}, True),
+        ({"nodes": ("m",)}, False),
+        ({"nodes": ("n*",)}, True),
+        ({"nodes": ("n", "m")}, False),
+        ({"model": "gpt-*"}, True),
+        ({"model": "claude-*"}, False),
+        ({"when": 'request.messages[1].content == "hello"'}, True),
+        ({"when": 'request.messages[0].role == "system" && request.prompt == "hello"'}, True),
+        ({"when": 'request.messages[7].content == "x"'}, False),
+        ({"when": "request.messages"}, False),
+        ({"when": "state.n == 3"}, True),
+        ({"when": 'request.model == "gpt-4o" && request.kind == "llm" && request.node == "n"'}, True),
+        ({"when": 'size(request.tools) == 1 && request.tools[0].name == "t"'}, True),
+    ],
+)
+def test_a_stub_answers_when_all_its_matchers_hold(matchers: Any, holds: Any) -> None:
+    world = ScriptedWorld(replies(reply("x", **matchers)))
+    effect = llm(tools=(ToolSpec("t", "", {}),))
+    assert world.has_answers([effect], {"n": 3}) is holds
+
+
+def test_a_node_matcher_without_a_slash_looks_at_the_last_part() -> None:
+    world = ScriptedWorld(replies(reply("x", nodes=("inner",)), reply("y", nodes=("outer/inner",))))
+    assert ask(world, llm(node="outer/inner")).value.text == "x"
+    assert ask(world, llm(node="outer/inner")).value.text == "y"
+    assert not world.has_answers([llm(node="inner")], {})
+
+
+def test_args_match_as_subsets_with_value_matchers() -> None:
+    stubs = (
+        Stub(times="any", args={"n": {"$gt": 3}}, answer={"return": "big"}),
+        Stub(answer={"return": "small"}),
+    )
+    spec = WorldSpec(tools={"t": Entry(stubs=stubs)})
+    calls = [ToolCall(name="t", args={"n": n, "more": True}) for n in (9, 1, 4)]
+    assert answers(spec, *calls) == ["big", "small", "big"]
+
+
+class Watched:
+    """A value of which is known how often it was compared."""
+
+    times = 0
+
+    def __init__(self, number: Any) -> None:
+        self.number = number
+
+    def __eq__(self, other: Any) -> Any:
+        Watched.times += 1
+        return self.number == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_a_stub_that_does_not_fit_is_compared_once_and_one_that_is_used_up_no_more() -> None:
+    stubs = [Stub(args={"n": Watched(n)}, answer={"return": n}) for n in range(10)]
+    calls = [ToolCall(name="t", args={"n": n}) for n in reversed(range(10))]
+    Watched.times = 0
+    assert answers(WorldSpec(tools={"t": Entry(stubs=tuple(stubs))}), *calls) == list(reversed(range(10)))
+    assert Watched.times == sum(range(1, 11))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given", "holds"),
+    [
+        ("a", "a", True),
+        ("a", "b", False),
+        (1, 1.0, True),
+        (1, 2, False),
+        (1, True, False),
+        ("1", 1, False),
+        ({"$gt": 3}, 4, True),
+        ({"$gt": 3}, 3, False),
+        ({"k": "v"}, {"k": "v", "l": 1}, True),
+        ([1, "x"], [1, "y"], False),
+    ],
+)
+def test_an_argument_is_compared_as_values_are(wanted: Any, given: Any, holds: Any) -> None:
+    spec = WorldSpec(tools={"t": Entry(stubs=(Stub(args={"x": wanted}, answer={"return": 1}),))})
+    assert ScriptedWorld(spec).has_answers([ToolCall(name="t", args={"x": given})], {}) is holds
+
+
+def test_the_args_may_be_one_matcher() -> None:
+    spec = WorldSpec(tools={"t": Entry(stubs=(Stub(args={"$contains": "a"}, answer={"return": 1}),))})
+    assert ScriptedWorld(spec).has_answers([ToolCall(name="t", args={"a": 1, "$contains": "b"})], {})
+
+
+def test_a_stub_that_was_used_up_may_be_asked_about_again_after_a_turn_added_others() -> None:
+    world = ScriptedWorld(replies(reply("once"), reply("late")))
+    assert ask(world, llm()).value.text == "once"
+    world.put_in_front(replies(reply("early", times=2)))
+    assert world.has_answers([llm()] * 3, {})
+    assert not world.has_answers([llm()] * 4, {})
+    assert [ask(world, llm()).value.text for _ in range(3)] == ["early", "early", "late"]
+
+
+def test_a_turn_s_stubs_stand_in_front() -> None:
+    world = ScriptedWorld(replies(reply("late")))
+    world.put_in_front(replies(reply("early")))
+    assert [ask(world, llm()).value.text for _ in range(2)] == ["early", "late"]

@@ -1,0 +1,84 @@
+"""Whether a scripted world answers for an effect, which is known by its name or its alias."""
+
+from typing import Any
+
+import pytest
+
+from harness.graph.effects import (
+    AgentCall,
+    HandlerCall,
+    HTTPCall,
+    HumanCall,
+    MCPCall,
+    MCPEndpoint,
+    RetrievalCall,
+    ScriptCall,
+    ToolCall,
+)
+from harness.world.scripted import ScriptedWorld
+from harness.world.spec import Entry, MCPServerSpec, Stub, WorldSpec
+from tests.world.stubs import answers, ask, llm, really, replies, reply
+
+NAMED = {
+    "tools": ToolCall,
+    "handlers": HandlerCall,
+    "agents": AgentCall,
+    "scripts": ScriptCall,
+    "retrieval": RetrievalCall,
+}
+
+
+def world_of(key: str, value: Any) -> WorldSpec:
+    """A world with one key."""
+    return WorldSpec(**{key: value})
+
+
+every_named_kind = pytest.mark.parametrize(("key", "effect"), NAMED.items(), ids=NAMED)
+
+
+@every_named_kind
+def test_an_effect_is_known_by_its_alias_where_its_name_is_not(key: Any, effect: Any) -> None:
+    def says(text: str) -> Entry:
+        said = {"context": text, "sources": []} if key == "retrieval" else text
+        return Entry(stubs=(Stub(times="any", answer={"return": said}),))
+
+    def answer(entries: dict[str, Entry]) -> Any:
+        (value,) = answers(world_of(key, entries), effect(name="n", alias="a"))
+        return value.context if key == "retrieval" else value
+
+    assert answer({"a": says("by alias")}) == "by alias"
+    assert answer({"a": says("by alias"), "n": says("by name")}) == "by name"
+
+
+@every_named_kind
+@pytest.mark.parametrize(
+    "entry", [Entry(real=True), Entry(real="pkg.fn"), Entry(stubs=(Stub(args={"n": 1}),))]
+)
+def test_a_name_is_answered_for_when_it_has_an_entry_under_name_or_alias(
+    key: Any, effect: Any, entry: Any
+) -> None:
+    world = ScriptedWorld(world_of(key, {"a": entry}))
+    assert world.answers_for(effect(name="a"))
+    assert world.answers_for(effect(name="n", alias="a"))
+    assert not world.answers_for(effect(name="n", real=really))
+
+
+@pytest.mark.parametrize("effect", [llm(), HTTPCall(name="u"), HumanCall(name="n")], ids=lambda e: e.kind)
+def test_a_list_of_stubs_answers_for_its_kind_even_when_it_is_used_up(effect: Any) -> None:
+    assert not ScriptedWorld(WorldSpec()).answers_for(effect)
+    world = ScriptedWorld(world_of(effect.kind, (Stub(answer={"reply": "x"}),)))
+    ask(world, effect)
+    assert world.answers_for(effect)
+
+
+def test_an_mcp_tool_is_answered_for_when_its_server_is_there() -> None:
+    world = ScriptedWorld(WorldSpec(mcp={"weather": MCPServerSpec()}))
+    for server, expected in {"weather": True, "charts": False}.items():
+        call = MCPCall(name="report", endpoint=MCPEndpoint(server, "stdio"))
+        assert world.answers_for(call) is expected
+
+
+def test_asking_whether_anything_is_said_uses_nothing_up() -> None:
+    world = ScriptedWorld(replies(reply("a")))
+    assert world.answers_for(llm())
+    assert ask(world, llm()).value.text == "a"

@@ -1,0 +1,47 @@
+"""What stands in for a stub: a function by its dotted path, and the real thing."""
+
+import re
+from typing import Any
+
+import pytest
+
+from harness.errors import UnscriptedCall
+from harness.graph.effects import AgentCall, ToolCall
+from harness.world.scripted import ScriptedWorld
+from harness.world.spec import Entry, WorldSpec
+from tests.world.stubs import answers, ask, really
+
+
+def doubled(n: Any) -> Any:
+    return n * 2
+
+
+def test_a_dotted_path_stands_in_for_a_tool() -> None:
+    spec = WorldSpec(tools={"t": Entry(real=f"{__name__}.doubled")})
+    assert answers(spec, ToolCall(name="t", args={"n": 4})) == [8]
+
+
+def test_local_agents_run_for_real_unless_stubbed_and_tools_only_when_told() -> None:
+    assert answers(WorldSpec(), AgentCall(name="a", real=really)) == ["really"]
+    assert answers(WorldSpec(tools={"t": Entry(real=True)}), ToolCall(name="t", real=really)) == ["really"]
+    with pytest.raises(UnscriptedCall):
+        answers(WorldSpec(), ToolCall(name="t", real=really))
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (SystemExit(3), "it called sys.exit(3)"),
+        (GeneratorExit("bye"), "it raised GeneratorExit: bye"),
+        (KeyboardInterrupt(), "it raised KeyboardInterrupt"),
+        (BaseExceptionGroup("two", [KeyboardInterrupt(), ValueError()]), "it raised BaseExceptionGroup: two"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_a_tool_raises_beside_exceptions_is_its_own_failure(raised: Any, told: Any) -> None:
+    async def ends() -> None:
+        raise raised
+
+    world = ScriptedWorld(WorldSpec(tools={"t": Entry(real=True)}))
+    with pytest.raises(RuntimeError, match=re.escape(told)):
+        ask(world, ToolCall(name="t", real=ends))

@@ -1,0 +1,36 @@
+"""What a scripted world says of a call that nothing answers, and of a stub that no call used."""
+
+import pytest
+
+from harness.errors import UnscriptedCall
+from harness.graph.effects import ToolCall
+from harness.world.scripted import ScriptedWorld
+from harness.world.spec import Entry, WorldSpec
+from tests.world.stubs import ask, llm, replies, reply
+
+
+def test_an_unscripted_call_shows_the_request_and_why_the_nearest_stub_did_not_match() -> None:
+    world = ScriptedWorld(
+        replies(reply("far", nodes=("x",), model="y"), reply("near", when='request.prompt == "bye"'))
+    )
+    with pytest.raises(UnscriptedCall) as caught:
+        ask(world, llm())
+    text = str(caught.value)
+    assert "human: hello" in text
+    assert "'near'" in text
+    assert 'request.prompt == "bye" is False' in text
+
+
+def test_an_unscripted_tool_suggests_the_name_that_was_meant() -> None:
+    world = ScriptedWorld(WorldSpec(tools={"weather": Entry(stubs=())}))
+    with pytest.raises(UnscriptedCall, match="did you mean 'weather'"):
+        ask(world, ToolCall(name="wether"))
+
+
+def test_left_over_stubs_are_told_unless_they_may_be_used_any_number_of_times() -> None:
+    world = ScriptedWorld(replies(reply("a"), reply("b", times=3), reply("c", times="any")))
+    ask(world, llm())
+    ask(world, llm())
+    (left,) = world.unused()
+    assert "'b'" in left
+    assert "used 1 of 3 times" in left
