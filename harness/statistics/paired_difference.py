@@ -9,6 +9,7 @@ distributed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import product
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -83,13 +84,20 @@ def _sign_flips(changes: Values, resamples: int, random: np.random.Generator) ->
     changes = changes[changes != 0]
     least = abs(changes.sum()) - _ROUNDING
     if len(changes) <= _EXACT:
-        flips = np.array(list(product((-1.0, 1.0), repeat=len(changes))))
-        return float((np.abs(flips @ changes) >= least).mean())
+        return float((np.abs(_all_signs(len(changes)) @ changes) >= least).mean())
     hits, rows = 0, max(1, _AT_ONCE // len(changes))
     for start in range(0, resamples, rows):
         flips = random.integers(0, 2, (min(rows, resamples - start), len(changes))) * 2.0 - 1
         hits += int((np.abs(flips @ changes) >= least).sum())
     return (hits + 1) / (resamples + 1)
+
+
+@cache
+def _all_signs(number: int) -> Values:
+    """Every choice of a sign for each of so many values, a row each."""
+    import numpy as np
+
+    return np.array(list(product((-1.0, 1.0), repeat=number)))
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:

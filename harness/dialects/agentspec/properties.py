@@ -15,6 +15,7 @@ from harness.source.models import Mistake, describe
 from harness.source.suggest import did_you_mean
 
 _NOT_IN_TITLES: Final = frozenset(".,{}'\" \n")
+_KEYS_OF_SIMPLE: Final = {"title", "description", "type", "default", "items"}
 _LONGEST_MESSAGE: Final = 200
 MOST_NODES: Final = 10_000
 """The limit of values in a property's schema; checking a JSON Schema takes 50 µs for each."""
@@ -117,12 +118,23 @@ def _title_mistakes(schema: Any, at: DocumentPath) -> Iterator[Mistake]:
         yield from _title_mistakes(one, (*at, "properties", name))
 
 
+def _is_simple(schema: Any) -> bool:
+    """True for types, and lists of them, that are seen to be JSON Schemas without the metaschema: most are."""
+    if not isinstance(schema, Mapping) or not schema.keys() <= _KEYS_OF_SIMPLE:
+        return False
+    texts = all(isinstance(schema.get(key, ""), str) for key in ("title", "description"))
+    type_ = schema.get("type")
+    items = "items" not in schema or _is_simple(schema["items"])
+    return texts and items and isinstance(type_, str) and type_ in TYPES
+
+
 def _schema_mistakes(schema: Mapping[str, Any]) -> Iterator[Mistake]:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
     try:
-        Draft202012Validator.check_schema(schema)
+        if not _is_simple(schema):
+            Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         path, found = tuple(error.absolute_path), error.instance
         if path == ("title",):  # `_title_mistakes` has a better message

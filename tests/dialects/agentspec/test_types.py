@@ -4,6 +4,9 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from harness.dialects.agentspec.properties import Property, mistakes
 from harness.dialects.agentspec.types import castable, is_list_of, same_type, type_of
@@ -321,3 +324,22 @@ def test_what_is_wrong_with_a_property(schema: Any, code: Any, at: Any, message:
     assert (mistake.code, mistake.at) == (code, at)
     assert message in mistake.message
     assert hint in mistake.hint
+
+
+ODD: st.SearchStrategy[Any] = st.sampled_from(
+    [None, 1, "", "string", "array", "nul", ["string"], ["nul"], {}]
+)
+SCHEMAS = st.recursive(
+    st.fixed_dictionaries({}, optional=dict.fromkeys(("description", "type", "items", "default"), ODD)),
+    lambda inner: st.fixed_dictionaries(
+        {"type": st.just("array") | ODD}, optional={"items": inner, "anyOf": ODD}
+    ),
+)
+
+
+@given(SCHEMAS)
+def test_law_what_the_metaschema_refuses_is_no_property(schema: dict[str, Any]) -> None:
+    found = {mistake.code for mistake in mistakes({**schema, "title": "x"})}
+    assert ("bad-schema" in found) == (
+        not Draft202012Validator(Draft202012Validator.META_SCHEMA).is_valid(schema)
+    )

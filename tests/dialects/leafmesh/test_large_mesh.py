@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.scenarios import depot, write, write_mesh
 from harness.scenario.load import load_file
+from harness.scenario.outcome import Outcome
 from harness.scenario.run import run_scenario
 
 AGENTS = 200
@@ -34,16 +35,15 @@ def suite(tmp_path_factory: Any) -> Path:
     return write(folder / "depot.scenario.yaml", str(mesh), [depot(AGENTS, seed=7)], dialect="leafmesh")
 
 
-def started(suite: Path, hash_seed: str, prefix: tuple[str, ...]) -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    return subprocess.Popen(
-        [*prefix, sys.executable, "-c", DIGEST, str(suite)], env=environment, stdout=subprocess.PIPE
-    )
-
-
-def test_every_agent_runs_once_and_a_hub_waits_for_the_slowest_of_its_workers(suite: Path) -> None:
+@pytest.fixture(scope="module")
+def outcome(suite: Path) -> Outcome:
+    """The run in this process, under whatever hash seed it has."""
     [scenario] = load_file(suite).scenarios
-    [outcome] = run_scenario(scenario)
+    [found] = run_scenario(scenario)
+    return found
+
+
+def test_every_agent_runs_once_and_a_hub_waits_for_the_slowest_of_its_workers(outcome: Outcome) -> None:
     assert outcome.verdict == "passed"
     ran = [node for step in outcome.observed.path for node in (step if isinstance(step, list) else [step])]
     assert len(ran) == len(set(ran)) == AGENTS
@@ -52,18 +52,20 @@ def test_every_agent_runs_once_and_a_hub_waits_for_the_slowest_of_its_workers(su
     assert outcome.observed.latency["total"] == pytest.approx(sum(map(max, rounds)))
 
 
-def test_the_digest_is_the_same_under_other_hash_seeds_with_the_network_cut(suite: Path) -> None:
+def test_the_digest_is_the_same_under_another_hash_seed_with_the_network_cut(
+    suite: Path, outcome: Outcome
+) -> None:
     can_leave = subprocess.run([*OFFLINE, "true"], capture_output=True, check=False).returncode == 0
-    runs = [started(suite, seed, OFFLINE if can_leave else ()) for seed in ("0", "4242")]
-    [scenario] = load_file(suite).scenarios
-    [here] = run_scenario(scenario)
-    assert {run.communicate()[0].decode() for run in runs} == {f"passed {here.digest}\n"}
+    command = [*(OFFLINE if can_leave else ()), sys.executable, "-c", DIGEST, str(suite)]
+    found = subprocess.run(
+        command, env={**os.environ, "PYTHONHASHSEED": "4242"}, capture_output=True, check=True
+    )
+    assert found.stdout.decode() == f"passed {outcome.digest}\n"
 
 
-def test_another_seed_is_another_run(suite: Path, tmp_path: Path) -> None:
+def test_another_seed_is_another_run(suite: Path, outcome: Outcome, tmp_path: Path) -> None:
     mesh = suite.parent / "mesh.yaml"
     other = write(tmp_path / "o.scenario.yaml", str(mesh), [depot(AGENTS, seed=8)], dialect="leafmesh")
-    [[first], [second]] = (
-        [outcome for s in load_file(f).scenarios for outcome in run_scenario(s)] for f in (suite, other)
-    )
-    assert first.digest != second.digest
+    [scenario] = load_file(other).scenarios
+    [found] = run_scenario(scenario)
+    assert found.digest != outcome.digest
