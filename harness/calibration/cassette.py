@@ -13,7 +13,6 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
-from harness.errors import CassetteError
 from harness.recording.backend import RecordedBackend, Source
 from harness.recording.folder import CassetteFolder
 from harness.recording.interactions import About, Interaction, Recording
@@ -97,10 +96,7 @@ def open_cassette(file: Path, settings: Settings, secrets: Secrets, again: str) 
     Raises:
         CassetteError: it is damaged, or being recorded by another process.
     """
-    try:
-        folder = CassetteFolder(file.parent, f"{file.name}{_SUFFIX}")
-    except ValueError as error:
-        raise CassetteError(str(error)) from None
+    folder = CassetteFolder(file.parent, f"{file.name}{_SUFFIX}")
     with ExitStack() as held:
         if mode_of(settings) in WRITING:
             held.enter_context(folder.reserved())

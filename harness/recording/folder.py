@@ -35,17 +35,19 @@ class CassetteFolder:
     """The cassette `name` below `root`, which need not exist yet.
 
     Raises:
-        ValueError: no cassette can have this name, or a link leads it out of `root`.
+        CassetteError: no cassette can have this name, or a link leads it out of `root`.
     """
 
     def __init__(self, root: Path, name: str) -> None:
         flaw = flaw_in(name)
         if flaw:
-            raise ValueError(f"'{printable(clip(name, 80))}' cannot be the name of a cassette: {flaw}")
+            raise CassetteError(f"'{printable(clip(name, 80))}' cannot be the name of a cassette: {flaw}")
         self.name, self.path = name, root / name
         self._root = root
         if not self._is_inside(self.path):
-            raise ValueError(f"the cassette '{name}' is not below {shown_path(root)}: a link leads out of it")
+            raise CassetteError(
+                f"the cassette '{name}' is not below {shown_path(root)}: a link leads out of it"
+            )
 
     def folder_of(self, number: int) -> Path:
         """Where the files of a recording are, or would be written.

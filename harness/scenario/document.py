@@ -56,7 +56,8 @@ NO_DEFAULT: Final = ("name", "test_scenario")
 _NOT_TAGS: Final = ("and", "or", "not", "True", "False", "None")
 
 
-def _version(value: int) -> int:
+def supported_version(value: int) -> int:
+    """The version that a file says it is of, if it can be read."""
     if value != FORMAT_VERSION:
         message = f"this file is of format version {value}; version {FORMAT_VERSION} can be read"
         raise mistaken(Mistake(message, code="format-version"))
@@ -269,7 +270,7 @@ class _Head(Strict):
 
     model_config = ConfigDict(title="a scenario file")
 
-    harness: Annotated[int, AfterValidator(_version)] = Field(description="The format's version: 1.")
+    harness: Annotated[int, AfterValidator(supported_version)] = Field(description="The format's version: 1.")
     manifest: Manifest = Field(
         LEFT_OUT,
         description="Path from this file; a list: the document, then those it draws components from.",

@@ -91,7 +91,7 @@ def _listed(name: str, users: Sequence[Scenario], settings: Settings) -> Listed:
     try:
         folder = CassetteFolder(settings.cassettes, name)
         recordings = [one for number in folder.numbers() if (one := folder.load(number)) is not None]
-    except (CassetteError, ValueError) as error:
+    except CassetteError as error:
         found.problem = str(error)
         return found
     if not recordings:

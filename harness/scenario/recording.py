@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from harness import DISTRIBUTION, __version__
-from harness.errors import CassetteBroken, CassetteError, FormatError, Problem
+from harness.errors import CassetteBroken, FormatError, Problem
 from harness.graph.model import Graph
 from harness.recording.backend import RecordedBackend, Source
 from harness.recording.folder import CassetteFolder
@@ -143,18 +143,11 @@ def recording_session(
     if mode is not RecordMode.LIVE and name is None:
         yield None
         return
-    folder = None if mode is RecordMode.LIVE or name is None else _folder(settings.cassettes, name)
+    folder = None if mode is RecordMode.LIVE or name is None else CassetteFolder(settings.cassettes, name)
     with ExitStack() as lock:
         if folder is not None and mode in WRITING:
             lock.enter_context(folder.reserved())
         yield RecordingSession(scenario, settings, mode, folder, secrets, ask)
-
-
-def _folder(root: Path, name: str) -> CassetteFolder:
-    try:
-        return CassetteFolder(root, name)
-    except ValueError as error:
-        raise CassetteError(str(error)) from None
 
 
 class RecordingSession:

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, ConfigDict, Field, Tag
 from harness.dialects.changes import faulty_operations
 from harness.errors import FormatError, Problem, Span
 from harness.recording.names import flaw_in
-from harness.scenario.document import FORMAT_VERSION
+from harness.scenario.document import supported_version
 from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, PromptFile, Strict, by_shape
 from harness.source.document import Document, hint_for_missing, read, shown_path
 from harness.source.models import Mistake, in_file_order, mistaken, validate
@@ -65,13 +65,6 @@ def _name(value: str) -> str:
     return value
 
 
-def _version(value: int) -> int:
-    if value != FORMAT_VERSION:
-        text = f"this file is of format version {value}; version {FORMAT_VERSION} can be read"
-        raise mistaken(Mistake(text, code="format-version"))
-    return value
-
-
 def _patch(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
     wrong = faulty_operations(value)
     if wrong:
@@ -105,7 +98,7 @@ class VariantsFile(Strict):
 
     model_config = ConfigDict(title="a variants file")
 
-    harness: Annotated[int, AfterValidator(_version)]
+    harness: Annotated[int, AfterValidator(supported_version)]
     variants: Annotated[list[VariantKeys], Field(min_length=1)]
     matrix: dict[str, Annotated[list[str], Field(min_length=1)]] = LEFT_OUT
 

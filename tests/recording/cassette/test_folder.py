@@ -63,7 +63,7 @@ def test_names(tmp_path: Path, name: Any) -> None:
     ],
 )
 def test_names_that_no_cassette_can_have(tmp_path: Path, name: Any, why: Any) -> None:
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(CassetteError) as refused:
         CassetteFolder(tmp_path, name)
     assert "cannot be the name of a cassette" in str(refused.value)
     assert why in str(refused.value)
@@ -77,7 +77,7 @@ def test_a_link_does_not_lead_out_of_the_root(tmp_path: Path) -> None:
     (root / "linked").symlink_to(outside)
     (root / "loop").symlink_to("loop")
     for name in ("linked", "linked/a", "loop"):
-        with pytest.raises(ValueError, match="is not below"):
+        with pytest.raises(CassetteError, match="is not below"):
             CassetteFolder(root, name)
     (root / "b").mkdir()
     (root / "b/http.yaml").symlink_to(outside / "a/http.yaml")
