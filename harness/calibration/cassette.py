@@ -18,7 +18,8 @@ from harness.recording.folder import CassetteFolder
 from harness.recording.interactions import About, Interaction, Recording
 from harness.recording.matching import Matcher
 from harness.recording.scrubbing import Scrubbing
-from harness.scenario.recording import WRITING, mode_of, versions
+from harness.scenario.cassette import WRITING, mode_of
+from harness.scenario.provenance import versions
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
 from harness.source.document import shown_path

@@ -56,7 +56,7 @@ class ScenarioRuns:
             FormatError: results cannot be written, or two scenarios would write one cassette.
         """
         if self.projects.record_mode is not RecordMode.NONE:
-            from harness.scenario.recording import check_cassettes
+            from harness.scenario.cassette import check_cassettes
 
             check_cassettes(scenarios, self.projects)
         lines = io.BytesIO()

@@ -60,7 +60,7 @@ def command(
     from harness.cli.selection import select
     from harness.errors import FormatError, Problem
     from harness.report.formatting import plural
-    from harness.scenario.recording import cassette_name
+    from harness.scenario.cassette import cassette_name
     from harness.settings import Projects
 
     if rewrite and record_mode not in (None, "rewrite"):

@@ -66,7 +66,7 @@ def run_selection(
     if projects.record_mode is not RecordMode.NONE or any(
         projects.of(file).cassette_ignore for file in selection.files
     ):
-        from harness.scenario.recording import check_cassettes
+        from harness.scenario.cassette import check_cassettes
 
         check_cassettes(selection.scenarios, projects)
     for error in selection.refused.values():

@@ -83,7 +83,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         select(config, items)
         scenarios = [item for item in items if isinstance(item, ScenarioItem)]
         if scenarios and record_mode(config) != "none":
-            from harness.scenario.recording import check_cassettes
+            from harness.scenario.cassette import check_cassettes
 
             check_cassettes((item.scenario for item in scenarios), projects_of(config))
     except HarnessError as error:

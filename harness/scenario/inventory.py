@@ -10,8 +10,10 @@ from pathlib import Path
 
 from harness.errors import CassetteError
 from harness.recording.folder import CassetteFolder, cassette_names
+from harness.scenario.cassette import base_of, cassette_name
 from harness.scenario.model import Scenario
-from harness.scenario.recording import base_of, cassette_name, fingerprints, recording_session
+from harness.scenario.provenance import fingerprints
+from harness.scenario.recording import recording_session
 from harness.scenario.recording_age import age_days, is_too_old
 from harness.scenario.redaction import redacted_output, secrets_of
 from harness.scenario.run import run_once

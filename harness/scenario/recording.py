@@ -7,126 +7,35 @@ Nothing is written while a scenario runs, nor when one of its repeats did not co
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
-import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import date
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Final
 
-from harness import DISTRIBUTION, __version__
-from harness.errors import CassetteBroken, FormatError, Problem
+from harness.errors import CassetteBroken
 from harness.graph.model import Graph
 from harness.recording.backend import RecordedBackend, Source
 from harness.recording.folder import CassetteFolder
 from harness.recording.human import Ask
 from harness.recording.interactions import About, Recording
-from harness.recording.matching import Matcher
 from harness.recording.mcp.replay import message_key
 from harness.recording.scrubbing import Scrubbing
 from harness.recording.traffic import Traffic
+from harness.scenario.cassette import (
+    WRITING,
+    cassette_name,
+    command_to_record,
+    matcher_of,
+    mode_of,
+)
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome, Recorded
+from harness.scenario.provenance import fingerprints, versions
 from harness.scenario.recording_age import age_warning
 from harness.secrets import Secrets
-from harness.settings import Projects, RecordMode, Settings
-
-WRITING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES, RecordMode.ALL, RecordMode.REWRITE)
-ONLY_MISSING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES)
-_VARIANTS: Final = "/variants/"
-SPEAKERS: Final = (
-    "anthropic",
-    "langchain-anthropic",
-    "langchain-openai",
-    "mcp",
-    "openai",
-    "vcrpy",
-)
-
-
-def mode_of(settings: Settings) -> RecordMode:
-    """The record mode that holds. On a CI machine nothing that is missing is recorded, unless by `harness record`."""
-    mode = settings.record_mode
-    held_back = mode in ONLY_MISSING and not settings.record_in_ci and is_ci_machine()
-    return RecordMode.NONE if held_back else mode
-
-
-def is_ci_machine() -> bool:
-    """True if CI is set, as CI services do."""
-    return os.environ.get("CI", "").lower() not in ("", "0", "false")
-
-
-def cassette_name(scenario: Scenario, settings: Settings) -> str | None:
-    """The cassette of a scenario; None when it has none. One that stands in a manifest has no other world.
-
-    A variant has one of its own, below that of the scenario: what it asks is other than what the baseline asks.
-    """
-    name = _own_cassette(scenario, settings)
-    variant = scenario.variation
-    return f"{name}{_VARIANTS}{variant.name}" if name and variant and not variant.is_baseline else name
-
-
-def base_of(name: str) -> str:
-    """The cassette of the baseline, of one that a variant has; the same of another one."""
-    return name.partition(_VARIANTS)[0]
-
-
-def _own_cassette(scenario: Scenario, settings: Settings) -> str | None:
-    if scenario.cassette is not None or not (settings.record or scenario.in_manifest):
-        return scenario.cassette
-    path = Path(os.path.relpath(scenario.file.resolve(), settings.project.resolve())).as_posix()
-    suite = re.sub(r"(\.scenario)?\.ya?ml$", "", path)
-    parts = [part for part in suite.split("/") if part != ".."]
-    return "/".join(_slug(part) for part in [*parts, scenario.name])
-
-
-def _slug(text: str) -> str:
-    short = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60]
-    # Names that differ in what a folder cannot show have different folders all the same.
-    return short if short == text else f"{short or 'x'}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
-
-
-def command_to_record(scenario: Scenario, *options: str) -> str:
-    """What to type to record a scenario anew."""
-    return shlex.join(["harness", "record", *options, scenario.id])
-
-
-def check_cassettes(scenarios: Iterable[Scenario], projects: Projects) -> None:
-    """See that the settings are sound, and in modes that write that no two scenarios would write one cassette.
-
-    Raises:
-        FormatError: they are not, or there are such scenarios.
-    """
-    first: dict[Path, Scenario] = {}
-    problems = []
-    for scenario in scenarios:
-        settings = projects.of(scenario.file)
-        _matcher(settings)
-        name = cassette_name(scenario, settings)
-        if name is None or scenario.skip is not None or mode_of(settings) not in WRITING:
-            continue
-        other = first.setdefault(settings.cassettes / name, scenario)
-        if other is not scenario:
-            text = (
-                f"scenarios '{other.name}' and '{scenario.name}' cannot both record cassette '{name}': "
-                "each needs one of its own"
-            )
-            problems.append(Problem("shared-cassette", text, scenario.span, f"the other is at {other.span}"))
-    if problems:
-        raise FormatError(problems)
-
-
-def _matcher(settings: Settings) -> Matcher:
-    try:
-        return Matcher(settings.cassette_ignore)
-    except ValueError as error:
-        raise FormatError(Problem("bad-settings", f"setting 'cassette_ignore': {error}")) from None
+from harness.settings import RecordMode, Settings
 
 
 @contextmanager
@@ -163,7 +72,7 @@ class RecordingSession:
         ask: Ask | None = None,
     ) -> None:
         self._scenario, self._mode, self._folder, self._ask = scenario, mode, folder, ask
-        self._matcher = _matcher(settings)
+        self._matcher = matcher_of(settings)
         environment = {**os.environ, **scenario.env}
         self._environment = environment
         self._secrets = secrets
@@ -341,27 +250,3 @@ class RecordingSession:
 def _together(made: Recording, rest: Recording) -> Recording:
     mcp = {name: (*made.mcp.get(name, ()), *rest.mcp.get(name, ())) for name in {**made.mcp, **rest.mcp}}
     return replace(made, http=(*made.http, *rest.http), mcp=mcp, human=(*made.human, *rest.human))
-
-
-def fingerprints(files: Sequence[Path], base: Path) -> dict[str, str]:
-    """The SHA-256 of each file by its path from `base`; "" for one that cannot be read."""
-    found = {}
-    for file in dict.fromkeys(path.resolve() for path in files):
-        try:
-            digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        except OSError:
-            digest = ""
-        found[Path(os.path.relpath(file, base.resolve())).as_posix()] = digest
-    return found
-
-
-@cache  # to look them up takes several milliseconds
-def versions() -> Mapping[str, str]:
-    """The installed version of this package, and of each package that speaks to providers."""
-    found = {DISTRIBUTION: __version__}
-    for package in SPEAKERS:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -20,8 +20,8 @@ from typing import Any, Final
 from harness.dialects.load import FilesRead, files_read
 from harness.errors import FormatError
 from harness.scenario import SUFFIXES
+from harness.scenario.cassette import cassette_name
 from harness.scenario.model import Scenario
-from harness.scenario.recording import cassette_name
 from harness.scenario.request import load_request
 from harness.selection.changes import Changes
 from harness.selection.modules import Modules, ModuleSearch

@@ -21,8 +21,8 @@ from harness.recording.interactions import Recording
 from harness.recording.spending import Price, model_of
 from harness.recording.traffic import tokens_of
 from harness.report.formatting import cost, plural
+from harness.scenario.cassette import ONLY_MISSING, WRITING, base_of, cassette_name, mode_of
 from harness.scenario.model import Scenario
-from harness.scenario.recording import ONLY_MISSING, WRITING, base_of, cassette_name, mode_of
 from harness.settings import Projects, RecordMode
 
 Call = tuple[str, int, int]

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 
 from harness import __version__
+from harness.scenario.cassette import WRITING, cassette_name, mode_of
 from harness.scenario.model import Scenario
-from harness.scenario.recording import WRITING, cassette_name, mode_of
 from harness.selection.changes import Changes
 from harness.selection.inputs import InputFinder
 from harness.settings import Projects

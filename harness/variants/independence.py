@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.scenario.cassette import cassette_name
 from harness.scenario.model import Scenario
 from harness.scenario.mutator import MUTATOR_NODE
-from harness.scenario.recording import cassette_name
 from harness.settings import Projects, RecordMode
 from harness.world.spec import Stub
 

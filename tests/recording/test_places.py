@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from harness.scenario.recording import cassette_name
+from harness.scenario.cassette import cassette_name
 from harness.settings import RecordMode, load_settings
 from tests.recording.project import Project
 

@@ -1,0 +1,46 @@
+"""What a recording was made of and with: fingerprints of files, and versions of packages."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+from harness import DISTRIBUTION, __version__
+
+SPEAKERS: Final = (
+    "anthropic",
+    "langchain-anthropic",
+    "langchain-openai",
+    "mcp",
+    "openai",
+    "vcrpy",
+)
+
+
+def fingerprints(files: Sequence[Path], base: Path) -> dict[str, str]:
+    """The SHA-256 of each file by its path from `base`; "" for one that cannot be read."""
+    found = {}
+    for file in dict.fromkeys(path.resolve() for path in files):
+        try:
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        except OSError:
+            digest = ""
+        found[Path(os.path.relpath(file, base.resolve())).as_posix()] = digest
+    return found
+
+
+@cache  # to look them up takes several milliseconds
+def versions() -> Mapping[str, str]:
+    """The installed version of this package, and of each package that speaks to providers."""
+    found = {DISTRIBUTION: __version__}
+    for package in SPEAKERS:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
