@@ -5,7 +5,11 @@ This module imports nothing of ours, so that the process starts before the one t
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing import forkserver, get_all_start_methods, get_context
 from typing import Final
 
@@ -28,4 +32,18 @@ def start() -> None:
     if _IS_THERE:
         main = ["pytest"] if "pytest" in sys.modules else []
         CONTEXT.set_forkserver_preload([*PRELOADED, *main])
-        forkserver.ensure_running()
+        with _ctrl_c_ignored():
+            forkserver.ensure_running()
+
+
+@contextmanager
+def _ctrl_c_ignored() -> Iterator[None]:
+    """A process that is started inside ignores Ctrl-C from its beginning: it is this process that handles it."""
+    if threading.current_thread() is not threading.main_thread():  # which cannot set it
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.workers import template
 from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
 from tests.forked import Process
 from tests.isolation.project import FLOW
@@ -108,6 +109,18 @@ def test_a_worker_that_dies_is_an_error_of_its_scenario_alone(invoke: Invoke, ca
     error = results()[1]["error"]
     assert (error["type"], error["code"]) == ("WorkerDied", "worker-died")
     assert error["message"] == "the process that ran this scenario left with 7 in tool 'call' of node 'w'"
+
+
+def test_ctrl_c_is_ignored_by_the_process_that_workers_are_forked_from_and_by_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def handler() -> Any:
+        return signal.getsignal(signal.SIGINT)
+
+    inherited, before = [], handler()
+    monkeypatch.setattr("multiprocessing.forkserver.ensure_running", lambda: inherited.append(handler()))
+    template.start()
+    assert (inherited, handler()) == ([signal.SIG_IGN], before)
 
 
 def test_a_worker_that_cannot_start_ends_it_with_the_reason(calls: Any, write: WriteFile) -> None:
