@@ -31,3 +31,22 @@ agents:
       edges: [{source: answer, target: __end__}]
 """
 """The rest of a sherma manifest, after its prompts: an agent that answers with the prompt `answer`."""
+
+ASKING = """\
+manifest_version: 1
+llms: [{id: m, version: "1.0.0", provider: openai, model_name: "${MODEL}"}]
+agents:
+  asking:
+    state: {fields: [{name: messages, type: list, default: []}]}
+    graph:
+      entry_point: ask
+      nodes:
+        - name: ask
+          type: call_llm
+          args:
+            llm: {id: m}
+            prompt: [{role: messages, content: state.messages}]
+            state_updates: {messages: '[llm_response]'}
+      edges: []
+"""
+"""A sherma agent with one node, which asks the model `${MODEL}`."""

@@ -8,27 +8,9 @@ from click.testing import CliRunner, Result
 from harness.cli.main import cli
 from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
 from tests.forked import BIN, run
-from tests.manifests import COUNTER
+from tests.manifests import ASKING, COUNTER
 
 COMMAND = str(BIN / "harness")
-
-ASKING = """\
-manifest_version: 1
-llms: [{id: m, version: "1.0.0", provider: openai, model_name: "${MODEL}"}]
-agents:
-  asking:
-    state: {fields: [{name: messages, type: list, default: []}]}
-    graph:
-      entry_point: ask
-      nodes:
-        - name: ask
-          type: call_llm
-          args:
-            llm: {id: m}
-            prompt: [{role: messages, content: state.messages}]
-            state_updates: {messages: '[llm_response]'}
-      edges: []
-"""
 
 
 @pytest.fixture(autouse=True)

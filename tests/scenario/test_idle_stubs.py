@@ -4,19 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.scenario.load import load_file
-from harness.scenario.model import Scenario
-from tests.manifests import COUNTER
+from tests.scenario.reading import read, warning
 
-
-def read(folder: Path, keys: str) -> Scenario:
-    """A scenario with these keys; they begin at column 1 of line 5."""
-    (folder / "counter.yaml").write_text(COUNTER)
-    file = folder / "a.scenario.yaml"
-    file.write_text(
-        f"harness: 1\nmanifest: counter.yaml\nscenarios: [{{name: x, expect: {{path: []}},\n\n{keys}}}]\n"
-    )
-    return load_file(file).scenarios[0]
+EXPECTING = " expect: {path: []},"
 
 
 @pytest.mark.parametrize(
@@ -39,10 +29,9 @@ def read(folder: Path, keys: str) -> Scenario:
     ],
 )  # fmt: skip
 def test_a_stub_that_never_answers_is_a_warning(tmp_path: Path, keys: str, expected: str) -> None:
-    (problem,) = read(tmp_path, keys).warnings
-    assert problem.span is not None
-    assert f"{problem.span.line}:{problem.span.column} {problem.message}".startswith(expected)
-    assert (problem.code, problem.severity) == ("idle-stub", "warning")
+    code, text = warning(read(tmp_path, keys, EXPECTING))
+    assert code == "idle-stub"
+    assert text.startswith(expected)
 
 
 @pytest.mark.parametrize(
@@ -59,4 +48,4 @@ def test_a_stub_that_never_answers_is_a_warning(tmp_path: Path, keys: str, expec
     ],
 )
 def test_stubs_that_may_answer(tmp_path: Path, keys: str) -> None:
-    assert read(tmp_path, keys).warnings == ()
+    assert read(tmp_path, keys, EXPECTING).warnings == ()

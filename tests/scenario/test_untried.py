@@ -7,24 +7,12 @@ import pytest
 
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
+from tests.manifests import ASKING
 
-ASKING = """\
-manifest_version: 1
-llms: [{id: m, version: "1", provider: openai, model_name: quill-2}]
-agents:
-  asker:
-    state: {fields: [{name: messages, type: list, default: []}]}
-    graph:
-      entry_point: ask
-      nodes:
-        - name: ask
-          type: call_llm
-          args:
-            llm: {id: m}
-            prompt: [{role: messages, content: state.messages}]
-            state_updates: {messages: '[llm_response]', tone: '"calm"'}
-      edges: []
-"""
+DROPPING = ASKING.replace("${MODEL}", "quill-2").replace(
+    "'[llm_response]'}", """'[llm_response]', tone: '"calm"'}"""
+)
+"""Its state has no `tone`: a warning of each run says that the update is dropped."""
 WORKFLOW = """\
 version: "1.0"
 start_at: ask
@@ -41,7 +29,7 @@ Warned = Callable[..., list[str]]
 def warned(tmp_path: Path) -> Warned:
     """The warnings of a passing run of a scenario with these keys; they begin at column 1 of line 4."""
 
-    def of(keys: str, manifest: str = ASKING) -> list[str]:
+    def of(keys: str, manifest: str = DROPPING) -> list[str]:
         (tmp_path / "manifest.yaml").write_text(manifest)
         file = tmp_path / "a.scenario.yaml"
         file.write_text(f"harness: 1\nmanifest: manifest.yaml\nscenarios: [{{name: x,\n{keys}}}]\n")

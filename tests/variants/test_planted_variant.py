@@ -11,25 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli.main import cli
+from tests.manifests import HELPER
 
-MANIFEST = """\
+MANIFEST = f"""\
 manifest_version: 1
-prompts: [{id: answer, version: "1.0.0", instructions: As the baseline.}]
-llms: [{id: model, version: "1.0.0", provider: openai, model_name: gpt-4o}]
-default_llm: {id: model}
-agents:
-  answerer:
-    state: {fields: [{name: messages, type: list, default: []}]}
-    graph:
-      entry_point: answer
-      nodes:
-        - name: answer
-          type: call_llm
-          args:
-            prompt: [{role: system, content: 'prompts["answer"]["instructions"]'}]
-            state_updates: {messages: "[llm_response]"}
-      edges: []
-"""
+prompts: [{{id: answer, version: "1.0.0", instructions: As the baseline.}}]
+{HELPER}"""
 NAMES = ("baseline", "planted", "b", "c", "d", "e")
 WORDS = ("north", "east", "south", "west")
 SCENARIOS = """\
