@@ -71,7 +71,11 @@ def test_an_answer_that_is_an_error_is_not_kept(project: Project, check: Check) 
 
 @pytest.mark.parametrize("mode", ["new_episodes", "rewrite"])
 def test_what_was_recorded_before_ctrl_c_is_kept(
-    project: Project, check: Check, monkeypatch: pytest.MonkeyPatch, mode: str
+    project: Project,
+    check: Check,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    mode: str,
 ) -> None:
     answers: list[str] = []
 
@@ -81,6 +85,9 @@ def test_what_was_recorded_before_ctrl_c_is_kept(
             signal.raise_signal(signal.SIGINT)
         return 1.0, "fine"
 
+    # A background job of a shell, which these tests may be, ignores it from the start.
+    ours = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, ours))
     with project.serving(JUDGE), monkeypatch.context() as patch:
         patch.setattr(asking, "read_grade", interrupted_at_the_third)
         stopped = check(f"--record-mode={mode}", live=True)
