@@ -49,14 +49,12 @@ class RunContext:
     that interrupt a visit and are no failure: the scheduler adds those of its library.
     """
 
-    def __init__(
-        self, graph: Graph, simulation: Simulation, *, caller: Caller | None = None, thread_id: str = ""
-    ) -> None:
+    def __init__(self, graph: Graph, simulation: Simulation, *, caller: Caller | None = None) -> None:
         self.graph = graph
         self.simulation = simulation
         self.caller = caller
         self.prefix = caller.path if caller else ""
-        self.thread_id = thread_id or simulation.new_id("thread")
+        self.thread_id = simulation.new_id("thread")
         self.resources: dict[str, Any] = {}
         self.recursion_limit = graph.recursion_limit
         self.failure: tuple[Exception, str] | None = None

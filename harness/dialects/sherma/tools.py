@@ -108,15 +108,11 @@ class ToolRegistry:
             hint = did_you_mean(id_, self._versions)
             raise ToolNotFound(f"tool '{id_}' is not registered" + (f" ({hint})" if hint else ""))
         if version == "*":
-            return _latest(versions)
+            return versions[max(versions, key=version_order)]
         if version not in versions:
             known = ", ".join(versions)
             raise ToolNotFound(f"tool '{id_}' has no version '{version}' (it has {known})")
         return versions[version]
-
-
-def _latest(versions: Mapping[str, Tool]) -> Tool:
-    return versions[max(versions, key=version_order)]
 
 
 def version_order(version: str) -> list[int]:

@@ -104,8 +104,8 @@ def pieces(text: str, most: int = 4) -> Iterator[str]:
         yield "".join(parts[start : start + size])
 
 
-def slices(text: str, most: int = 4) -> Iterator[str]:
-    """The text in at most that many pieces, cut anywhere."""
-    size = max(1, -(-len(text) // most))
+def slices(text: str) -> Iterator[str]:
+    """The text in at most four pieces, cut anywhere."""
+    size = max(1, -(-len(text) // 4))
     for start in range(0, len(text), size):
         yield text[start : start + size]
