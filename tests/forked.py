@@ -254,8 +254,10 @@ def _forked_python(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> 
         os.closerange(low, fd)
         low = fd + 1
     os.closerange(low, os.sysconf("SC_OPEN_MAX"))
-    exec(os.fsdecode(args[-1]))
-    os._exit(0)
+    try:
+        exec(os.fsdecode(args[-1]))
+    finally:  # a server ends with SystemExit, which whoever began it would take for its own end
+        os._exit(0)
 
 
 def run_script() -> None:
