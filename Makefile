@@ -1,6 +1,6 @@
 # `make scenarios` installs what is needed and runs every scenario; `make test` installs and runs everything
 # a change must pass: lint, types, tests, scenarios. `make check` is the quick look while one works: lint, types, and
-# the tests that start no processes.
+# the tests of what a run is made of.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -37,11 +37,13 @@ unit: $(INSTALLED) $(AXE)
 $(AXE): tests/report/html/package-lock.json
 	npm ci --prefix tests/report/html --ignore-scripts --no-audit --no-fund --silent || echo "axe-core is not installed"
 
-# The tests of what runs in one process, properties with few examples; the others start servers, terminals and pytest.
+# The tests of what a run is made of: dialects, engine, scenarios, results; properties with few examples. The others
+# start processes, servers and browsers, or compute for long.
 quick: $(INSTALLED)
-	HYPOTHESIS_PROFILE=quick $(BIN)/pytest $(addprefix tests/,$(QUICK)) -n auto -q
+	HYPOTHESIS_PROFILE=quick $(BIN)/pytest $(addprefix tests/,$(QUICK)) --ignore=tests/report/html -n auto -q
 
-QUICK := $(filter-out cli docs fuzz recording serve world,$(notdir $(patsubst %/,%,$(wildcard tests/*/)))) test_imports.py
+SLOW := cli docs draw evolution fuzz gate isolation recording secrets selection serve statistics variants world
+QUICK := $(filter-out $(SLOW),$(notdir $(patsubst %/,%,$(wildcard tests/*/)))) test_imports.py
 
 # The long fuzz, `make fuzz HARNESS_FUZZ=5000`, and properties with many examples. `make unit` runs a small sample.
 HARNESS_FUZZ ?= 1000
