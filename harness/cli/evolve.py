@@ -165,15 +165,29 @@ def _own(manifest: Path) -> tuple[str, ...]:
     """The manifest as what the scenarios are read from.
 
     Raises:
-        FormatError: it has none of its own.
+        FormatError: it has none of its own, or is no manifest.
     """
-    from harness.errors import FormatError, Problem
+    from dataclasses import replace
+
+    from harness.dialects.registry import dialect_of
+    from harness.errors import FormatError, ManifestError, Problem
     from harness.scenario.in_manifest import scenarios_in
     from harness.source.document import shown_path
 
+    try:
+        dialect_of(manifest)
+    except ManifestError as error:
+        usual = "MANIFEST is the file of an agent, and the scenarios come after it"
+        raise FormatError([replace(each, hint=each.hint or usual) for each in error.problems]) from None
     if not scenarios_in(manifest):
         text = f"{shown_path(manifest)} has no scenarios of its own"
-        raise FormatError(Problem("no-scenarios", text, hint="name scenario files after it"))
+        raise FormatError(
+            Problem(
+                "no-scenarios",
+                text,
+                hint=f"name scenarios that run it: harness evolve {shown_path(manifest)} SCENARIOS",
+            )
+        )
     return (str(manifest),)
 
 

@@ -72,6 +72,10 @@ def command(folder: Path, dialect: str) -> None:
     project = marked_root(folder)
     if project is None:
         texts[folder / PYPROJECT] = _SETTINGS
+    folders = dict.fromkeys(parent for path in texts for parent in path.parents)
+    if file := next((each for each in folders if each.exists() and not each.is_dir()), None):
+        message = f"{shown_path(file)} is a file, where the example needs a folder"
+        raise FormatError(Problem("file-exists", message, hint="nothing was written; name another folder"))
     there = [shown_path(path) for path in texts if path.exists()]
     if there:
         message = f"already there: {', '.join(there)}"

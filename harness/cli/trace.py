@@ -13,6 +13,7 @@ from harness.errors import FormatError, Problem
 from harness.report.formatting import plural, seconds
 from harness.report.last_whole import LAST_WHOLE
 from harness.report.reading import RESULTS, read_lines
+from harness.report.run_summary import nothing_ran
 from harness.report.verdicts import NOT_PASSED
 from harness.source.display import printable
 from harness.source.document import shown_path
@@ -47,6 +48,9 @@ def command(
     from harness.report.encoding import encode
     from harness.report.trace_reader import read_trace
 
+    if "::" not in scenario and (scenario.endswith(".jsonl") or Path(scenario).is_dir()):
+        hint = f"the scenario comes before the run: harness trace FILE::NAME {scenario}"
+        raise FormatError(Problem("unknown-scenario", f"'{scenario}' is not FILE::NAME", hint=hint))
     folder = _folder(scenario, run)
     lines = _found(scenario, folder, variant)
     line = _chosen(lines, repeat)
@@ -79,7 +83,7 @@ def _found(scenario: str, folder: Path, variant: str | None) -> list[Line]:
     """The lines of the repeats of a scenario.
 
     Raises:
-        FormatError: there is no such scenario in this run, or several are meant.
+        FormatError: there is no such scenario in this run, several are meant, or nothing ran.
     """
     file, separator, name = scenario.partition("::")
     named: list[Line] = []
@@ -91,6 +95,8 @@ def _found(scenario: str, folder: Path, variant: str | None) -> list[Line]:
     found = [line for line in named if line["suite"] == file] or [
         line for line in named if _ends_alike(line["suite"], file)
     ]
+    if not known and not (folder / LAST_WHOLE).is_dir():
+        raise nothing_ran(folder)
     if not separator or not found:
         raise FormatError(_unknown(scenario, folder, known))
     ids = sorted({line["id"] for line in found})

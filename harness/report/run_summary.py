@@ -6,23 +6,32 @@ import json
 from pathlib import Path
 from typing import Any
 
+from harness.errors import FormatError, Problem
 from harness.report.reading import RESULTS, read_lines, results_file
 from harness.report.summary import FORMAT, Summary
+from harness.source.document import shown_path
 
 
 def summary_of(run: Path) -> dict[str, Any]:
     """What summary.json says; of a run that was killed, and has none, the sum of what it has written.
 
     Raises:
-        FormatError: there are no results, or they cannot be read.
+        FormatError: there are no results, nothing ran, or they cannot be read.
     """
     found = written_summary(run)
     if found is not None:
         return found
-    sums = Summary()
-    for line in read_lines(run):
+    sums, lines = Summary(), 0
+    for lines, line in enumerate(read_lines(run), start=1):  # noqa: B007 -- counted for after the loop
         sums.add(line)
+    if not lines:
+        raise nothing_ran(run)
     return sums.as_json("there is no summary.json beside the results")
+
+
+def nothing_ran(run: Path) -> FormatError:
+    """The error for a folder of results, or a file of them, without a single run (code `no-runs`)."""
+    return FormatError(Problem("no-runs", f"nothing ran: {shown_path(results_file(run))} is empty"))
 
 
 def written_summary(run: Path) -> dict[str, Any] | None:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import FormatError, Problem
 from harness.report.formatting import plural
 from harness.report.reading import read_lines, results_file
-from harness.report.run_summary import written_summary
+from harness.report.run_summary import nothing_ran, written_summary
 from harness.report.shards import are_whole, is_shard
 from harness.report.summary import Summary
 from harness.source.document import shown_path
@@ -73,7 +72,7 @@ def _add(sums: Summary, path: Path, several: bool) -> _Run:
     written = written_summary(path)
     incomplete = _incomplete(written, lines)
     if not lines and not (several and is_shard(incomplete)):
-        raise FormatError(Problem("no-runs", f"nothing ran: {shown_path(results_file(path))} is empty"))
+        raise nothing_ran(path)
     unknown = {"kept": traced, "left_out": 0, "why": None}
     return _Run(name, lines, incomplete, (written or {}).get("traces") or unknown)
 

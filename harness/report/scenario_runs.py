@@ -16,7 +16,7 @@ from harness.report.alike import Key, Line, label
 from harness.report.coverage import GraphCoverage
 from harness.report.formatting import percent, plural
 from harness.report.reading import read_lines, results_file
-from harness.report.run_summary import summary_of
+from harness.report.run_summary import nothing_ran, summary_of
 from harness.report.verdicts import NOT_PASSED, worst
 from harness.source.display import clip
 from harness.source.document import shown_path
@@ -170,7 +170,7 @@ def read_run(path: Path, listeners: Iterable[Callable[[Line], object]] = ()) -> 
         for listener in listeners:
             listener(line)
     if not count:
-        raise FormatError(Problem("no-runs", f"nothing ran: {shown_path(file)} is empty"))
+        raise nothing_ran(path)
     coverage = {
         manifest: {part: (found["taken"], found["all"]) for part, found in parts.items()}
         for manifest, parts in graphs.summary().items()

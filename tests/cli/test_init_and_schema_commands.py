@@ -117,11 +117,18 @@ def test_nothing_is_overwritten(invoke: Invoke, write: WriteFile, name: Any) -> 
     assert Path(name).read_text() == "mine"
 
 
-def test_a_folder_that_cannot_be_made_is_told(invoke: Invoke, write: WriteFile) -> None:
-    write("taken", "")
-    result = invoke("init", "taken")
-    assert result.exit_code == 2
-    assert "taken/agents/shop.yaml cannot be written" in result.stderr
+@pytest.mark.parametrize(("folder", "file"), [("taken", "taken"), ("taken/below", "taken"), (".", "agents")])
+def test_a_file_where_a_folder_belongs_is_named(
+    folder: str, file: str, invoke: Invoke, write: WriteFile
+) -> None:
+    write(file, "mine")
+    result = invoke("init", folder)
+    assert (result.exit_code, result.output) == (
+        2,
+        f"error: {file} is a file, where the example needs a folder [file-exists]\n"
+        "    nothing was written; name another folder\n",
+    )
+    assert [path.as_posix() for path in Path().rglob("*")] == [file]
 
 
 def test_the_schema_is_printed_or_written(invoke: Invoke) -> None:

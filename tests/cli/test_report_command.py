@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from tests.cli.fixtures import Invoke, WriteSuite
 
 
@@ -41,6 +43,26 @@ def test_what_is_no_run_is_told(invoke: Invoke) -> None:
     assert (result.exit_code, result.stderr) == (
         2, "error: cannot read the results nowhere: No such file or directory [results-missing]\n",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("content", ["", "\n"])
+def test_a_run_that_was_killed_before_its_first_scenario_has_no_page(content: str, invoke: Invoke) -> None:
+    Path("killed").mkdir()
+    Path("killed/results.jsonl").write_text(content, encoding="utf-8")
+    for run in ("killed", "killed/results.jsonl"):
+        result = invoke("report", run)
+        assert (result.exit_code, result.stdout, result.stderr) == (
+            2, "", "error: nothing ran: killed/results.jsonl is empty [no-runs]\n",
+        )  # fmt: skip
+    assert not Path("killed/report.html").exists()
+
+
+def test_a_run_in_which_nothing_was_selected_has_its_page(invoke: Invoke, suite: WriteSuite) -> None:
+    suite("{name: one, input: go, expect: {state: {count: 1}}}")
+    assert invoke("run", ".", "--shard", "2/2").exit_code == 0
+    assert invoke("report").exit_code == 0
+    page = Path("reports/latest/report.html").read_text(encoding="utf-8")
+    assert "<b>Not a whole run:</b> 0 of 1 scenario selected (shard 2/2)" in page
 
 
 def _named(*scenarios: tuple[str, int]) -> list[str]:

@@ -162,6 +162,24 @@ def test_what_is_not_there_is_told(args: list[str], says: str, suite: WriteSuite
     assert says in done.stderr
 
 
+def test_a_run_where_the_scenario_belongs_is_told(suite: WriteSuite, invoke: Invoke) -> None:
+    suite("{name: counts}")
+    invoke("run", ".")
+    for given in ("reports/latest", "reports/latest/results.jsonl"):
+        done = invoke("trace", given)
+        assert (done.exit_code, done.stderr) == (
+            2,
+            f"error: '{given}' is not FILE::NAME [unknown-scenario]\n"
+            f"    the scenario comes before the run: harness trace FILE::NAME {given}\n",
+        )
+
+
+def test_of_a_run_in_which_nothing_ran_that_is_told(write: WriteFile, invoke: Invoke) -> None:
+    write("run.jsonl", "")
+    done = invoke("trace", "a.scenario.yaml::counts", "run.jsonl")
+    assert (done.exit_code, done.stderr) == (2, "error: nothing ran: run.jsonl is empty [no-runs]\n")
+
+
 def test_the_last_whole_run_is_named_where_it_has_the_scenario(suite: WriteSuite, invoke: Invoke) -> None:
     suite("{name: one}", "{name: two}")
     invoke("run", ".")

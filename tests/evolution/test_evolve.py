@@ -301,6 +301,22 @@ def test_scenarios_of_another_manifest_are_refused(evolve: Evolve) -> None:
     alone = CliRunner().invoke(cli, ["evolve", "other.yaml"])
     assert alone.exit_code == 2
     assert "other.yaml has no scenarios of its own" in alone.output
+    assert "name scenarios that run it: harness evolve other.yaml SCENARIOS" in alone.output
+
+
+def test_what_is_no_manifest_is_told(evolve: Evolve) -> None:
+    project()
+    Path("empty").mkdir()
+    for name, said in [
+        (
+            "empty",
+            "error: empty: this is a folder, not a file [not-a-file]\n    MANIFEST is the file of an agent",
+        ),
+        ("a.scenario.yaml", "a.scenario.yaml is a scenario file, and no manifest"),
+    ]:
+        result = CliRunner().invoke(cli, ["evolve", name])
+        assert result.exit_code == 2
+        assert said in result.output
 
 
 def test_a_damaged_line_is_said_with_its_place(evolve: Evolve) -> None:
