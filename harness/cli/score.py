@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ from harness.settings import Projects, RecordMode
 
 if TYPE_CHECKING:
     from harness.budget import Budget
+    from harness.cli.selection import Selection
+    from harness.variants.document import Variant
     from harness.workers.pool import WorkerPool
 
 _EXIT_CODES = """\b
@@ -116,6 +119,7 @@ def command(
     selection = select(paths, projects, words=words, tags=tags)
     if selection.refused:  # a variant that finds nothing in what is left would hide why
         raise FormatError([problem for each in selection.refused.values() for problem in each.problems])
+    variants = _without_left_out(variants, selection, needed={*names, require})
     folder = report or projects.common(selection.files).report.with_name("score")
     projects = Projects(chosen={"report": str(folder)}, record_mode=RecordMode(record_mode))
     if repeat is not None:
@@ -141,6 +145,34 @@ def command(
     if not finished.interrupted and not schedule.over_budget:
         unfinished.end()
     return conclude(finished, schedule, variants, projects, json_=json_, require=require)
+
+
+def _without_left_out(
+    variants: list[Variant], selection: Selection, *, needed: Container[str | None]
+) -> list[Variant]:
+    """The variants without those that are meant for scenarios that were not selected, of which it shows a note.
+
+    Raises:
+        FormatError: one of those is `needed`.
+    """
+    from harness.cli.problems import print_problems
+    from harness.errors import FormatError, Problem
+    from harness.variants.application import is_meant_for
+
+    kept = []
+    for variant in variants:
+        runs = variant.is_baseline or any(
+            is_meant_for(variant, each.manifests[0]) for each in selection.scenarios
+        )
+        if runs or not any(is_meant_for(variant, manifest) for manifest in selection.left_out):
+            kept.append(variant)
+            continue
+        text = f"'{variant.name}' is not scored: its `only` fits no manifest of the {selection.part}"
+        problem = Problem("unmatched-only", text, variant.spans.get("only", variant.span))
+        if variant.name in needed:
+            raise FormatError(problem)
+        print_problems([replace(problem, severity="note")])
+    return kept
 
 
 def _workers(jobs: int, projects: Projects) -> WorkerPool | None:

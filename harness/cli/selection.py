@@ -30,6 +30,7 @@ class Selection:
     files    all files that were looked through
     part     what was said and leaves scenarios of these files out; "" when none is left out
     reasons  why each scenario runs, where only those run that a change touches
+    left_out  the manifests of scenarios that are left out
     """
 
     scenarios: tuple[Scenario, ...]
@@ -37,6 +38,7 @@ class Selection:
     files: tuple[Path, ...] = ()
     part: str = ""
     reasons: tuple[str, ...] = ()
+    left_out: tuple[Path, ...] = ()
 
     @property
     def runs(self) -> int:
@@ -93,11 +95,13 @@ def select(
     if shard is not None:
         kept = _shard(kept, shard, projects)
         said.append(f"shard {shard}")
-    part = ""
+    part, left_out = "", dict[Path, None]()
     if len(kept) < len(loaded):
+        remaining = {id(each) for each in kept}
+        left_out = {each.manifests[0]: None for each in loaded if id(each) not in remaining}
         part = f"{len(kept)} of {plural(len(loaded), 'scenario')} selected ({', '.join(said)})"
     because = tuple(reasons[id(each)] for each in kept) if reasons else ()
-    return Selection(tuple(kept), refused, tuple(asked), part, because)
+    return Selection(tuple(kept), refused, tuple(asked), part, because, tuple(left_out))
 
 
 def _shard(scenarios: Sequence[Scenario], shard: Shard, projects: Projects) -> list[Scenario]:

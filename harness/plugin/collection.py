@@ -78,8 +78,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     from harness.errors import HarnessError
 
+    part = part_of(config)
     try:
-        check_all_apply(config)
+        if not (part.faulty or part.skips):  # what was not read may have what a variant changes
+            check_all_apply(config)
         select(config, items)
         scenarios = [item for item in items if isinstance(item, ScenarioItem)]
         if scenarios and record_mode(config) != "none":
@@ -92,7 +94,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # xdist drops what a worker raises here: it runs nothing instead, and the controller reports why.
         config.workeroutput[REFUSAL] = str(error)
         items.clear()
-    part = part_of(config)
     part.kept = sum(isinstance(item, ScenarioItem) for item in items)
     config.stash[SCENARIOS_ONLY] = part.kept == len(items)
     if hasattr(config, "workeroutput"):

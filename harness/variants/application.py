@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from harness.dialects.changes import Changes, TextAt
 from harness.dialects.load import load_graph, load_prompts
@@ -59,6 +59,8 @@ class Application:
 
     variant: Variant
     projects: Projects
+    is_meant: bool = False
+    manifests: dict[Path, None] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     prompts: dict[str, None] = field(default_factory=dict)
     models: dict[str, None] = field(default_factory=dict)
@@ -71,8 +73,10 @@ class Application:
         if variant.is_baseline:
             yield replace(scenario, variation=Variation(variant.name, is_baseline=True))
             return
-        if not _is_meant(scenario, variant.only):
+        self.manifests[scenario.manifests[0]] = None
+        if not is_meant_for(variant, scenario.manifests[0]):
             return
+        self.is_meant = True
         if variant.manifest is not None:
             scenario = replace(
                 scenario,
@@ -93,6 +97,8 @@ class Application:
     def problems(self) -> Iterator[Problem]:
         """What of the variant no manifest has."""
         variant = self.variant
+        if variant.only and not variant.is_baseline and not self.is_meant:
+            yield self._unmatched()
         for id_ in variant.prompts:
             if f"prompts.{id_}" not in self.used:
                 text = f"no manifest that the scenarios run has a prompt '{id_}'"
@@ -111,6 +117,16 @@ class Application:
                     "bad-patch", "there is no manifest that this patch is meant for", variant.spans["edit"]
                 )
             ]
+
+    def _unmatched(self) -> Problem:
+        variant = self.variant
+        globs = [glob for each in variant.only for glob in each]
+        wanted = " and ".join(" or ".join(f"'{glob}'" for glob in each) for each in variant.only)
+        text = f"no manifest that the scenarios run fits `only` of '{variant.name}': {wanted}"
+        names = [path.name for path in self.manifests]
+        near = (did_you_mean(PurePath(glob).name, names, listing=False) for glob in globs)
+        hint = next(filter(None, near), "") or did_you_mean(globs[0], [*map(shown_path, self.manifests)])
+        return Problem("unmatched-only", text, variant.spans.get("only", variant.span), hint)
 
     def _changes(self, scenario: Scenario) -> Changes:
         request = load_request(scenario, self.projects.of(scenario.file))
@@ -179,7 +195,7 @@ def main_manifest(path: Path, named: str | None) -> Path:
         return real_path(path)
 
 
-def _is_meant(scenario: Scenario, only: Sequence[Sequence[str]]) -> bool:
-    path = scenario.manifests[0]
-    names = (shown_path(path), path.as_posix(), path.name)
-    return all(any(fnmatchcase(name, glob) for name in names for glob in globs) for globs in only)
+def is_meant_for(variant: Variant, manifest: Path) -> bool:
+    """True if a manifest fits one glob of each of the variant's `only`, by its path or its file name."""
+    names = (shown_path(manifest), manifest.as_posix(), manifest.name)
+    return all(any(fnmatchcase(name, glob) for name in names for glob in globs) for globs in variant.only)

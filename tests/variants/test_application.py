@@ -159,9 +159,29 @@ def test_a_variant_applies_to_manifests_that_have_what_it_changes(vary: Vary) ->
             "prompts: {classify: x}, only: [none*]",
             "no manifest that the scenarios run has a prompt 'classify'",
         ),
+        (
+            "params: {temperature: 0}, only: ['*/triag.yaml']",
+            r"fits `only` of 'v': '\*/triag.yaml'\s+did you mean 'triage.yaml'\?",
+        ),
+        (
+            "manifest: m.yaml, only: [none*, nothing]",
+            r"'none\*' or 'nothing'\s+known: .*tutorial/agents/triage.yaml",
+        ),
     ],
 )
 def test_what_no_manifest_has_is_refused(vary: Vary, keys: str, refusal: str) -> None:
     with pytest.raises(FormatError, match=refusal) as caught:
         vary(suite("triage"), keys)
     assert caught.value.problems[0].span is not None
+
+
+def test_a_combination_that_is_meant_for_no_manifest_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "v.yaml").write_text(
+        "harness: 1\nvariants:\n"
+        "  - {name: a, params: {top_p: 1}, only: [triage.yaml]}\n"
+        "  - {name: b, params: {temperature: 0}, only: [returns.yaml]}\n"
+        "matrix: {one: [a], other: [b]}"
+    )
+    variants = read_variants(tmp_path / "v.yaml")
+    with pytest.raises(FormatError, match=r"fits `only` of 'a\+b': 'triage.yaml' and 'returns.yaml'"):
+        varied([*suite("triage"), *suite("returns")], variants, Projects())

@@ -38,3 +38,15 @@ def test_a_variant_that_changes_nothing_that_is_there_ends_the_session(pytester:
     result = pytester.runpytest("-p", "no:cacheprovider", "--harness-variants", "v.yaml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*v.yaml:2:36: no manifest that the scenarios run has a prompt 'clasify'*"])
+
+
+def test_a_file_that_cannot_be_read_is_the_error_and_not_the_variant_for_its_manifest(
+    pytester: pytest.Pytester,
+) -> None:
+    (pytester.path / "a.scenario.yaml").write_text(SCENARIOS)
+    (pytester.path / "b.scenario.yaml").write_text("harness: 1\nmanifest: b.yaml\nscenarios: [{nam: x}]")
+    variant = "{name: cold, params: {temperature: 0}, only: [b.yaml]}"
+    (pytester.path / "v.yaml").write_text(f"harness: 1\nvariants: [{variant}]")
+    result = pytester.runpytest("-p", "no:cacheprovider", "--harness-variants", "v.yaml")
+    result.stdout.fnmatch_lines(["*unknown key 'nam' in a scenario*"])
+    assert "v.yaml" not in result.stderr.str()

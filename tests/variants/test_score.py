@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli.main import cli
+from tests.manifests import ASKING, COUNTER
 
 TUTORIAL = Path(__file__).parents[2] / "scenarios" / "tutorial"
 
@@ -227,12 +228,60 @@ def test_json_alone_goes_to_standard_output(score: Score) -> None:
     assert "the baseline" in result.stderr
 
 
+TWO_MANIFESTS = """\
+harness: 1
+scenarios:
+  - name: ask
+    manifest: first.yaml
+    env: {MODEL: gpt-4o}
+    input: hi
+    llm: {ask: [hello]}
+  - {name: count, manifest: second.yaml}
+"""
+"""A scenario for each of two manifests."""
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "names"),
+    [
+        ((), 0, ["baseline", "cold", "short"]),
+        (("-k", "count"), 0, ["baseline", "short"]),
+        (("-k", "count", "--variant", "cold"), 2, None),
+        (("-k", "count", "--require", "cold"), 2, None),
+    ],
+)
+def test_a_variant_for_scenarios_that_are_not_selected_is_named(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: Sequence[str],
+    code: int,
+    names: list[str] | None,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("first.yaml").write_text(ASKING)
+    Path("second.yaml").write_text(COUNTER)
+    Path("a.scenario.yaml").write_text(TWO_MANIFESTS)
+    Path("v.yaml").write_text(
+        "harness: 1\nvariants:\n"
+        "  - {name: cold, params: {temperature: 0}, only: [first.yaml]}\n"
+        "  - {name: short, params: {max_tokens: 9}}\n"
+    )
+    arguments = ["score", "a.scenario.yaml", "--variants", "v.yaml", "--json", "score.json", *options]
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == code, result.output
+    said = "'cold' is not scored: its `only` fits no manifest of the 1 of 2 scenarios selected (-k 'count')"
+    assert (said in result.stderr) is bool(options)
+    if names is not None:
+        assert [each["name"] for each in written()["variants"]] == names
+
+
 @pytest.mark.parametrize(
     ("variants", "said"),
     [
         ("  - {name: a, prompts: {anser: x}}\n", "did you mean 'answer'?"),
         ("  - {name: a, models: {gpt-4: x}}\n", "did you mean 'gpt-4o'?"),
         ("  - {name: a, edit: [{op: remove, path: /nothing}]}\n", "the patch cannot be applied"),
+        ("  - {name: a, params: {top_p: 1}, only: [triag.yaml]}\n", "did you mean 'triage.yaml'?"),
         ("  - {nam: a}\n", "unknown key 'nam' in a variant"),
     ],
 )
