@@ -41,6 +41,13 @@ def names_of(graph: Graph, *, inside: bool = True) -> Names | None:
     return found
 
 
+def calls_as(graph: Graph, node: str) -> bool:
+    """True if the graph, or one that runs inside it, makes calls from a node of this name."""
+    names = names_of(graph)
+    callers = [*(each.name for each in graph.nodes), *(names.callers if names is not None else ())]
+    return any(name.rpartition("/")[2] == node for name in callers)
+
+
 @dataclass
 class _Collector:
     found: Names

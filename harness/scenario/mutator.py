@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from harness.graph.model import Graph
-from harness.graph.names import names_of
+from harness.graph.names import calls_as
 from harness.world.spec import Stub, WorldSpec
 
 MUTATOR_NODE: Final = "mutator"
@@ -25,12 +25,6 @@ def mutator_stubs(world: WorldSpec) -> tuple[Stub, ...]:
 def without_mutator(world: WorldSpec, graph: Graph) -> WorldSpec:
     """The world of a run of this graph, without the stubs of a mutator that is no node of it."""
     others = tuple(stub for stub in world.llm if MUTATOR_NODE not in stub.nodes)
-    if len(others) == len(world.llm) or _calls_as_mutator(graph):
+    if len(others) == len(world.llm) or calls_as(graph, MUTATOR_NODE):
         return world
     return replace(world, llm=others)
-
-
-def _calls_as_mutator(graph: Graph) -> bool:
-    names = names_of(graph)
-    callers = [node.name for node in graph.nodes] + [*(names.callers if names is not None else ())]
-    return any(name.rpartition("/")[2] == MUTATOR_NODE for name in callers)

@@ -1,16 +1,21 @@
 """Whether what answers a scenario can tell a variant from the baseline.
 
 Stubs that read neither the prompt nor the model answer all variants alike: such a scenario says nothing of a prompt.
+Stubs of a judge read the agent's output, asked of a model that is the same in all variants: by themselves they tell
+no variants apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from harness.dialects.load import load_graph
+from harness.errors import ManifestError
+from harness.graph.names import calls_as
 from harness.scenario.cassette import cassette_name
+from harness.scenario.judge import JUDGE_NODE
 from harness.scenario.model import Scenario
 from harness.scenario.mutator import MUTATOR_NODE
-from harness.settings import Projects, RecordMode
+from harness.scenario.request import load_request
+from harness.settings import Projects, RecordMode, Settings
 from harness.world.spec import Stub
 
 
@@ -24,14 +29,22 @@ def can_differ(scenario: Scenario, projects: Projects) -> bool:
         variation.changes_graph
         or settings.record_mode is RecordMode.LIVE
         or cassette_name(scenario, settings) is not None
-        or any(_reads(stub) for stub in _stubs(scenario))
+        or any(_answers_agent(stub, scenario, settings) for stub in _reading(scenario))
     )
 
 
-def _reads(stub: Stub) -> bool:
-    return bool(stub.when or stub.model or stub.args)
+def _reading(scenario: Scenario) -> list[Stub]:
+    """The stubs that read the prompt or the model."""
+    stubs = (stub for world in scenario.worlds for stub in world.llm)
+    return [stub for stub in stubs if stub.when or stub.model or stub.args]
 
 
-def _stubs(scenario: Scenario) -> Iterator[Stub]:
-    for world in scenario.worlds:
-        yield from (stub for stub in world.llm if MUTATOR_NODE not in stub.nodes)
+def _answers_agent(stub: Stub, scenario: Scenario, settings: Settings) -> bool:
+    """True unless it is a stub of judges, or of the mutator of `harness evolve`, alone."""
+    other = next((node for node in (JUDGE_NODE, MUTATOR_NODE) if node in stub.nodes), None)
+    if other is None:
+        return True
+    try:
+        return calls_as(load_graph(load_request(scenario, settings), scenario.dialect), other)
+    except ManifestError:  # the run says what is wrong with it
+        return False

@@ -187,6 +187,37 @@ def test_what_cannot_differ_is_told_instead_of_a_verdict(score: Score, tmp_path:
     assert "read neither prompt nor model" in result.output
 
 
+HELLO = "'request.messages.exists(m, m.content.contains(\"h\"))'"
+
+
+@pytest.mark.parametrize(
+    ("node", "stubs", "expected", "verdict"),
+    [
+        (
+            "ask",
+            f"{{ask: [hello], judge: [{{model: grader, when: {HELLO}, json: {{grade: 1, reason: fine}}}}]}}",
+            "{judge: {rubric: It is kind., model: grader}}",
+            None,
+        ),
+        ("judge", f"{{judge: [{{when: {HELLO}, reply: hello}}]}}", "{output: hello}", "no evidence"),
+    ],
+    ids=["stub of a judge", "agent with a node judge"],
+)
+def test_a_stub_of_a_judge_tells_no_variants_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, node: str, stubs: str, expected: str, verdict: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("agent.yaml").write_text(ASKING.replace("ask\n", f"{node}\n"))
+    Path("a.scenario.yaml").write_text(
+        "harness: 1\nmanifest: agent.yaml\nenv: {MODEL: gpt-4o}\nscenarios:\n"
+        f"  - {{name: ask, input: hi, llm: {stubs}, expect: {expected}}}\n"
+    )
+    Path("v.yaml").write_text("harness: 1\nvariants: [{name: cold, params: {temperature: 0}}]")
+    arguments = ["score", "a.scenario.yaml", "--variants", "v.yaml", "--json", "score.json"]
+    result = CliRunner().invoke(cli, arguments)
+    assert (of("cold")["pass_rate"], of("cold")["difference"]["verdict"]) == (1, verdict), result.output
+
+
 @pytest.mark.parametrize(("name", "code"), [("polite", 0), ("same", 1), ("baseline", 1)])
 def test_a_variant_may_be_required_to_be_the_best(score: Score, name: str, code: int) -> None:
     assert score(POLITE + SAME, "--require", name).exit_code == code
