@@ -23,6 +23,7 @@ from harness.scenario.prices import PriceList
 from harness.settings import Projects, RecordMode
 from harness.variants.estimate import estimate
 from harness.variants.fingerprint import fingerprints
+from harness.variants.independence import SAME, reasons
 from harness.variants.interrupted import Unfinished, forget, key_of
 from harness.variants.race import Race
 from harness.variants.schedule import Schedule
@@ -72,6 +73,9 @@ def plan(
     expected = estimate(scenarios, projects, price, earlier).without(taken)
     for text in expected.lines():
         click.echo(text, err=to_stderr)
+    for name, why in reasons(scenarios, projects).items() if expected.asks else ():
+        if why == SAME:
+            click.echo(f"  '{name}' is the baseline once more: {why}", err=to_stderr)
     names = dict.fromkeys(scenario.variant for scenario in scenarios)
     heaviest = max((scenario.weight for scenario in scenarios), default=1.0)
     schedule = Schedule(

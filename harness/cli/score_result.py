@@ -24,7 +24,7 @@ from harness.report.whole_file import replace as replace_file
 from harness.settings import Projects, RecordMode
 from harness.variants.comparison import Score, compare
 from harness.variants.document import Variant
-from harness.variants.independence import can_differ
+from harness.variants.independence import reasons
 from harness.variants.schedule import Schedule
 from harness.variants.table import table
 
@@ -94,8 +94,6 @@ def _score(folder: Path, variants: Sequence[Variant], schedule: Schedule, projec
         answers.setdefault(line["variant"], Counter())[kind] += 1
 
     run = read_run(folder, [count])
-    differs: dict[str, bool] = {}
-    for scenario in schedule.scenarios:
-        differs[scenario.variant] = differs.get(scenario.variant, False) or can_differ(scenario, projects)
-    names = [variant.name for variant in variants if variant.name in differs]
-    return compare(run, summary.as_json()["variants"], names, answers, differs, schedule.race)
+    alike = reasons(schedule.scenarios, projects)
+    names = [variant.name for variant in variants if variant.name in alike]
+    return compare(run, summary.as_json()["variants"], names, answers, alike, schedule.race)

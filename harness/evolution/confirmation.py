@@ -11,8 +11,11 @@ from harness.variants.comparison import compare
 from harness.variants.document import BASELINE
 
 
-def confirmation(lines: Sequence[Mapping[str, Any]], winner: str, *, can_differ: bool) -> dict[str, Any]:
-    """What the runs of the baseline and of the winner, a variant of this name, came to, as evolution.json has it."""
+def confirmation(lines: Sequence[Mapping[str, Any]], winner: str, alike: str) -> dict[str, Any]:
+    """What the runs of the baseline and of the winner, a variant of this name, came to, as evolution.json has it.
+
+    `alike` says why they cannot differ, "" where they can.
+    """
     collector = ScenarioCollector()
     for line in lines:
         collector.add(line)
@@ -22,7 +25,7 @@ def confirmation(lines: Sequence[Mapping[str, Any]], winner: str, *, can_differ:
         groups,
         (BASELINE, winner),
         {},
-        {BASELINE: False, winner: can_differ},
+        {winner: alike},
     )
     variants = [*score.as_json()["variants"], {}]
     before, after = variants[0], variants[1]

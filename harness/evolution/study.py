@@ -49,7 +49,7 @@ from harness.scenario.request import load_request
 from harness.settings import Projects
 from harness.source.document import real_path, shown_path
 from harness.variants.application import main_manifest, varied
-from harness.variants.independence import can_differ
+from harness.variants.independence import reasons
 from harness.world.spec import Stub
 
 Line = Mapping[str, Any]
@@ -130,8 +130,8 @@ class Study:
         for id_, text in self.space.prompts.items():
             genome = genome.with_gene(self.space, "prompt", id_, f"{text} ")
         as_another = varied(self.scenarios, [genome.variant(self.space)], self.projects)
-        self.can_differ = any(can_differ(each, self.projects) for each in as_another)
-        if not self.can_differ and not any(kind == "tools" for kind, _ in self.space.genes):
+        alike = all(reasons(as_another, self.projects).values())
+        if alike and not any(kind == "tools" for kind, _ in self.space.genes):
             text = "no genome can be better: every answer comes from stubs that read neither prompt nor model"
             hint = "give stubs a `when` that reads the prompt, or record the scenarios (cassette, --record-mode once)"
             raise FormatError(Problem("cannot-differ", text, self.scenarios[0].span, hint))
@@ -252,9 +252,8 @@ class Study:
         lines = self.run(scenarios, self.folder / CONFIRMATION)
         if why := broken(lines):
             raise NotScored(f"the winner cannot be confirmed: {why}")
-        self.confirmed = confirmation(
-            lines, variant.name, can_differ=any(can_differ(each, self.projects) for each in scenarios)
-        )
+        alike = reasons(scenarios, self.projects)[variant.name]
+        self.confirmed = confirmation(lines, variant.name, alike)
 
     # ------------------------------------------------------------ what is written
 

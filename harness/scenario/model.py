@@ -63,6 +63,8 @@ class Variation:
     is_baseline: bool = False
     changes_graph: bool = False
     """Whether the graph may be another: its manifest, parts of it, or variables were changed."""
+    is_same: bool = False
+    """Whether all that is changed is in the scenario and its manifest already."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 
 from harness.dialects.changes import Changes, TextAt
+from harness.dialects.dialect import Dialect
 from harness.dialects.load import load_graph, load_prompts
 from harness.dialects.request import LoadRequest
 from harness.errors import FormatError, ManifestError, Problem, SourceError
@@ -22,7 +23,7 @@ from harness.graph.names import names_of
 from harness.scenario.model import Scenario, Variation
 from harness.scenario.request import load_request
 from harness.settings import Projects
-from harness.source.document import real_path, shown_path
+from harness.source.document import read, real_path, shown_path
 from harness.source.models import in_file_order
 from harness.source.suggest import did_you_mean
 from harness.variants.document import Variant
@@ -65,7 +66,7 @@ class Application:
     prompts: dict[str, None] = field(default_factory=dict)
     models: dict[str, None] = field(default_factory=dict)
     refused: list[Problem] = field(default_factory=list)
-    _found: dict[object, Changes] = field(default_factory=dict)
+    _found: dict[object, tuple[Changes, bool]] = field(default_factory=dict)
 
     def to(self, scenario: Scenario) -> Iterator[Scenario]:
         """The scenario as this variant, if it applies."""
@@ -77,6 +78,7 @@ class Application:
         if not is_meant_for(variant, scenario.manifests[0]):
             return
         self.is_meant = True
+        before = scenario
         if variant.manifest is not None:
             scenario = replace(
                 scenario,
@@ -84,14 +86,17 @@ class Application:
                 manifest_span=variant.spans["manifest"],
             )
         scenario = replace(scenario, env={**scenario.env, **variant.env})
-        changes = self._changes(scenario)
+        changes, differ = self._changes(scenario)
         models = self._models(scenario)
         applies = (
             changes.texts or changes.patch or models or variant.params or variant.env or variant.manifest
         )
         if applies:
             graph = bool(changes.patch or variant.manifest or variant.env)
-            variation = Variation(variant.name, changes, models, variant.params, changes_graph=graph)
+            same = not (differ or variant.params) and self._is_same(before, scenario, models)
+            variation = Variation(
+                variant.name, changes, models, variant.params, changes_graph=graph, is_same=same
+            )
             yield replace(scenario, variation=variation)
 
     def problems(self) -> Iterator[Problem]:
@@ -128,13 +133,24 @@ class Application:
         hint = next(filter(None, near), "") or did_you_mean(globs[0], [*map(shown_path, self.manifests)])
         return Problem("unmatched-only", text, variant.spans.get("only", variant.span), hint)
 
-    def _changes(self, scenario: Scenario) -> Changes:
+    def _is_same(self, before: Scenario, after: Scenario, models: Mapping[str, str]) -> bool:
+        settings = self.projects.of(before.file)
+        return (
+            all(name == new for name, new in models.items())
+            and real_path(before.manifests[0]) == real_path(after.manifests[0])
+            and load_request(before, settings).env == load_request(after, settings).env
+        )
+
+    def _changes(self, scenario: Scenario) -> tuple[Changes, bool]:
+        """The changes to texts and the document of its manifest, and whether they make any of them another."""
         request = load_request(scenario, self.projects.of(scenario.file))
         env = tuple(sorted(request.env.items()))
         key = (request.paths, request.agent, request.folders, env, scenario.dialect)
         if key not in self._found:
             changes = self._patch(scenario, request) if self.variant.edit else Changes()
-            self._found[key] = replace(changes, texts=tuple(self._texts(scenario, request)))
+            texts = [*self._texts(scenario, request)]
+            differ = any(new.text != old for new, old in texts) or _differs(changes, scenario.dialect)
+            self._found[key] = replace(changes, texts=tuple(new for new, _ in texts)), differ
         return self._found[key]
 
     def _patch(self, scenario: Scenario, request: LoadRequest) -> Changes:
@@ -149,7 +165,8 @@ class Application:
                 return Changes()
         return changes
 
-    def _texts(self, scenario: Scenario, request: LoadRequest) -> Iterator[TextAt]:
+    def _texts(self, scenario: Scenario, request: LoadRequest) -> Iterator[tuple[TextAt, str]]:
+        """Each text that the variant replaces, and what it was."""
         if not self.variant.prompts:
             return
         try:
@@ -161,9 +178,8 @@ class Application:
             if prompt.id in self.variant.prompts:
                 self.used.add(f"prompts.{prompt.id}")
                 file = real_path(Path(prompt.where.file))
-                yield TextAt(
-                    file, prompt.where.line, prompt.where.column, self.variant.prompts[prompt.id].text
-                )
+                new = self.variant.prompts[prompt.id].text
+                yield TextAt(file, prompt.where.line, prompt.where.column, new), prompt.text
 
     def _models(self, scenario: Scenario) -> Mapping[str, str]:
         if not self.variant.models:
@@ -186,13 +202,28 @@ def main_manifest(path: Path, named: str | None) -> Path:
 
     `named` is the dialect that it is said to be of.
     """
-    from harness.dialects.registry import dialect_named, dialect_of
-
     try:
-        dialect = dialect_named(named) if named else dialect_of(path)
-        return real_path(next(iter(dialect.locate(path)), path))
+        return real_path(next(iter(_dialect(path, named).locate(path)), path))
     except ManifestError:
         return real_path(path)
+
+
+def _dialect(path: Path, named: str | None) -> Dialect:
+    from harness.dialects.registry import dialect_named, dialect_of
+
+    return dialect_named(named) if named else dialect_of(path)
+
+
+def _differs(changes: Changes, named: str | None) -> bool:
+    """True if a patch makes the document another, as far as that can be seen."""
+    file = changes.patched
+    if file is None:
+        return False
+    try:
+        document = read(file, yaml=_dialect(file, named).yaml)
+        return repr(changes.applied(document, file).value) != repr(document.value)  # 1 == True, but not here
+    except SourceError:
+        return True
 
 
 def is_meant_for(variant: Variant, manifest: Path) -> bool:

@@ -21,6 +21,7 @@ from harness.report.scenario_runs import Run, ScenarioRuns
 from harness.statistics.needed import Needed, needed
 from harness.statistics.paired_bootstrap import Paired
 from harness.statistics.paired_difference import Difference, holm, paired_difference
+from harness.variants.independence import SAME
 from harness.variants.race import LEVEL, Race, Stopped
 
 FORMAT: Final = "harness-score/1"
@@ -114,20 +115,20 @@ def compare(
     groups: Mapping[str, Mapping[str, Any]],
     names: Sequence[str],
     answers: Mapping[str, Mapping[str, int]],
-    can_differ: Mapping[str, bool],
+    alike: Mapping[str, str],
     race: Race | None = None,
 ) -> Score:
     """The score of variants, the baseline first among `names`.
 
-    `groups` are their figures by name; `can_differ` says of each whether anything that answered could tell it from
-    the baseline. Those that a `race` stopped keep their place in the correction; their own verdict is that of the
-    race, since when they were stopped depends on how they did.
+    `groups` are their figures by name; `alike` says why each cannot differ from the baseline, "" where it can. Those
+    that a `race` stopped keep their place in the correction; their own verdict is that of the race, since when they
+    were stopped depends on how they did.
     """
     baseline, *others = names
     pairs = {name: _pairs(run, baseline, name) for name in others}
     paired = {name: _paired(pairs[name]) for name in others}
     scored = [
-        _scored(name, pairs[name], paired[name], groups, answers, can_differ[name])
+        _scored(name, pairs[name], paired[name], groups, answers, alike[name])
         for name in others
         if name in groups
     ]
@@ -187,16 +188,16 @@ def _scored(
     paired: Sequence[Paired],
     groups: Mapping[str, Mapping[str, Any]],
     answers: Mapping[str, Mapping[str, int]],
-    can_differ: bool,
+    alike: str,
 ) -> Scored:
     scored = Scored(name, groups[name], answers.get(name, {}))
     if not paired:
         return replace(scored, why="no scenario was judged for it and for the baseline")
     scored = replace(scored, difference=paired_difference(paired, confidence=CONFIDENCE))
-    if not can_differ and not any(_differs(pair) for pair in pairs):
-        why = "cannot differ: every answer came from stubs that read neither prompt nor model"
-        return replace(scored, why=why)
-    return scored
+    differs = any(_differs(pair) for pair in pairs)
+    if alike == SAME and differs:
+        return replace(scored, why=f"differs for other reasons: {alike}")
+    return replace(scored, why=f"cannot differ: {alike}") if alike and not differs else scored
 
 
 def _differs(pair: Pair) -> bool:

@@ -7,6 +7,9 @@ no variants apart.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Final
+
 from harness.dialects.load import load_graph
 from harness.errors import ManifestError
 from harness.graph.names import calls_as
@@ -18,19 +21,34 @@ from harness.scenario.request import load_request
 from harness.settings import Projects, RecordMode, Settings
 from harness.world.spec import Stub
 
+SAME: Final = "what it sets is what the scenarios run with already"
+_UNREAD: Final = "every answer came from stubs that read neither prompt nor model"
 
-def can_differ(scenario: Scenario, projects: Projects) -> bool:
-    """True if a run of this scenario, which is varied, may end in another way than the baseline's."""
+
+def reasons(scenarios: Iterable[Scenario], projects: Projects) -> dict[str, str]:
+    """Why each variant cannot differ from the baseline, by its name; "" where it can."""
+    found: dict[str, dict[str, None]] = {}
+    for scenario in scenarios:
+        said = found.setdefault(scenario.variant, {})
+        if "" not in said:
+            said[_why_alike(scenario, projects)] = None
+    return {name: "" if "" in said else " or ".join(said) for name, said in found.items()}
+
+
+def _why_alike(scenario: Scenario, projects: Projects) -> str:
     variation = scenario.variation
     if variation is None or variation.is_baseline:
-        return False
+        return "it is the baseline"
+    if variation.is_same:
+        return SAME
     settings = projects.of(scenario.file)
-    return (
+    differs = (
         variation.changes_graph
         or settings.record_mode is RecordMode.LIVE
         or cassette_name(scenario, settings) is not None
         or any(_answers_agent(stub, scenario, settings) for stub in _reading(scenario))
     )
+    return "" if differs else _UNREAD
 
 
 def _reading(scenario: Scenario) -> list[Stub]:

@@ -39,8 +39,8 @@ Score = Callable[..., Result]
 
 
 @pytest.fixture
-def server(project: Project) -> Iterator[Serving]:
-    with project.serving(SERVED) as server:
+def server(project: Project, request: pytest.FixtureRequest) -> Iterator[Serving]:
+    with project.serving(getattr(request, "param", SERVED)) as server:
         yield server
 
 
@@ -102,6 +102,21 @@ def test_a_model_without_a_price_is_named(score: Score, project: Project) -> Non
     score("--record-mode", "once", "--variant", "baseline")
     result = score("--record-mode", "once")
     assert "no price is known of our-own-model" in result.output
+
+
+@pytest.mark.parametrize(
+    "server", ["llm: [{reply: It will rain., times: 4}, {reply: It will not., times: 4}]"], indirect=True
+)
+def test_what_differs_where_a_variant_changes_nothing_is_not_its_doing(
+    score: Score, project: Project
+) -> None:
+    project.write("variants.yaml", "harness: 1\nvariants: [{name: same, models: {gpt-4o-mini: gpt-4o-mini}}]")
+    result = score("--record-mode", "once", "--json", "score.json")
+    sets = "what it sets is what the scenarios run with already"
+    assert f"  'same' is the baseline once more: {sets}" in result.output.partition("recorded:")[0]
+    same = json.loads(Path("score.json").read_text())["variants"][1]
+    assert (same["difference"]["fitness"], same["difference"]["verdict"]) == (-1, None)
+    assert same["note"] == f"differs for other reasons: {sets}"
 
 
 @pytest.mark.parametrize(("answer", "runs"), [("n\n", False), ("", False), ("y\n", True)])

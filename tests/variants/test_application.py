@@ -79,6 +79,8 @@ def test_a_prompt_that_says_the_same_changes_nothing(vary: Vary, name: str) -> N
     }
     (same,) = vary([scenario], f"prompts: {json.dumps(prompts)}")
     assert run(same).digest == run(scenario).digest
+    assert same.variation is not None
+    assert same.variation.is_same
 
 
 def test_a_prompt_in_a_file_of_its_own_is_changed(vary: Vary, tmp_path: Path) -> None:

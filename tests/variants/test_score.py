@@ -187,6 +187,35 @@ def test_what_cannot_differ_is_told_instead_of_a_verdict(score: Score, tmp_path:
     assert "read neither prompt nor model" in result.output
 
 
+AGENT = f"{TUTORIAL}/agents/triage.yaml"
+ANSWER = '"Answer the customer\'s question in one or two friendly sentences."'
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_same"),
+    [
+        (f"prompts: {{answer: {ANSWER}}}", True),
+        (f"prompts: {{answer: {ANSWER}, classify: x}}", False),
+        ("models: {gpt-4o: gpt-4o}", True),
+        ("models: {gpt-4o: gpt-4o-mini}", False),
+        (f"manifest: {TUTORIAL}/../tutorial/agents/triage.yaml", True),
+        ("env: {TRIAGE_MODEL: gpt-4o}", True),
+        ("env: {TRIAGE_MODEL: gpt-4o, OTHER: x}", False),
+        ("edit: [{op: test, path: /manifest_version, value: 1}]", True),
+        ("edit: [{op: replace, path: /manifest_version, value: 1.0}]", False),
+        ("edit: [{op: remove, path: /agents/triage/graph/nodes/0/on_error}]", False),
+        ("params: {temperature: 0}", False),
+        (f"manifest: {AGENT}, params: {{temperature: 0}}", False),
+    ],
+)
+def test_a_variant_that_is_the_baseline_cannot_differ(score: Score, keys: str, is_same: bool) -> None:
+    result = score(f"  - {{name: same, {keys}}}\n", questions=1)
+    note = "cannot differ: what it sets is what the scenarios run with already"
+    assert (of("same")["note"] == note) is is_same
+    assert (note in result.output) is is_same
+    assert (of("same")["difference"] or {}).get("verdict") == (None if is_same else "no evidence")
+
+
 HELLO = "'request.messages.exists(m, m.content.contains(\"h\"))'"
 
 
