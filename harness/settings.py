@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from harness.errors import FormatError, Problem
 from harness.source.project import PYPROJECT, project_root
-from harness.source.suggest import did_you_mean
+from harness.source.suggest import did_you_mean, nearest
 
 
 class RecordMode(StrEnum):
@@ -199,9 +199,15 @@ def _hint(key: str) -> str:
     return f" ({hint})" if hint else f" (known: {', '.join(_PRICED)})"
 
 
+_PREFIX: Final = "HARNESS_"
 _PRICED: Final = ("input", "output")
 _TABLES: Final = ("gate",)
 """Tables of [tool.harness] that are no settings: their own part reads them (`harness.gate.policy`)."""
+_DEBUG: Final = "HARNESS_DEBUG"
+"""The one variable that is no setting: `harness.cli.main` reads it."""
+_NEAR: Final = 0.81
+"""How like a variable of ours another is that is taken for a slip of the pen, prefix aside. The names that the build
+server Harness CI sets for itself (HARNESS_BUILD_ID and dozens more) stay below 0.6."""
 _READERS: Final[Mapping[str, Callable[[Any, Path], Any]]] = {
     "report": _path,
     "pythonpath": _paths,
@@ -253,6 +259,19 @@ def load_settings(
     given = {key: environment[_variable(key)] for key in _READERS if environment.get(_variable(key))}
     settings = _updated(settings, given, Path.cwd(), "the environment")
     return _updated(settings, chosen or {}, Path.cwd(), "the command line")
+
+
+def misspelt_variables(environment: Mapping[str, str]) -> list[str]:
+    """What is to be said of variables that nothing reads, and whose names are nearly those of ours."""
+    known = {_variable(key) for key in _READERS} | {_DEBUG}
+    keys = [name.removeprefix(_PREFIX) for name in known]
+    found = []
+    for name in sorted(name for name, value in environment.items() if value and name not in known):
+        if name.upper().startswith(_PREFIX):
+            near = nearest(name[len(_PREFIX) :], keys, cutoff=_NEAR)
+            if near is not None:
+                found.append(f"the variable {name} is not read: did you mean {_PREFIX}{near}?")
+    return found
 
 
 class Projects:
@@ -307,7 +326,7 @@ class Projects:
 
 
 def _variable(key: str) -> str:
-    return f"HARNESS_{key.upper()}"
+    return f"{_PREFIX}{key.upper()}"
 
 
 def _table(project: Path) -> Mapping[str, Any]:

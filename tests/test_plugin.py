@@ -257,6 +257,17 @@ def test_an_unknown_setting_is_refused_with_a_suggestion(suite: RunSuite, pytest
     assert "did you mean 'report'" in result.stdout.str() + result.stderr.str()
 
 
+@pytest.mark.parametrize("processes", ["-n0", "-n1"])
+def test_a_misspelt_variable_is_said_once_with_the_one_that_was_meant(
+    suite: RunSuite, monkeypatch: pytest.MonkeyPatch, processes: str
+) -> None:
+    monkeypatch.setenv("HARNESS_REPROT", "there")
+    monkeypatch.setenv("HARNESS_BUILD_ID", "1")  # of the build server Harness CI
+    said = suite(scenario(), options=[processes]).stdout.str()
+    assert said.count("warning: the variable HARNESS_") == 1
+    assert "warning: the variable HARNESS_REPROT is not read: did you mean HARNESS_REPORT?" in said
+
+
 @pytest.mark.parametrize(
     ("options", "ran", "reason"),
     [

@@ -98,6 +98,15 @@ def _scrub() -> Callable[[str], str]:
 @click.version_option(__version__, prog_name="harness", message="%(prog)s %(version)s")
 def cli(debug: bool) -> None:
     """Run declarative LLM agents for real, offline, in a simulated world, and test what they do."""
+    click.get_current_context().call_on_close(_warn_of_misspelt_variables)
+
+
+def _warn_of_misspelt_variables() -> None:
+    """Say at the end, where it is seen, which settings of the environment were not read."""
+    from harness.settings import misspelt_variables
+
+    for text in misspelt_variables(os.environ):
+        click.echo(f"warning: {text}", err=True)
 
 
 def main() -> None:

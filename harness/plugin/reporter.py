@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -156,6 +157,7 @@ class Reporter:
         from harness.report.github import tell_github
         from harness.report.suite_table import suite_table
         from harness.report.summary_text import counts, figures, notes, places
+        from harness.settings import misspelt_variables
         from harness.source.workflow_commands import inert
 
         with _exit_if_unwritable():
@@ -172,6 +174,8 @@ class Reporter:
             *places(self._writer.folder),
         ]:
             terminalreporter.write_line(inert(line))
+        for text in misspelt_variables(os.environ):
+            terminalreporter.write_line(f"warning: {text}", yellow=True)
         tell_github(self._writer.path.parent, terminalreporter.write_line)
 
     def _finish(self, writer: ResultsWriter) -> dict[str, Any]:

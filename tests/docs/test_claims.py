@@ -19,7 +19,7 @@ from harness.settings import Settings, load_settings
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "cassettes/README.md"]
 SETTINGS = {field.name for field in fields(Settings)} - {"project", "record_mode", "record_in_ci"}
-VARIABLES = {f"HARNESS_{key}" for key in ("DEBUG", "FUZZ")}
+VARIABLES = {f"HARNESS_{key}" for key in ("DEBUG", "FUZZ", "REPROT")}
 """Those that are no settings."""
 OF_PYTEST = {"--lf", "--sw", "--deselect", "--junitxml", "--collect-only", "--maxfail", "--tb"}
 OF_OTHERS = {
