@@ -12,7 +12,7 @@ import click
 from harness.cli import exit_code
 from harness.cli.budget_type import BudgetType
 from harness.cli.problems import print_problems
-from harness.cli.run import Jobs
+from harness.cli.run_options import jobs_option, record_mode_option
 from harness.cli.selection_options import tags_option, words_option
 from harness.settings import RecordMode
 
@@ -63,16 +63,10 @@ Exit codes, the first that applies:
 @click.option("--fresh", is_flag=True, help="Throw away the search that is in the folder.")
 @words_option
 @tags_option
-@click.option(
-    "-j", "--jobs", type=Jobs(), default="1", metavar="N|auto", help="Run scenarios in N processes at once."
-)
-@click.option(
-    "--record-mode",
-    type=click.Choice([mode.value for mode in RecordMode if mode is not RecordMode.LIVE]),
-    default="none",
-    show_default=True,
-    help="What becomes of calls that no stub answers; each genome, and each question to the mutator, has "
-    "a cassette of its own.",
+@jobs_option
+@record_mode_option(
+    "What becomes of calls that no stub answers; each genome, and each question to the mutator, has "
+    "a cassette of its own."
 )
 def command(
     manifest: Path,

@@ -13,6 +13,7 @@ import click
 
 from harness.cli import exit_code
 from harness.cli.output import deliver_json
+from harness.cli.run_options import record_mode_option
 from harness.settings import RecordMode
 from harness.source.document import shown_path
 
@@ -48,13 +49,7 @@ _SHARE = click.FloatRange(0, 1)
     metavar="X",
     help="The lowest grade that passes (default: 0.5).",
 )
-@click.option(
-    "--record-mode",
-    type=click.Choice([mode.value for mode in RecordMode if mode is not RecordMode.LIVE]),
-    default="none",
-    show_default=True,
-    help="What becomes of calls that the cassette beside FILE does not answer.",
-)
+@record_mode_option("What becomes of calls that the cassette beside FILE does not answer.")
 @click.option("--require-agreement", type=_SHARE, metavar="X", help="Exit with 1 when they agree in less.")
 @click.option(
     "--require-kappa", type=click.FloatRange(-1, 1), metavar="X", help="Exit with 1 when kappa is lower."

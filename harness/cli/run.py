@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.fail_under import Share, fail_under
+from harness.cli.run_options import jobs_option, record_mode_option
 from harness.cli.selection_options import (
     changed_option,
     paths_and_ref,
@@ -33,19 +33,6 @@ Exit codes, the first that applies:
 """
 
 
-class Jobs(click.ParamType[int]):
-    """A number of processes, or `auto`: as many as this process may use processors."""
-
-    name = "jobs"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if value == "auto":
-            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        if not value.isdecimal() or int(value) < 1:
-            self.fail(f"'{value}' is neither a number of processes nor 'auto'", param, ctx)
-        return int(value)
-
-
 @click.command("run", epilog=_EXIT_CODES)
 @click.argument("paths", nargs=-1, metavar="PATH...")
 @words_option
@@ -54,14 +41,7 @@ class Jobs(click.ParamType[int]):
 @shard_option
 @click.option("--watch", is_flag=True, help="Stay, and run again what a saved file touches; Ctrl-C ends.")
 @click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Run each scenario N times.")
-@click.option(
-    "-j",
-    "--jobs",
-    type=Jobs(),
-    default="1",
-    metavar="N|auto",
-    help="Run scenarios in N processes at once; auto is one for each processor.",
-)
+@jobs_option
 @click.option(
     "--fail-under",
     "fitness",
@@ -72,12 +52,8 @@ class Jobs(click.ParamType[int]):
 @click.option("-x", "--exit-first", is_flag=True, help="Stop after the first that does not pass.")
 @click.option("--json", "lines", metavar="FILE", help="Also write the lines of results to FILE; - is stdout.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="DIR", help="Folder for results.")
-@click.option(
-    "--record-mode",
-    type=click.Choice([mode.value for mode in RecordMode if mode is not RecordMode.LIVE]),
-    default="none",
-    show_default=True,
-    help="What becomes of calls that no stub answers, in scenarios with a cassette; see `harness record`.",
+@record_mode_option(
+    "What becomes of calls that no stub answers, in scenarios with a cassette; see `harness record`."
 )
 @click.option(
     "--live", is_flag=True, help="Ask the real thing where no stub answers; cassettes stay as they are."

@@ -11,7 +11,7 @@ import click
 
 from harness.cli import exit_code
 from harness.cli.budget_type import BudgetType
-from harness.cli.run import Jobs
+from harness.cli.run_options import jobs_option, record_mode_option
 from harness.cli.selection_options import tags_option, words_option
 from harness.settings import Projects, RecordMode
 
@@ -47,15 +47,9 @@ Exit codes, the first that applies:
 @words_option
 @tags_option
 @click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Run each scenario N times.")
-@click.option(
-    "-j", "--jobs", type=Jobs(), default="1", metavar="N|auto", help="Run scenarios in N processes at once."
-)
-@click.option(
-    "--record-mode",
-    type=click.Choice([mode.value for mode in RecordMode if mode is not RecordMode.LIVE]),
-    default="none",
-    show_default=True,
-    help="What becomes of calls that no stub answers, in scenarios with a cassette; each variant has its own.",
+@jobs_option
+@record_mode_option(
+    "What becomes of calls that no stub answers, in scenarios with a cassette; each variant has its own."
 )
 @click.option(
     "--budget",
