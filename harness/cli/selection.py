@@ -19,7 +19,7 @@ from harness.selection.keywords import Expression, keywords_of, parse
 from harness.selection.shard import Shard
 from harness.settings import Projects
 from harness.source.document import shown_path
-from harness.source.suggest import did_you_mean, nearest
+from harness.source.suggest import did_you_mean, nearest, nearest_names
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _loaded(asked: Mapping[Path, set[str]]) -> tuple[list[Scenario], dict[Path, 
         known = [scenario.name for scenario in found]
         for name in sorted(names.difference(known)):
             message = f"no scenario '{name}' in {shown_path(file)}"
-            raise FormatError(Problem("unknown-scenario", message, hint=did_you_mean(name, known)))
+            raise FormatError(Problem("unknown-scenario", message, hint=nearest_names(name, known)))
         scenarios += found
     return scenarios, refused
 

@@ -17,7 +17,7 @@ from harness.report.run_summary import nothing_ran
 from harness.report.verdicts import NOT_PASSED
 from harness.source.display import printable
 from harness.source.document import shown_path
-from harness.source.suggest import did_you_mean
+from harness.source.suggest import did_you_mean, nearest_names
 from harness.source.workflow_commands import inert_json
 
 Line = dict[str, Any]
@@ -123,7 +123,7 @@ def _unknown(scenario: str, folder: Path, known: Collection[tuple[str, str]]) ->
     if (whole / RESULTS).is_file() and any(line["id"] == scenario for line in read_lines(whole)):
         hint = f"the last whole run has it: harness trace '{scenario}' {shown_path(whole)}"
     elif names := [each for suite, each in known if _ends_alike(suite, file)]:
-        hint = did_you_mean(name, names)
+        hint = nearest_names(name, names)
     else:
         hint = did_you_mean(file, [suite for suite, _ in known])
     message = f"no scenario '{scenario}' in the results of {shown_path(folder)}"

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, field_validator, model_validator
 
 from harness.dialects import DIALECTS
+from harness.errors import Span
 from harness.graph.model import Rerun
 from harness.recording.names import flaw_in
 from harness.scenario import model
@@ -214,7 +215,9 @@ class ScenarioKeys(WorldKeys):
     allow_unused: bool = Field(False, description="Left-over stub replies are fine.")
     expect: Expect = Field(LEFT_OUT, description="What must hold.")
 
-    def spec(self, at: Document, file: Path, env_passthrough: tuple[str, ...] = ()) -> model.Scenario:
+    def spec(
+        self, at: Document, file: Path, env_passthrough: Mapping[str, Span] | None = None
+    ) -> model.Scenario:
         """The scenario written at `at`, which has a manifest: its own, or that of `file`; raises as `Expect.spec`."""
         manifests = [self.manifest] if isinstance(self.manifest, str) else self.manifest
         folder = os.path.dirname(file)
@@ -227,7 +230,7 @@ class ScenarioKeys(WorldKeys):
             dialect=self.dialect,
             agent=self.agent or self.entry_point,
             env=self.env or {},
-            env_passthrough=env_passthrough,
+            env_passthrough=env_passthrough or {},
             description=self.description or "",
             tags=tuple(self.tags or ()),
             weight=self.weight,

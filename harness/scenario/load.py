@@ -7,7 +7,7 @@ models of `harness.scenario.document` validate the result and build `harness.sce
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -47,7 +47,8 @@ def load_file(path: Path) -> ScenarioFile:
     document = read(path, yaml="1.2", error=FormatError)
     problems: list[Problem] = []
     head = _validated(Head, document, problems)
-    passthrough = tuple(head.env_passthrough or ()) if head is not None else ()
+    names = (head.env_passthrough or ()) if head is not None else ()
+    passthrough = {name: document.span(("env_passthrough", at)) for at, name in enumerate(names)}
     merged = _merged(document)
     scenarios = []
     build = partial(_scenario, path=path, passthrough=passthrough)
@@ -67,7 +68,7 @@ def load_file(path: Path) -> ScenarioFile:
     return ScenarioFile(path, tuple(scenarios))
 
 
-def _scenario(at: Document, path: Path, passthrough: tuple[str, ...]) -> Scenario:
+def _scenario(at: Document, path: Path, passthrough: Mapping[str, Span]) -> Scenario:
     message = "missing key 'manifest': neither the file nor the scenario names one"
     missing = [] if "manifest" in at.value else [Problem("missing-key", message, at.span(("name",)))]
     try:

@@ -99,7 +99,7 @@ class Scenario:
     dialect: str | None = None
     agent: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
-    env_passthrough: tuple[str, ...] = ()
+    env_passthrough: Mapping[str, Span] = field(default_factory=dict)
     description: str = ""
     tags: tuple[str, ...] = ()
     weight: float = 1.0

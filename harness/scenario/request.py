@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 from harness.dialects.changes import Changes
 from harness.dialects.request import LoadRequest
+from harness.errors import Problem
 from harness.scenario.model import Scenario
 from harness.settings import Settings
+from harness.source.suggest import did_you_mean
+
+_NEAR: Final = 0.8
+"""How like a variable of the process a name must be to be suggested; there are dozens of others."""
 
 
 def load_request(
@@ -30,6 +36,16 @@ def load_request(
         named_at=scenario.manifest_span,
         changes=scenario.variation.changes if scenario.variation else Changes(),
     )
+
+
+def absent_variables(scenario: Scenario, recorded: Mapping[str, str]) -> Iterator[Problem]:
+    """A warning for each name in `env_passthrough` that nothing has: neither the process, `env` nor `recorded`."""
+    known = {*os.environ, *scenario.env, *recorded}
+    for name, span in scenario.env_passthrough.items():
+        if name not in known:
+            text = f"'env_passthrough' names {name}, which is not set in the environment"
+            hint = did_you_mean(name, sorted(os.environ), cutoff=_NEAR, listing=False)
+            yield Problem("missing-variable", text, span, hint, severity="warning")
 
 
 def import_folders(scenario: Scenario, settings: Settings) -> tuple[Path, ...]:

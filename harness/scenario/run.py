@@ -34,7 +34,7 @@ from harness.scenario.process_state import kept
 from harness.scenario.progress import progress
 from harness.scenario.real_limit import RealTimeExceeded, real_limit
 from harness.scenario.redaction import redacted, redacted_events, redacted_output, secrets_of
-from harness.scenario.request import import_folders, load_request
+from harness.scenario.request import absent_variables, import_folders, load_request
 from harness.scenario.run_result import RunResult, failed, refused
 from harness.scenario.streams import streams_kept
 from harness.scenario.turns import run_turns
@@ -164,15 +164,18 @@ def run_once(
     `graph` runs in place of that of its manifest.
     """
     is_real = backend is not None and backend.is_real
+    result: RunResult | None = None
     with open_network() if is_real else closed_network() as connections, streams_kept():
+        recorded = backend.about.environment if backend is not None and not is_real else {}
+        absent = [problem.one_line for problem in absent_variables(scenario, recorded)]
         try:
-            recorded = backend.about.environment if backend is not None and not is_real else {}
             graph = graph or load_graph(load_request(scenario, settings, recorded), scenario.dialect)
             repeat_environment(graph.import_folders)
         except SourceError as error:
-            return refused(error)
+            result = refused(error)
+            result.observed.warnings += absent
+            return result
         random.seed(seed)  # tools draw from it, and clients that wait before they try again
-        result: RunResult | None = None
         names: Sequence[Problem] = ()
         try:
             names = unknown_names(scenario, graph, settings)
@@ -196,6 +199,7 @@ def run_once(
             result = result or _crashed(error, graph, backend)
         # Code that catches what the closed network raises passes unnoticed otherwise.
         result.observed.warnings += [problem.one_line for problem in (*scenario.warnings, *names)]
+        result.observed.warnings += absent
         result.observed.warnings += connections
         result.varies = is_real or scenario.draws
         if settings.narrate and result.trace is not None:

@@ -12,7 +12,7 @@ from harness.errors import FormatError, Problem
 from harness.scenario.load import load_file
 from harness.scenario.model import Scenario
 from harness.source.document import shown_path
-from harness.source.suggest import did_you_mean
+from harness.source.suggest import nearest_names
 from harness.world.spec import MCPServerSpec, Stub, WorldSpec
 
 _SCHEME_AND_HOST: Final = re.compile(r"[^/]*://[^/]*")
@@ -32,7 +32,7 @@ def chosen(target: str | Path) -> Scenario:
         return scenarios[name].whole()
     if named:
         message = f"no scenario '{name}' in {shown_path(file)}"
-        raise FormatError(Problem("unknown-scenario", message, hint=did_you_mean(name, scenarios)))
+        raise FormatError(Problem("unknown-scenario", message, hint=nearest_names(name, scenarios)))
     if len(scenarios) > 1:
         message = f"{shown_path(file)} has {len(scenarios)} scenarios, and one is served"
         listed = "\n    ".join(f"{shown_path(file)}::{known}" for known in scenarios)

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 _LISTED = 20
+_FEW = 5
 _CUTOFF = 0.6
 
 
@@ -32,3 +33,15 @@ def did_you_mean(
     if not known or not listing:
         return ""
     return f"known: {', '.join(known[:_LISTED])}{', …' if len(known) > _LISTED else ''}"
+
+
+def nearest_names(word: str, names: Iterable[str]) -> str:
+    """A hint for names that are long, as those of scenarios: the one that is near, else a few, each on its line."""
+    known = list(dict.fromkeys(names))
+    found = nearest(word, known)
+    if found is not None or not known:
+        return f"did you mean '{found}'?" if found is not None else ""
+    few = get_close_matches(word, known, n=_FEW, cutoff=0)
+    more = len(known) - len(few)
+    lines = ["there are:", *few, *([f"… and {more} more"] if more else [])]
+    return "\n      ".join(lines)

@@ -228,3 +228,38 @@ def test_repeats_with_drawn_faults_each_count(invoke: Invoke, suite: WriteSuite,
     shown = invoke("run", ".").stdout
     assert "distinct" not in shown
     assert (totals()["runs"], totals()["distinct_runs"]) == (4, 4)
+
+
+def test_of_many_scenarios_a_few_are_named_each_on_its_line(suite: WriteSuite, invoke: Invoke) -> None:
+    suite(*(f"{{name: number {number} of a long table, input: go}}" for number in range(9)))
+    lines = invoke("run", "a.scenario.yaml::x").stderr.splitlines()
+    assert lines[:2] == [
+        "error: no scenario 'x' in a.scenario.yaml [unknown-scenario]",
+        "    there are:",
+    ]
+    assert len(lines) == 8
+    assert all(line.startswith("      number ") for line in lines[2:-1])
+    assert lines[-1] == "      … and 4 more"
+
+
+@pytest.mark.parametrize("manifest", ["counter", "asking"])
+def test_a_variable_that_is_to_be_passed_through_and_is_not_there_is_a_warning(
+    manifest: str, suite: WriteSuite, write: WriteFile, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite()
+    monkeypatch.setenv("MODEL_NAME", "gpt-4o")
+    monkeypatch.delenv("MODEL", raising=False)
+    write(
+        "a.scenario.yaml",
+        f"harness: 1\nmanifest: {manifest}.yaml\nenv: {{GIVEN: x}}\n"
+        "env_passthrough: [MODEL_NAM, MODEL_NAME, GIVEN]\n"
+        "scenarios: [{name: one, input: go, expect: {status: completed}}]\n",
+    )
+    said = invoke("run", "a.scenario.yaml").output
+    assert "names MODEL_NAME," not in said
+    assert "names GIVEN" not in said
+    assert (
+        "a.scenario.yaml:4:19: 'env_passthrough' names MODEL_NAM, which is not set in the environment "
+        "(did you mean 'MODEL_NAME'?)"
+    ) in " ".join(said.split())
+    assert ("the environment variable MODEL is not set" in said) is (manifest == "asking")

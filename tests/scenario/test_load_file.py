@@ -64,7 +64,7 @@ def test_everything_a_scenario_says_is_there(load: Load, tmp_path: Path) -> None
     )
     assert scenario.manifests == (tmp_path / "agents/a.yaml", tmp_path / "suite/b.json")
     assert (scenario.dialect, scenario.agent) == ("loki", "g")
-    assert (scenario.env, scenario.env_passthrough) == ({"A": "x"}, ("HOME",))
+    assert (scenario.env, [*scenario.env_passthrough]) == ({"A": "x"}, ["HOME"])
     assert (scenario.description, scenario.tags) == ("d", ("t", "u-1"))
     assert (scenario.weight, scenario.timeout_s, scenario.repeat, scenario.pass_score) == (2.0, 5.0, 3, 0.5)
     assert (scenario.skip, scenario.xfail, scenario.seed) == ("s", "f", 7)
