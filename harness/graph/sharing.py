@@ -12,8 +12,10 @@ other. A reader puts the values back (`harness.report.trace_reader`).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
+
+import orjson
 
 from harness.graph.snapshots import LONG_LIST, LONG_TEXT
 from harness.graph.to_json import MAX_DEPTH, key_text, to_json
@@ -27,19 +29,23 @@ _ROLES: Final = ("type", "role")
 _SCALARS: Final = frozenset({int, bool, float, type(None)})
 
 
-def with_shared(events: Sequence[Event]) -> list[Event]:
-    """The events as JSON data, with what they share as events of their own."""
-    sharing = _Sharing()
+def with_shared(events: Sequence[Event], plain_message: Callable[[Any], Any] = to_json) -> list[Event]:
+    """The events as JSON data, with what they share as events of their own.
+
+    `plain_message` makes the JSON data of a message; a trace has that of its messages already.
+    """
+    sharing = _Sharing(plain_message)
     for event in events:
         sharing.add(event)
     return sharing.events
 
 
 class _Sharing:
-    def __init__(self) -> None:
+    def __init__(self, plain_message: Callable[[Any], Any]) -> None:
+        self._plain_message = plain_message
         self.events: list[Event] = []
         self._by_id: dict[int, tuple[Any, int]] = {}
-        self._by_text: dict[str, int] = {}
+        self._by_text: dict[str | bytes, int] = {}
         self._count = 0
 
     def add(self, event: Event) -> None:
@@ -92,8 +98,8 @@ class _Sharing:
         known = self._known(value)
         if known:
             return known
-        plain = value if type(value) is dict else to_json(value)
-        text = _text(plain)
+        plain = value if type(value) is dict else self._plain_message(value)
+        text = _text_of(plain)
         number = self._by_text.get(text)
         if number is None:
             number = self._by_text[text] = self._share(plain)
@@ -120,6 +126,14 @@ def _is_conversation(value: Sequence[Any]) -> bool:
     """True for a list of messages: it grows, so that it is never quite the same, but its messages are."""
     first = value[0]
     return _is_message(first) if type(first) is dict else hasattr(first, "content") and hasattr(first, "type")
+
+
+def _text_of(plain: Any) -> str | bytes:
+    """JSON text to compare values by: quickly written by orjson, where it can."""
+    try:
+        return orjson.dumps(plain)
+    except TypeError:
+        return _text(plain)
 
 
 _text = json.JSONEncoder(ensure_ascii=False, default=to_json).encode

@@ -49,6 +49,7 @@ class Trace:
         """The tools that models were offered, by name: no part of the events, which name them."""
         self.listener: Callable[[Event], None] | None = None
         self._numbers = count(1)
+        self._plain_messages: dict[int, tuple[BaseMessage, Any]] = {}
         self._fingerprints: dict[int, tuple[BaseMessage, str]] = {}
 
     def snapshot(self, value: Any) -> Any:
@@ -105,6 +106,13 @@ class Trace:
         """The events as pure JSON data."""
         return (to_json(event) for event in self.events)
 
+    def plain_message(self, message: BaseMessage) -> Any:
+        """A message of this trace as JSON data, not to be changed: it is sent many times, and converted once."""
+        found = self._plain_messages.get(id(message))
+        if found is None:
+            found = self._plain_messages[id(message)] = (message, to_json(message))
+        return found[1]
+
     def digest(self, rewritten: Rewritten | None = None) -> str:
         """SHA-256 of the canonical trace, as hexadecimal digits.
 
@@ -131,7 +139,8 @@ class Trace:
         for message in messages:
             found = known.get(id(message))
             if found is None:
-                data = to_json(message) if rewritten is None else rewritten(to_json(message))
+                plain = self.plain_message(message)
+                data = plain if rewritten is None else rewritten(plain)
                 text = _canonical(data).encode("utf-8", "surrogatepass")
                 found = known[id(message)] = (message, hashlib.sha256(text).hexdigest())
             hashes.append(found[1])

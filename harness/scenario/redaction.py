@@ -5,12 +5,12 @@ Checks see values as they are. Names that the manifest and the scenario give (no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
 from harness.graph.sharing import DATA, with_shared
-from harness.graph.trace import Event
+from harness.graph.trace import Event, Trace
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome
 from harness.secrets import Secrets, placeholder
@@ -75,12 +75,12 @@ def redacted(outcome: Outcome, secrets: Secrets) -> Outcome:
     return outcome
 
 
-def redacted_events(events: Sequence[Event], secrets: Secrets) -> list[Event]:
+def redacted_events(trace: Trace, secrets: Secrets) -> list[Event]:
     """The events of a trace as a file keeps them, without secrets.
 
     What is found to be secret here stays unknown to `secrets`: results are the same with traces and without.
     """
-    shared = with_shared(events)
+    shared = with_shared([*trace.events], trace.plain_message)
     if not secrets.may_be_in(shared):
         return shared
     free = [

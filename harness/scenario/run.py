@@ -80,7 +80,7 @@ def outcomes(
                 with redacted_output(secrets):
                     outcome = _repeat(scenario, settings, repeat, cassette, graph)
                 if progress.trace is not None and settings.traces.keeps(outcome.verdict):
-                    outcome.events = redacted_events([*progress.trace.events], secrets)
+                    outcome.events = redacted_events(progress.trace, secrets)
                     outcome.traced = bool(outcome.events)
                 yield redacted(outcome, secrets)
     except (CassetteError, FormatError) as error:  # before anything ran
