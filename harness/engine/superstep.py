@@ -44,9 +44,10 @@ class SuperstepScheduler:
         self._reached: State = {}  # the state without partial updates
         self._compiled = build(graph)
         self._fields = field_names(graph)
-        self._config: RunnableConfig = {"configurable": {"thread_id": run.thread_id}}
+        self._config: RunnableConfig = {}
         self._options: dict[str, Any] = {"stream_mode": "values"}
         if graph.may_pause or graph.has_breakpoints or not single:
+            self._config = {"configurable": {"thread_id": run.thread_id}}
             self._compiled = self._compiled.copy({"checkpointer": Checkpoints()})
             self._options["durability"] = "exit"
         self._started = False

@@ -81,6 +81,8 @@ def _step(node: Node, graph: Graph) -> Callable[..., Awaitable[Mapping[str, Any]
     async def step(state: State, config: RunnableConfig) -> Mapping[str, Any]:
         runtime = get_runtime(Thread)
         thread = runtime.context
+        # For people's code. LangGraph itself needs it with checkpoints only, and would copy it into much more.
+        config["configurable"].setdefault("thread_id", thread.run.thread_id)
         task, number = _task(runtime), config["metadata"]["langgraph_step"]
         thread.steps.setdefault(number, []).append(node.name)
         thread.last.enter(number, node.name)
