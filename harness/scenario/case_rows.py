@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
@@ -11,10 +12,14 @@ from typing import Any, Final, NamedTuple, NoReturn
 from harness.errors import FormatError, Problem, Span
 from harness.source.display import clip
 from harness.source.document import Document, hint_for_missing, is_special, read, shown_path
+from harness.source.json import load as load_located
+from harness.source.location import Unreadable
 from harness.source.models import describe
 
 MAX_BYTES: Final = 256 * 1024 * 1024
 MAX_LINE: Final = 1024 * 1024
+_QUOTED: Final = re.compile(r'"[^"]*(?:""[^"]*)*"')
+_PLAIN: Final = re.compile(r"[^,\r\n]*")
 
 
 class Row(NamedTuple):
@@ -28,20 +33,52 @@ class Row(NamedTuple):
 def rows_of_csv(path: Path, named_at: Span) -> Iterator[Row]:
     """The rows below the first, which names the columns."""
     name = shown_path(path)
-    rows = csv.reader(_lines(path, named_at), strict=True)
+    row: list[str] = []  # the lines of the one that is being read
+    rows = csv.reader(_kept(_lines(path, named_at), row), strict=True)
     csv.field_size_limit(MAX_LINE)
     columns: list[str] | None = None
     line = 1
     try:
         for cells in rows:
             span, line = Span(name, line, 1), rows.line_num + 1
+            row.clear()
             if cells and columns is None:
                 columns = _columns(cells, span)
             elif cells and columns is not None:
                 yield Row(_by_column(columns, cells, span), span, written=True)
-    except csv.Error as error:
-        text = f"cannot be read as CSV: {error}"
-        raise FormatError(Problem("bad-case", text, Span(name, line, 1))) from None
+    except csv.Error:
+        raise FormatError(_flaw_of_csv("".join(row), Span(name, line, 1))) from None
+
+
+def _kept(lines: Iterator[str], row: list[str]) -> Iterator[str]:
+    for line in lines:
+        row.append(line)
+        yield line
+
+
+def _flaw_of_csv(row: str, start: Span) -> Problem:
+    """Why a row that begins at `start` cannot be read."""
+    at, text, hint = 0, "this row cannot be read", ""
+    if len(row) > MAX_LINE:
+        text, hint = "a cell of more than 1 MiB", 'perhaps its " is never closed'
+    while at < len(row):
+        quoted = row[at] == '"'
+        cell = (_QUOTED if quoted else _PLAIN).match(row, at)
+        if cell is None:
+            if len(row) <= MAX_LINE:
+                text, hint = 'this " is never closed', 'end the cell with "; inside it a " is written ""'
+            break
+        at = cell.end()
+        if quoted and row[at : at + 1] not in ("", ",", "\r", "\n"):
+            text, hint = 'text after the " that ends a cell', 'inside a cell in quotes a " is written ""'
+            break
+        if row[at : at + 1] == "\r":
+            text, hint = "a carriage return without a line feed", "save the table with line ends LF or CRLF"
+        if row[at : at + 1] != ",":
+            break
+        at += 1
+    line, column = row.count("\n", 0, at), at - (row.rfind("\n", 0, at) + 1)
+    return Problem("bad-case", text, Span(start.file, start.line + line, column + 1), hint)
 
 
 def _columns(cells: list[str], span: Span) -> list[str]:
@@ -59,10 +96,16 @@ def _columns(cells: list[str], span: Span) -> list[str]:
 
 def _by_column(columns: list[str], cells: list[str], span: Span) -> dict[str, str]:
     if len(cells) != len(columns):
-        text = f"{len(cells)} cells, where the first line has {len(columns)} columns"
-        hint = "a comma inside a cell needs quotes around the cell" if len(cells) > len(columns) else ""
+        text = f"{_counted(cells, 'cell')}, where the first line has {_counted(columns, 'column')}"
+        hint = "each row has a cell for each column, be it empty"
+        if len(cells) > len(columns):
+            hint = "a comma inside a cell needs quotes around the cell"
         raise FormatError(Problem("bad-case", text, span, hint))
     return dict(zip(columns, cells, strict=True))
+
+
+def _counted(items: list[str], noun: str) -> str:
+    return f"{len(items)} {noun}" if len(items) == 1 else f"{len(items)} {noun}s"
 
 
 def rows_of_json_lines(path: Path, named_at: Span) -> Iterator[Row]:
@@ -73,16 +116,25 @@ def rows_of_json_lines(path: Path, named_at: Span) -> Iterator[Row]:
             continue
         try:
             value = json.loads(text, parse_constant=_no_constant)
-        except json.JSONDecodeError as error:
-            problem = Problem("bad-case", f"no JSON: {error.msg}", Span(name, number, error.colno))
-            raise FormatError(problem) from None
-        except (ValueError, RecursionError) as error:
-            raise FormatError(Problem("bad-case", f"no JSON: {error}", Span(name, number, 1))) from None
+        except (ValueError, RecursionError):
+            raise FormatError(_flaw_of_json(text.rstrip(), Span(name, number, 1))) from None
         yield _row(value, Span(name, number, 1))
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(name)
+
+
+def _flaw_of_json(line: str, start: Span) -> Problem:
+    """Why a line cannot be read: the reader of documents is slower, and says where and why."""
+    try:
+        load_located(line)
+    except Unreadable as unreadable:
+        flaw = unreadable.flaws[0]
+        text = flaw.message.replace("the file ends", "the line ends")
+        span = Span(start.file, start.line, flaw.start + 1, flaw.end - flaw.start)
+        return Problem("bad-case", text, span, flaw.hint)
+    return Problem("bad-case", "not valid JSON", start)
 
 
 def rows_of_document(path: Path, named_at: Span) -> Iterator[Row]:
@@ -142,7 +194,10 @@ def _text(data: bytes, span: Span) -> str:
         return data.decode("utf-8-sig" if span.line == 1 else "utf-8")
     except UnicodeDecodeError as error:
         problem = Problem(
-            "not-text", "not UTF-8", Span(span.file, span.line, error.start + 1), "save it as UTF-8"
+            "not-text",
+            f"not UTF-8: the byte 0x{data[error.start]:02x}",
+            Span(span.file, span.line, error.start + 1),
+            "save it as UTF-8",
         )
         raise FormatError(problem) from None
 

@@ -93,13 +93,23 @@ def cases_of(source: Any, at: Document, folder: Path) -> list[Case]:
         if reader is None:
             text = f"'{source}' cannot be a table of cases: its name ends in none of {', '.join(READERS)}"
             raise FormatError(Problem("bad-value", text, at.span()))
-        rows, name, hint = reader(path, at.span()), shown_path(path), "a table needs a row for each case"
+        rows, name = reader(path, at.span()), shown_path(path)
     else:
-        rows, name, hint = rows_of_list(at), "the list", ""
+        rows, name = rows_of_list(at), "the list"
     cases = _checked(_case(row, number) for number, row in enumerate(rows, start=1))
     if not cases:
+        hint = _why_none(Path(folder, source)) if isinstance(source, str) else ""
         raise FormatError(Problem("no-cases", f"no cases in {name}", at.span(), hint))
     return cases
+
+
+def _why_none(path: Path) -> str:
+    """What a file of cases without any has instead."""
+    if not path.read_bytes().strip():
+        return "the file is empty"
+    if path.suffix.lower() == ".csv":
+        return "its first line names the columns, and no case is below it"
+    return "a table needs a row for each case"
 
 
 def unknown_column(column: str, case: Case) -> tuple[str, str]:

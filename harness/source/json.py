@@ -110,7 +110,12 @@ class _Reader:
         try:
             text, end = scanstring(self.text, at + 1, True)
         except JSONDecodeError as error:
-            self.refuse(error.pos, error.msg[0].lower() + error.msg[1:].removesuffix(" at"))
+            if error.msg.startswith("Unterminated"):
+                self.refuse(at, 'this " is never closed', at + 1, 'end the text with "')
+            if error.msg.startswith("Invalid control"):
+                hint = 'a new line is written \\n, a tab \\t; or this text lacks its closing "'
+                self.refuse(error.pos, "a new line, tab or control character inside a text", hint=hint)
+            self.refuse(error.pos, "no escape that JSON has", hint="a backslash is written \\\\")
         if _SURROGATE.search(text):
             raise Unreadable(Flaw("bad-surrogate", "half of a surrogate pair in a text", at, end))
         return text, end
@@ -139,5 +144,5 @@ class _Reader:
         found = f"found '{shown}'" if shown else "the file ends"
         self.refuse(at, f"expected {what}, {found}", at + len(shown))
 
-    def refuse(self, at: int, message: str, end: int | None = None) -> NoReturn:
-        raise Unreadable(Flaw("syntax", f"not valid JSON: {message}", at, end or at + 1))
+    def refuse(self, at: int, message: str, end: int | None = None, hint: str = "") -> NoReturn:
+        raise Unreadable(Flaw("syntax", f"not valid JSON: {message}", at, end or at + 1, hint))

@@ -174,8 +174,11 @@ def test_the_rest_of_a_large_table_is_built_when_it_runs(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("table", "refusal"),
     [
-        ("", "a.scenario.yaml:4 no cases in {t}|a table needs a row for each case"),
-        ("id\n", "a.scenario.yaml:4 no cases in {t}|a table needs a row for each case"),
+        ("", "a.scenario.yaml:4 no cases in {t}|the file is empty"),
+        (
+            "id\n",
+            "a.scenario.yaml:4 no cases in {t}|its first line names the columns, and no case is below it",
+        ),
         (
             "id\na\nb\na\n",
             "t.csv:4 a second case 'a' (first in line 2)|cases are named by their first column: add a column 'name'",
@@ -187,12 +190,14 @@ def test_the_rest_of_a_large_table_is_built_when_it_runs(tmp_path: Path) -> None
             "id;v\n1;2\n",
             "t.csv:1 one column only: columns are separated by commas|save the table as CSV with commas",
         ),
-        ("id,v\n1\n", "t.csv:2 1 cells, where the first line has 2 columns|"),
+        (
+            "id,v\n1\n2",
+            "t.csv:2 1 cell, where the first line has 2 columns|each row has a cell for each column, be it empty",
+        ),
         (
             "id\n1,2\n",
-            "t.csv:2 2 cells, where the first line has 1 columns|a comma inside a cell needs quotes around the cell",
+            "t.csv:2 2 cells, where the first line has 1 column|a comma inside a cell needs quotes around the cell",
         ),
-        ('id\n1\n"2', "t.csv:3 cannot be read as CSV: unexpected end of data|"),
         ("id,weight\n1,0\n", "t.csv:2 a weight is a number above 0, found the number 0|"),
         ("id,weight\n1,much\n", "t.csv:2 a weight is a number above 0, found text 'much'|"),
         ("id\n1\n\0", "t.csv:3 not a text file: it contains zero bytes|"),
@@ -233,8 +238,8 @@ def test_what_cannot_be_filled_is_refused(load: Load, keys: str, refusal: str) -
 
 
 def test_lines_of_json_are_refused_one_by_one(load: Load) -> None:
-    assert "t.jsonl:2 no JSON: " in refusals(load, "cases: t.jsonl", t_jsonl='{"a": 1}\n{"a": \n')[0]
-    assert "NaN is no number of JSON" in refusals(load, "cases: t.jsonl", t_jsonl='{"a": NaN}')[0]
+    assert "t.jsonl:2 not valid JSON: " in refusals(load, "cases: t.jsonl", t_jsonl='{"a": 1}\n{"a": \n')[0]
+    assert "expected a value, found 'NaN'" in refusals(load, "cases: t.jsonl", t_jsonl='{"a": NaN}')[0]
     assert "found a list" in refusals(load, "cases: t.jsonl", t_jsonl="[1]")[0]
 
 
@@ -273,3 +278,47 @@ def test_no_table_breaks_the_reader(
     else:
         found = ()
     assert all(problem.span for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "refusal"),
+    [
+        ("t.csv", b'a,b\n1,"x\n2,3\n', '{t}:2:3: this " is never closed'),
+        ("t.csv", b'a,b\n1,"x\ny","z', '{t}:3:4: this " is never closed'),
+        ("t.csv", b'a,b\n1,"x"y\n', '{t}:2:6: text after the " that ends a cell'),
+        ("t.csv", b"a,b\r1,2\r", "{t}:1:4: a carriage return without a line feed"),
+        ("t.csv", b'a\n"' + b"long\n" * 300_000, "{t}:2:1: a cell of more than 1 MiB"),
+        ("t.csv", b"a\n\xff\n", "{t}:2:1: not UTF-8: the byte 0xff"),
+        ("t.jsonl", b'{"a": 1}\n{"a": "x', '{t}:2:7: not valid JSON: this " is never closed'),
+        ("t.jsonl", b'{"a": 1', "{t}:1:8: not valid JSON: expected ',' or '}', the line ends"),
+        ("t.jsonl", b'{"a": 1,\n', "{t}:1:9: not valid JSON: expected a key in double quotes, the line ends"),
+        ("t.jsonl", b'{"a": 1} {"a": 2}\n', "{t}:1:10: not valid JSON: text after the end of the JSON value"),
+        ("t.jsonl", b"[" * 5000, "nested more than"),
+        ("t.jsonl", b"1" * 5000, "{t}:1:1: not valid JSON: this number has too many digits"),
+        ("t.jsonl", b"\x89PNG\x00", "{t}:1:5: not a text file: it contains zero bytes"),
+        ("t.json", b'[{"a": 1}, {"a', '{t}:1:13: not valid JSON: this " is never closed'),
+        (
+            "t.json",
+            b'[{"a": "x\n',
+            "{t}:1:10: not valid JSON: a new line, tab or control character inside a text",
+        ),
+        ("t.json", b'[{"a": 1}, ', "{t}:1:12: not valid JSON: expected a value, the file ends"),
+        ("t.json", b'[{"a": "C:\\d"}]', "{t}:1:11: not valid JSON: no escape that JSON has"),
+        ("t.json", b"\x00", "{t}:1:1: not a text file: it contains zero bytes"),
+        ("t.json", b"", "{t}:1:1: the file is empty"),
+        ("t.yaml", b"- a: 1\n- {a: ", "{t}:2:3: not valid YAML: this '{' is never closed"),
+        ("t.yaml", b"- a: 1\n- a: [1", "{t}:2:6: not valid YAML: this '[' is never closed"),
+        ("t.yaml", b"- a: 'x\n- b\n", "{t}:1:6: not valid YAML: this ' is never closed"),
+        ("t.yaml", b"", "{t}:1:1: the file is empty"),
+        ("t.jsonl", b"", "no cases in {t}\n    the file is empty"),
+    ],
+)
+def test_a_table_that_was_cut_off_is_refused_where_it_ends(
+    tmp_path: Path, name: str, content: bytes, refusal: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    file = tmp_path / "a.scenario.yaml"
+    file.write_text(f"harness: 1\nmanifest: m\nscenarios: [{{name: x, cases: {name}, input: '${{case.a}}'}}]")
+    with pytest.raises(FormatError) as caught:
+        load_file(file)
+    assert refusal.replace("{t}", str(tmp_path / name)) in str(caught.value)
