@@ -32,6 +32,11 @@ def compact_json(value: Any) -> str:
     return json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
 
 
+def as_text(value: Any) -> str:
+    """Text as it is, and any other value as compact JSON."""
+    return value if isinstance(value, str) else compact_json(value)
+
+
 def to_json(value: Any, inside: tuple[int, ...] = ()) -> Any:
     """The value as JSON data, a snapshot that shares nothing mutable with it.
 

@@ -14,7 +14,6 @@ from harness.dialects.leafmesh.knowledge import query
 from harness.dialects.leafmesh.models import model_call
 from harness.dialects.leafmesh.parts import Parts
 from harness.dialects.leafmesh.session import Start
-from harness.dialects.leafmesh.templates import as_text
 from harness.dialects.leafmesh.tools import Toolbox
 from harness.dialects.leafmesh.user_message import user_message
 from harness.dialects.leafmesh.work import Work, processed
@@ -23,6 +22,7 @@ from harness.engine.callables import contained
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.effects import LLMReply
+from harness.graph.to_json import as_text
 from harness.interception.real_effects import within_effect
 from harness.matchers.json_schema import schema_errors
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from harness.dialects.kit.templates import fill
-from harness.graph.to_json import compact_json
+from harness.graph.to_json import as_text
 
 _FIELD: Final = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}")
 
@@ -24,8 +24,3 @@ def filled(template: Any, values: Mapping[str, Any]) -> Any:
         return as_text(value)
 
     return fill(template, _FIELD, text_of)
-
-
-def as_text(value: Any) -> str:
-    """Text as it is, and any other value as compact JSON."""
-    return value if isinstance(value, str) else compact_json(value)

@@ -15,11 +15,10 @@ from harness.dialects.leafmesh.document import Knowledge, LLMAgent
 from harness.dialects.leafmesh.knowledge import query
 from harness.dialects.leafmesh.parts import Parts
 from harness.dialects.leafmesh.registered_tool import RegisteredTool
-from harness.dialects.leafmesh.templates import as_text
 from harness.engine.context import NodeContext
 from harness.engine.tool_messages import Call, reported
 from harness.graph.effects import LLMReply, ToolCall, ToolSpec
-from harness.graph.to_json import error_text
+from harness.graph.to_json import as_text, error_text
 from harness.time.gather import gather
 
 QUERY_KNOWLEDGE: Final = ToolSpec(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from harness.dialects.leafmesh.parts import CALLER_OUTPUT
 from harness.dialects.leafmesh.session import Start
-from harness.dialects.leafmesh.templates import as_text
 from harness.dialects.leafmesh.yields import RERUN
-from harness.graph.to_json import compact_json
+from harness.graph.to_json import as_text, compact_json
 
 
 def user_message(start: Start) -> str:

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from harness.dialects.kit.attempts import in_time
 from harness.dialects.loki.document import INITIAL_PROMPT, AgentNode
-from harness.dialects.loki.human_nodes import as_text
 from harness.dialects.loki.models import ModelSettings
 from harness.dialects.loki.ordinary_agent import ordinary_graph
 from harness.dialects.loki.routing import leaving
@@ -26,6 +25,7 @@ from harness.engine.nested import run_inside
 from harness.errors import ManifestError, Problem
 from harness.graph.effects import AgentCall
 from harness.graph.model import Graph, State, Update
+from harness.graph.to_json import as_text
 from harness.graph.vocabulary import Inside
 
 GRAPH: Final = "graph.yaml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from harness.dialects.loki.document import ApprovalNode, InputNode
 from harness.dialects.loki.routing import ON_OTHER, Answered, leaving
@@ -14,7 +14,7 @@ from harness.dialects.loki.templates import render, render_leniently
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.model import State, Update
-from harness.graph.to_json import compact_json
+from harness.graph.to_json import as_text
 
 _OPERATORS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     ">": operator.gt,
@@ -51,11 +51,6 @@ async def ask_input(node: InputNode, state: State, ctx: NodeContext) -> Update:
     elif node.validation is not None:
         _check(answer, node.validation)
     return leaving(updated(state, node, answer))
-
-
-def as_text(answer: Any) -> str:
-    """An answer as the text that a person would have typed."""
-    return answer if isinstance(answer, str) else compact_json(answer)
 
 
 def _check(answer: str, validation: str) -> None:

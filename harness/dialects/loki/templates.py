@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from harness.dialects.kit.templates import fill, placeholders
 from harness.errors import HarnessError
-from harness.graph.to_json import compact_json
+from harness.graph.to_json import as_text
 
 _TEMPLATE: Final = re.compile(r"\{\{([\w.\[\]]+)\}\}", re.ASCII)
 _PATH: Final = re.compile(r"(\w+)((?:\[\d+\])*)(?:\.(?=\w)|$)", re.ASCII)
@@ -68,6 +68,4 @@ def look_up(path: str, state: Mapping[str, Any]) -> Any:
 
 def _text(value: Any) -> str:
     """spec: "Rendering rules per value type"."""
-    if value is _MISSING:
-        return ""
-    return value if isinstance(value, str) else compact_json(value)
+    return "" if value is _MISSING else as_text(value)

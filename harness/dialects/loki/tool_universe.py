@@ -18,7 +18,7 @@ from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext, RunContext
 from harness.errors import HarnessError, Problem
 from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
-from harness.graph.to_json import compact_json, to_json
+from harness.graph.to_json import as_text
 from harness.source.document import Document
 
 _SERVER: Final = "mcp:"
@@ -133,7 +133,7 @@ class ToolUniverse:
 
 def _local(spec: ToolSpec) -> Tool:
     async def call(args: Mapping[str, Any], ctx: NodeContext) -> str:
-        return _text(await ctx.perform(ToolCall(name=spec.name, args=args)))
+        return as_text(await ctx.perform(ToolCall(name=spec.name, args=args)))
 
     return Tool(spec, call)
 
@@ -149,11 +149,6 @@ def _function(endpoint: MCPEndpoint, spec: ToolSpec) -> Tool:
         texts = "\n".join(mcp_texts(result.content))
         if result.is_error:
             raise ToolReportedError(texts or f"{spec.name} failed")
-        return texts or _text(result.structured)
+        return texts or as_text(result.structured)
 
     return Tool(spec, call)
-
-
-def _text(result: Any) -> str:
-    """What a tool returned, as text for a model."""
-    return result if isinstance(result, str) else compact_json(to_json(result))
