@@ -7,6 +7,7 @@ The state has `messages`, the conversation without the system prompt; `inputs`; 
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -40,15 +41,9 @@ from harness.matchers.json_schema import schema_errors
 RECURSION_LIMIT = 200
 """The limit of model calls and rounds of tools in one run."""
 
-
-def _updated_inputs(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The reducer of `inputs`: a later turn replaces only the inputs it has."""
-    return {**old, **new}
-
-
 CHANNELS = (
     Channel("messages", append_messages, MessageLog),
-    Channel("inputs", _updated_inputs, dict),
+    Channel("inputs", operator.or_, dict),  # a later turn replaces only the inputs it has
     Channel("outputs"),
     Channel("turn"),
 )

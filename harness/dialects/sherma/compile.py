@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -128,7 +129,7 @@ def _channels(definition: doc.Agent) -> Iterator[Channel]:
             yield Channel(
                 field.name, initial=partial(copy.deepcopy, field.default) if field.has_default else None
             )
-    yield Channel(INTERNAL, _merge)
+    yield Channel(INTERNAL, operator.or_)
 
 
 def _log(messages: Any) -> MessageLog:
@@ -136,7 +137,3 @@ def _log(messages: Any) -> MessageLog:
     return MessageLog(
         [m if m.id else m.model_copy(update={"id": f"default-{at}"}) for at, m in enumerate(written)]
     )
-
-
-def _merge(left: Mapping[str, Any], right: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**left, **right}
