@@ -9,6 +9,7 @@ from typing import Any, Final
 from harness.source.display import printable
 
 _MOST_NAMES: Final = 5
+_ANSWERS: Final = {"scripted": "scripted", "replayed": "replayed from recordings", "asked": "asked anew"}
 
 
 def percent(share: float | None) -> str:
@@ -110,3 +111,13 @@ def plural(count: int, noun: str) -> str:
     ('1 run', '2 runs')
     """
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def answers(counted: Mapping[str, int]) -> str:
+    """How many runs of a variant were answered by what.
+
+    >>> answers({"scripted": 2, "asked": 1})
+    '2 runs scripted, 1 run asked anew'
+    """
+    found = [f"{plural(count, 'run')} {_ANSWERS.get(kind, kind)}" for kind, count in counted.items() if count]
+    return ", ".join(found) or "no runs"

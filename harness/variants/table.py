@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from harness.report.formatting import cost, p_value, percent, plural, score, seconds, with_interval
+from harness.report.formatting import answers, cost, p_value, percent, plural, score, seconds, with_interval
 from harness.source.display import clip, printable
 from harness.variants.comparison import Changed, Score, Scored
 
@@ -39,7 +39,7 @@ def table(score: Score) -> Iterator[str]:
         yield "  ".join(cells).rstrip()
     yield ""
     for each in score.variants:
-        yield f"{printable(each.name)}: {_answers(each)}"
+        yield f"{printable(each.name)}: {answers(each.answers)}"
         if each.stopped is not None:
             yield f"  {printable(str(each.stopped))}"
         if each.why:
@@ -70,12 +70,6 @@ def _row(scored: Scored, is_baseline: bool) -> tuple[str, ...]:
         between,
         verdict + (f" (p {p_value(scored.corrected)})" if scored.corrected is not None else ""),
     )
-
-
-def _answers(scored: Scored) -> str:
-    words = {"scripted": "scripted", "replayed": "replayed from recordings", "asked": "asked anew"}
-    counted = [f"{plural(count, 'run')} {words[kind]}" for kind, count in scored.answers.items() if count]
-    return ", ".join(counted) or "no runs"
 
 
 def _changed(name: str, changed: Sequence[Changed]) -> Iterator[str]:

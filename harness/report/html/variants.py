@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from harness.report.alike import Key
-from harness.report.formatting import p_value, percent, plural, score, seconds, with_interval
+from harness.report.formatting import answers, p_value, percent, plural, score, seconds, with_interval
 from harness.report.html.plot import Scale, labels
 from harness.report.html.score_file import Changed, Score, Variant
 from harness.report.html.words import dollars
@@ -21,7 +21,6 @@ _MOST_NAMED: Final = 3
 _INTERVAL: Final = 200
 """Width of a drawn interval; 0 is in its middle."""
 _WIDTH, _HEIGHT, _EDGE = 460, 250, 24
-_ANSWERS: Final = {"scripted": "scripted", "replayed": "replayed from recordings", "asked": "asked anew"}
 _STATES: Final = {"better": "better", "worse": "worse", "no evidence": "even"}
 
 
@@ -109,9 +108,6 @@ def _variant(each: Variant, found: Score, changed: Sequence[Changed], reach: flo
     words = "the baseline" if is_baseline else "no verdict"
     if verdict is not None:
         words = f"{verdict} than {found['baseline']}" if verdict != "no evidence" else "no evidence"
-    answers = [
-        f"{plural(n, 'run')} {_ANSWERS.get(kind, kind)}" for kind, n in each.get("answers", {}).items()
-    ]
     return {
         "name": each["name"],
         "verdict": words,
@@ -127,7 +123,7 @@ def _variant(each: Variant, found: Score, changed: Sequence[Changed], reach: flo
         "tokens": f"{each['tokens']:,}",
         "cost": "no price" if each["cost"] is None else dollars(each["cost"]),
         "runs": each["runs"],
-        "answers": ", ".join(answers) or "no runs",
+        "answers": answers(each.get("answers", {})),
         "front": each["name"] in found["pareto"],
         "changes": _changes(changed),
         "checks": _checks(changed),
