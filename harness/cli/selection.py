@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from harness.selection.inputs import InputFinder
 from harness.selection.keywords import Expression, keywords_of, parse
 from harness.selection.shard import Shard
 from harness.settings import Projects
-from harness.source.document import shown_path
+from harness.source.document import relative_path, shown_path
 from harness.source.suggest import did_you_mean, nearest, nearest_names
 
 
@@ -106,9 +105,7 @@ def select(
 
 def _shard(scenarios: Sequence[Scenario], shard: Shard, projects: Projects) -> list[Scenario]:
     root = projects.common(each.file for each in scenarios).project
-    ids = [
-        f"{Path(os.path.relpath(each.file.absolute(), root)).as_posix()}::{each.name}" for each in scenarios
-    ]
+    ids = [f"{relative_path(each.file.absolute(), root)}::{each.name}" for each in scenarios]
     return [scenarios[index] for index in shard.members(ids)]
 
 

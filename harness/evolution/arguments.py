@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from harness.scenario.model import Scenario
 from harness.selection.changes import Changes
 from harness.selection.inputs import InputFinder
 from harness.settings import Projects
-from harness.source.document import real_path, shown_path
+from harness.source.document import real_path, relative_path, shown_path
 
 _ANEW = "start anew with --fresh, or in another folder (--out DIR)"
 
@@ -31,7 +30,7 @@ def fingerprints(
         files |= {real_path(path) for path in (*inputs.files, *inputs.modules.files)}
     root = real_path(projects.common(each.file for each in scenarios).project)
     found = {
-        Path(os.path.relpath(file, root)).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
+        relative_path(file, root): hashlib.sha256(file.read_bytes()).hexdigest()
         for file in sorted(files)
         if file.is_file()
     }

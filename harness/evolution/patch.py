@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from harness.dialects.prompt import Prompt
 from harness.errors import SourceError
 from harness.evolution.genome import Genome
 from harness.evolution.space import Space
-from harness.source.document import Document, parse, real_path
+from harness.source.document import Document, parse, real_path, relative_path
 from harness.source.editing import with_text, with_value
 from harness.source.yaml import Version
 
@@ -113,7 +112,7 @@ class _Files:
 
 def _diff(file: Path, before: str, after: str, root: Path) -> Iterator[str]:
     """The unified diff of a file, as git writes it."""
-    name = Path(os.path.relpath(file, real_path(root))).as_posix()
+    name = relative_path(file, real_path(root))
     old, new = _LINE.findall(before), _LINE.findall(after)
     for line in difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

@@ -14,6 +14,7 @@ from harness.errors import FormatError, Problem
 from harness.recording.matching import Matcher
 from harness.scenario.model import Scenario
 from harness.settings import Projects, RecordMode, Settings
+from harness.source.document import relative_path
 
 WRITING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES, RecordMode.ALL, RecordMode.REWRITE)
 ONLY_MISSING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES)
@@ -50,7 +51,7 @@ def base_of(name: str) -> str:
 def _own_cassette(scenario: Scenario, settings: Settings) -> str | None:
     if scenario.cassette is not None or not (settings.record or scenario.in_manifest):
         return scenario.cassette
-    path = Path(os.path.relpath(scenario.file.resolve(), settings.project.resolve())).as_posix()
+    path = relative_path(scenario.file.resolve(), settings.project.resolve())
     suite = re.sub(r"(\.scenario)?\.ya?ml$", "", path)
     parts = [part for part in suite.split("/") if part != ".."]
     return "/".join(_slug(part) for part in [*parts, scenario.name])

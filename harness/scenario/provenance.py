@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from harness import DISTRIBUTION, __version__
+from harness.source.document import relative_path
 
 SPEAKERS: Final = (
     "anthropic",
@@ -30,7 +30,7 @@ def fingerprints(files: Sequence[Path], base: Path) -> dict[str, str]:
             digest = hashlib.sha256(file.read_bytes()).hexdigest()
         except OSError:
             digest = ""
-        found[Path(os.path.relpath(file, base.resolve())).as_posix()] = digest
+        found[relative_path(file, base.resolve())] = digest
     return found
 
 

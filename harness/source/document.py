@@ -321,6 +321,11 @@ def real_path(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+def relative_path(path: Path, folder: Path) -> str:
+    """The path from a folder, above it with `..`, the same on every system."""
+    return Path(os.path.relpath(path, folder)).as_posix()
+
+
 def shown_path(path: str | Path) -> str:
     """The path in messages: relative to the current folder if it is below it, else as given."""
     return _below(os.fspath(path), os.getcwd()) if os.path.isabs(path) else Path(path).as_posix()

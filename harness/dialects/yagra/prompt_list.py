@@ -7,7 +7,6 @@ they are refused when the workflow is loaded.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +18,7 @@ from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.dialects.yagra.document import SUBGRAPH
 from harness.dialects.yagra.prompts import PROMPT, Merged, PromptReferences
-from harness.source.document import Document
+from harness.source.document import Document, relative_path
 
 _MESSAGES: Final = ("system", "user")
 _META: Final = "_meta"
@@ -50,7 +49,7 @@ class _Listing:
                 owner = "params" if path[0] == "params" else str(merged.node.get("id"))
                 yield from _texts(document.at(path), f"{owner}.{PROMPT}", ".")
             elif (found := references.prompt(merged.values, merged.places)) is not None:
-                file = Path(os.path.relpath(Path(found.document.file).resolve(), self._top)).as_posix()
+                file = relative_path(Path(found.document.file).resolve(), self._top)
                 key = found.reference.key
                 yield from _texts(
                     found.document.at(found.path), f"{file}#{key}" if key else file, ".#"[not key]
