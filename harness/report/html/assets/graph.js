@@ -69,20 +69,17 @@ function drawnEdge(edge, taken) {
   );
 }
 
+function rectOf({x, y, width, height}, className, rx) {
+  return svg("rect", {class: className, x: x - width / 2, y: y - height / 2, width, height, rx});
+}
+
 function drawnLabel(edge, taken) {
   const box = edge.text;
   const rows = box.rows.map((row, at) =>
     svg("text", {class: "label", x: box.x, y: box.y - box.height / 2 + 12.5 + at * 13}, row),
   );
-  const under = svg("rect", {
-    class: "under",
-    x: box.x - box.width / 2,
-    y: box.y - box.height / 2,
-    width: box.width,
-    height: box.height,
-    rx: 4,
-  });
-  return svg("g", {class: taken ? "taken" : "untaken"}, svg("title", {}, edge.label || ""), under, ...rows);
+  const state = taken ? "taken" : "untaken";
+  return svg("g", {class: state}, svg("title", {}, edge.label || ""), rectOf(box, "under", 4), ...rows);
 }
 
 function drawnNode(node, taken, steps, wrong, options) {
@@ -108,14 +105,7 @@ function drawnNode(node, taken, steps, wrong, options) {
     "g",
     {class: `node ${state}${wrong ? " wrong" : ""}`, tabindex: 0, role: "button"},
     svg("title", {}, said.filter(Boolean).join("; ")),
-    svg("rect", {
-      class: "box",
-      x: node.x - node.width / 2,
-      y: node.y - node.height / 2,
-      width: node.width,
-      height: node.height,
-      rx: 9,
-    }),
+    rectOf(node, "box", 9),
     svg("text", {class: "name", "aria-hidden": "true", x: node.x, y: middle - 1.5}, node.text),
     ...node.captions.map((row, at) =>
       svg("text", {class: "caption", "aria-hidden": "true", x: node.x, y: middle + 13 + 13 * at}, row),

@@ -79,26 +79,7 @@ function runsTable(found) {
     );
   return [
     el("h3", {}, "Runs, the newest first"),
-    el(
-      "div",
-      {class: "scroll", tabindex: 0, role: "group", "aria-label": "Runs, scrollable"},
-      el(
-        "table",
-        {},
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            ...names.map((name, at) =>
-              el("th", {scope: "col", class: at > 2 && at < names.length - 1 ? "number" : ""}, name),
-            ),
-          ),
-        ),
-        el("tbody", {}, ...rows),
-      ),
-    ),
+    table("Runs", names, rows, [0, 1, 2, names.length - 1]),
     found.runs.some((run) => run.unpriced)
       ? el("p", {class: "place"}, "* a model without a price counts as 0")
       : null,
@@ -140,24 +121,7 @@ function changesTable(found) {
   if (!rows.length) return [el("p", {class: "empty"}, "Each scenario passed in every run that had it.")];
   return [
     el("h3", {}, "Scenarios that changed or fail"),
-    el(
-      "div",
-      {class: "scroll", tabindex: 0, role: "group", "aria-label": "Scenarios, scrollable"},
-      el(
-        "table",
-        {},
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            ...["state", "scenario", "last runs", "when"].map((name) => el("th", {scope: "col"}, name)),
-          ),
-        ),
-        el("tbody", {}, ...rows),
-      ),
-    ),
+    table("Scenarios", ["state", "scenario", "last runs", "when"], rows, [0, 1, 2, 3]),
     el(
       "p",
       {class: "place"},

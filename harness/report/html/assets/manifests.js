@@ -35,9 +35,6 @@ function manifestsView() {
       el("td", {class: "number"}, each.coverage.branches.missing.length || "–"),
     ),
   );
-  const head = ["manifest", "dialect", "scenarios", ...PARTS, "branches not taken"].map((name, at) =>
-    el("th", {scope: "col", class: at > 1 ? "number" : ""}, name),
-  );
   return [
     el("h2", {}, "Manifests"),
     el(
@@ -45,11 +42,7 @@ function manifestsView() {
       {class: "why"},
       "How much of each graph the scenarios went through; those with the most branches that no scenario took come first.",
     ),
-    el(
-      "div",
-      {class: "scroll", tabindex: 0, role: "group", "aria-label": "Manifests, scrollable"},
-      el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows)),
-    ),
+    table("Manifests", ["manifest", "dialect", "scenarios", ...PARTS, "branches not taken"], rows, [0, 1]),
   ];
 }
 

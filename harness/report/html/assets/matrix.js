@@ -83,10 +83,7 @@ function matrixPane(parts) {
     );
   };
   const change = (name, value) => {
-    if (value) parts.set(name, value);
-    else parts.delete(name);
-    const more = Object.fromEntries([...parts].filter(([key]) => key !== "variants"));
-    history.replaceState(history.state, "", address("variants", "", more));
+    setFilter("variants", parts, name, value);
     show();
   };
   const search = el("input", {

@@ -65,6 +65,14 @@ const ALL_ROWS =
     ? plural(SCENARIOS, "scenario")
     : `${plural(ROWS.length, "row")} (${plural(SCENARIOS, "scenario")} as variants)`;
 
+// Sets a filter of a view, or takes it away, and keeps what is left in the address.
+function setFilter(view, parts, name, value) {
+  if (value) parts.set(name, value);
+  else parts.delete(name);
+  const more = Object.fromEntries([...parts].filter(([key]) => key !== view));
+  history.replaceState(history.state, "", address(view, "", more));
+}
+
 function scenariosView(parts) {
   const holder = el("div", {id: "rows"});
   const count = el("span", {class: "count", role: "status"});
@@ -77,10 +85,7 @@ function scenariosView(parts) {
     );
   };
   const change = (name, value) => {
-    if (value) parts.set(name, value);
-    else parts.delete(name);
-    const more = Object.fromEntries([...parts].filter(([key]) => key !== "scenarios"));
-    history.replaceState(history.state, "", address("scenarios", "", more));
+    setFilter("scenarios", parts, name, value);
     show();
     return holder;
   };
