@@ -40,9 +40,8 @@ def load_request(
 
 def absent_variables(scenario: Scenario, recorded: Mapping[str, str]) -> Iterator[Problem]:
     """A warning for each name in `env_passthrough` that nothing has: neither the process, `env` nor `recorded`."""
-    known = {*os.environ, *scenario.env, *recorded}
     for name, span in scenario.env_passthrough.items():
-        if name not in known:
+        if not (name in os.environ or name in scenario.env or name in recorded):
             text = f"'env_passthrough' names {name}, which is not set in the environment"
             hint = did_you_mean(name, sorted(os.environ), cutoff=_NEAR, listing=False)
             yield Problem("missing-variable", text, span, hint, severity="warning")
