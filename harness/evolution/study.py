@@ -43,6 +43,7 @@ from harness.evolution.search import Search
 from harness.evolution.space import space_of
 from harness.evolution.winner import VARIANTS, variants_file
 from harness.report.whole_file import replace as whole_file
+from harness.report.whole_file import unwritable
 from harness.scenario.model import Scenario
 from harness.scenario.mutator import mutator_stubs
 from harness.scenario.request import load_request
@@ -163,7 +164,10 @@ class Study:
             )
             hint = "start anew with --fresh, or in another folder (--out DIR)"
             raise FormatError(Problem("evolution-damaged", text, hint=hint))
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(self.folder, error, "name a folder that can be written: --out DIR") from error
 
     @property
     def continues(self) -> int:

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 from harness.errors import FormatError, Problem
 
@@ -39,10 +40,13 @@ def replace_by_pieces(path: Path, pieces: Iterable[bytes]) -> None:
         raise unwritable(path, error) from error
 
 
-def unwritable(path: Path, error: OSError) -> FormatError:
+_ANOTHER: Final = "name a folder that can be written: --report DIR, or --harness-report DIR with pytest"
+
+
+def unwritable(path: Path, error: OSError, hint: str = _ANOTHER) -> FormatError:
     """The error for a folder or a file of a report that cannot be written (code `report-folder`)."""
     why = error.strerror or str(error)
     if isinstance(error, FileExistsError | NotADirectoryError):
         file = next((at for at in (path, *path.parents) if at.is_file()), path)
         why = f"{file} is a file, not a folder"
-    return FormatError(Problem("report-folder", f"cannot write the report {path}: {why}"))
+    return FormatError(Problem("report-folder", f"cannot write the report {path}: {why}", hint=hint))

@@ -319,6 +319,15 @@ def test_what_is_no_manifest_is_told(evolve: Evolve) -> None:
         assert said in result.output
 
 
+def test_a_folder_that_cannot_be_made_is_named_with_the_option(evolve: Evolve) -> None:
+    project(mutator=SECOND_TIME_LUCKY)
+    Path("file").touch()
+    ended = evolve("--out", "file/below")
+    assert ended.exit_code == 2
+    assert "file is a file, not a folder [report-folder]" in ended.output
+    assert "name a folder that can be written: --out DIR" in ended.output
+
+
 def test_a_damaged_line_is_said_with_its_place(evolve: Evolve) -> None:
     project(mutator=SECOND_TIME_LUCKY, questions=6)
     evolve()

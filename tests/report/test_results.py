@@ -201,6 +201,7 @@ def test_a_folder_that_cannot_be_made_is_an_error_of_the_setting(tmp_path: Path)
     ):
         pass
     assert caught.value.code == "report-folder"
+    assert "--report DIR" in caught.value.problems[0].hint
 
 
 @pytest.mark.parametrize("report", ["file", "file/inside/it"])
