@@ -50,3 +50,20 @@ agents:
       edges: []
 """
 """A sherma agent with one node, which asks the model `${MODEL}`."""
+
+USES_TOOLS = """\
+agents:
+  guide:
+    state: {fields: [{name: messages, type: list, default: []}]}
+    graph:
+      entry_point: say
+      nodes:
+        - name: say
+          type: call_llm
+          args:
+            prompt: [{role: messages, content: state.messages}]
+            use_tools_from_registry: true
+            state_updates: {messages: '[llm_response]'}
+      edges: []
+"""
+"""The rest of a sherma manifest: an agent whose model may use all tools of the manifest."""

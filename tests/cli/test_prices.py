@@ -8,28 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli.main import cli
-
-AGENT = """\
-manifest_version: 1
-llms: [{id: m, version: "1.0.0", provider: openai, model_name: MODEL}]
-default_llm: {id: m}
-agents:
-  asking:
-    state: {fields: [{name: messages, type: list, default: []}]}
-    graph:
-      entry_point: ask
-      nodes:
-        - name: ask
-          type: call_llm
-          args: {prompt: [{role: system, content: '"s"'}], state_updates: {messages: '[llm_response]'}}
-      edges: []
-"""
+from tests.manifests import ASKING
 
 
 def run(folder: Path, model: str, settings: str = "", expect: str = "{}") -> tuple[int, str]:
     """The exit code, and what was said, of a run whose model reports 1,000,000 tokens sent and 500,000 received."""
     (folder / "pyproject.toml").write_text(f"[tool.harness.prices]\n{settings}\n")
-    (folder / "ask.yaml").write_text(AGENT.replace("MODEL", model))
+    (folder / "ask.yaml").write_text(ASKING.replace("${MODEL}", model))
     reply = "{reply: hi, usage: {input_tokens: 1000000, output_tokens: 500000}}"
     (folder / "a.scenario.yaml").write_text(
         f"harness: 1\nmanifest: ask.yaml\nscenarios: [{{name: x, llm: {{'*': [{reply}]}}, expect: {expect}}}]\n"

@@ -9,29 +9,18 @@ import pytest
 
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome
+from tests.manifests import USES_TOOLS
 from tests.patience import least
 from tests.recording.project import Project, told
 from tests.world.loopback import Said, loopback, refusing_url, silent_url
 
 PROBE = """
 manifest_version: 1
+default_llm: {id: teller}
 llms: [{id: teller, version: "1.0.0", provider: openai, model_name: gpt-4o-mini}]
 tools: [{id: ask, version: "1.0.0", import_path: MODULE.ask}]
-agents:
-  probe:
-    state: {fields: [{name: messages, type: list, default: []}]}
-    graph:
-      entry_point: tell
-      nodes:
-        - name: tell
-          type: call_llm
-          args:
-            llm: {id: teller}
-            prompt: [{role: messages, content: state.messages}]
-            use_tools_from_registry: true
-            state_updates: {messages: '[llm_response]'}
-      edges: []
 """
+PROBE += USES_TOOLS
 MODEL = "llm:\n  - tool_calls: [{name: ask, args: {}}]\n  - {reply: Done.}\n"
 URL = "http://served.test/wind"
 

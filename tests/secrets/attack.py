@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from tests.manifests import USES_TOOLS
 from tests.planted import found_in
-from tests.recording.planted.agents import USES_TOOLS
 from tests.recording.planted.servers import VAULT
 
 VARIABLES = {

@@ -11,25 +11,15 @@ from hypothesis import strategies as st
 from harness.cli.main import cli
 from harness.secrets import Secrets
 from harness.source.display import clip
+from tests.manifests import ASKING
 
 KEY = "sk-live-4f9a8b7c6d5e4f3a2b1c0d9e"
-MANIFEST = """\
-manifest_version: 1
-llms: [{id: m, version: "1.0.0", provider: openai, model_name: gpt-4o}]
-agents:
-  asking:
-    state: {fields: [{name: messages, type: list, default: []}, {name: said, type: str, default: ""}]}
-    graph:
-      entry_point: ask
-      nodes:
-        - name: ask
-          type: call_llm
-          args:
-            llm: {id: m}
-            prompt: [{role: messages, content: state.messages}]
-            state_updates: {messages: '[llm_response]', said: llm_response.content}
-      edges: []
-"""
+MANIFEST = (
+    ASKING.replace("${MODEL}", "gpt-4o")
+    .replace("default: []}", 'default: []}, {name: said, type: str, default: ""}')
+    .replace("'[llm_response]'}", "'[llm_response]', said: llm_response.content}")
+)
+"""It keeps what the model says in `said`."""
 
 
 def _known() -> Secrets:

@@ -6,6 +6,7 @@ from pathlib import Path
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
 from tests import forked
+from tests.manifests import USES_TOOLS
 
 SERVER = Path(__file__).with_name("test_mcp_sdk.py")
 
@@ -20,20 +21,8 @@ mcp_servers:
     command: PROGRAM
     args: ARGS
     env: {SEASON: winter}
-agents:
-  bot:
-    state: {fields: [{name: messages, type: list, default: []}]}
-    graph:
-      entry_point: ask
-      nodes:
-        - name: ask
-          type: call_llm
-          args:
-            prompt: [{role: messages, content: state.messages}]
-            use_tools_from_registry: true
-            state_updates: {messages: '[llm_response]'}
-      edges: []
 """
+MANIFEST += USES_TOOLS
 
 SCENARIO = """\
 harness: 1

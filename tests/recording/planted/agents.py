@@ -4,24 +4,8 @@ import json
 import sys
 from itertools import pairwise
 
+from tests.manifests import USES_TOOLS
 from tests.recording.planted.values import LITERAL, MANIFEST_KEY
-
-USES_TOOLS = """\
-agents:
-  guide:
-    state: {fields: [{name: messages, type: list, default: []}]}
-    graph:
-      entry_point: say
-      nodes:
-        - name: say
-          type: call_llm
-          args:
-            prompt: [{role: messages, content: state.messages}]
-            use_tools_from_registry: true
-            state_updates: {messages: '[llm_response]'}
-      edges: []
-"""
-"""An agent with a model that may use all tools of its manifest."""
 
 GUIDE = """\
 manifest_version: 1
