@@ -41,6 +41,17 @@ def relative_change(scenarios: Sequence[Paired]) -> float:
     return ratio(after - before, before)
 
 
+def resampled(scenarios: Sequence[Paired]) -> Sequence[Paired]:
+    """What an interval is drawn from: the scenarios, or the repeats of a single one.
+
+    Raises:
+        ValueError: there is no scenario, or one has no repeat.
+    """
+    if not scenarios or not all(scenario.repeats for scenario in scenarios):
+        raise ValueError("every scenario needs a repeat before and after")
+    return scenarios if len(scenarios) > 1 else [Paired([repeat]) for repeat in scenarios[0].repeats]
+
+
 def paired_bootstrap(
     scenarios: Sequence[Paired], *, confidence: float = 0.95, resamples: int | None = None, seed: int = 0
 ) -> Change:
@@ -51,10 +62,7 @@ def paired_bootstrap(
     Raises:
         ValueError: there is no scenario, or one has no repeat.
     """
-    if not scenarios or not all(scenario.repeats for scenario in scenarios):
-        raise ValueError("every scenario needs a repeat in both runs")
-    if len(scenarios) == 1:
-        scenarios = [Paired([repeat]) for repeat in scenarios[0].repeats]
+    scenarios = resampled(scenarios)
     before, after = _totals(scenarios)
     change = ratio(after - before, before)
     low, high = ratio_interval(after - before, before, confidence=confidence, resamples=resamples, seed=seed)

@@ -14,7 +14,7 @@ from itertools import product
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from harness.statistics.paired_bootstrap import Paired
+from harness.statistics.paired_bootstrap import Paired, resampled
 from harness.statistics.ratio_interval import ratio_interval
 
 if TYPE_CHECKING:
@@ -50,10 +50,7 @@ def paired_difference(
     """
     import numpy as np
 
-    if not scenarios or not all(scenario.repeats for scenario in scenarios):
-        raise ValueError("every scenario needs a repeat of both variants")
-    if len(scenarios) == 1:
-        scenarios = [Paired([repeat]) for repeat in scenarios[0].repeats]
+    scenarios = resampled(scenarios)
     weights, changes = weighted_changes(scenarios)
     estimate = float(changes.sum() / weights.sum())
     low, high = ratio_interval(changes, weights, confidence=confidence, resamples=resamples, seed=seed)
