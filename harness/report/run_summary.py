@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,11 @@ def summary_of(run: Path) -> dict[str, Any]:
     if not lines:
         raise nothing_ran(run)
     return sums.as_json("there is no summary.json beside the results")
+
+
+def why_incomplete(summary: Mapping[str, Any]) -> str:
+    """Why a summary is not that of a whole run; "" if it is."""
+    return "" if summary.get("complete") is True else str(summary.get("reason") or "it does not say why")
 
 
 def nothing_ran(run: Path) -> FormatError:

@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.report.formatting import plural
 from harness.report.reading import read_lines, results_file
-from harness.report.run_summary import nothing_ran, written_summary
+from harness.report.run_summary import nothing_ran, why_incomplete, written_summary
 from harness.report.shards import are_whole, is_shard
 from harness.report.summary import Summary
 from harness.source.document import shown_path
@@ -84,7 +84,7 @@ def _incomplete(written: Mapping[str, Any] | None, lines: int) -> str:
     counted = (written.get("total") or {}).get("runs")
     if counted != lines:
         return f"the results have {plural(lines, 'run')}, and summary.json counts {counted}"
-    return "" if written.get("complete") is True else str(written.get("reason") or "it does not say why")
+    return why_incomplete(written)
 
 
 def _once(paths: Iterable[Path]) -> Iterator[Path]:

@@ -16,7 +16,7 @@ from harness.report.alike import Key, Line, label
 from harness.report.coverage import GraphCoverage
 from harness.report.formatting import percent, plural
 from harness.report.reading import read_lines, results_file
-from harness.report.run_summary import nothing_ran, summary_of
+from harness.report.run_summary import nothing_ran, summary_of, why_incomplete
 from harness.report.verdicts import NOT_PASSED, worst
 from harness.source.display import clip
 from harness.source.document import shown_path
@@ -185,7 +185,7 @@ def _incomplete(run: Path, count: int) -> str:
     if said != count:
         message = f"{shown_path(run)} has {plural(count, 'run')}, and its summary.json counts {said}"
         raise FormatError(Problem("results-damaged", message, hint="run the scenarios again"))
-    return "" if summary.get("complete") is True else str(summary.get("reason") or "it does not say why")
+    return why_incomplete(summary)
 
 
 def _failed(line: Line) -> dict[str, str]:
