@@ -116,11 +116,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """Run a scenario without looking through everything that pytest and its tests keep, again and again."""
     if not isinstance(item, ScenarioItem):
         return (yield)
-    with collected_rarely():
-        result = yield
-    if item.config.stash.get(SCENARIOS_ONLY, False):
-        item.config.stash[SCENARIOS_ONLY] = False
-        collect_rarely()  # what runs need is loaded now
+    if not item.config.stash.get(SCENARIOS_ONLY, False):
+        with collected_rarely():
+            return (yield)
+    item.config.stash[SCENARIOS_ONLY] = False
+    collect_rarely()
+    result = yield
+    collect_rarely()  # what runs need is loaded now
     return result
 
 

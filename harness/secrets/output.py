@@ -42,15 +42,19 @@ class RedactedStream(io.TextIOBase):
         self._stream, self._scrub = stream, scrub
         self._held = ""
         self._inert = Inert(in_actions())
-        self._bytes = _Bytes(self)
+        self._decode = codecs.getincrementaldecoder(stream.encoding or "utf-8")("replace").decode
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
     @property
     def buffer(self) -> io.BufferedIOBase:
-        """What takes bytes, and writes them as this stream does."""
-        return self._bytes
+        """What takes bytes, and writes them as this stream does.
+
+        The stream does not hold it: the garbage collector would have to free them, and Ctrl-C is lost where that
+        calls Python code, as it does to end a stream.
+        """
+        return _Bytes(self, self._decode)
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
@@ -89,9 +93,8 @@ class RedactedStream(io.TextIOBase):
 class _Bytes(io.BufferedIOBase):
     """The bytes of a text, to be written to a stream of text."""
 
-    def __init__(self, stream: RedactedStream) -> None:
-        self._stream = stream
-        self._decode = codecs.getincrementaldecoder(stream.encoding or "utf-8")("replace").decode
+    def __init__(self, stream: RedactedStream, decode: Callable[[bytes], str]) -> None:
+        self._stream, self._decode = stream, decode
 
     def writable(self) -> bool:
         return True
@@ -106,6 +109,9 @@ class _Bytes(io.BufferedIOBase):
 
     def flush(self) -> None:
         self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing: it is made anew for each use, and what is no whole line yet stays held."""
 
 
 @contextmanager

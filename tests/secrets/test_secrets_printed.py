@@ -1,0 +1,50 @@
+"""What is printed while a run goes on has no secrets, whichever way it takes, and leaves no garbage behind."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from weakref import ref
+
+import pytest
+
+from harness.secrets.output import redacted_streams
+
+
+def without_secret(text: str) -> str:
+    return text.replace("sesame", "…")
+
+
+def test_a_secret_that_is_printed_in_pieces_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    with redacted_streams(without_secret):
+        print("open ses", end="")
+        print("ame")
+    assert capsys.readouterr().out == "open …\n"
+
+
+def test_a_secret_that_is_written_as_bytes_in_pieces_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    with redacted_streams(without_secret):
+        for piece in (b"caf\xc3", b"\xa9, open ses", b"ame\n"):
+            sys.stdout.buffer.write(piece)
+    assert capsys.readouterr().out == "café, open …\n"
+
+
+def test_a_buffer_that_is_closed_closes_no_stream(capsys: pytest.CaptureFixture[str]) -> None:
+    with redacted_streams(without_secret):
+        sys.stdout.buffer.close()
+        sys.stdout.buffer.write(b"open sesame\n")
+        print("sesame")
+    assert capsys.readouterr().out == "open …\n…\n"
+
+
+def test_the_streams_are_gone_with_their_block(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ctrl-C is lost where the garbage collector ends a stream."""
+    gc.disable()
+    try:
+        with redacted_streams(without_secret):
+            stream = ref(sys.stdout)
+            sys.stdout.buffer.write(b"a line\n")
+        assert stream() is None
+    finally:
+        gc.enable()
+    assert capsys.readouterr().out == "a line\n"
