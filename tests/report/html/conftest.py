@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -160,9 +161,10 @@ def told(reply: str = "We open at nine.") -> list[dict[str, Any]]:
 
 
 def write(folder: Path, outcomes: list[Outcome], history: HistoryWriter | None = None) -> Path:
+    """The page of these outcomes, which stay as they are: a writer takes the events of those it is given."""
     with ResultsWriter(folder, history=history) as writer:
         for each in outcomes:
-            writer.add(each)
+            writer.add(copy(each))
         writer.finish()
     return folder / "report.html"
 
