@@ -30,16 +30,16 @@ def encode(data: Any, *, indented: bool = False) -> str:
 
     Beyond that, lone surrogates become visible escapes.
     """
-    if not indented and _is_plain(data):
-        # It refuses keys that are no texts, integers of more than 64 bits, lone surrogates, and deep nesting.
-        with suppress(TypeError):
-            return orjson.dumps(data).decode()
+    if not indented and (text := _quickly(data)) is not None:
+        return text
     encoder = _indented if indented else _compact
     try:
         text = encoder(data)
         text.encode()
     except (TypeError, ValueError, RecursionError):  # rare, so only then is every value looked at
-        return encoder(_strict(to_json(data)))
+        strict = _strict(to_json(data))
+        # orjson where it can: whoever reads this and writes it again gets the same digits of every number.
+        return (None if indented else _quickly(strict)) or encoder(strict)
     return text
 
 
@@ -57,6 +57,17 @@ def is_at_most(data: Any, length: int) -> bool:
         return len(orjson.dumps(data)) <= length  # bytes, of which there are as many as characters or more
     except TypeError:
         return False
+
+
+def _quickly(data: Any) -> str | None:
+    """The JSON text by orjson; None for what it would write otherwise, or refuses.
+
+    It refuses keys that are no texts, integers of more than 64 bits, lone surrogates, and deep nesting.
+    """
+    if _is_plain(data):
+        with suppress(TypeError):
+            return orjson.dumps(data).decode()
+    return None
 
 
 def _is_plain(data: Any) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.errors import FormatError, Span
@@ -145,6 +145,9 @@ values = st.recursive(
 
 
 @given(values)
+@example({"a": 1e-07, "b": "\ud800"})
+@example([1e-07, math.nan])
+@example([1e-07, 1 << 70])
 def test_what_is_written_reads_back_and_is_written_the_same_again(value: Any) -> None:
     written = encode(value)
     assert encode(json.loads(written.encode())) == written
