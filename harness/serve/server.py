@@ -90,7 +90,10 @@ def serving(
             there (`cannot-listen`).
         WorldError: an MCP tool's schema is not a valid JSON Schema.
     """
-    server, listening, served = _prepared(responder_for(target), host, port, allow_hosts)
+    ready = threading.Event()
+    server, listening, served = _prepared(
+        responder_for(target), host, port, allow_hosts, lambda _served: ready.set()
+    )
     broke: list[BaseException] = []
 
     def run() -> None:
@@ -99,12 +102,12 @@ def serving(
         except BaseException as error:
             broke.append(error)
         finally:
-            server.ready.set()
+            ready.set()
 
     thread = threading.Thread(target=run, name="harness serve", daemon=True)
     thread.start()
     try:
-        server.ready.wait()
+        ready.wait()
         if broke:
             raise RuntimeError("the server cannot start") from broke[0]
         yield served
@@ -122,20 +125,23 @@ def serve_until_interrupted(
     allow_hosts: Sequence[str] = (),
     ready: Callable[[Serving], object],
 ) -> None:
-    """Serve in the foreground until SIGINT or SIGTERM. `ready` is called once clients can connect.
+    """Serve until SIGINT or SIGTERM. `ready` is called once clients are answered and signals end it.
 
     Raises: as `serving`.
     """
-    server, listening, served = _prepared(responder, host, port, allow_hosts)
+    server, listening, _ = _prepared(responder, host, port, allow_hosts, ready)
     with listening, suppress(KeyboardInterrupt):
-        ready(served)
         server.run([listening])
 
 
 def _prepared(
-    responder: StubResponder, host: str, port: int, allow_hosts: Sequence[str]
+    responder: StubResponder,
+    host: str,
+    port: int,
+    allow_hosts: Sequence[str],
+    ready: Callable[[Serving], object],
 ) -> tuple[Any, socket.socket, Serving]:
-    """The server, the socket it listens on, and where that is."""
+    """The server, the socket it listens on, and where that is. `ready` is called from its loop once it answers."""
     _check_extra()
     if any(world.llm for world in responder.worlds):
         _import_providers()
@@ -149,11 +155,11 @@ def _prepared(
             transport.abort()
 
     app = build_app(responder, drop, AllowedHosts(allow_hosts))
-    server = _server(app, responder, transports)
     listening = _listening(host, port)
     shown = _WILDCARDS.get(host, host)
     shown = f"[{shown}]" if ":" in shown else shown
-    return server, listening, Serving(f"http://{shown}:{listening.getsockname()[1]}", responder)
+    served = Serving(f"http://{shown}:{listening.getsockname()[1]}", responder)
+    return _server(app, responder, transports, lambda: ready(served)), listening, served
 
 
 def _check_extra() -> None:
@@ -180,7 +186,12 @@ def _listening(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def _server(app: Any, responder: StubResponder, transports: dict[Any, asyncio.Transport]) -> Any:
+def _server(
+    app: Any,
+    responder: StubResponder,
+    transports: dict[Any, asyncio.Transport],
+    ready: Callable[[], object],
+) -> Any:
     import uvicorn
 
     from harness.serve.connections import BoundedConnection
@@ -189,11 +200,9 @@ def _server(app: Any, responder: StubResponder, transports: dict[Any, asyncio.Tr
     class Server(PromptServer):
         """Says when it can be asked, and does not wait for those that wait for ever."""
 
-        ready = threading.Event()
-
         async def startup(self, sockets: Sequence[socket.socket] | None = None) -> None:
             await super().startup(list(sockets or ()))
-            self.ready.set()
+            ready()
 
         async def shutdown(self, sockets: Sequence[socket.socket] | None = None) -> None:
             responder.closing.set()

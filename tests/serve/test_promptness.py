@@ -1,11 +1,15 @@
 """A server loses no time: what it does at once does not wait for a timer."""
 
+import signal
 import time
 from collections.abc import Callable
+from typing import Any
 
 import httpx
+import pytest
 
 from harness.serve import Serving, serving
+from harness.serve.server import responder_for, serve_until_interrupted
 from harness.world.spec import WorldSpec
 from tests.patience import least
 
@@ -32,3 +36,24 @@ def test_it_ends_as_soon_as_it_is_to() -> None:
         return time.perf_counter() - began
 
     assert least(took, below=0.1) < 0.1
+
+
+@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_as_soon_as_it_says_where_it_is(asked: signal.Signals) -> None:
+    said: list[str] = []
+
+    def by_itself(*_: Any) -> None:
+        said.append("the process is to end")
+        raise KeyboardInterrupt
+
+    def ready(server: Serving) -> None:
+        said.append("ready")
+        signal.raise_signal(asked)
+        said.append("the server is to end")
+
+    before = signal.signal(asked, by_itself)
+    try:
+        serve_until_interrupted(responder_for(WorldSpec()), ready=ready)
+    finally:
+        signal.signal(asked, before)
+    assert said[:2] == ["ready", "the server is to end"]
