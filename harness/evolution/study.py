@@ -12,43 +12,32 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from harness.budget import Budget, Spent
 from harness.dialects.load import load_prompts, load_tunables
 from harness.dialects.registry import dialect_named, dialect_of
 from harness.errors import FormatError, HarnessError, Problem
-from harness.evolution.arguments import check_same, earlier, fingerprints
+from harness.evolution.arguments import fingerprints
 from harness.evolution.config import Config
 from harness.evolution.confirmation import confirmation
+from harness.evolution.folder import CONFIRMATION, SearchFolder
 from harness.evolution.genome import Genome
 from harness.evolution.holdout import Split, chosen, split
-from harness.evolution.lineage import (
-    EVOLUTION,
-    FORMAT,
-    GENOMES,
-    MUTATIONS,
-    Individual,
-    Log,
-    Score,
-    individual,
-    write_json,
-)
+from harness.evolution.lineage import FORMAT, GENOMES, MUTATIONS, Individual, Log, Score, individual
 from harness.evolution.mutation import Mutation
-from harness.evolution.patch import PATCH, Patch, patch_of
+from harness.evolution.patch import Patch, patch_of
 from harness.evolution.recombination import recombined
 from harness.evolution.rewriting import MODEL, Mutator, answered, scenario_for
 from harness.evolution.scoring import broken, score_of, unpriced
 from harness.evolution.search import Search
 from harness.evolution.space import space_of
-from harness.evolution.winner import VARIANTS, variants_file
-from harness.report.whole_file import replace as whole_file
-from harness.report.whole_file import unwritable
+from harness.evolution.winner import variants_file
 from harness.scenario.model import Scenario
 from harness.scenario.mutator import mutator_stubs
 from harness.scenario.request import load_request
 from harness.settings import Projects
-from harness.source.document import real_path, shown_path
+from harness.source.document import real_path
 from harness.variants.application import main_manifest, varied
 from harness.variants.independence import reasons
 from harness.world.spec import Stub
@@ -59,9 +48,6 @@ Run = Callable[[Sequence[Scenario], Path | None], Sequence[Line]]
 
 Raises KeyboardInterrupt where it is asked to end.
 """
-CONFIRMATION: Final = "confirmation"
-"""The folder of the results that confirm the winner."""
-_FILES: Final = (GENOMES, EVOLUTION, MUTATIONS, VARIANTS, PATCH, "report.html")
 
 
 class NotScored(HarnessError):
@@ -119,7 +105,7 @@ class Study:
         self._check_dependence()
         stubs = self.config.stubs or _stubs_of(self.scenarios)
         self.arguments = self._arguments()
-        self._open_folder()
+        self._files = SearchFolder(self.folder, self.arguments, fresh=self.fresh)
         self.mutator = self._mutator(stubs)
         self.search = self._search()
 
@@ -147,27 +133,6 @@ class Study:
             "scenarios": [each.id for each in self.scenarios],
             "files": fingerprints(self.scenarios, self.projects, further),
         }
-
-    def _open_folder(self) -> None:
-        if self.fresh:
-            for name in _FILES:
-                (self.folder / name).unlink(missing_ok=True)
-        before = earlier(self.folder)
-        if not any(_has_content(self.folder / name) for name in (GENOMES, MUTATIONS)):
-            self._before: Mapping[str, Any] = {}
-        elif before is not None:
-            check_same(self.folder, before, self.arguments)
-            self._before = before
-        else:
-            text = (
-                f"{shown_path(self.folder)} has a {GENOMES} and no {EVOLUTION}: it is not known what it is of"
-            )
-            hint = "start anew with --fresh, or in another folder (--out DIR)"
-            raise FormatError(Problem("evolution-damaged", text, hint=hint))
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise unwritable(self.folder, error, "name a folder that can be written: --out DIR") from error
 
     @property
     def continues(self) -> int:
@@ -212,11 +177,11 @@ class Study:
 
     def start(self) -> None:
         """Write down what the search is of, before anything is asked."""
-        if not self._before:
+        if not self._files.before:
             self.write()
 
     def _generation_done(self) -> None:
-        if len(self.search.generations) > len(self._before.get("generations", ())):
+        if len(self.search.generations) > len(self._files.before.get("generations", ())):
             self.write()
         self.done(self)
 
@@ -248,8 +213,8 @@ class Study:
         winner = self.search.best
         if winner.genome.is_baseline or not self.held_out:
             return
-        if self._before.get("confirmation") and self._before.get("winner") == winner.id:
-            self.confirmed = self._before["confirmation"]
+        if self._files.before.get("confirmation") and self._files.before.get("winner") == winner.id:
+            self.confirmed = self._files.before["confirmation"]
             return
         variant = winner.genome.variant(self.space)
         scenarios = [*self.as_genome(self.held_out, Genome()), *self.as_genome(self.held_out, winner.genome)]
@@ -300,16 +265,11 @@ class Study:
 
     def write(self) -> None:
         """Write evolution.json, and when the search has stopped the winner."""
-        write_json(self.folder / EVOLUTION, self.document())
-        files = {}
         if self.search.stopped is not None and self.winner is not None:
-            files[VARIANTS] = variants_file(self.winner.genome, self.space)
-            files[PATCH] = self.patch.text
-        for name in (VARIANTS, PATCH):
-            if files.get(name):
-                whole_file(self.folder / name, files[name].encode())
-            else:
-                (self.folder / name).unlink(missing_ok=True)
+            variants = variants_file(self.winner.genome, self.space)
+            self._files.write(self.document(), variants=variants, patch=self.patch.text)
+        else:
+            self._files.write(self.document())
 
     @cached_property
     def root(self) -> Path:
@@ -333,11 +293,7 @@ class Study:
 
     def written(self) -> list[str]:
         """The names of the files that were written."""
-        return [name for name in _FILES if (self.folder / name).exists()]
-
-
-def _has_content(path: Path) -> bool:
-    return path.exists() and path.stat().st_size > 0
+        return self._files.written()
 
 
 def _stubs_of(scenarios: Sequence[Scenario]) -> tuple[Stub, ...]:

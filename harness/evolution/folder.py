@@ -1,0 +1,75 @@
+"""The folder of a search: what an earlier search left in it, and the files that this one writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from harness.errors import FormatError, Problem
+from harness.evolution.arguments import check_same, earlier
+from harness.evolution.lineage import EVOLUTION, GENOMES, MUTATIONS, write_json
+from harness.evolution.patch import PATCH
+from harness.evolution.winner import VARIANTS
+from harness.report.whole_file import replace, unwritable
+from harness.source.document import shown_path
+
+CONFIRMATION: Final = "confirmation"
+"""The folder in it with the results that confirm the winner."""
+_FILES: Final = (GENOMES, EVOLUTION, MUTATIONS, VARIANTS, PATCH, "report.html")
+
+
+class SearchFolder:
+    """A folder that a search starts in, or goes on in; it is made if it is not there.
+
+    Args:
+        path: the folder.
+        arguments: what the search is started with.
+        fresh: whether what is in the folder is thrown away.
+
+    Raises:
+        FormatError: it has another search (`other-search`), or one that cannot be read (`evolution-damaged`); it
+            cannot be written (`report-folder`).
+    """
+
+    def __init__(self, path: Path, arguments: Mapping[str, Any], *, fresh: bool) -> None:
+        self.path = path
+        if fresh:
+            for name in _FILES:
+                (path / name).unlink(missing_ok=True)
+        self.before: Mapping[str, Any] = self._earlier(arguments)
+        """evolution.json of the search that goes on; empty where one starts."""
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(path, error, "name a folder that can be written: --out DIR") from error
+
+    def _earlier(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        before = earlier(self.path)
+        if not any(_has_content(self.path / name) for name in (GENOMES, MUTATIONS)):
+            return {}
+        if before is None:
+            text = (
+                f"{shown_path(self.path)} has a {GENOMES} and no {EVOLUTION}: it is not known what it is of"
+            )
+            hint = "start anew with --fresh, or in another folder (--out DIR)"
+            raise FormatError(Problem("evolution-damaged", text, hint=hint))
+        check_same(self.path, before, arguments)
+        return before
+
+    def write(self, document: Mapping[str, Any], *, variants: str = "", patch: str = "") -> None:
+        """Write evolution.json, and the winner as a file of variants and as a patch, where there is one."""
+        write_json(self.path / EVOLUTION, document)
+        for name, text in ((VARIANTS, variants), (PATCH, patch)):
+            if text:
+                replace(self.path / name, text.encode())
+            else:
+                (self.path / name).unlink(missing_ok=True)
+
+    def written(self) -> list[str]:
+        """The names of the files that were written."""
+        return [name for name in _FILES if (self.path / name).exists()]
+
+
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
