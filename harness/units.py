@@ -1,4 +1,4 @@
-"""How exactly time is kept, for whoever computes with it."""
+"""How exactly time is kept, and how large numbers may be, for whoever computes with them."""
 
 from typing import Final
 
@@ -7,3 +7,12 @@ PRECISION: Final = 9
 
 # Durations of real work are measured to the microsecond.
 MEASURED: Final = 6
+
+# The largest weight, and the largest of all figures in results: sums of them are still exact to a tenth.
+MOST: Final = 1e15
+
+# Virtual seconds of a run, some 30 years: the clock is still exact to a microsecond there.
+LONGEST_RUN_S: Final = 1e9
+
+# No call has so many tokens: who reports them is wrong.
+MOST_TOKENS: Final = 10**15

@@ -114,6 +114,9 @@ def _asked(paths: Sequence[str]) -> dict[Path, set[str]]:
     names: dict[Path, set[str | None]] = {}
     for path in paths:
         file, asked, name = path.partition("::")
+        if asked and not name:
+            text = f"'{path}' names no scenario"
+            raise FormatError(Problem("unknown-scenario", text, hint=f"{file} runs all of this file"))
         for found in discover([Path(file)]):
             names.setdefault(found, set()).add(name if asked else None)
     if not names:
@@ -123,7 +126,7 @@ def _asked(paths: Sequence[str]) -> dict[Path, set[str]]:
         hint = f"name {shown_path(own)} to run its own" if own else "`harness init` writes an example"
         raise FormatError(Problem("no-scenarios", message, hint=hint))
     return {
-        file: {name for name in asked if name} if None not in asked else set()
+        file: {name for name in asked if name is not None} if None not in asked else set()
         for file, asked in names.items()
     }
 

@@ -142,7 +142,11 @@ def _paired(baseline: Run, run: Run, partial: bool) -> Pairing:
 
 
 def _hint(pairing: Pairing) -> str:
-    """What to do where the scenarios are the same but for the folder."""
+    """What to do where the scenarios are the same but for the variant, or the folder."""
+    ids = {scenario.id for scenario in pairing.gone}
+    varied = next((each for each in pairing.added if each.id in ids), None)
+    if varied is not None:
+        return f"'{varied.id}' is in both, but not as the same variant"
     names = {scenario.id.partition("::")[2] for scenario in pairing.gone}
     moved = next((each for each in pairing.added if each.id.partition("::")[2] in names), None)
     if moved is None:

@@ -14,12 +14,10 @@ from typing import Any
 
 from harness.graph.model import ANY_NODE, END, GOTO, START, Edge, Graph
 from harness.graph.trace import Event
-from harness.units import PRECISION
+from harness.units import MOST_TOKENS, PRECISION
 
 Price = Callable[[str, int, int], float | None]
 """What a call of a model with so many tokens sent and received costs; None where it has no price."""
-MOST_TOKENS = 10**15
-"""No call has so many tokens: a provider that reports more is wrong."""
 
 ENDS_OF_VISITS = ("node_end", "node_pause", "node_error")
 

@@ -10,10 +10,11 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from msgspec import Meta
 
 from harness.scenario.outcome import Status, Verdict
+from harness.units import MOST
 
 JSON = Any
 Count = Annotated[int, Meta(ge=0)]
-Amount = Annotated[float, Meta(ge=0, le=1e15)]
+Amount = Annotated[float, Meta(ge=0, le=MOST)]
 Share = Annotated[float, Meta(ge=0, le=1 + 1e-9)]  # as much above as sums are rounded
 
 

@@ -21,13 +21,14 @@ from harness.recording.names import flaw_in
 from harness.scenario import model
 from harness.scenario.document_expect import Expect
 from harness.scenario.document_world import WorldKeys
-from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, Positive, Share, Strict, by_shape
+from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, Share, Strict, Weight, by_shape
 from harness.scenario.idle_stubs import idle_stubs
 from harness.scenario.mentions import RERUN, Mention, in_expectations, in_surroundings, in_world
 from harness.scenario.vacuous import without_effect
 from harness.source.document import Document
 from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
+from harness.units import LONGEST_RUN_S
 
 FORMAT_VERSION: Final = 1
 
@@ -196,8 +197,10 @@ class ScenarioKeys(WorldKeys):
     test_scenario: Name = Field(
         LEFT_OUT, description="A scenario in the manifest itself, which runs in the world given here."
     )
-    weight: Positive = Field(1.0, description="Share in the suite's fitness.")
-    timeout: Positive = Field(30.0, description="Virtual seconds for the whole run.")
+    weight: Weight = Field(1.0, description="Share in the suite's fitness.")
+    timeout: Annotated[float, Field(gt=0, le=LONGEST_RUN_S)] = Field(
+        30.0, description="Virtual seconds for the whole run."
+    )
     repeat: Annotated[int, Field(ge=1)] = Field(1, description="How many times it runs.")
     pass_score: Share = Field(1.0, description="Lowest score that passes.")
     cases: Cases = Field(

@@ -34,6 +34,7 @@ from harness.source.display import clip
 from harness.source.document import Document
 from harness.source.models import Mistake, describe, mistaken
 from harness.source.suggest import did_you_mean
+from harness.units import MOST
 
 NOT_CHECKS: Final = ("weights", "calls_order")
 SEEN: Final = ("state", "output", "path", "calls", "visits", "latency", "usage", "error")
@@ -41,6 +42,7 @@ SEEN: Final = ("state", "output", "path", "calls", "visits", "latency", "usage",
 CALL_KINDS: Final = ("llm", "tool", "mcp", "http", "agent", "script", "human", "retrieval")
 
 Bound = Annotated[float, Field(ge=0)]
+CheckWeight = Annotated[float, Field(ge=0, le=MOST)]
 Step = Annotated[
     Annotated[str, Tag("text")] | Annotated[list[str], Tag("list")],
     by_shape("a node, or a list of the nodes of one superstep"),
@@ -159,7 +161,7 @@ class Condition(Strict):
 
     that: Annotated[str, cel(*SEEN)] = Field(description=f"The condition; it sees {', '.join(SEEN)}.")
     name: Name = Field(LEFT_OUT, description="How results name it.")
-    weight: Bound = Field(1.0, description="Its weight in the score.")
+    weight: CheckWeight = Field(1.0, description="Its weight in the score.")
 
 
 class Custom(Strict):
@@ -170,7 +172,7 @@ class Custom(Strict):
     call: Dotted = Field(description="The dotted path of a Python function of the run.")
     args: dict[str, Any] = Field(LEFT_OUT, description="Its arguments beside the run, by name.")
     name: Name = Field(LEFT_OUT, description="How results name it.")
-    weight: Bound = Field(1.0, description="Its weight in the score.")
+    weight: CheckWeight = Field(1.0, description="Its weight in the score.")
 
 
 def _metric(name: str) -> str:
@@ -215,7 +217,7 @@ class JudgeKeys(Strict):
 class Judge(JudgeKeys):
     """A grade a model gives to the output."""
 
-    weight: Bound = Field(1.0, description="Its weight in the score.")
+    weight: CheckWeight = Field(1.0, description="Its weight in the score.")
 
 
 def _weights(weights: dict[str, float]) -> dict[str, float]:
@@ -271,7 +273,7 @@ class Expect(Strict):
     unused: Annotated[bool, AfterValidator(_unused)] = Field(
         LEFT_OUT, description="No stub is left over; always checked."
     )
-    weights: Annotated[dict[str, Bound], AfterValidator(_weights)] = Field(
+    weights: Annotated[dict[str, CheckWeight], AfterValidator(_weights)] = Field(
         LEFT_OUT, description="The weight of checks, by key; 1 unless given."
     )
 

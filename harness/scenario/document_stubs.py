@@ -14,12 +14,12 @@ from pydantic_core import PydanticCustomError
 
 from harness.scenario.field_types import (
     LEFT_OUT,
-    Count,
     MatcherMapping,
     Name,
     Seconds,
     Strict,
     Times,
+    Tokens,
     When,
     by_shape,
 )
@@ -165,8 +165,8 @@ class Usage(Strict):
 
     model_config = ConfigDict(title="usage")
 
-    input_tokens: Count = Field(0, description="Tokens of the request.")
-    output_tokens: Count = Field(0, description="Tokens of the answer.")
+    input_tokens: Tokens = Field(0, description="Tokens of the request.")
+    output_tokens: Tokens = Field(0, description="Tokens of the answer.")
 
 
 class LLMStub(AnyStub):

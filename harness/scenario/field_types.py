@@ -18,6 +18,7 @@ from pydantic import (
 
 from harness.errors import ExpressionError, FormatError
 from harness.source.models import Mistake, describe, mistaken
+from harness.units import MOST, MOST_TOKENS
 
 LEFT_OUT: Final[Any] = None
 """The default of keys that need not be written. Written, they take no null."""
@@ -75,7 +76,8 @@ EnvValue = Annotated[
 Seconds = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
-Positive = Annotated[float, Field(gt=0)]
+Weight = Annotated[float, Field(gt=0, le=MOST)]
+Tokens = Annotated[int, Field(ge=0, lt=MOST_TOKENS)]
 Name = Annotated[str, Field(min_length=1)]
 
 

@@ -86,7 +86,7 @@ def _scenario(at: Document, path: Path, passthrough: Mapping[str, Span]) -> Scen
 def discover(paths: Iterable[Path]) -> list[Path]:
     """The scenario files under these folders, in order, and the files among `paths` themselves.
 
-    Hidden folders are left out. Each file is listed once.
+    Hidden folders are left out. Each file is listed once, below the current folder if it is there, and without `..`.
 
     Raises:
         FormatError: a path does not exist.
@@ -95,15 +95,22 @@ def discover(paths: Iterable[Path]) -> list[Path]:
     problems = []
     for path in paths:
         if path.is_dir():
-            found.update(dict.fromkeys(_below(path)))
+            found.update(dict.fromkeys(_below(_tidied(path))))
         elif _exists(path):
-            found[path] = None
+            found[_tidied(path)] = None
         else:
             text = f"{shown_path(path)}: no such file or folder"
             problems.append(Problem("missing-file", text, hint=hint_for_missing(path)))
     if problems:
         raise FormatError(problems)
     return list(found)
+
+
+def _tidied(path: Path) -> Path:
+    """The path by which results name a file, however it was given; a link before `..` may lead elsewhere."""
+    tidy = os.path.normpath(path)
+    same = os.path.exists(tidy) and os.path.samefile(path, tidy)
+    return Path(shown_path(tidy)) if same else path
 
 
 def _exists(path: Path) -> bool:

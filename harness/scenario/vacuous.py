@@ -38,6 +38,7 @@ _MILLISECONDS: Final = 100
 """From here on a bound of the latency looks like one in milliseconds."""
 _GATES: Final = ("status", "unused")
 _OPTIONS: Final = ("calls_order", "weights")
+_COUNTS_NOTHING: Final = "a check of weight 0 counts nothing: it cannot fail the scenario"
 
 
 def without_effect(at: Document, timeout_s: float) -> Iterator[Problem]:
@@ -137,8 +138,7 @@ def _in_items(at: Document) -> Iterator[Problem]:
                 text = "a threshold of 0 is reached by every grade, so that this judge cannot fail"
                 yield _warning(text, item.span(("threshold",)))
             if item.value.get("weight") == 0:
-                text = "a check of weight 0 counts nothing: it cannot fail the scenario"
-                yield _warning(text, item.span(("weight",)))
+                yield _warning(_COUNTS_NOTHING, item.span(("weight",)))
 
 
 def _in_weights(at: Document) -> Iterator[Problem]:
@@ -146,12 +146,22 @@ def _in_weights(at: Document) -> Iterator[Problem]:
     weights = values.get("weights")
     if not weights:
         return
-    if not any(_weights(values, weights)):
+    one_counts = any(_weights(values, weights))
+    if not one_counts:
         text = "the weight of every check is 0, so that none of them counts"
         yield _warning(text, at.key_span(("weights",)))
-    for key in weights:
-        if key not in values and key not in _GATES and at.holds(("weights", key)):
+    for key, weight in weights.items():
+        if key in _GATES or not at.holds(("weights", key)):
+            continue
+        if key not in values:
             yield _warning(f"there is no check '{key}' here to weigh", at.key_span(("weights", key)))
+        elif weight == 0 and one_counts and not (key in ITEMIZED and _have_weights(values[key])):
+            yield _warning(_COUNTS_NOTHING, at.span(("weights", key)))
+
+
+def _have_weights(items: Any) -> bool:
+    """True if each item of a check has a weight of its own."""
+    return all("weight" in item for item in ([items] if isinstance(items, Mapping) else items))
 
 
 def _located(found: Iterable[Vacuous], at: Document) -> Iterator[Problem]:

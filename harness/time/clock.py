@@ -12,6 +12,7 @@ Only code that asks the loop for the time sees virtual time; `time.monotonic()` 
 from __future__ import annotations
 
 import asyncio
+import math
 import selectors
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -33,6 +34,9 @@ OUTSIDE_LIMIT_S = 60.0
 # While somebody may take as long as they like, the loop wakes up every so many real seconds: Ctrl-C that another
 # thread received would not wake it.
 LOOK_UP_EVERY_S = 0.2
+
+# Virtual time is kept to the nanosecond.
+_RESOLUTION = 10.0**-PRECISION
 
 # While callbacks are ready and nobody holds the clock, the loop looks for events every so many turns.
 LOOK_UP_EVERY_TURNS = 16
@@ -134,6 +138,15 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """The virtual time, in seconds since the loop was made."""
         return self._jumping.now
+
+    @property
+    def _clock_resolution(self) -> float:
+        """How much earlier than due asyncio runs a timer: where floats are coarser than this, none would be due."""
+        return max(_RESOLUTION, math.ulp(self._jumping.now))
+
+    @_clock_resolution.setter
+    def _clock_resolution(self, resolution: float) -> None:
+        """Asyncio sets that of the real clock."""
 
     async def idle(self, *, even_if_held: bool = True) -> None:
         """Wait until nothing else is ready to run, so that the clock would move next; see `end_of_instant`."""

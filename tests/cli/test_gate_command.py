@@ -182,6 +182,19 @@ def test_a_baseline_of_other_scenarios_is_refused_with_the_differences(run: Any,
     assert "'counts' is in both, in files of other names" in done.output
 
 
+def test_a_run_of_variants_is_no_baseline_of_a_run_without(
+    run: Any, invoke: Invoke, write: WriteFile
+) -> None:
+    run(GOOD)
+    write("variants.yaml", "harness: 1\nvariants: [{name: formal, env: {TONE: formal}}]\n")
+    invoke("score", ".", "--variants", "variants.yaml", "--report", "scored")
+
+    refused = invoke("gate", "--baseline", "scored")
+
+    assert refused.exit_code == 2
+    assert "'a.scenario.yaml::counts' is in both, but not as the same variant" in refused.output
+
+
 def test_what_could_not_be_judged_leaves_no_verdict_of_an_earlier_gate(run: Any, invoke: Invoke) -> None:
     run(GOOD)
     outputs = ("--json", "gate.json", "--markdown", "gate.md")

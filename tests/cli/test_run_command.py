@@ -230,6 +230,16 @@ def test_repeats_with_drawn_faults_each_count(invoke: Invoke, suite: WriteSuite,
     assert (totals()["runs"], totals()["distinct_runs"]) == (4, 4)
 
 
+def test_a_name_that_is_left_empty_does_not_run_the_whole_file(suite: WriteSuite, invoke: Invoke) -> None:
+    suite(PASSES, FAILS)
+    refused = invoke("run", "a.scenario.yaml::")
+    assert refused.exit_code == 2
+    assert refused.stderr.splitlines() == [
+        "error: 'a.scenario.yaml::' names no scenario [unknown-scenario]",
+        "    a.scenario.yaml runs all of this file",
+    ]
+
+
 def test_of_many_scenarios_a_few_are_named_each_on_its_line(suite: WriteSuite, invoke: Invoke) -> None:
     suite(*(f"{{name: number {number} of a long table, input: go}}" for number in range(9)))
     lines = invoke("run", "a.scenario.yaml::x").stderr.splitlines()

@@ -198,8 +198,15 @@ def test_the_rest_of_a_large_table_is_built_when_it_runs(tmp_path: Path) -> None
             "id\n1,2\n",
             "t.csv:2 2 cells, where the first line has 1 column|a comma inside a cell needs quotes around the cell",
         ),
-        ("id,weight\n1,0\n", "t.csv:2 a weight is a number above 0, found the number 0|"),
-        ("id,weight\n1,much\n", "t.csv:2 a weight is a number above 0, found text 'much'|"),
+        ("id,weight\n1,0\n", "t.csv:2 a weight is a number above 0, and at most 1e+15, found the number 0|"),
+        (
+            "id,weight\n1,1e16\n",
+            "t.csv:2 a weight is a number above 0, and at most 1e+15, found the number 1e+16|",
+        ),
+        (
+            "id,weight\n1,much\n",
+            "t.csv:2 a weight is a number above 0, and at most 1e+15, found text 'much'|",
+        ),
         ("id\n1\n\0", "t.csv:3 not a text file: it contains zero bytes|"),
         (
             "citi\nRome\n",

@@ -133,6 +133,22 @@ def test_mistakes_in_a_file(file: Path, text: str, expected: str) -> None:
         ("turns: [{input: a, expct: 1}]", "5:20 unknown key 'expct' in a turn|did you mean 'expect'?"),
         ("input: 5", "5:8 input: expected text or a mapping, found the number 5|"),
         ("weight: 0", "5:9 weight: must be greater than 0, found the number 0|"),
+        (
+            "weight: 1e308",
+            "5:9 weight: must be less than or equal to 1000000000000000, found the number 1e+308|",
+        ),
+        (
+            "expect: {weights: {state: 1e308}}",
+            "5:27 state: must be less than or equal to 1000000000000000, found the number 1e+308|",
+        ),
+        (
+            "timeout: 1e10",
+            "5:10 timeout: must be less than or equal to 1000000000, found the number 10000000000.0|",
+        ),
+        (
+            "llm: [{reply: a, usage: {input_tokens: 1000000000000000}}]",
+            "5:40 input_tokens: must be less than 1000000000000000, found the number 1000000000000000|",
+        ),
         ("weight: .inf", "5:9 weight: expected a finite number, found the number inf|"),
         ("repeat: 0", "5:9 repeat: must be greater than or equal to 1, found the number 0|"),
         ("repeat: 1.5", "5:9 repeat: expected a whole number, found the number 1.5|"),

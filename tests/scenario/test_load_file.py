@@ -233,6 +233,27 @@ def test_files_are_found_below_folders_in_order_each_once(tmp_path: Path) -> Non
     ]
 
 
+def test_a_file_is_listed_once_however_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/x.scenario.yaml").write_text("")
+    monkeypatch.chdir(tmp_path)
+    relative = [Path("a/x.scenario.yaml"), Path("./a"), Path("a/../a")]
+    given = [*relative, tmp_path / "a", tmp_path / "a/../a/x.scenario.yaml"]
+    for path in given:
+        assert discover([path]) == [Path("a/x.scenario.yaml")]
+    assert discover(given) == [Path("a/x.scenario.yaml")]
+
+
+def test_a_folder_behind_a_link_is_not_taken_for_its_neighbour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "far/inner").mkdir(parents=True)
+    (tmp_path / "far/x.scenario.yaml").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "far/inner")
+    monkeypatch.chdir(tmp_path)
+    assert discover([Path("link/..")]) == [Path("link/../x.scenario.yaml")]
+
+
 def test_a_path_that_does_not_exist_names_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "scenarios").mkdir()
     with pytest.raises(FormatError) as caught:

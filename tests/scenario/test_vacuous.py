@@ -40,6 +40,14 @@ from tests.scenario.reading import read, warning
             "expect: {path: [add], weights: {path: 0, status: 0, unused: 0}}",
             "5:23 the weight of every check is 0",
         ),
+        (
+            "expect: {path: [add], state: {count: 1}, weights: {path: 0}}",
+            "5:58 a check of weight 0 counts nothing: it cannot fail the scenario",
+        ),
+        (
+            "expect: {checks: [{that: state.count == 1}], weights: {checks: 0}}",
+            "5:64 a check of weight 0 counts nothing: it cannot fail the scenario",
+        ),
         ("input: hi", "3:20 nothing is expected: this scenario passes whenever its run completes"),
         ("expect: {}", "5:9 'expect' lists nothing"),
         ("expect: {custom: []}", "5:10 'custom' lists nothing"),
@@ -100,7 +108,7 @@ def test_what_cannot_fail_is_told(tmp_path: Path, keys: str, told: str) -> None:
         "expect: {checks: [{that: size(path) > 0}, {that: 'state.a >= 0'}, {that: '!(1 in path)'}]}",
         "expect: {never_calls: [{llm: '*', args: {}}]}",
         "expect: {checks: [{that: 'false'}, {that: 'state.count == 1'}]}",
-        "expect: {path: [add], weights: {path: 0}}",
+        "expect: {path: [add], weights: {status: 0}}",
         "expect: {checks: [{that: state.count == 1, weight: 1}], weights: {checks: 0, status: 0, unused: 0}}",
     ],
 )

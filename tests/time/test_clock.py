@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.time.clock import Deadlock, VirtualTimeLoop, in_real_time, real_wait
+from harness.units import LONGEST_RUN_S
 
 
 def run(main: Any) -> Any:
@@ -28,6 +29,15 @@ def test_a_day_of_sleep_passes_at_once() -> None:
         return now()
 
     assert run(main) == 86400 * 30
+
+
+@pytest.mark.parametrize("seconds", [3e7, 123_456_789.123, LONGEST_RUN_S])
+def test_years_of_sleep_pass_at_once_though_floats_are_coarser_than_a_nanosecond(seconds: float) -> None:
+    async def main() -> Any:
+        await asyncio.sleep(seconds)
+        return now()
+
+    assert run(main) == seconds
 
 
 def test_parallel_sleeps_cost_the_longest_of_them() -> None:
