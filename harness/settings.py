@@ -261,6 +261,11 @@ def load_settings(
     return _updated(settings, chosen or {}, Path.cwd(), "the command line")
 
 
+def is_ci_machine() -> bool:
+    """True if CI is set, as CI services do."""
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+
 def misspelt_variables(environment: Mapping[str, str]) -> list[str]:
     """What is to be said of variables that nothing reads, and whose names are nearly those of ours."""
     known = {_variable(key) for key in _READERS} | {_DEBUG}

@@ -268,6 +268,27 @@ def test_a_misspelt_variable_is_said_once_with_the_one_that_was_meant(
     assert "warning: the variable HARNESS_REPROT is not read: did you mean HARNESS_REPORT?" in said
 
 
+@pytest.mark.parametrize("scenarios", [["  - nam: x\n"], [scenario("left out")]], ids=["faulty", "left out"])
+def test_a_misspelt_variable_is_said_where_nothing_ran(
+    suite: RunSuite, monkeypatch: pytest.MonkeyPatch, scenarios: list[str]
+) -> None:
+    monkeypatch.setenv("HARNESS_REPROT", "there")
+    said = suite(*scenarios, options=["-k", "nothing of the kind"]).stdout.str()
+    assert said.count("warning: the variable HARNESS_REPROT is not read: did you mean HARNESS_REPORT?") == 1
+
+
+@pytest.mark.parametrize("processes", ["-n0", "-n2"])
+def test_what_cannot_be_kept_secret_is_said_once(
+    suite: RunSuite, monkeypatch: pytest.MonkeyPatch, processes: str
+) -> None:
+    monkeypatch.setenv("DESK_API_KEY", "abc")
+    said = suite(scenario(), options=[processes]).stdout.str()
+    assert (
+        said.count("warning: the value of DESK_API_KEY is too short, or too common a word, to be kept secret")
+        == 1
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "ran", "reason"),
     [

@@ -155,15 +155,13 @@ def _without_left_out(
 
     kept = []
     for variant in variants:
-        runs = variant.is_baseline or any(
-            is_meant_for(variant, each.manifests[0]) for each in selection.scenarios
-        )
+        runs = any(is_meant_for(variant, each.manifests[0]) for each in selection.scenarios)
         if runs or not any(is_meant_for(variant, manifest) for manifest in selection.left_out):
             kept.append(variant)
             continue
         text = f"'{variant.name}' is not scored: its `only` fits no manifest of the {selection.part}"
         problem = Problem("unmatched-only", text, variant.spans.get("only", variant.span))
-        if variant.name in needed:
+        if variant.is_baseline or variant.name in needed:
             raise FormatError(problem)
         print_problems([replace(problem, severity="note")])
     return kept

@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from harness.errors import ManifestError, Problem, Span
-from harness.source.document import Document, real_path
+from harness.source.display import clip
+from harness.source.document import Document, real_path, shown_path
+from harness.source.suggest import did_you_mean
+
+_OPERATIONS: Final = ("add", "remove", "replace", "move", "copy", "test")
+_LONGEST: Final = 200
 
 
 @dataclass(frozen=True)
@@ -72,9 +77,46 @@ class Changes:
                 KeyError,
             ) as error:
                 which = "" if len(self.patch) == 1 else f"operation {number} of "
-                text = f"{which}the patch cannot be applied to {document.file}: {error}"
-                raise ManifestError(Problem("bad-patch", text, self.patch_at)) from None
+                why, hint = _refusal(value, operation) or (clip(str(error), _LONGEST), "")
+                text = f"{which}the patch cannot be applied to {shown_path(document.file)}: {why}"
+                raise ManifestError(Problem("bad-patch", text, self.patch_at, hint)) from None
         return document.replaced(value)
+
+
+def _refusal(value: Any, operation: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Why an operation has nothing to work on in `value`, and the nearest name; None where that is not why."""
+    op = operation["op"]
+    for key in ("from", "path"):
+        if key in operation:
+            steps = [_unescaped(step) for step in str(operation[key]).split("/")[1:]]
+            new = steps[-1:] if key == "path" and op in ("add", "copy", "move") else []
+            found = _missing(value, steps[: len(steps) - len(new)])
+            if found is not None:
+                return found
+    if op == "test":
+        return f"the value at '{operation['path']}' is another", ""
+    return None
+
+
+def _missing(value: Any, steps: Sequence[str]) -> tuple[str, str] | None:
+    """The first of these steps that leads nowhere, and the nearest one; None where all lead on."""
+    for number, step in enumerate(steps):
+        at = "/" + "/".join(steps[: number + 1])
+        if isinstance(value, Mapping):
+            if step not in value:
+                return f"there is no '{at}'", did_you_mean(step, [*map(str, value)])
+            value = value[step]
+        elif isinstance(value, list):
+            if not (step.isdecimal() and int(step) < len(value)):
+                return f"there is no '{at}'", f"the list has {len(value)} items, the first is 0"
+            value = value[int(step)]
+        else:
+            return f"there is no '{at}'", "what is there has no parts"
+    return None
+
+
+def _unescaped(step: str) -> str:
+    return step.replace("~1", "/").replace("~0", "~")
 
 
 def faulty_operations(patch: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -84,6 +126,13 @@ def faulty_operations(patch: Sequence[Mapping[str, Any]]) -> list[str]:
 
     wrong = []
     for number, operation in enumerate(patch, start=1):
+        op, pointers = operation.get("op"), [operation[key] for key in ("path", "from") if key in operation]
+        if op not in _OPERATIONS:
+            wrong.append(f"operation {number}: {op!r} is no operation; there are {', '.join(_OPERATIONS)}")
+            continue
+        if relative := [each for each in pointers if isinstance(each, str) and each and each[0] != "/"]:
+            wrong.append(f"operation {number}: '{relative[0]}' is no path: write '/{relative[0]}'")
+            continue
         try:
             jsonpatch.JsonPatch([dict(operation)])
         except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError) as error:

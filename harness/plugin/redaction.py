@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -16,6 +16,9 @@ from harness.plugin.options import projects_of
 
 if TYPE_CHECKING:
     import warnings
+
+_UNPROTECTED: Final = "harness_unprotected"
+"""The key of a worker's output with the variables whose values it cannot keep secret."""
 
 
 class Redaction:
@@ -74,6 +77,16 @@ class Redaction:
         if self._scrub is None:
             return text
         return inert(self._scrub(text)) if nodeid in self._scenarios else self._scrub(text)
+
+    def pytest_sessionfinish(self) -> None:
+        """Have the controller of xdist say what a worker cannot keep secret."""
+        if hasattr(self._config, "workeroutput"):
+            self._config.workeroutput[_UNPROTECTED] = [*self._unprotected]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """A worker has ended: all have the same settings and variables."""
+        self._unprotected = getattr(node, "workeroutput", {}).get(_UNPROTECTED) or self._unprotected
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say what cannot be kept secret."""

@@ -153,11 +153,12 @@ class Reporter:
         if self._refusal:
             terminalreporter.write_line(f"ERROR: {self._refusal}", red=True)
         if self._writer is None:
+            if self._part.found or self._part.faulty or self._refusal:
+                _warn_of_misspelt_variables(terminalreporter)
             return
         from harness.report.github import tell_github
         from harness.report.suite_table import suite_table
         from harness.report.summary_text import counts, figures, notes, places
-        from harness.settings import misspelt_variables
         from harness.source.workflow_commands import inert
 
         with _exit_if_unwritable():
@@ -174,8 +175,7 @@ class Reporter:
             *places(self._writer.folder),
         ]:
             terminalreporter.write_line(inert(line))
-        for text in misspelt_variables(os.environ):
-            terminalreporter.write_line(f"warning: {text}", yellow=True)
+        _warn_of_misspelt_variables(terminalreporter)
         tell_github(self._writer.path.parent, terminalreporter.write_line)
 
     def _finish(self, writer: ResultsWriter) -> dict[str, Any]:
@@ -185,6 +185,13 @@ class Reporter:
         """Close the report of a session that ended without a terminal summary."""
         if self._writer is not None:
             self._finish(self._writer)
+
+
+def _warn_of_misspelt_variables(terminalreporter: Any) -> None:
+    from harness.settings import misspelt_variables
+
+    for text in misspelt_variables(os.environ):
+        terminalreporter.write_line(f"warning: {text}", yellow=True)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from harness.plugin.options import projects_of
 if TYPE_CHECKING:
     from harness.scenario.model import Scenario
     from harness.variants.application import Application
+    from harness.variants.document import Variant
 
 _applications_key = pytest.StashKey["Sequence[Application]"]()
 
@@ -30,7 +31,21 @@ def items_of(config: pytest.Config, scenarios: Sequence[Scenario]) -> Iterator[t
     for scenario in scenarios:
         for application in applications:
             for varied in application.to(scenario.whole()):
-                yield f"{scenario.name}[{application.variant.name}]", varied
+                yield f"{scenario.name}[{application.variant.name}]", _warned(varied, application.variant)
+
+
+def _warned(varied: Scenario, variant: Variant) -> Scenario:
+    """The scenario, with a warning if this variant of it is the baseline once more."""
+    if varied.variation is None or not varied.variation.is_same:
+        return varied
+    from dataclasses import replace
+
+    from harness.errors import Problem
+    from harness.variants.independence import SAME
+
+    text = f"'{variant.name}' is the baseline once more: {SAME}"
+    problem = Problem("same-variant", text, variant.span, severity="warning")
+    return replace(varied, warnings=(*varied.warnings, problem))
 
 
 def check_all_apply(config: pytest.Config) -> None:

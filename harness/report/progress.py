@@ -6,12 +6,13 @@ takes long prints a line now and then.
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
+
+from harness.settings import is_ci_machine
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,7 +80,7 @@ class Progress:
         self._pace = Pace(total, clock)
         self._shown_at = clock()
         self._live: Live | None = None
-        if total > 1 and console.is_terminal and not os.environ.get("CI"):
+        if total > 1 and console.is_terminal and not is_ci_machine():
             from rich.live import Live
 
             self._live = Live(console=console, auto_refresh=False, transient=True, get_renderable=self._drawn)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, get_args
 from harness.errors import FormatError, Problem, Span
 from harness.report.misfit import misfit
 from harness.scenario.outcome import Status, Verdict
+from harness.source.document import hint_for_missing, shown_path
 
 if TYPE_CHECKING:
     from msgspec.json import Decoder
@@ -44,8 +45,10 @@ def read_lines(path: str | Path) -> Iterator[dict[str, Any]]:
         with path.open("rb") as file:
             yield from _lines(file, path)
     except OSError as error:
-        problem = Problem("results-missing", f"cannot read the results {path}: {error.strerror or error}")
-        raise FormatError(problem) from error
+        text = f"cannot read the results {shown_path(path)}: {error.strerror or error}"
+        near = hint_for_missing(path) if path.parent.is_dir() and not path.exists() else ""
+        hint = near or "`harness run` writes them: in reports/latest, or where --report says"
+        raise FormatError(Problem("results-missing", text, hint=hint)) from error
 
 
 def _lines(file: BinaryIO, path: Path) -> Iterator[dict[str, Any]]:

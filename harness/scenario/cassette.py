@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shlex
 from collections.abc import Iterable
@@ -13,7 +12,7 @@ from typing import Final
 from harness.errors import FormatError, Problem
 from harness.recording.matching import Matcher
 from harness.scenario.model import Scenario
-from harness.settings import Projects, RecordMode, Settings
+from harness.settings import Projects, RecordMode, Settings, is_ci_machine
 from harness.source.document import relative_path
 
 WRITING: Final = (RecordMode.ONCE, RecordMode.NEW_EPISODES, RecordMode.ALL, RecordMode.REWRITE)
@@ -26,11 +25,6 @@ def mode_of(settings: Settings) -> RecordMode:
     mode = settings.record_mode
     held_back = mode in ONLY_MISSING and not settings.record_in_ci and is_ci_machine()
     return RecordMode.NONE if held_back else mode
-
-
-def is_ci_machine() -> bool:
-    """True if CI is set, as CI services do."""
-    return os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
 def cassette_name(scenario: Scenario, settings: Settings) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import ChainMap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -38,13 +38,26 @@ def load_request(
     )
 
 
-def absent_variables(scenario: Scenario, recorded: Mapping[str, str]) -> Iterator[Problem]:
-    """A warning for each name in `env_passthrough` that nothing has: neither the process, `env` nor `recorded`."""
+def absent_variables(
+    scenario: Scenario, recorded: Mapping[str, str], sources: Iterable[Path] = ()
+) -> Iterator[Problem]:
+    """A warning for each name in `env_passthrough` that nothing has: neither the process, `env` nor `recorded`.
+
+    None is needed of a name that has a default in one of the files in `sources`.
+    """
     for name, span in scenario.env_passthrough.items():
-        if not (name in os.environ or name in scenario.env or name in recorded):
+        if not (
+            name in os.environ or name in scenario.env or name in recorded or _has_default(name, sources)
+        ):
             text = f"'env_passthrough' names {name}, which is not set in the environment"
             hint = did_you_mean(name, sorted(os.environ), cutoff=_NEAR, listing=False)
             yield Problem("missing-variable", text, span, hint, severity="warning")
+
+
+def _has_default(name: str, sources: Iterable[Path]) -> bool:
+    """True if one of these files says `${NAME:-default}`, or as LeafMesh does, `${NAME:default}`."""
+    written = f"${{{name}:".encode()
+    return any(path.is_file() and written in path.read_bytes() for path in sources)
 
 
 def import_folders(scenario: Scenario, settings: Settings) -> tuple[Path, ...]:

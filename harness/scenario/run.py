@@ -167,13 +167,12 @@ def run_once(
     result: RunResult | None = None
     with open_network() if is_real else closed_network() as connections, streams_kept():
         recorded = backend.about.environment if backend is not None and not is_real else {}
-        absent = [problem.one_line for problem in absent_variables(scenario, recorded)]
         try:
             graph = graph or load_graph(load_request(scenario, settings, recorded), scenario.dialect)
             repeat_environment(graph.import_folders)
         except SourceError as error:
             result = refused(error)
-            result.observed.warnings += absent
+            result.observed.warnings += [each.one_line for each in absent_variables(scenario, recorded)]
             return result
         random.seed(seed)  # tools draw from it, and clients that wait before they try again
         names: Sequence[Problem] = ()
@@ -199,7 +198,8 @@ def run_once(
             result = result or _crashed(error, graph, backend)
         # Code that catches what the closed network raises passes unnoticed otherwise.
         result.observed.warnings += [problem.one_line for problem in (*scenario.warnings, *names)]
-        result.observed.warnings += absent
+        absent = absent_variables(scenario, recorded, graph.sources)
+        result.observed.warnings += [problem.one_line for problem in absent]
         result.observed.warnings += connections
         result.varies = is_real or scenario.draws
         if settings.narrate and result.trace is not None:

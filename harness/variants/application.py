@@ -23,7 +23,7 @@ from harness.graph.names import names_of
 from harness.scenario.model import Scenario, Variation
 from harness.scenario.request import load_request
 from harness.settings import Projects
-from harness.source.document import read, real_path, shown_path
+from harness.source.document import Document, read, real_path, shown_path
 from harness.source.models import in_file_order
 from harness.source.suggest import did_you_mean
 from harness.variants.document import Variant
@@ -66,18 +66,19 @@ class Application:
     prompts: dict[str, None] = field(default_factory=dict)
     models: dict[str, None] = field(default_factory=dict)
     refused: list[Problem] = field(default_factory=list)
+    unreadable: list[Problem] = field(default_factory=list)
     _found: dict[object, tuple[Changes, bool]] = field(default_factory=dict)
 
     def to(self, scenario: Scenario) -> Iterator[Scenario]:
         """The scenario as this variant, if it applies."""
         variant = self.variant
-        if variant.is_baseline:
-            yield replace(scenario, variation=Variation(variant.name, is_baseline=True))
-            return
         self.manifests[scenario.manifests[0]] = None
         if not is_meant_for(variant, scenario.manifests[0]):
             return
         self.is_meant = True
+        if variant.is_baseline:
+            yield replace(scenario, variation=Variation(variant.name, is_baseline=True))
+            return
         before = scenario
         if variant.manifest is not None:
             scenario = replace(
@@ -100,9 +101,13 @@ class Application:
             yield replace(scenario, variation=variation)
 
     def problems(self) -> Iterator[Problem]:
-        """What of the variant no manifest has."""
+        """What of the variant no manifest has, and what is wrong with those that cannot be read: they may have it."""
+        missing = [*self._missing()]
+        yield from [*missing, *self.unreadable] if missing else ()
+
+    def _missing(self) -> Iterator[Problem]:
         variant = self.variant
-        if variant.only and not variant.is_baseline and not self.is_meant:
+        if variant.only and not self.is_meant:
             yield self._unmatched()
         for id_ in variant.prompts:
             if f"prompts.{id_}" not in self.used:
@@ -160,9 +165,14 @@ class Application:
             load_prompts(replace(request, changes=changes), scenario.dialect)
             self.used.add("edit")
         except SourceError as error:
-            self.refused += [problem for problem in error.problems if problem.code == "bad-patch"]
-            if self.refused:
+            refused = [problem for problem in error.problems if problem.code == "bad-patch"]
+            self.refused += refused
+            if refused:
                 return Changes()
+            if _patched(changes, patched, scenario.dialect):
+                self.used.add("edit")
+            else:
+                self.unreadable += error.problems
         return changes
 
     def _texts(self, scenario: Scenario, request: LoadRequest) -> Iterator[tuple[TextAt, str]]:
@@ -171,7 +181,8 @@ class Application:
             return
         try:
             prompts = load_prompts(request, scenario.dialect)
-        except ManifestError:  # the run says what is wrong with it
+        except ManifestError as error:
+            self.unreadable += error.problems
             return
         for prompt in prompts:
             self.prompts[prompt.id] = None
@@ -186,7 +197,8 @@ class Application:
             return {}
         try:
             graph = load_graph(load_request(scenario, self.projects.of(scenario.file)), scenario.dialect)
-        except ManifestError:
+        except ManifestError as error:
+            self.unreadable += error.problems
             return {}
         names = names_of(graph)
         known = names.names.get("llm", {}) if names is not None else {}
@@ -216,14 +228,19 @@ def _dialect(path: Path, named: str | None) -> Dialect:
 
 def _differs(changes: Changes, named: str | None) -> bool:
     """True if a patch makes the document another, as far as that can be seen."""
-    file = changes.patched
-    if file is None:
+    if changes.patched is None:
         return False
+    found = _patched(changes, changes.patched, named)
+    return found is None or repr(found[0].value) != repr(found[1].value)  # 1 == True, but not here
+
+
+def _patched(changes: Changes, file: Path, named: str | None) -> tuple[Document, Document] | None:
+    """The document as it is, and as the patch makes it; None where it cannot be read, or the patch not applied."""
     try:
         document = read(file, yaml=_dialect(file, named).yaml)
-        return repr(changes.applied(document, file).value) != repr(document.value)  # 1 == True, but not here
+        return document, changes.applied(document, file)
     except SourceError:
-        return True
+        return None
 
 
 def is_meant_for(variant: Variant, manifest: Path) -> bool:

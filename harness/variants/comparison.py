@@ -219,10 +219,13 @@ def _judged(scored: Scored, corrected: Mapping[str, float], paired: Sequence[Pai
 
 
 def _beaten(scored: Scored, race: Race) -> Scored:
-    """The verdict on a variant that was stopped: `worse`, if it is so by the test of the race."""
+    """The verdict on a variant that was stopped, by the test of the race; none on one that cannot differ."""
+    scored = replace(scored, stopped=race.stopped[scored.name])
+    if scored.why:
+        return scored
     p = race.against_baseline(scored.name)
     verdict: Verdict = "worse" if p <= LEVEL else "no evidence"
-    return replace(scored, corrected=p, verdict=verdict, stopped=race.stopped[scored.name])
+    return replace(scored, corrected=p, verdict=verdict)
 
 
 def _needs(paired: Sequence[Paired], more: Needed | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -155,11 +156,19 @@ def _variant(keys: VariantKeys, at: Document, folder: Path, problems: list[Probl
         models=keys.models or {},
         params=keys.params or {},
         env=keys.env or {},
-        manifest=folder / keys.manifest if keys.manifest else None,
+        manifest=_existing(folder / keys.manifest, spans["manifest"], problems) if keys.manifest else None,
         edit=tuple(keys.edit or ()),
         only=(tuple(keys.only),) if keys.only else (),
         spans=spans,
     )
+
+
+def _existing(file: Path, place: Span, problems: list[Problem]) -> Path:
+    if not os.path.exists(file):
+        problems.append(
+            Problem("missing-file", f"{shown_path(file)}: no such file", place, hint_for_missing(file))
+        )
+    return file
 
 
 def _text(file: Path, place: Span, problems: list[Problem]) -> str:

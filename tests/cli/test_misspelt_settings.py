@@ -28,7 +28,7 @@ def test_a_run_ends_with_the_setting_that_was_meant(
 
 def test_a_command_that_fails_says_it_too(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_REPROT", "elsewhere")
-    assert invoke("gate").stderr.endswith(f"[results-missing]\n{REPROT}")
+    assert invoke("gate").stderr.endswith(f"or where --report says\n{REPROT}")
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,8 @@ def test_a_run_that_was_killed_still_has_a_page_and_it_is_said_what_it_lacks(
 def test_what_is_no_run_is_told(invoke: Invoke) -> None:
     result = invoke("report", "nowhere")
     assert (result.exit_code, result.stderr) == (
-        2, "error: cannot read the results nowhere: No such file or directory [results-missing]\n",
+        2, "error: cannot read the results nowhere: No such file or directory [results-missing]\n"
+        "    `harness run` writes them: in reports/latest, or where --report says\n",
     )  # fmt: skip
 
 

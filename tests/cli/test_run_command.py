@@ -273,3 +273,18 @@ def test_a_variable_that_is_to_be_passed_through_and_is_not_there_is_a_warning(
         "(did you mean 'MODEL_NAME'?)"
     ) in " ".join(said.split())
     assert ("the environment variable MODEL is not set" in said) is (manifest == "asking")
+
+
+@pytest.mark.parametrize("default", [":-tiny", ""])
+def test_a_variable_with_a_default_in_the_manifest_need_not_be_set(
+    default: str, write: WriteFile, invoke: Invoke, asking: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MODEL", raising=False)
+    write("asking.yaml", asking.replace("${MODEL}", f"${{MODEL{default}}}"))
+    write(
+        "a.scenario.yaml",
+        "harness: 1\nmanifest: asking.yaml\nenv_passthrough: [MODEL]\n"
+        "scenarios: [{name: one, input: go, llm: [a], expect: {output: a}}]\n",
+    )
+    said = invoke("run", "a.scenario.yaml").output
+    assert ("'env_passthrough' names MODEL" in said) is (not default)

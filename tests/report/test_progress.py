@@ -110,6 +110,13 @@ def test_where_lines_are_not_redrawn_there_is_a_line_now_and_then(
     assert "\x1b" not in "".join(lines)
 
 
+def test_a_machine_that_says_it_is_none_for_ci_gets_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "false")
+    progress = Progress(open_console(Terminal()), 2)
+    assert progress.redraws
+    progress.stop()
+
+
 def test_a_pipe_gets_lines_even_where_colours_are_forced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert _shown(open_console(io.StringIO())).count("\n") == 4

@@ -152,7 +152,26 @@ def test_a_variant_applies_to_manifests_that_have_what_it_changes(vary: Vary) ->
         ("prompts: {clasify: x}", "no manifest that the scenarios run has a prompt 'clasify'"),
         ("models: {gpt-4: x}", "no manifest that the scenarios run uses a model 'gpt-4'"),
         ("edit: [{op: remove, path: /nothing}]", "the patch cannot be applied to"),
-        ("edit: [{op: test, path: /manifest_version, value: 9}]", "the patch cannot be applied to"),
+        (
+            "edit: [{op: test, path: /manifest_version, value: 9}]",
+            "the value at '/manifest_version' is another",
+        ),
+        (
+            "edit: [{op: remove, path: /agents/triage/grph/nodes/0}]",
+            r"triage.yaml: there is no '/agents/triage/grph'\s+did you mean 'graph'\?",
+        ),
+        (
+            "edit: [{op: remove, path: /agents/triage/graph/nodes/90}]",
+            r"there is no '/agents/triage/graph/nodes/90'\s+the list has \d items, the first is 0",
+        ),
+        (
+            "edit: [{op: move, from: /agnts, path: /x}]",
+            r"there is no '/agnts'\s+did you mean 'agents'\?",
+        ),
+        (
+            "edit: [{op: add, path: /manifest_version/x, value: 1}]",
+            "the patch cannot be applied to .*triage.yaml: ",
+        ),
         (
             "edit: [{op: remove, path: /agents}], only: [none*]",
             "there is no manifest that this patch is meant for",
@@ -166,7 +185,7 @@ def test_a_variant_applies_to_manifests_that_have_what_it_changes(vary: Vary) ->
             r"fits `only` of 'v': '\*/triag.yaml'\s+did you mean 'triage.yaml'\?",
         ),
         (
-            "manifest: m.yaml, only: [none*, nothing]",
+            "env: {A: x}, only: [none*, nothing]",
             r"'none\*' or 'nothing'\s+known: .*tutorial/agents/triage.yaml",
         ),
     ],
@@ -175,6 +194,49 @@ def test_what_no_manifest_has_is_refused(vary: Vary, keys: str, refusal: str) ->
     with pytest.raises(FormatError, match=refusal) as caught:
         vary(suite("triage"), keys)
     assert caught.value.problems[0].span is not None
+
+
+def test_a_patch_that_applies_is_not_refused_for_what_it_makes_of_the_manifest(vary: Vary) -> None:
+    both = [suite("triage")[0], suite("returns")[0]]
+    (broken,) = vary(both, "edit: [{op: replace, path: /prompts/0/instructions, value: 3}]")
+    assert "instructions: expected text, found the number 3" in str(run(broken).observed.error)
+
+
+def test_a_patch_runs_on_manifests_that_cannot_be_read_whatever_others_refused(
+    vary: Vary, tmp_path: Path
+) -> None:
+    (tmp_path / "bad.yaml").write_text("manifest_version: 1\nagents: {x: [")
+    (tmp_path / "a.scenario.yaml").write_text(
+        "harness: 1\nmanifest: bad.yaml\ndialect: sherma\nscenarios: [{name: x}]"
+    )
+    (bad,) = load_file(tmp_path / "a.scenario.yaml").scenarios
+    patch = "edit: [{op: remove, path: /agents/triage/graph/nodes/0/on_error}]"
+    for of in (
+        [suite("triage")[0], suite("returns")[0], bad],
+        [bad, suite("returns")[0], suite("triage")[0]],
+    ):
+        assert {each.name for each in vary(of, patch)} == {suite("triage")[0].name, "x"}
+
+
+@pytest.mark.parametrize("keys", ["edit: [{op: remove, path: /a}]", "prompts: {a: x}", "models: {a: b}"])
+def test_what_may_be_in_a_manifest_that_cannot_be_read_is_refused_with_the_reason(
+    vary: Vary, tmp_path: Path, keys: str
+) -> None:
+    (tmp_path / "bad.yaml").write_text("manifest_version: 1\nagents: {x: [")
+    (tmp_path / "a.scenario.yaml").write_text("harness: 1\nmanifest: bad.yaml\nscenarios: [{name: x}]")
+    with pytest.raises(FormatError, match=r"bad.yaml:2:13: not valid YAML"):
+        vary(load_file(tmp_path / "a.scenario.yaml").scenarios, keys)
+
+
+def test_a_baseline_is_narrowed_as_other_variants_are(tmp_path: Path) -> None:
+    both = [suite("triage")[0], suite("returns")[0]]
+    (tmp_path / "v.yaml").write_text("harness: 1\nvariants: [{name: today, only: [triage.yaml]}]")
+    assert [each.file.name for each in varied(both, read_variants(tmp_path / "v.yaml"), Projects())] == [
+        "triage.scenario.yaml"
+    ]
+    (tmp_path / "v.yaml").write_text("harness: 1\nvariants: [{name: today, only: [triag.yaml]}]")
+    with pytest.raises(FormatError, match=r"did you mean 'triage.yaml'"):
+        varied(both, read_variants(tmp_path / "v.yaml"), Projects())
 
 
 def test_a_combination_that_is_meant_for_no_manifest_is_refused(tmp_path: Path) -> None:

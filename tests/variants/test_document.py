@@ -31,6 +31,7 @@ def refusals(read: Read, text: str) -> list[str]:
 
 def test_a_variant_says_what_it_changes(variants: Read, tmp_path: Path) -> None:
     (tmp_path / "terse.txt").write_text("Be terse.\n")
+    (tmp_path / "other.yaml").touch()
     _, one = variants(
         "variants:\n  - {name: one, prompts: {a: {file: terse.txt}, b: Be kind.}, models: {x: y},\n"
         "     params: {temperature: 0}, env: {TONE: formal, N: 3}, manifest: other.yaml,\n"
@@ -86,7 +87,15 @@ def test_variants_are_chosen_by_name_beside_the_baseline(variants: Read) -> None
             "variants: [{name: a, prompts: {x: 3}}]",
             "2:35 x: expected text, or {file: PATH}, found the number 3",
         ),
-        ("variants: [{name: a, edit: [{op: sing, path: /a}]}]", "2:28 operation 1: "),
+        (
+            "variants: [{name: a, edit: [{op: sing, path: /a}]}]",
+            "2:28 operation 1: 'sing' is no operation; there are add, ",
+        ),
+        (
+            "variants: [{name: a, edit: [{op: remove, path: a/b}]}]",
+            "2:28 operation 1: 'a/b' is no path: write '/a/b'",
+        ),
+        ("variants: [{name: a, manifest: no.yaml}]", "2:32 "),
         ("variants: [{name: a, edit: [{op: remove}]}]", "2:28 operation 1: "),
         ("variants: [{name: a, env: {A: x}}]\nmatrix: {p: [a, z]}", "3:17 no variant 'z'"),
         (

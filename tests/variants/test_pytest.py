@@ -32,6 +32,18 @@ def test_each_scenario_is_an_item_for_each_variant(pytester: pytest.Pytester) ->
     assert [json.loads(line)["variant"] for line in lines] == ["baseline", "terse"]
 
 
+def test_a_variant_that_is_the_baseline_once_more_is_a_warning(pytester: pytest.Pytester) -> None:
+    (pytester.path / "a.scenario.yaml").write_text(SCENARIOS)
+    (pytester.path / "v.yaml").write_text("harness: 1\nvariants: [{name: same, models: {gpt-4o: gpt-4o}}]")
+    (pytester.path / "a.scenario.yaml").write_text(f"{SCENARIOS}    env: {{TRIAGE_MODEL: gpt-4o}}\n")
+    result = pytester.runpytest("-p", "no:cacheprovider", "--harness-variants", "v.yaml")
+    result.stdout.fnmatch_lines(
+        [
+            "*v.yaml:2:19: 'same' is the baseline once more: what it sets is what the scenarios run with already*"
+        ]
+    )
+
+
 def test_a_variant_that_changes_nothing_that_is_there_ends_the_session(pytester: pytest.Pytester) -> None:
     (pytester.path / "a.scenario.yaml").write_text(SCENARIOS)
     (pytester.path / "v.yaml").write_text("harness: 1\nvariants: [{name: terse, prompts: {clasify: x}}]")

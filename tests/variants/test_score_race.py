@@ -12,7 +12,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli.main import cli
+from harness.report.scenario_runs import read_run
+from harness.report.summary import Summary
 from harness.scenario import run as running
+from harness.variants.comparison import compare
+from harness.variants.independence import SAME
+from harness.variants.race import Race, Stopped
+from tests.gate.runs import Said, write_lines
 from tests.variants.test_score import SCENARIOS, TUTORIAL
 
 VARIANTS = """\
@@ -99,6 +105,22 @@ def test_a_variant_that_is_beaten_is_stopped_and_the_others_run_on(score: Score)
     assert "rude" not in written()[0]["pareto"]
     assert "stopped after 15 scenarios" in Path("out/report.html").read_text()
     assert "(--race): 55 of 60 runs" in json.loads(Path("out/summary.json").read_text())["reason"]
+
+
+def test_a_variant_that_cannot_differ_keeps_its_note_when_a_race_stops_it(tmp_path: Path) -> None:
+    said = {"now": Said(score=1.0, variant="now"), "same": Said(score=0.5, variant="same")}
+    folders = [write_lines(tmp_path / name, {"one": each}) for name, each in said.items()]
+    (tmp_path / "results.jsonl").write_text("".join((each / "results.jsonl").read_text() for each in folders))
+    summary = Summary()
+    run = read_run(tmp_path / "results.jsonl", [summary.add])
+    race = Race(["now", "same"])
+    race.stopped["same"] = Stopped(5, "now", 0.01)
+
+    score = compare(run, summary.as_json()["variants"], ["now", "same"], {}, {"now": "", "same": SAME}, race)
+
+    same = score.variants[1]
+    assert (same.verdict, same.stopped) == (None, race.stopped["same"])
+    assert same.why == f"differs for other reasons: {SAME}"
 
 
 def test_the_same_race_comes_out_every_time_and_in_several_processes(score: Score) -> None:
