@@ -10,6 +10,7 @@ from typing import Final
 
 import click
 
+from harness.cli.ctrl_c import is_interrupt
 from harness.errors import HarnessError, SourceError
 
 OK: Final = 0
@@ -33,7 +34,7 @@ def guarded(command: Callable[[], int | None], *, debug: bool = False) -> int:
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
     except KeyboardInterrupt:
-        return _interrupted()
+        return interrupted()
     except (BrokenPipeError, SystemExit):  # rich leaves by SystemExit when the reader of its output has gone
         _drop_output()
         return NOT_JUDGED
@@ -44,20 +45,16 @@ def guarded(command: Callable[[], int | None], *, debug: bool = False) -> int:
         _report_system(error)
         return BAD_INPUT
     except Exception as error:
-        if _is_interrupt(error):
-            return _interrupted()
+        if is_interrupt(error):
+            return interrupted()
         _report_defect(error, debug)
         return NOT_JUDGED
 
 
-def _interrupted() -> int:
+def interrupted() -> int:
+    """Say that a command was interrupted, and give its exit code."""
     click.echo("interrupted", err=True)
     return NOT_JUDGED
-
-
-def _is_interrupt(error: BaseException | None) -> bool:
-    """True if Ctrl-C is behind an error: a class that is being made turns it into a RuntimeError (Python 3.11)."""
-    return error is not None and (isinstance(error, KeyboardInterrupt) or _is_interrupt(error.__cause__))
 
 
 def _drop_output() -> None:

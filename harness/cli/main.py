@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from harness import __version__
-from harness.cli.exit_code import guarded
+from harness.cli.exit_code import guarded, interrupted
 from harness.workers.garbage import collect_rarely
 
 COMMANDS = {
@@ -62,11 +62,20 @@ class LazyGroup(click.Group):
             command = import_module(f"harness.cli.{name.replace('-', '_')}").command
         return name, command, rest
 
-    def invoke(self, ctx: click.Context) -> Any:
-        from harness.secrets.output import redacted_streams
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **options)
+        except KeyboardInterrupt:  # click would leave with 1, which means that a scenario failed
+            sys.exit(interrupted())
 
-        with redacted_streams(_without_secrets):
-            ctx.exit(guarded(lambda: super(LazyGroup, self).invoke(ctx), debug=ctx.params["debug"]))
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            from harness.secrets.output import redacted_streams
+
+            with redacted_streams(_without_secrets):
+                ctx.exit(guarded(lambda: super(LazyGroup, self).invoke(ctx), debug=ctx.params["debug"]))
+        except KeyboardInterrupt:
+            sys.exit(interrupted())
 
 
 def _without_secrets(text: str) -> str:

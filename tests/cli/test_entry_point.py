@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from harness import __version__
+from harness.cli import entry
 from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
 
 
@@ -31,6 +32,36 @@ def test_help_imports_nothing_heavy() -> None:
 def test_the_installed_command_starts(installed: str) -> None:
     done = subprocess.run([installed, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"harness {__version__}\n"
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_ctrl_c_while_the_command_is_imported_ends_it_as_later(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], wrapped: bool
+) -> None:
+    def importing() -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            if wrapped:  # as Python 3.11 does, where a class is being made
+                raise RuntimeError("Error calling __set_name__") from error
+            raise
+
+    monkeypatch.setattr("harness.cli.main.main", importing)
+    with pytest.raises(SystemExit) as left:
+        entry.main()
+    assert (left.value.code, capsys.readouterr().err) == (3, "interrupted\n")
+
+
+@pytest.mark.parametrize("begins", ["click.Group.parse_args", "harness.secrets.output.redacted_streams"])
+def test_ctrl_c_before_a_command_begins_is_no_failed_scenario(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, begins: str
+) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(begins, interrupt)
+    result = invoke("schema")
+    assert (result.exit_code, result.stdout, result.stderr) == (3, "", "interrupted\n")
 
 
 @pytest.mark.parametrize("command", ["run", "validate", "show", "schema", "init"])

@@ -56,7 +56,7 @@ def test_the_distribution_is_called_alike_wherever_it_is_named() -> None:
 
 
 def test_the_package_the_command_and_the_plugin_are_called_harness() -> None:
-    assert PROJECT["scripts"] == {"harness": "harness.cli.main:main"}
+    assert PROJECT["scripts"] == {"harness": "harness.cli.entry:main"}
     assert PROJECT["entry-points"]["pytest11"] == {"harness": "harness.plugin"}
 
 
