@@ -167,7 +167,7 @@ class _AgentNodes(_AgentLifecycle):
         if not self.agent.outputs or (message.tool_calls and self.agent.tools):
             return {"turn": NOBODY}
         found = json_object(message_text(message))
-        if found is None or not self.agent.outputs.keys() & found.keys():
+        if found is None or (found and not self.agent.outputs.keys() & found.keys()):
             return {"turn": USER}
         try:
             return {"turn": NOBODY, "outputs": filled(self.agent.outputs, found, "output")}

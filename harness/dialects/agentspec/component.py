@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, get_args
 from pydantic import BaseModel, Field, GetCoreSchemaHandler, PlainValidator, PrivateAttr, field_validator
 from pydantic_core import core_schema
 
-from harness.dialects.agentspec.properties import Property, mistakes
+from harness.dialects.agentspec.properties import Property, mistakes, with_null_named
 from harness.errors import Span
 from harness.source.document import Document
 from harness.source.models import Mistake, describe, mistaken
@@ -138,7 +138,8 @@ def inner_first(root: Component) -> list[Component]:
 # ------------------------------------------------------------------ inputs and outputs
 
 
-def _property(value: Any) -> Property:
+def _property(written: Any) -> Property:
+    value = with_null_named(written)
     found = list(mistakes(value))
     if found:
         title = value.get("title") if isinstance(value, dict) else None

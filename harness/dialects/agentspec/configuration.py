@@ -128,10 +128,17 @@ class Configuration:
             return BROKEN
         if not isinstance(value, dict) or TYPE not in value:
             text = f"expected a component, with a {TYPE}, or a {REFERENCE}; found {describe(value)}"
-            hint = f"write {{{REFERENCE}: {value}}}" if self._is_key(value) else ""
-            self.problems.refuse("wrong-component", text, part.span(), hint)
+            self.problems.refuse("wrong-component", text, part.span(), self._how_to_write(value))
             return BROKEN
         return self._made(part)
+
+    def _how_to_write(self, value: Any) -> str:
+        """A hint for what stands where a component belongs: a key alone, or the older words of the document."""
+        if isinstance(value, dict) and "$ref" in value:
+            return f"write {{{REFERENCE}: {value['$ref']}}}"
+        if isinstance(value, dict) and value.get("type") in tuple(TYPES):
+            return f"write {TYPE}: {value['type']}"
+        return f"write {{{REFERENCE}: {value}}}" if self._is_key(value) else ""
 
     def _is_key(self, value: Any) -> bool:
         return isinstance(value, str) and value in self._references

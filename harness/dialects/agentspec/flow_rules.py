@@ -1,4 +1,4 @@
-"""The rules of flows. spec: "Flow", "Relationships / Edges".
+"""The rules of flows: their nodes and control edges; `data_rules` has those of data. spec: "Flow", "Control edges".
 
 Each rule is a function that yields the problems of one flow, whose nodes and edges are sound.
 """
@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from harness.dialects.agentspec import placeholders
 from harness.dialects.agentspec.component import Component
-from harness.dialects.agentspec.data_flow import DataFlow
+from harness.dialects.agentspec.data_rules import (
+    data_edges_are_of_use,
+    data_edges_fit,
+    ends_agree,
+    inputs_have_sources,
+    outputs_come_from_ends,
+    outputs_fit_inputs_of_their_name,
+    reached_nodes,
+)
 from harness.dialects.agentspec.flows import AgentNode, ControlFlowEdge, EndNode, Flow, Node, StartNode
-from harness.dialects.agentspec.properties import Property
-from harness.dialects.agentspec.types import castable, same_type
-from harness.dialects.agentspec.wording import listed, none_at_all
-from harness.dialects.kit.reachable import reachable
-from harness.errors import Problem, Span
-from harness.source.suggest import did_you_mean, nearest
+from harness.errors import Problem
+from harness.source.suggest import did_you_mean
 
 
 def nodes_are_named_apart(flow: Flow) -> Iterator[Problem]:
@@ -120,7 +123,7 @@ def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
         for edge in flow.control_flow_connections
         if edge.branch not in _branches(edge.from_node)
     }
-    reached = _reached(flow)
+    reached = reached_nodes(flow)
     for at, node in enumerate(flow.nodes):
         span = flow.span("nodes", at)
         if node not in reached:
@@ -135,122 +138,6 @@ def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
                 yield Problem("open-branch", text, span, severity="error" if stuck else "warning")
 
 
-def _reached(flow: Flow) -> set[Node]:
-    """The nodes that control edges lead to from the start."""
-    return reachable(
-        flow.start_node, ((edge.from_node, edge.to_node) for edge in flow.control_flow_connections)
-    )
-
-
-def data_edges_fit(flow: Flow) -> Iterator[Problem]:
-    """spec: "the output type must be compatible with the input type"."""
-    for edge in flow.data_flow_connections or ():
-        source, target = edge.source_node.outputs, edge.destination_node.inputs
-        if edge.source_output not in source:
-            text = f"{edge}: the {edge.source_node} has no output '{edge.source_output}'" + none_at_all(
-                source
-            )
-            hint = did_you_mean(edge.source_output, source)
-            yield Problem("unknown-property", text, edge.span("source_output"), hint)
-        if edge.destination_input not in target:
-            text = (
-                f"{edge}: the {edge.destination_node} has no input '{edge.destination_input}'"
-                + none_at_all(target)
-            )
-            hint = did_you_mean(edge.destination_input, target)
-            yield Problem("unknown-property", text, edge.span("destination_input"), hint)
-        if edge.source_output in source and edge.destination_input in target:
-            given, taken = source[edge.source_output], target[edge.destination_input]
-            if not castable(given.type, taken.type):
-                text = (
-                    f"{edge}: output '{given.title}' of the {edge.source_node} is {given.type_text}, which cannot "
-                    f"become input '{taken.title}' of the {edge.destination_node}, {taken.type_text}"
-                )
-                yield Problem("property-type", text, edge.span("destination_input"))
-
-
-def inputs_have_sources(flow: Flow) -> Iterator[Problem]:
-    """spec: "Sources (inputs) can be connected to outputs of another node, or to static values".
-
-    A warning, as a run fails only if it visits the node.
-    """
-    data = DataFlow(flow)
-    reached = _reached(flow)
-    for node in flow.nodes:
-        if node is flow.start_node or node not in reached:
-            continue
-        asked_for = {item.title for item in node.inferred_inputs()}
-        for title, item in node.inputs.items():
-            if title in asked_for and not item.has_default and not data.sources(node, title):
-                text = f"{flow}: input '{title}' of the {node} has neither a source nor a default"
-                place, hint = _location_of_input(node, title), _source_hint(flow, node, title)
-                yield Problem("no-source", text, place, hint, severity="warning")
-
-
-def _location_of_input(node: Node, title: str) -> Span:
-    """The location of an input, else of its placeholder, else of the node."""
-    for at, item in enumerate(node.declared_inputs or ()):
-        if item.title == title:
-            return node.span("inputs", at)
-    for name in type(node).model_fields:
-        text = getattr(node, name)
-        for found in placeholders.PLACEHOLDER.finditer(text) if isinstance(text, str) else ():
-            if found[1] == title:
-                return node.span_in_text(name, found.start(), len(found[0]))
-    return node.span()
-
-
-def _source_hint(flow: Flow, node: Node, title: str) -> str:
-    """A hint for an input without a source: an output of a similar name."""
-    outputs = [
-        output
-        for other in flow.nodes
-        if other is not node and not isinstance(other, EndNode)
-        for output in other.outputs
-    ]
-    near = nearest(title, outputs)
-    guess = f"did you mean '{near}'? Otherwise " if near not in (None, title) else ""
-    return f"{guess}connect an output to it, or give it a default"
-
-
-def ends_agree(flow: Flow) -> Iterator[Problem]:
-    """spec: "It is not possible to define two outputs with the same name and different types in two … EndNodes"."""
-    seen: dict[str, tuple[EndNode, Property]] = {}
-    for end in flow.ends:
-        for title, item in end.outputs.items():
-            other, first = seen.setdefault(title, (end, item))
-            if not same_type(first.type, item.type):
-                text = (
-                    f"{flow}: output '{title}' is {first.type_text} in the {other}, "
-                    f"and {item.type_text} in the {end}"
-                )
-                yield Problem("property-type", text, end.span("outputs"))
-
-
-def outputs_come_from_ends(flow: Flow) -> Iterator[Problem]:
-    """spec: an output that does not "have a corresponding output … in every EndNode" needs a default."""
-    for at, item in enumerate(flow.declared_outputs or ()):
-        span = flow.span("outputs", at)
-        having = [end for end in flow.ends if item.title in end.outputs]
-        if flow.ends and not having:
-            known = [title for end in flow.ends for title in end.outputs]
-            text = f"{flow}: no EndNode has an output '{item.title}'"
-            hint = did_you_mean(item.title, known)
-            yield Problem("output-of-no-end", text, span, hint, "warning" if item.has_default else "error")
-            continue
-        for end in having:
-            kind = end.outputs[item.title]
-            fits = castable if item.has_default else same_type
-            if not fits(kind.type, item.type):
-                text = f"{flow}: output '{item.title}' is {kind.type_text} in the {end}, not {item.type_text}"
-                yield Problem("property-type", text, span)
-                break
-        lacking = [end.name for end in flow.ends if end not in having]
-        if lacking and not item.has_default:
-            text = f"{flow}: output '{item.title}' needs a default, as the EndNode {listed(lacking)} lacks it"
-            yield Problem("missing-default", text, span)
-
-
 FLOW_RULES: Final[Sequence[Callable[[Flow], Iterator[Problem]]]] = (
     starts_once,
     has_an_end,
@@ -260,6 +147,8 @@ FLOW_RULES: Final[Sequence[Callable[[Flow], Iterator[Problem]]]] = (
     branches_have_one_edge,
     nodes_and_branches_are_connected,
     data_edges_fit,
+    data_edges_are_of_use,
+    outputs_fit_inputs_of_their_name,
     inputs_have_sources,
     ends_agree,
     outputs_come_from_ends,

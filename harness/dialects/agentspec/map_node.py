@@ -50,7 +50,10 @@ def _items(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
     if not inner:  # no list, no element
         return ()
     lists = {
-        title: visit.inputs[title] for title in inner if _is_iterated(visit.incoming[title], inner[title])
+        title: visit.inputs[title]
+        for title in inner
+        if _is_iterated(visit.incoming[title], inner[title])
+        and isinstance(visit.inputs[title], list)  # the node may declare its input as something else
     }
     lengths = {title: len(value) for title, value in lists.items()}
     if len(set(lengths.values())) > 1:

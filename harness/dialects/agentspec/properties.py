@@ -60,6 +60,26 @@ class Property:
         return cast_as(value, self.type)
 
 
+def with_null_named(schema: Any) -> Any:
+    """The schema, with 'null' for null in lists of types. spec: "an input of type `[number, null]`"."""
+    if isinstance(schema, list):
+        return [with_null_named(one) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    return {key: _named(value) if key == "type" else _kept(key, value) for key, value in schema.items()}
+
+
+def _named(types: Any) -> Any:
+    if isinstance(types, list):
+        return ["null" if one is None else one for one in types]
+    return with_null_named(types)
+
+
+def _kept(key: str, value: Any) -> Any:
+    """Values are data, in which null stays what it is."""
+    return value if key in ("default", "enum", "const", "examples") else with_null_named(value)
+
+
 def mistakes(schema: Any) -> Iterator[Mistake]:
     """The mistakes in the schema of a property.
 
@@ -150,6 +170,8 @@ def _schema_mistakes(schema: Mapping[str, Any]) -> Iterator[Mistake]:
 
 
 def _nearest_type(found: Any) -> str:
+    if found is None:
+        return "quote it to name the type: 'null'"
     names = found if isinstance(found, list) else [found]
     unknown = next((name for name in names if isinstance(name, str) and name not in TYPES), "")
     return did_you_mean(unknown, TYPES)

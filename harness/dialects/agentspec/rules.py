@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
+from harness.dialects.agentspec.agents import Agent
 from harness.dialects.agentspec.component import Component, ComponentWithIO, inner_first
 from harness.dialects.agentspec.flow_rules import FLOW_RULES
 from harness.dialects.agentspec.flows import (
@@ -24,7 +25,7 @@ from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.types import castable, same_type, type_of
 from harness.dialects.agentspec.wording import listed, none_at_all
 from harness.errors import Problem
-from harness.source.suggest import did_you_mean
+from harness.source.suggest import did_you_mean, nearest
 
 
 def problems(root: Component) -> Iterator[Problem]:
@@ -32,6 +33,9 @@ def problems(root: Component) -> Iterator[Problem]:
     for component in inner_first(root):
         if isinstance(component, ComponentWithIO):
             yield from lists_match(component)
+            yield from keywords_are_known(component)
+        if isinstance(component, Agent):
+            yield from tools_are_named_apart(component)
         if isinstance(component, Node):
             yield from branches_match(component)
         if isinstance(component, InputMessageNode):
@@ -89,13 +93,72 @@ def _specialises(written: Property, inferred: Property) -> bool:
 
 def _equal_lists(node: StartNode | EndNode) -> Iterator[Problem]:
     """spec: StartNode, EndNode: "If a value is given, it must match exactly" the other list."""
-    if node.declared_inputs and node.declared_outputs:
+    if node.declared_inputs is not None and node.declared_outputs is not None:
         inputs = {item.title: item.schema for item in node.declared_inputs}
         outputs = {item.title: item.schema for item in node.declared_outputs}
         for title in [*inputs, *(title for title in outputs if title not in inputs)]:
             if inputs.get(title) != outputs.get(title):
                 text = f"{node}: its inputs and its outputs must be the same, and '{title}' is not"
                 yield Problem("unequal-lists", text, node.span("outputs"))
+
+
+_KEYWORDS: Final = (
+    *("title", "type", "default", "description", "items", "properties", "additionalProperties", "required"),
+    *(
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "enum",
+        "const",
+        "$ref",
+        "$defs",
+        "$id",
+        "$schema",
+    ),
+    *("$anchor", "$comment", "prefixItems", "contains", "minContains", "maxContains", "patternProperties"),
+    *("propertyNames", "dependentSchemas", "dependentRequired", "unevaluatedItems", "unevaluatedProperties"),
+    *(
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "format",
+        "minimum",
+        "maximum",
+    ),
+    *("exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minProperties", "maxProperties", "deprecated"),
+    *("readOnly", "writeOnly", "contentEncoding", "contentMediaType", "contentSchema", "example", "examples"),
+)
+_NEAR: Final = 0.75
+"""The similarity from which a key counts as a misspelling of a keyword."""
+
+
+def keywords_are_known(component: ComponentWithIO) -> Iterator[Problem]:
+    """A key of a property that is nearly a keyword is a warning: JSON Schema passes over any key it does not know."""
+    for side, written in (("inputs", component.declared_inputs), ("outputs", component.declared_outputs)):
+        for at, item in enumerate(written or ()):
+            for key in item.schema:
+                near = None if key in _KEYWORDS else nearest(key, _KEYWORDS, cutoff=_NEAR)
+                if near is not None:
+                    text = f"{component}: property '{item.title}': '{key}' is no keyword of JSON Schema"
+                    span, hint = component.span(side, at, key), f"did you mean '{near}'?"
+                    yield Problem("unknown-key", text, span, hint, "warning")
+
+
+def tools_are_named_apart(agent: Agent) -> Iterator[Problem]:
+    """Two tools of one name are a warning: models call tools by their names. spec: "Tools"."""
+    names: set[str] = set()
+    for at, tool in enumerate(agent.tools):
+        if tool.name in names:
+            text = f"{agent}: two of its tools are called '{tool.name}'; only the first can be called"
+            yield Problem("duplicate-name", text, agent.span("tools", at), severity="warning")
+        names.add(tool.name)
 
 
 def branches_match(node: Node) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.dialects.agentspec import configurations
 from tests.dialects.agentspec.loader import Loader
 
 MODEL = {"component_type": "OpenAiConfig", "name": "model", "model_id": "m"}
@@ -377,3 +378,48 @@ def test_a_type_that_is_unknown_is_told_of_with_a_near_one_or_those_of_its_kind(
 ) -> None:
     text = f"agentspec_version: 25.4.1\ncomponent_type: {component_type}\nname: x\n"
     assert loader.problem(text).hint == hint
+
+
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        ("{$ref: tool}", "write {$component_ref: tool}"),
+        ("{type: ServerTool, name: t}", "write component_type: ServerTool"),
+        ("{type: [ServerTool], name: t}", ""),
+    ],
+)
+def test_the_older_words_of_the_document_are_told_of_with_todays(
+    loader: Loader, written: Any, hint: Any
+) -> None:
+    problem = loader.problem(configurations.agent(tools=f"[{written}]"))
+    assert (problem.code, problem.hint) == ("wrong-component", hint)
+
+
+def test_two_tools_of_one_name_are_a_warning(loader: Loader) -> None:
+    """Models call tools by name."""
+    tools = [configurations.tool("find", "one"), configurations.tool("find", "two")]
+    [warning] = loader.graph(configurations.agent(tools=f"[{', '.join(tools)}]")).warnings
+    assert (warning.code, warning.severity) == ("duplicate-name", "warning")
+    assert (
+        warning.message == "Agent 'guide': two of its tools are called 'find'; only the first can be called"
+    )
+    assert loader.place(warning).endswith("id: two}")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{title: a, type: [string, null], default: null}",
+        "{title: a, type: array, items: {type: [string, null]}, default: [null]}",
+    ],
+)
+def test_null_in_a_list_of_types_is_the_type_null(loader: Loader, written: Any) -> None:
+    """spec: "an output of type `number` can connect to an input of type `[number, null]`"."""
+    found = loader.agent(configurations.agent(outputs=f"[{written}]")).outputs["a"]
+    assert "string or null" in found.type_text or "(string or null)" in found.type_text
+    assert found.default in (None, [None])
+
+
+def test_null_alone_is_no_type(loader: Loader) -> None:
+    problem = loader.problem(configurations.agent(outputs="[{title: a, type: null}]"))
+    assert (problem.code, problem.hint) == ("bad-schema", "quote it to name the type: 'null'")

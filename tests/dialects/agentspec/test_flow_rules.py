@@ -317,6 +317,16 @@ WARNED = {
         "duplicate-name",
         "write",
     ),
+    "the StartNode takes nothing from a data edge": (
+        [after(VALUES, data("grade", "marks", "begin", "topic"))],
+        "start-node",
+        "{$component_ref: begin}",
+    ),
+    "an EndNode gives nothing to a data edge": (
+        [after(VALUES, data("passed", "text", "grade", "essay"))],
+        "end-node",
+        "{$component_ref: passed}",
+    ),
 }
 
 
@@ -325,6 +335,27 @@ def test_what_is_worth_a_warning(loader: Loader, changes: Any, code: Any, place:
     [warning] = loader.graph(changed(changes)).warnings
     assert (warning.code, warning.severity) == (code, "warning")
     assert loader.place(warning).startswith(place)
+
+
+TEXT_BY_NAME = ("[{title: a}, {title: b}, ", "[{title: a, type: string}, {title: b}, ")
+GRADER = "component_type: ToolNode, tool: {$component_ref: tool}, inputs: [{title: a, type: array}]"
+
+
+def test_by_name_too_an_output_fits_the_input_it_goes_to(loader: Loader) -> None:
+    problem = loader.problem(flow_of(GRADER).replace(*TEXT_BY_NAME))
+    assert problem.code == "property-type"
+    assert problem.message == (
+        "Flow 'outer': by name, output 'a' of the StartNode 'begin' is string, "
+        "which cannot become that input of the ToolNode 'it', array"
+    )
+    assert loader.place(problem) == "{title: a, type: array}"
+
+
+def test_by_name_it_is_enough_that_one_of_several_outputs_fits(loader: Loader) -> None:
+    lists = "inputs: [{title: a, type: array}], outputs: [{title: a, type: array}]"
+    tool = f"{{component_type: ServerTool, name: sort, {lists}}}"
+    repeated = f"component_type: ToolNode, tool: {tool}"
+    assert loader.graph(flow_of(repeated).replace(*TEXT_BY_NAME)).warnings == ()
 
 
 def test_hints_do_not_depend_on_the_order_of_hashes(loader: Loader) -> None:

@@ -168,6 +168,13 @@ def test_lists_may_say_more(loader: Loader, component: Any) -> None:
     assert loader.graph(flow_of(component)).warnings == ()
 
 
+def test_a_key_that_is_nearly_a_keyword_of_json_schema_is_a_warning(loader: Loader) -> None:
+    [warning] = loader.graph(flow_of(SAY + ", inputs: [{title: a, tpye: string, minLength: 1}]")).warnings
+    assert (warning.code, warning.severity) == ("unknown-key", "warning")
+    assert warning.message == "OutputMessageNode 'it': property 'a': 'tpye' is no keyword of JSON Schema"
+    assert (loader.place(warning), warning.hint) == ("string", "did you mean 'type'?")
+
+
 def test_the_input_of_a_branching_node_has_any_name(loader: Loader) -> None:
     text = changed(
         [
@@ -192,6 +199,7 @@ def test_the_input_of_a_branching_node_has_any_name(loader: Loader) -> None:
             ),
             "[{title: topic, type: integer}]",
         ),
+        (("StartNode, name: begin, ", "StartNode, name: begin, outputs: [], "), "[]"),
     ],
 )
 def test_start_and_end_nodes_give_what_they_take(loader: Loader, change: Any, place: Any) -> None:
