@@ -24,6 +24,8 @@ from harness.source.yaml import Version
 DocumentPath = tuple[str | int, ...]
 
 MAX_BYTES: Final = 10 * 1024 * 1024
+_DOCUMENTS: Final = frozenset({".yaml", ".yml", ".json", ".toml"})
+_LISTED: Final = 3
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -286,9 +288,9 @@ def read(
         with path.open("rb") as stream:
             data = stream.read(max_bytes + 1)
     except (FileNotFoundError, NotADirectoryError):
-        refuse("missing-file", "no such file", hint_for_missing(path))
+        refuse("missing-file", "no such file", hint_for_missing(path, named_at))
     except IsADirectoryError:
-        refuse("not-a-file", "this is a folder, not a file")
+        refuse("not-a-file", "this is a folder, not a file", _hint_for_folder(path))
     except (OSError, ValueError) as failure:
         refuse("unreadable-file", f"cannot be read: {getattr(failure, 'strerror', None) or failure}")
     if len(data) > max_bytes:
@@ -339,14 +341,30 @@ def _below(path: str, current: str) -> str:
         return Path(path).as_posix()
 
 
-def hint_for_missing(path: Path) -> str:
-    """Why a path leads nowhere, or the existing neighbour whose name is most like its own; "" for neither."""
+def hint_for_missing(path: Path, named_at: Span | None = None) -> str:
+    """Why a path leads nowhere, or the existing neighbour whose name is most like its own; "" for neither.
+
+    `named_at` is where it is written: it may be meant from the current folder.
+    """
     if path.is_symlink():
         return f"it is a link to '{os.readlink(path)}', which leads nowhere"
+    if named_at is not None:
+        folder = os.path.dirname(named_at.file)
+        written = os.path.relpath(path, folder or os.curdir)
+        if os.path.isfile(written):
+            meant = Path(os.path.relpath(written, folder or os.curdir)).as_posix()
+            return f"paths are relative to the file they stand in: write '{meant}'"
     if not path.parent.is_dir():
         return f"the folder {shown_path(path.parent)} does not exist"
     found = nearest(path.name, (entry.name for entry in path.parent.iterdir()))
     return f"did you mean '{shown_path(path.parent / found)}'?" if found else ""
+
+
+def _hint_for_folder(folder: Path) -> str:
+    """The files in a folder that may be meant, a few of them; "" for none."""
+    files = sorted(entry for entry in folder.iterdir() if entry.suffix in _DOCUMENTS and entry.is_file())
+    listed = ", ".join(shown_path(file) for file in files[:_LISTED]) + (", …" if len(files) > _LISTED else "")
+    return f"name a file: {listed}" if files else ""
 
 
 def _check_size(length: int, max_bytes: int) -> None:

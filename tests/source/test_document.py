@@ -162,6 +162,20 @@ def test_a_missing_file_is_told_where_it_is_named(tmp_path: Path) -> None:
     assert str(caught.value).startswith("s.yaml:2:11: ")
 
 
+def test_a_file_that_is_named_from_the_current_folder_is_named_from_the_other_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("agents", "suites"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "agents/shop.yaml").write_text("a: 1")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ManifestError) as caught:
+        read("suites/agents/shop.yaml", named_at=Span("suites/s.yaml", 2, 11))
+    assert caught.value.problems[0].hint == (
+        "paths are relative to the file they stand in: write '../agents/shop.yaml'"
+    )
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -179,4 +193,9 @@ def test_files_that_are_no_documents_are_refused(tmp_path: Path, data: bytes, me
 
 
 def test_a_folder_is_no_document(tmp_path: Path) -> None:
-    assert "this is a folder, not a file" in refusal(tmp_path)
+    assert refusal(tmp_path).endswith("this is a folder, not a file")
+    for name in ("d.json", "b.yaml", "notes.txt", "c.yml", "a.yaml"):
+        (tmp_path / name).touch()
+    assert refusal(tmp_path).endswith(
+        f"\n    name a file: {tmp_path}/a.yaml, {tmp_path}/b.yaml, {tmp_path}/c.yml, …"
+    )
