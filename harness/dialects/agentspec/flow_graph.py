@@ -152,7 +152,7 @@ class _FlowNodes:
         async def run(state: State, ctx: NodeContext) -> Update:
             if node is self.flow.start_node:
                 incoming = {}
-                inputs = filled(node.inputs, state["inputs"], f"{self.flow}: input")
+                inputs = filled(node.inputs, self._own_inputs(state["inputs"]), f"{self.flow}: input")
             else:
                 incoming = self.data.incoming(node, self.names, state["outputs"])
                 inputs = {
@@ -174,6 +174,17 @@ class _FlowNodes:
             return Update(values)
 
         return run
+
+    def _own_inputs(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What a flow was given, cast to the types of its own inputs, with the defaults that its StartNode lacks."""
+        start = self.flow.start_node.inputs
+        found = {}
+        for title, item in self.flow.inputs.items():
+            if title in given:
+                found[title] = cast_to(item, given[title], f"{self.flow}: input")
+            elif item.has_default and not start[title].has_default:
+                found[title] = item.default
+        return found
 
     def _body(self, node: Node) -> Body:
         known = BODIES.get(type(node))

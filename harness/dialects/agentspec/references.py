@@ -14,7 +14,7 @@ from harness.dialects.agentspec.document import version_problems
 from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, referenced
 from harness.dialects.kit.manifest import Problems
 from harness.errors import Span
-from harness.source.document import Document
+from harness.source.document import Document, DocumentPath
 from harness.source.models import describe
 from harness.source.suggest import did_you_mean, nearest
 
@@ -221,6 +221,10 @@ class References:
         return not circle
 
     def _where_it_may_be(self, key: str) -> str:
+        place = next(_places_of_id(key, self._main.value, ()), None)
+        if place is not None:
+            where = self._main.span((*place, "id"))
+            return f"it is the id of what is written at {where}: put that under {TABLE}, with the key '{key}'"
         if not self._alone:
             return did_you_mean(key, self._tables)
         near = nearest(key, self._tables)
@@ -247,6 +251,19 @@ class References:
                 path[key] = None
                 ahead.append(_keys_in(self._tables[key].value))
         return ()
+
+
+def _places_of_id(id_: str, value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
+    """Where components with this id stand."""
+    if isinstance(value, dict):
+        if TYPE in value and value.get("id") == id_:
+            yield path
+        for key, item in value.items():
+            if key != "metadata":
+                yield from _places_of_id(id_, item, (*path, key))
+    elif isinstance(value, list):
+        for at, item in enumerate(value):
+            yield from _places_of_id(id_, item, (*path, at))
 
 
 def _keys_in(value: Any) -> Iterator[str]:

@@ -122,6 +122,8 @@ def outputs_of(tool: Tool, returned: Any) -> dict[str, Any]:
     """
     owner = f"{tool}: output"
     if isinstance(returned, Texts):
+        if not returned.blocks:
+            return filled(tool.outputs, {}, owner)
         returned = _by_order(tool, returned.blocks)
     return filled(tool.outputs, from_tool(returned, tool.outputs, str(tool)), owner)
 

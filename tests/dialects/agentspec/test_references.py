@@ -44,6 +44,9 @@ def test_a_reference_goes_by_the_key_and_not_by_the_id(loader: Loader) -> None:
         "unknown-reference",
         "no component 'other' is defined",
     )
+    assert problem.hint.endswith(
+        "document_0.yaml:8:53: put that under $referenced_components, with the key 'other'"
+    )
 
 
 def test_tables_stand_at_any_depth_and_are_seen_everywhere(loader: Loader) -> None:
