@@ -56,6 +56,7 @@ class LoadRequest:
     imports   whether Python objects that the manifest names are imported; else they are only looked up
     allowed   further folders a manifest may read files from
     named_at  the span that names the manifest, for the message that it does not exist
+    hooks_at  the spans that name hooks, by import path
     text      the manifest itself, if it is not in a file; its paths are then relative to `base`
     changes   what of its files is different from what they say
     stamps    the files and folders that were resolved so far, each as it was then
@@ -68,6 +69,7 @@ class LoadRequest:
     hooks: tuple[Any, ...] = ()
     allowed: tuple[Path, ...] = ()
     named_at: Span | None = field(default=None, compare=False)
+    hooks_at: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
     text: str | None = None
     base: Path | None = None
     imports: bool = True
@@ -83,6 +85,10 @@ class LoadRequest:
     def base_path(self) -> Path | None:
         """The folder of relative paths in the manifest; None if it has no file and none was given."""
         return self.base if self.text is not None else real_path(self.path).parent
+
+    def place_of(self, hook: Any) -> Span | None:
+        """Where a hook is named, or else the manifest."""
+        return self.hooks_at.get(hook, self.named_at) if isinstance(hook, str) else self.named_at
 
     def read(
         self, path: Path, *, yaml: Version, named_at: Span | None = None, rewrite: Rewrite | None = None

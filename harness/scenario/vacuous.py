@@ -151,10 +151,11 @@ def _in_weights(at: Document) -> Iterator[Problem]:
         text = "the weight of every check is 0, so that none of them counts"
         yield _warning(text, at.key_span(("weights",)))
     for key, weight in weights.items():
-        if key in _GATES or not at.holds(("weights", key)):
+        if key in _GATES:
             continue
         if key not in values:
-            yield _warning(f"there is no check '{key}' here to weigh", at.key_span(("weights", key)))
+            if at.holds(("weights", key)):
+                yield _warning(f"there is no check '{key}' here to weigh", at.key_span(("weights", key)))
         elif weight == 0 and one_counts and not (key in ITEMIZED and _have_weights(values[key])):
             yield _warning(_COUNTS_NOTHING, at.span(("weights", key)))
 

@@ -230,6 +230,12 @@ def test_repeats_with_drawn_faults_each_count(invoke: Invoke, suite: WriteSuite,
     assert (totals()["runs"], totals()["distinct_runs"]) == (4, 4)
 
 
+def test_a_hook_that_is_not_there_is_told_where_it_is_named(suite: WriteSuite, invoke: Invoke) -> None:
+    suite("{name: one, hooks: [nowhere.Hook], expect: {state: {count: 1}}}")
+    assert "ManifestError (import)\n    cannot import 'nowhere.Hook'" in (said := invoke("run", ".").stdout)
+    assert "at a.scenario.yaml:4:25\n" in said
+
+
 def test_a_name_that_is_left_empty_does_not_run_the_whole_file(suite: WriteSuite, invoke: Invoke) -> None:
     suite(PASSES, FAILS)
     refused = invoke("run", "a.scenario.yaml::")

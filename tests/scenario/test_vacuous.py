@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
 from tests.scenario.reading import read, warning
 
@@ -114,6 +115,18 @@ def test_what_cannot_fail_is_told(tmp_path: Path, keys: str, told: str) -> None:
 )
 def test_what_can_fail(tmp_path: Path, keys: str) -> None:
     assert read(tmp_path, keys).warnings == ()
+
+
+def test_a_weight_of_0_under_defaults_is_told_of_each_scenario_whose_check_it_is(tmp_path: Path) -> None:
+    (tmp_path / "a.scenario.yaml").write_text(
+        "harness: 1\nmanifest: agent.yaml\ndefaults: {expect: {weights: {state: 0}}}\nscenarios:\n"
+        "  - {name: x, expect: {path: [add], state: {count: 1}}}\n  - {name: y, expect: {path: [add]}}\n"
+    )
+    told = [each.warnings for each in load_file(tmp_path / "a.scenario.yaml").scenarios]
+    assert [[(each.span.line, each.span.column) for each in found if each.span] for found in told] == [
+        [(3, 38)],
+        [],
+    ]
 
 
 def test_every_run_tells_it(tmp_path: Path) -> None:

@@ -82,8 +82,10 @@ def _named(hook: Any, request: LoadRequest) -> ComponentPlugin:
         text = (
             f"the configuration was not checked: its plugin {name} is Python code, and nothing was imported"
         )
-        raise ManifestError(Problem("not-checked", text, request.named_at, "--imports imports it", "warning"))
+        raise ManifestError(
+            Problem("not-checked", text, request.place_of(hook), "--imports imports it", "warning")
+        )
     try:
         return as_plugin(found, name)
     except PluginError as error:
-        raise ManifestError(Problem("plugin", f"`hooks`: {error}", request.named_at)) from None
+        raise ManifestError(Problem("plugin", f"`hooks`: {error}", request.place_of(hook))) from None

@@ -89,7 +89,7 @@ def imported_hook(hook: Any, request: LoadRequest) -> Any:
     try:
         return _found(hook, request.folders, request.imports) if isinstance(hook, str) else hook
     except ImportProblem as error:
-        place = error.span or request.named_at
+        place = error.span or request.place_of(hook)
         raise ManifestError(Problem("import", error.message, place, error.hint)) from None
 
 
