@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
 from typing import Any, Final, NamedTuple
+from unicodedata import normalize
 
 from harness.errors import CannotEvaluate, FormatError, Problem
 from harness.matchers import plain
@@ -223,7 +224,15 @@ def _leaf(count: int, reason: str | None, at: _At, expected: Any, actual: Any) -
     if reason is None:
         return _Leaf(count)
     why = "missing" if actual is ABSENT else reason
-    return _Leaf(count, lambda: Mismatch(_path(at), expected, actual, why))
+    return _Leaf(count, lambda: Mismatch(_path(at), expected, actual, why, _invisible(expected, actual)))
+
+
+def _invisible(expected: Any, actual: Any) -> str:
+    """Said of two texts that look the same: a letter with an accent may be one character or two."""
+    if not (isinstance(expected, str) and isinstance(actual, str)):
+        return ""
+    same = normalize("NFC", expected) == normalize("NFC", actual)
+    return "the same letters, in another Unicode form" if same else ""
 
 
 class _Index(int):
@@ -354,12 +363,16 @@ def _json(argument: Any) -> Test:
         if not isinstance(actual, str):
             return f"expected JSON text, was {kind_of(actual)}"
         try:
-            value = json.loads(actual)
+            value = json.loads(actual, parse_constant=_no_json)
         except ValueError as error:
             return f"is not JSON: {error}"
         return _reason(argument, value)
 
     return test
+
+
+def _no_json(constant: str) -> None:
+    raise ValueError(f"{constant} is no value of JSON")
 
 
 def _exact(argument: Any) -> Test:

@@ -126,6 +126,8 @@ NOT_HELD = [
     ({"$json": {"intent": "billing"}}, '{"intent": "refund"}'),
     ({"$json": {"intent": "billing"}}, "{"),
     ({"$json": 1}, 1),
+    ({"$json": {"$any": True}}, "[1, NaN]"),
+    ({"$json": {"$any": True}}, "-Infinity"),
     ({"$cel": "value > 3"}, 2),
     ({"$exact": {"a": 1}}, {"a": 1, "b": 2}),
     ({"$exact": {"a": {"b": 1}}}, {"a": {"b": 1, "c": 2}}),

@@ -14,6 +14,11 @@ GOLDEN = [
     ({"intent": "billing"}, {"intent": "refund"}, "intent: expected billing, was refund"),
     ({"n": 1}, {"n": "1"}, "n: expected 1, was '1'"),
     ({"n": True}, {"n": 1}, "n: expected true, was 1"),
+    (
+        {"n": "caf\u00e9"},
+        {"n": "cafe\u0301"},
+        "n: expected caf\u00e9, was cafe\u0301 (the same letters, in another Unicode form)",
+    ),
     ({"n": 1}, {"n": None}, "n: expected 1, was null"),
     ({"n": 1}, {}, "n: expected 1, was nothing"),
     (
