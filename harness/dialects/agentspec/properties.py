@@ -64,7 +64,7 @@ def with_null_named(schema: Any) -> Any:
     """The schema, with 'null' for null in lists of types. spec: "an input of type `[number, null]`"."""
     if isinstance(schema, list):
         return [with_null_named(one) for one in schema]
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, Mapping) or not any(isinstance(one, dict | list) for one in schema.values()):
         return schema
     return {key: _named(value) if key == "type" else _kept(key, value) for key, value in schema.items()}
 

@@ -5,7 +5,9 @@ spec: "Symbolic references"; "also values … can become referenced".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -112,6 +114,11 @@ class References:
             return {key: self.value(part.at((key,)), budget) for key in value}
         if isinstance(value, list):
             return [self.value(part.at((at,)), budget) for at in range(len(value))]
+        if isinstance(value, date) or (isinstance(value, float) and not math.isfinite(value)):
+            text = f"expected a value of JSON, found {describe(value)}"
+            hint = "quote it to make it text" if isinstance(value, date) else ""
+            self._problems.refuse("wrong-type", text, part.span(), hint)
+            raise UnreadableValue
         return value
 
     def _referred_value(self, part: Document, budget: Budget) -> Any:

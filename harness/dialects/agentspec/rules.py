@@ -135,6 +135,7 @@ _KEYWORDS: Final = (
     *("exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minProperties", "maxProperties", "deprecated"),
     *("readOnly", "writeOnly", "contentEncoding", "contentMediaType", "contentSchema", "example", "examples"),
 )
+_KNOWN: Final = frozenset(_KEYWORDS)
 _NEAR: Final = 0.75
 """The similarity from which a key counts as a misspelling of a keyword."""
 
@@ -143,8 +144,8 @@ def keywords_are_known(component: ComponentWithIO) -> Iterator[Problem]:
     """A key of a property that is nearly a keyword is a warning: JSON Schema passes over any key it does not know."""
     for side, written in (("inputs", component.declared_inputs), ("outputs", component.declared_outputs)):
         for at, item in enumerate(written or ()):
-            for key in item.schema:
-                near = None if key in _KEYWORDS else nearest(key, _KEYWORDS, cutoff=_NEAR)
+            for key in (key for key in item.schema if key not in _KNOWN):
+                near = nearest(key, _KEYWORDS, cutoff=_NEAR)
                 if near is not None:
                     text = f"{component}: property '{item.title}': '{key}' is no keyword of JSON Schema"
                     span, hint = component.span(side, at, key), f"did you mean '{near}'?"

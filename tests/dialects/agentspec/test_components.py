@@ -423,3 +423,14 @@ def test_null_in_a_list_of_types_is_the_type_null(loader: Loader, written: Any) 
 def test_null_alone_is_no_type(loader: Loader) -> None:
     problem = loader.problem(configurations.agent(outputs="[{title: a, type: null}]"))
     assert (problem.code, problem.hint) == ("bad-schema", "quote it to name the type: 'null'")
+
+
+@pytest.mark.parametrize(
+    ("written", "found", "hint"),
+    [("2024-01-01", "a date", "quote it to make it text"), (".inf", "the number inf", "")],
+)
+def test_values_are_those_of_json(loader: Loader, written: Any, found: Any, hint: Any) -> None:
+    """YAML has more, of which neither a model nor an API could be sent anything."""
+    problem = loader.problem(configurations.agent(outputs=f"[{{title: a, default: {written}}}]"))
+    assert (problem.code, problem.message) == ("wrong-type", f"expected a value of JSON, found {found}")
+    assert (loader.place(problem), problem.hint) == (written, hint)
