@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
+import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 
 import click
@@ -35,6 +37,47 @@ def deliver_json(text: str, file: str) -> None:
         deliver(inert_json(text) + "\n", None)
     else:
         deliver(text + "\n", Path(file))
+
+
+@contextmanager
+def stdout_to_stderr(active: bool = True) -> Iterator[None]:
+    """What is written to standard output inside goes to standard error: also by child processes and C code."""
+    if not active:
+        yield
+    elif _are_descriptors():
+        with _descriptor_to_stderr():
+            yield
+    else:
+        with redirect_stdout(sys.stderr):
+            yield
+
+
+def _are_descriptors() -> bool:
+    try:
+        return (sys.stdout.fileno(), sys.stderr.fileno()) == (1, 2)
+    except (OSError, ValueError):
+        return False
+
+
+@contextmanager
+def _descriptor_to_stderr() -> Iterator[None]:
+    _flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        _flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _flush() -> None:
+    """Write what the streams of standard output hold; code that avoids `sys.stdout` writes to the other one."""
+    for stream in (sys.stdout, sys.__stdout__):
+        if stream is not None:
+            with suppress(OSError, ValueError):
+                stream.flush()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import click
 
-from harness.cli.output import unwritable
+from harness.cli.output import stdout_to_stderr, unwritable
 from harness.cli.problems import print_problems
 from harness.settings import RecordMode
 
@@ -78,6 +78,7 @@ def run_selection(
     with ExitStack() as open_files:
         stream = _opened(lines, open_files) if lines else None
         secrets = secrets_of_process(settings)
+        open_files.enter_context(stdout_to_stderr(to_stderr))
         open_files.enter_context(redacted_process(secrets.text))
         if to_stderr:  # standard output has lines of results alone
             open_files.enter_context(redirect_stdout(sys.stderr))

@@ -11,6 +11,7 @@ import click
 
 from harness.cli import exit_code
 from harness.cli.budget_type import BudgetType
+from harness.cli.output import stdout_to_stderr
 from harness.cli.run_options import jobs_option, record_mode_option
 from harness.cli.selection_options import tags_option, words_option
 from harness.settings import Projects, RecordMode
@@ -118,11 +119,18 @@ def command(
     projects = Projects(chosen={"report": str(folder)}, record_mode=RecordMode(record_mode))
     if repeat is not None:
         selection = selection.repeated(repeat)
-    scenarios = varied([each.whole() for each in selection.scenarios], variants, projects)
     to_stderr = json_ == "-"
-    schedule, unfinished = plan(
-        scenarios, projects, folder, budget=budget or Budget(), race=race, fresh=fresh, to_stderr=to_stderr
-    )
+    with stdout_to_stderr(to_stderr):  # modules of tools may print when they are imported
+        scenarios = varied([each.whole() for each in selection.scenarios], variants, projects)
+        schedule, unfinished = plan(
+            scenarios,
+            projects,
+            folder,
+            budget=budget or Budget(),
+            race=race,
+            fresh=fresh,
+            to_stderr=to_stderr,
+        )
     if not yes and not goes_on(schedule):
         click.echo("nothing was run", err=True)
         return exit_code.NOT_JUDGED
@@ -131,7 +139,7 @@ def command(
         finished = run_selection(
             replace(selection, scenarios=tuple(scenarios)),
             projects,
-            workers=_workers(jobs, projects),
+            workers=_workers(jobs, projects, selection, to_stderr=to_stderr),
             to_stderr=to_stderr,
             scored=True,
             schedule=schedule,
@@ -167,10 +175,12 @@ def _without_left_out(
     return kept
 
 
-def _workers(jobs: int, projects: Projects) -> WorkerPool | None:
+def _workers(jobs: int, projects: Projects, selection: Selection, *, to_stderr: bool) -> WorkerPool | None:
     """The processes that run scenarios; None where this one does, as it must where something is asked anew."""
-    if jobs == 1 or projects.record_mode is not RecordMode.NONE:
+    if projects.record_mode is not RecordMode.NONE:
+        return None
+    if jobs == 1 and not any(projects.isolates(file) for file in selection.files):
         return None
     from harness.workers.pool import WorkerPool
 
-    return WorkerPool(jobs, projects)
+    return WorkerPool(jobs, projects, stdout_to_stderr=to_stderr)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from harness.cli import exit_code
-from harness.cli.output import deliver_json
+from harness.cli.output import deliver_json, stdout_to_stderr
 from harness.cli.run_selection import Finished
 from harness.cli.score_plan import not_run, spent
 from harness.report.html.page import write_page
@@ -54,7 +54,8 @@ def conclude(
         write_page(folder)
         _say_what_was_left_out(schedule, {})
         return exit_code.NOT_JUDGED
-    score = _score(folder, variants, schedule, projects)
+    with stdout_to_stderr(to_stderr):
+        score = _score(folder, variants, schedule, projects)
     text = json.dumps(score.as_json(), indent=2, ensure_ascii=False, allow_nan=False)
     replace_file(folder / SCORE, f"{text}\n".encode())
     write_page(folder)

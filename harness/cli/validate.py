@@ -12,6 +12,7 @@ import click
 
 from harness.cli import exit_code
 from harness.cli.load_options import LoadOptions, agent_option, load_options
+from harness.cli.output import stdout_to_stderr
 from harness.cli.problems import as_json, print_problems
 from harness.cli.validation import Files, collect, problems
 from harness.errors import Problem
@@ -46,7 +47,8 @@ def command(
     """
     options.imports = imports
     files = collect(paths, options.dialect)
-    found = list(problems(files, options))
+    with stdout_to_stderr(json_):
+        found = list(problems(files, options))
     if strict:
         found = [(path, _strict(problem)) for path, problem in found]
     if json_:

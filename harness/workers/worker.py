@@ -44,6 +44,8 @@ def work(
     def take_note(text: str) -> None:
         note.value = text.encode("utf-8", "replace")[: NOTE_SIZE - 1]
 
+    if stdout_to_stderr:
+        os.dup2(2, 1)  # for child processes, too
     collect_rarely()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -68,6 +68,38 @@ def test_a_broken_file_stops_no_other_and_leaves_with_2(
     assert broken["error"]["where"] == "b.scenario.yaml:4:15"
 
 
+PRINTS = """
+import os, subprocess, sys
+print("by print")
+os.write(1, b"by C code\\n")
+subprocess.run(["echo", "by a child"])
+sys.__stdout__.write("by another stream\\n")
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", ".", "--json", "-"],
+        ["run", ".", "--json", "-", "-j", "2"],
+        ["score", ".", "--variants", "variants.yaml", "--json", "-"],
+        ["score", ".", "--variants", "variants.yaml", "--json", "-", "-j", "2"],
+        ["validate", ".", "--imports", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_nothing_that_code_writes_stands_among_the_json_on_stdout(
+    command: list[str], harness: RunCommand, invoke: Invoke, write: WriteFile
+) -> None:
+    invoke("init")
+    write("variants.yaml", "harness: 1\nvariants: [{name: cold, params: {temperature: 0}}]\n")
+    tools = Path("agents/shop_tools.py")
+    tools.write_text(tools.read_text() + PRINTS)
+    done = harness(*command)
+    json.loads(f"[{','.join(done.stdout.splitlines())}]" if command[0] == "run" else done.stdout)
+    assert all(f"by {what}\n" in done.stderr for what in ("print", "C code", "a child", "another stream"))
+
+
 @pytest.mark.parametrize("content", [b"", b"\x00\x01\xff", b"harness: [", b"\xff\xfe"], ids=repr)
 def test_a_file_that_is_no_text_or_no_yaml_is_told(invoke: Invoke, tmp_path: Path, content: Any) -> None:
     (tmp_path / "odd.scenario.yaml").write_bytes(content)

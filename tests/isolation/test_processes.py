@@ -1,5 +1,6 @@
 """`isolation = "process"`: each scenario runs in a process of its own; whatever ends it is that scenario's error."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,6 +52,14 @@ def test_whatever_ends_a_process_is_the_error_of_its_scenario_and_the_suite_goes
         f"the process that ran this scenario {how} in tool 'call' of node 'w'"
         for how in ("left with 7", "was ended by SIGSEGV", "was ended by SIGKILL (as when memory runs out)")
     ]
+
+
+def test_variants_are_scored_in_processes_of_their_own_too(project: Any) -> None:
+    project(TOOLS, "fine", "leaves", settings=OWN)
+    Path("v.yaml").write_text("harness: 1\nvariants: [{name: other, env: {TONE: formal}}]\n")
+    scored = CliRunner().invoke(cli, ["score", ".", "--variants", "v.yaml", "--report", "scored"])
+    assert scored.exit_code == 3
+    assert [line["verdict"] for line in results(Path("scored"))] == ["passed", "error", "passed", "error"]
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
