@@ -113,7 +113,9 @@ def _require_whole(read: Run, path: Path, partial: bool) -> None:
     whole = path / LAST_WHOLE
     hint = f"{shown_path(whole)} has the last whole run; " if whole.is_dir() else ""
     message = f"{read.name} is not a whole run: {read.incomplete}"
-    raise FormatError(Problem("partial-run", message, None, f"{hint}--partial judges what is there"))
+    raise FormatError(
+        Problem("partial-run", message, None, f"{hint}`harness gate --partial` judges what is there")
+    )
 
 
 def _baseline(policy: Policy, given: Path | None, partial: bool) -> Run | None:

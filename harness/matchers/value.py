@@ -184,7 +184,7 @@ def _leaves(expected: Any, actual: Any, at: _At, *, subset: bool) -> Iterator[_L
 def _mapping_leaves(expected: Mapping[Any, Any], actual: Any, at: _At, subset: bool) -> Iterator[_Leaf]:
     if not isinstance(actual, Mapping):
         reason = f"expected a mapping, was {kind_of(actual)}"
-        yield _leaf(_count(expected), reason, at, expected, actual)
+        yield _suggesting_matcher(_leaf(_count(expected), reason, at, expected, actual), expected)
         return
     if not expected:
         yield _HELD
@@ -205,6 +205,15 @@ def _suggesting(leaf: _Leaf, key: Any, actual: Mapping[Any, Any]) -> _Leaf:
         leaf.leaves,
         lambda: replace(missing(), hint=did_you_mean(str(key), [*map(str, actual)], listing=False)),
     )
+
+
+def _suggesting_matcher(leaf: _Leaf, expected: Mapping[Any, Any]) -> _Leaf:
+    """The leaf of a mapping that is none, with the matcher whose name it has but for the `$`."""
+    name = next(iter(expected), None) if len(expected) == 1 else None
+    missing = leaf.mismatch
+    if missing is None or f"${name}" not in MATCHERS:
+        return leaf
+    return _Leaf(leaf.leaves, lambda: replace(missing(), hint=f"did you mean '${name}'?"))
 
 
 def _list_leaves(expected: Sequence[Any], actual: Any, at: _At, subset: bool) -> Iterator[_Leaf]:

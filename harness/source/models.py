@@ -163,6 +163,9 @@ _EXPECTED: Final[dict[str, str]] = {
     "none_required": "nothing",
 }
 _QUOTED: Final = re.compile(r"'((?:[^'\\]|\\.)*)'")
+_PLAIN: Final = re.compile(r"[\w.-][\w ./-]{0,39}")
+_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
+_WITH_UNIT: Final = re.compile(r"-?\d+(\.\d+)? ?[a-zA-Z%]{1,7}")
 
 
 def _problems(finding: ValidationIssue, model: type[BaseModel], document: Document) -> list[Problem]:
@@ -206,12 +209,7 @@ def _judged(finding: ValidationIssue, path: DocumentPath) -> tuple[str, str, str
     if expected:
         *others, last = dict.fromkeys(expected)
         wanted = f"{', '.join(others)} or {last}" if others else last
-        scalar = isinstance(finding.found, (bool, int, float)) and wanted == "text"
-        return (
-            "wrong-type",
-            f"{name}expected {wanted}, found {found}",
-            "quote it to make it text" if scalar else "",
-        )
+        return "wrong-type", f"{name}expected {wanted}, found {found}", _hint(wanted, finding.found)
     if finding.type in ("literal_error", "enum", "union_tag_invalid"):
         options = _QUOTED.findall(
             str(finding.context.get("expected") or finding.context.get("expected_tags"))
@@ -222,6 +220,19 @@ def _judged(finding: ValidationIssue, path: DocumentPath) -> tuple[str, str, str
     if finding.type in ("value_error", "assertion_error"):
         return "bad-value", str(finding.context.get("error", finding.message)), ""
     return "bad-value", f"{name}{_reworded(finding.message)}, found {found}", ""
+
+
+def _hint(wanted: str, value: Any) -> str:
+    """How a value of another type is probably meant; "" where nothing is probable."""
+    if wanted == "text" and isinstance(value, (bool, int, float)):
+        return "quote it to make it text"
+    if wanted == "a list" and isinstance(value, str) and _PLAIN.fullmatch(value):
+        return f"a list of one is written [{value}]"
+    if wanted in ("a number", "a whole number") and isinstance(value, str):
+        if _NUMBER.fullmatch(value):
+            return "write it without quotes"
+        return "write the number without its unit" if _WITH_UNIT.fullmatch(value) else ""
+    return ""
 
 
 def _reworded(message: str) -> str:

@@ -81,7 +81,7 @@ def test_codes_are_stable(file: Path) -> None:
         ("harness: 1\nmanifest: m", "1:1 missing key 'scenarios' in a scenario file|"),
         (
             "harness: '1'\nmanifest: m\nscenarios: [{name: x}]",
-            "1:10 harness: expected a whole number, found text '1'|",
+            "1:10 harness: expected a whole number, found text '1'|write it without quotes",
         ),
         (
             "harness: 1\nmanifest: m\nscenarios: []",
@@ -142,6 +142,12 @@ def test_mistakes_in_a_file(file: Path, text: str, expected: str) -> None:
             "5:27 state: must be less than or equal to 1000000000000000, found the number 1e+308|",
         ),
         (
+            "timeout: 30s",
+            "5:10 timeout: expected a number, found text '30s'|write the number without its unit",
+        ),
+        ("timeout: soon", "5:10 timeout: expected a number, found text 'soon'|"),
+        ("tags: 'a: b'", "5:7 tags: expected a list, found text 'a: b'|"),
+        (
             "timeout: 1e10",
             "5:10 timeout: must be less than or equal to 1000000000, found the number 10000000000.0|",
         ),
@@ -154,7 +160,7 @@ def test_mistakes_in_a_file(file: Path, text: str, expected: str) -> None:
         ("repeat: 1.5", "5:9 repeat: expected a whole number, found the number 1.5|"),
         ("pass_score: 2", "5:13 pass_score: must be less than or equal to 1, found the number 2|"),
         ("skip: true", "5:7 skip: expected text, found true|quote it to make it text"),
-        ("tags: a", "5:7 tags: expected a list, found text 'a'|"),
+        ("tags: a", "5:7 tags: expected a list, found text 'a'|a list of one is written [a]"),
         ("tags: [a, 3]", "5:11 tags[1]: expected text, found the number 3|quote it to make it text"),
         ("tags: [skip]", "5:8 the tag 'skip' is one of pytest's own marks|use the keys 'skip' and 'xfail'"),
         ("tags: [usefixtures]", "5:8 the tag 'usefixtures' is one of pytest's own marks|choose another word"),
@@ -186,7 +192,7 @@ def test_a_name_is_one_line(file: Path) -> None:
             "llm: 3",
             "5:6 llm: expected a list of stubs, or a mapping from node to such a list, found the number 3|",
         ),
-        ("llm: {a: x}", "5:10 a: expected a list, found text 'x'|"),
+        ("llm: {a: x}", "5:10 a: expected a list, found text 'x'|a list of one is written [x]"),
         ("llm: [3]", "5:7 llm[0]: expected a text or a stub, found the number 3|"),
         ("llm: [{reply: a, json: 1}]", "5:18 a stub gives one answer: 'json' stands beside 'reply'|"),
         (
@@ -277,7 +283,7 @@ def test_mistakes_in_a_world(file: Path, keys: str, expected: str) -> None:
             "5:18 status: expected one of completed, interrupted, failed, timeout, invalid, "
             "found text 'complete'|did you mean 'completed'?",
         ),
-        ("{path: a}", "5:16 path: expected a list, found text 'a'|"),
+        ("{path: a}", "5:16 path: expected a list, found text 'a'|a list of one is written [a]"),
         ("{path: [[[a]]]}", "5:18 path[0][0]: expected text, found a list|"),
         (
             "{path: [3]}",

@@ -14,6 +14,8 @@ GOLDEN = [
     ({"intent": "billing"}, {"intent": "refund"}, "intent: expected billing, was refund"),
     ({"n": 1}, {"n": "1"}, "n: expected 1, was '1'"),
     ({"n": True}, {"n": 1}, "n: expected true, was 1"),
+    ({"a": {"contains": "x"}}, {"a": "x"}, "a: expected {contains: x}, was x (did you mean '$contains'?)"),
+    ({"a": {"contains": "x"}}, {"a": {}}, "a.contains: expected x, was nothing"),
     (
         {"n": "caf\u00e9"},
         {"n": "cafe\u0301"},
