@@ -138,7 +138,8 @@ def _chosen(lines: Sequence[Line], repeat: int | None) -> Line:
     found = next((line for line in lines if line["repeat"] == repeat), None)
     if found is None:
         message = f"'{lines[0]['id']}' has no repeat {repeat}"
-        hint = f"repeats: {', '.join(str(line['repeat']) for line in lines)}"
+        known = dict.fromkeys(str(line["repeat"]) for line in lines)  # each variant has them
+        hint = f"repeats: {', '.join(known)}"
         raise FormatError(Problem("unknown-scenario", message, hint=hint))
     return found
 

@@ -168,18 +168,16 @@ def _pairs(run: Run, baseline: str, name: str) -> list[Pair]:
 
 def _paired(pairs: Sequence[Pair]) -> list[Paired]:
     """The scores of the repeats that both were judged in, by scenario."""
-    found = (
-        (
-            pair.after.weight,
-            [both for both in pair.repeats if "error" not in (both[0].verdict, both[1].verdict)],
-        )
-        for pair in pairs
-    )
-    return [
-        Paired([(before.score, after.score) for before, after in judged], weight)
-        for weight, judged in found
-        if judged
-    ]
+    found = ((pair.after.weight, _scores(pair)) for pair in pairs)
+    return [Paired(scores, weight) for weight, scores in found if scores]
+
+
+def _scores(pair: Pair) -> list[tuple[float, float]]:
+    """The scores of the repeats that both were judged in. Those that could not differ say no more than the first."""
+    judged = [both for both in pair.repeats if "error" not in (both[0].verdict, both[1].verdict)]
+    scores = [(before.score, after.score) for before, after in judged]
+    can_differ = pair.before.varies or pair.after.varies or len(set(scores)) > 1
+    return scores if can_differ else scores[:1]
 
 
 def _scored(

@@ -368,6 +368,12 @@ def test_a_run_that_cannot_be_judged_is_told(score: Score) -> None:
     assert of("lost")["difference"] is None
 
 
+def test_the_repeats_that_a_trace_may_be_of_are_named_once_for_all_variants(score: Score) -> None:
+    score(POLITE, "--repeat", "2", questions=1)
+    refused = CliRunner().invoke(cli, ["trace", "a.scenario.yaml::ask[q0]", "reports/score", "--repeat", "7"])
+    assert refused.stderr.endswith("has no repeat 7 [unknown-scenario]\n    repeats: 0, 1\n")
+
+
 def test_a_trace_is_that_of_a_variant(score: Score) -> None:
     score(POLITE)
     told = CliRunner().invoke(cli, ["trace", "a.scenario.yaml::ask[q0]", "reports/score"])
