@@ -36,7 +36,7 @@ from harness.graph.model import (
 )
 from harness.graph.model import Node as Step
 
-RECURSION_LIMIT = 1000
+RECURSION_LIMIT = 5_000
 """The limit of visits in one run of a flow. The document sets none, but an endless loop needs one."""
 
 
