@@ -32,6 +32,7 @@ from harness.dialects.agentspec.tools import Tool
 from harness.dialects.kit.messages import to_ai_message
 from harness.dialects.kit.tool_calls import BadArguments, answer_call, answer_calls, refuse_all
 from harness.engine.context import NodeContext, RunContext
+from harness.engine.tool_messages import unknown_tool
 from harness.errors import HarnessError
 from harness.graph.effects import AgentCall, HumanCall, LLMReply
 from harness.graph.messages import MessageLog, append_messages, message_text
@@ -167,6 +168,8 @@ class _AgentNodes(_AgentLifecycle):
         if not self.agent.outputs or (message.tool_calls and self.agent.tools):
             return {"turn": NOBODY}
         found = json_object(message_text(message))
+        if found is None and message.tool_calls:  # of an agent without tools
+            return {"turn": MODEL, "messages": [unknown_tool(call, ()) for call in message.tool_calls]}
         if found is None or (found and not self.agent.outputs.keys() & found.keys()):
             return {"turn": USER}
         try:
