@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import exit_code
-from harness.cli.output import deliver_json
+from harness.cli.output import check_place, deliver_json
 from harness.cli.run_options import record_mode_option
 from harness.settings import RecordMode
 from harness.source.document import shown_path
@@ -74,6 +74,7 @@ def command(
     from harness.scenario.redaction import secrets_of_process
     from harness.settings import Projects
 
+    check_place(json_)
     settings = Projects(record_mode=RecordMode(record_mode)).of(file)
     labels = read_labels(file, options, settings)
     secrets = secrets_of_process(settings)

@@ -39,6 +39,20 @@ def deliver_json(text: str, file: str) -> None:
         deliver(text + "\n", Path(file))
 
 
+def check_place(file: str | None) -> None:
+    """Refuse a file that cannot be written since its folder is not there, before models are asked for what it gets.
+
+    Raises:
+        FormatError: there is no such folder, or a folder where the file should be (code `cannot-write`).
+    """
+    if file is None or file == "-":
+        return
+    path = Path(file)
+    code = errno.EISDIR if path.is_dir() else 0 if path.parent.is_dir() else errno.ENOENT
+    if code:
+        raise unwritable(path, OSError(code, os.strerror(code)))
+
+
 @contextmanager
 def stdout_to_stderr(active: bool = True) -> Iterator[None]:
     """What is written to standard output inside goes to standard error: also by child processes and C code."""

@@ -11,7 +11,7 @@ import click
 
 from harness.cli import exit_code
 from harness.cli.budget_type import BudgetType
-from harness.cli.output import stdout_to_stderr
+from harness.cli.output import check_place, stdout_to_stderr
 from harness.cli.run_options import jobs_option, record_mode_option
 from harness.cli.selection_options import tags_option, words_option
 from harness.settings import Projects, RecordMode
@@ -107,6 +107,7 @@ def command(
     from harness.variants.application import varied
     from harness.variants.document import chosen, read_variants
 
+    check_place(json_)
     variants = chosen(read_variants(file), (*names, *([require] if require and names else [])))
     if require is not None:
         chosen(variants, (require,))

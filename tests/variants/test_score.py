@@ -288,6 +288,14 @@ def test_json_alone_goes_to_standard_output(score: Score) -> None:
     assert "the baseline" in result.stderr
 
 
+@pytest.mark.parametrize("place", ["nowhere/score.json", "."])
+def test_where_the_score_cannot_be_written_nothing_runs(score: Score, place: str) -> None:
+    refused = score(POLITE, "--json", place)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert f"error: {place} cannot be written: " in refused.stderr
+    assert not Path("reports").exists()
+
+
 TWO_MANIFESTS = """\
 harness: 1
 scenarios:
