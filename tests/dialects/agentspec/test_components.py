@@ -388,7 +388,7 @@ def test_a_type_that_is_unknown_is_told_of_with_a_near_one_or_those_of_its_kind(
         ("{type: [ServerTool], name: t}", ""),
     ],
 )
-def test_the_older_words_of_the_document_are_told_of_with_todays(
+def test_the_older_words_of_the_document_are_refused_with_those_of_today(
     loader: Loader, written: Any, hint: Any
 ) -> None:
     problem = loader.problem(configurations.agent(tools=f"[{written}]"))
