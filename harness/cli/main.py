@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -120,9 +120,9 @@ def _warn_of_misspelt_variables() -> None:
 
 def main() -> None:
     """Run the command with the arguments of this process, and leave with its exit code."""
-    for name in ("stdout", "stderr"):
+    for name, descriptor in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
         if getattr(sys, name) is None:  # closed by who started us (`>&-`)
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for the life of the process
+            setattr(sys, name, _nowhere(descriptor))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 is no reason to break
@@ -134,6 +134,19 @@ def main() -> None:
         if "harness.scenario.real_limit" in sys.modules:
             _leave_threads_behind(leaving.code)
         raise
+
+
+def _nowhere(descriptor: int) -> TextIO:
+    """A stream from or to nowhere in the place of a closed one; processes that are started have it, too."""
+    opened = os.open(os.devnull, os.O_RDWR)
+    if opened == descriptor:
+        os.set_inheritable(descriptor, True)
+    else:
+        os.dup2(opened, descriptor)
+        os.close(opened)
+    return open(
+        descriptor, "w" if descriptor else "r", encoding="utf-8", closefd=False
+    )  # as long as the process
 
 
 def _leave_threads_behind(code: Any) -> None:

@@ -68,9 +68,11 @@ def test_a_pipe_that_is_read_gets_the_lines(invoke: Invoke, tmp_path: Path) -> N
         os.close(reading)
 
 
-def test_a_standard_output_that_is_closed(installed: str) -> None:
+@pytest.mark.parametrize("closed", [". >&-", ". -j 2 >&-", ". <&-", ". <&- >&- 2>&-"])
+def test_standard_streams_that_are_closed(installed: str, closed: str) -> None:
     done = subprocess.run(
-        ["/bin/sh", "-c", 'exec "$0" run . >&-', installed],
+        ["/bin/sh", "-c", f'exec "$0" run {closed}', installed],
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         timeout=60,
