@@ -47,7 +47,7 @@ def _not_passed(group: Mapping[str, Any]) -> int:
 
 
 def _row(name: str, group: Mapping[str, Any]) -> tuple[str, ...]:
-    passed = f"{group['passed']}/{group['runs']}"
+    passed = f"{group['passed']}/{group['runs'] - group['skipped']}"
     return printable(name), passed, score(group["fitness"]), seconds(group["latency"]["p95"])
 
 

@@ -7,9 +7,12 @@ import pytest
 from harness.report.suite_table import suite_table
 
 
-def _group(passed: int = 3, failed: int = 0, errors: int = 0, fitness: float | None = 1.0) -> dict[str, Any]:
+def _group(
+    passed: int = 3, failed: int = 0, errors: int = 0, fitness: float | None = 1.0, skipped: int = 0
+) -> dict[str, Any]:
     return {
-        "runs": passed + failed + errors,
+        "runs": passed + failed + errors + skipped,
+        "skipped": skipped,
         "passed": passed,
         "failed": failed,
         "errors": errors,
@@ -38,6 +41,11 @@ def test_suites_with_failures_come_first_then_those_that_lost_most() -> None:
 def test_away_from_a_terminal_nothing_is_padded() -> None:
     suites = {"a.scenario.yaml": _group(), "much/longer.scenario.yaml": _group()}
     assert suite_table(suites)[0] == "a.scenario.yaml  3/3 passed  fitness 1.000  p95 1.50 s"
+
+
+def test_what_was_skipped_is_none_of_what_could_pass() -> None:
+    suites = {"a.scenario.yaml": _group(skipped=4), "b.scenario.yaml": _group()}
+    assert suite_table(suites)[0].startswith("a.scenario.yaml  3/3 passed")
 
 
 def test_one_suite_is_what_the_total_says() -> None:
