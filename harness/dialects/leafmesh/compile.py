@@ -119,7 +119,7 @@ def _joins(mesh: Mesh) -> dict[str, Join]:
     return {
         name: Join(requirement, agent.wait_for_timeout, WaitForTimeout)
         for name, agent in mesh.agents.items()
-        if (requirement := wait_for.parse(agent.wait_for)) is not None
+        if (requirement := wait_for.parse(agent.wait_for, mesh.agents)) is not None
     }
 
 

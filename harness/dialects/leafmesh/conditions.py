@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple
 
 from lark import Transformer, v_args
 
-from harness.dialects.leafmesh.syntax import Language, LanguageError
+from harness.dialects.leafmesh.syntax import LONGEST_SHOWN, Language, LanguageError
+from harness.source.display import clip
 
 OUTPUT: Final = "calling_agent_response"
 INPUT: Final = "input_data"
@@ -43,6 +44,14 @@ _GRAMMAR: Final = r"""
     %ignore WS
 """
 
+_ADVICE: Final = {
+    "=": "equality is ==",
+    **dict.fromkeys(("&", "&&", "AND", "And"), "write `and`"),
+    **dict.fromkeys(("|", "||", "OR", "Or"), "write `or`"),
+    "!": "write `not`",
+    "in": "compare with each value: `x == 1 or x == 2`",
+    "[": "a field is named after a dot: `calling_agent_response.field`",
+}
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _WORDS: Final[Mapping[str, Any]] = {"true": True, "false": False, "null": None, "none": None}
 _ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
@@ -83,7 +92,10 @@ def _parse(text: str, of_input: bool) -> Condition:
     try:
         part: _Part = _language(of_input).parse(text)
     except LanguageError as error:
-        raise LanguageError(f"the condition `{text}` cannot be read: {error.message}", error.offset) from None
+        shown = clip(text, LONGEST_SHOWN)
+        raise LanguageError(
+            f"the condition `{shown}` cannot be read: {error.message}", error.offset
+        ) from None
     return Condition(text, tuple(dict.fromkeys(part.paths)), part.value)
 
 
@@ -178,4 +190,4 @@ def _paths(parts: tuple[_Part, ...]) -> tuple[tuple[str, ...], ...]:
 
 @cache
 def _language(of_input: bool) -> Language:
-    return Language(_GRAMMAR, _Parts((OUTPUT, INPUT) if of_input else (OUTPUT,)))
+    return Language(_GRAMMAR, _Parts((OUTPUT, INPUT) if of_input else (OUTPUT,)), _ADVICE)

@@ -17,7 +17,7 @@ from harness.dialects.leafmesh.yields import RERUN
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.effects import AgentCall, HTTPReply, MCPCall, MCPEndpoint, http_call
-from harness.graph.to_json import error_text, from_json
+from harness.graph.to_json import error_text, from_json, to_json
 from harness.time.deadline import Deadline
 
 CALLBACK_BASE: Final = "http://127.0.0.1:18820/callback/"
@@ -56,7 +56,7 @@ async def connect(agent: doc.Agent, parts: Parts, start: Start, ctx: NodeContext
 
 
 def data_of(agent: doc.Agent, start: Start, *, rerun: bool = True) -> dict[str, Any]:
-    """The data that is sent: the input, cut to the declared `inputs`. NOTES 9.2."""
+    """The data that is sent, as JSON: the input, cut to the declared `inputs`. NOTES 9.2."""
     data = {
         key: value
         for key, value in start.input.items()
@@ -64,7 +64,7 @@ def data_of(agent: doc.Agent, start: Start, *, rerun: bool = True) -> dict[str, 
     }
     if rerun and RERUN in start.input:
         data[RERUN] = start.input[RERUN]
-    return data
+    return {key: to_json(value) for key, value in data.items()}
 
 
 def is_answered_whole(connector: connector_document.Connector) -> bool:

@@ -5,7 +5,7 @@ Nothing is imported, and nothing is compiled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -68,14 +68,22 @@ def _open(request: LoadRequest, environment: Environment) -> Opened:
     found, of_connectors = connectors(document, request.env)
     problems.add(of_connectors)
     problems.add(unknown_keys(Mesh, document))
-    if problems.errors:  # a key that is missing may be there, but misspelt
-        misspelt = [
-            problem for problem in problems.warnings if problem.code == "unknown-key" and problem.hint
-        ]
-        raise ManifestError([*in_file_order(problems.errors), *in_file_order(misspelt)])
+    if problems.errors:
+        causes = [problem for problem in problems.warnings if _may_be_why(problem, problems.errors)]
+        raise ManifestError([*in_file_order(problems.errors), *in_file_order(causes)])
     problems.add(_default_entry(mesh, document))
     warnings = map(environment.hidden, in_file_order(problems.warnings))
     return Opened(mesh, document, found, tuple(warnings), tuple(in_file_order(inert_notes(document))))
+
+
+def _may_be_why(warning: Problem, errors: Sequence[Problem]) -> bool:
+    """True if a warning may say why there are errors.
+
+    A key that is missing may be there, but misspelt; a value may be wrong since a variable in its line is not set.
+    """
+    if warning.code == "missing-variable" and warning.span is not None:
+        return any(error.span is not None and error.span.line == warning.span.line for error in errors)
+    return warning.code == "unknown-key" and bool(warning.hint)
 
 
 def _document(request: LoadRequest, environment: Environment) -> Document:

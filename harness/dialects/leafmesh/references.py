@@ -74,6 +74,8 @@ class Names:
     def _waits(self) -> Iterator[Problem]:
         for pattern in (("agents", EACH, "wait_for"), ("agents", EACH, "wait_for", EACH)):
             for place in texts(self.document.value, *pattern):
+                if pattern[-1] is EACH and place.value in self.agents:
+                    continue
                 faults = list(self._unreadable(place, wait_for.parse))
                 yield from faults or self._unknown_members(place)
 

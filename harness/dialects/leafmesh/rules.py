@@ -9,12 +9,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from harness.dialects.leafmesh.path_patterns import EACH, matches, texts
+from harness.dialects.leafmesh.path_patterns import EACH, Match, matches, texts
 from harness.errors import Problem
 from harness.graph.model import END, START
 from harness.source.document import Document
+from harness.source.models import describe
+from harness.source.suggest import did_you_mean
 
 _SUMMARIZER: Final = "summarizer"
+_TYPES: Final = ("object", "string", "number", "integer", "boolean", "array", "null")
 _OF_TARGET: Final[Mapping[str, Sequence[str]]] = {
     "human_agent": ("agent", "entry_point"),
     "webhook": ("url", "method", "headers", "payload_template"),
@@ -33,6 +36,7 @@ def rule_problems(document: Document) -> Iterator[Problem]:
     yield from _names(document)
     yield from _escalation_targets(document)
     yield from _response_formats(document)
+    yield from _fields_of_no_object(document)
     yield from _schedules(document)
 
 
@@ -94,8 +98,32 @@ def _response_formats(document: Document) -> Iterator[Problem]:
         try:
             Draft202012Validator.check_schema(schema)
         except SchemaError as error:
+            where, hint = document.span((*at, *error.absolute_path)), ""
             text = f"response_format is not a JSON Schema: {error.message}"
-            yield Problem("bad-schema", text, document.span((*at, *error.absolute_path)))
+            if error.validator == "anyOf":  # in the metaschema that is a `type`
+                text = f"response_format: expected a type of JSON Schema, found {describe(error.instance)}"
+                hint = did_you_mean(str(error.instance), _TYPES)
+            yield Problem("bad-schema", text, where, hint)
+
+
+def _fields_of_no_object(document: Document) -> Iterator[Problem]:
+    """spec: "`yields` and `inputs` Type Strings": only an object has sub-fields."""
+    for key in ("yields", "inputs"):
+        fields = [
+            place for each in matches(document.value, "agents", EACH, key, EACH) for place in _nested(each)
+        ]
+        for path, declared in fields:
+            if declared.get("type") != "object" and declared.get("fields"):
+                text = f"'fields' does nothing in a field of type {declared.get('type')}: it is ignored"
+                yield Problem("other-type", text, document.key_span((*path, "fields")), "", "warning")
+
+
+def _nested(place: Match) -> Iterator[Match]:
+    """A field that is written as a mapping, and those inside it."""
+    if isinstance(place.value, dict):
+        yield place
+        for path, value in matches(place.value, "fields", EACH):
+            yield from _nested(Match((*place.path, *path), value))
 
 
 # -------------------------------------------------------------- schedules

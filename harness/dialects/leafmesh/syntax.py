@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from lark import Lark, Transformer
@@ -12,9 +13,11 @@ from harness.errors import HarnessError
 
 LONGEST: Final = 10_000
 DEEPEST: Final = 50
+LONGEST_SHOWN: Final = 200
+"""The most characters of a text that an error shows."""
 
 _BRACKETS: Final = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?P<open>\()|(?P<close>\))""")
-_WORD: Final = re.compile(r"[\w.]+|[=!<>]+|\S")
+_WORD: Final = re.compile(r"[\w.]+|[=!<>]+|&+|\|+|\S")
 
 
 class LanguageError(HarnessError):
@@ -28,9 +31,13 @@ class LanguageError(HarnessError):
 
 
 class Language:
-    """A grammar, with a transformer that makes values of the parse tree."""
+    """A grammar, with a transformer that makes values of the parse tree.
 
-    def __init__(self, grammar: str, transformer: Transformer[Any, Any]) -> None:
+    `advice` is what to write instead of words of other languages, by the word.
+    """
+
+    def __init__(self, grammar: str, transformer: Transformer[Any, Any], advice: Mapping[str, str]) -> None:
+        self._advice = advice
         self._parser = Lark(grammar, parser="lalr", transformer=transformer)
 
     def parse(self, text: str) -> Any:
@@ -45,7 +52,7 @@ class Language:
         try:
             return self._parser.parse(text)
         except UnexpectedInput as error:
-            _refuse(text, error)
+            _refuse(text, error, self._advice)
 
 
 def _check_depth(text: str) -> None:
@@ -57,7 +64,7 @@ def _check_depth(text: str) -> None:
                 raise LanguageError("it is nested too deeply", bracket.start())
 
 
-def _refuse(text: str, error: UnexpectedInput) -> NoReturn:
+def _refuse(text: str, error: UnexpectedInput, advice: Mapping[str, str]) -> NoReturn:
     ended = isinstance(error, UnexpectedToken) and error.token.type == "$END"
     if ended or error.pos_in_stream is None:
         raise LanguageError("it ends too early" if text.strip() else "it is empty", len(text)) from None
@@ -66,5 +73,5 @@ def _refuse(text: str, error: UnexpectedInput) -> NoReturn:
     word = found.group() if found else text[at : at + 1]
     if word in ("'", '"'):
         raise LanguageError("a string is not closed", at) from None
-    advice = " (equality is ==)" if word == "=" else ""
-    raise LanguageError(f"unexpected '{word}'{advice}", at) from None
+    instead = f" ({advice[word]})" if word in advice else ""
+    raise LanguageError(f"unexpected '{word}'{instead}", at) from None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import cache
 from typing import Any, Final
 
 from lark import Transformer, v_args
 
-from harness.dialects.leafmesh.syntax import Language, LanguageError
+from harness.dialects.leafmesh.syntax import LONGEST_SHOWN, Language, LanguageError
 from harness.graph.joins import AllOf, AnyOf, Member, Requirement
+from harness.source.display import clip
 
 _GRAMMAR: Final = r"""
     ?start: or_
@@ -19,21 +20,25 @@ _GRAMMAR: Final = r"""
 
     _OR: /or(?![\w-])/i
     _AND: /and(?![\w-])/i
-    NAME: /(?!(?:or|and)(?![\w-]))[^\W\d][\w-]*/i
+    NAME: /(?!(?:or|and)(?![\w-]))\w[\w-]*/i
     %import common.WS
     %ignore WS
 """
 
+_ADVICE: Final = {"&": "write AND", "&&": "write AND", ",": "write AND", "|": "write OR", "||": "write OR"}
 
-def parse(written: str | Sequence[str]) -> Requirement | None:
+
+def parse(written: str | Sequence[str], names: Container[str] = ()) -> Requirement | None:
     """The requirement of a fan-in; None if it waits for nobody. A list is AND of its items.
+
+    An item of a list that is one of the `names` is that agent, whatever characters its name has.
 
     Raises:
         LanguageError: it is not one.
     """
     if isinstance(written, str):
         return _parse(written) if written.strip() else None
-    items = [_parse(item) for item in written]
+    items = [Member(item) if item in names else _parse(item) for item in written]
     return items[0] if len(items) == 1 else AllOf(tuple(items)) if items else None
 
 
@@ -41,7 +46,8 @@ def _parse(text: str) -> Requirement:
     try:
         requirement: Requirement = _language().parse(text)
     except LanguageError as error:
-        raise LanguageError(f"the wait_for `{text}` cannot be read: {error.message}", error.offset) from None
+        shown = clip(text, LONGEST_SHOWN)
+        raise LanguageError(f"the wait_for `{shown}` cannot be read: {error.message}", error.offset) from None
     return requirement
 
 
@@ -62,4 +68,4 @@ class _Requirements(Transformer[Any, Any]):
 
 @cache
 def _language() -> Language:
-    return Language(_GRAMMAR, _Requirements())
+    return Language(_GRAMMAR, _Requirements(), _ADVICE)

@@ -82,6 +82,25 @@ def test_what_is_refused(text: str) -> None:
         conditions.parse(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("a = 1", "equality is =="), ("a && b", "write `and`"), ("a AND b", "write `and`"),
+        ("a || b", "write `or`"), ("a OR b", "write `or`"), ("!a", "write `not`"),
+        ("a in [1]", "compare with each value"), ("calling_agent_response['a']", "after a dot"),
+    ],
+)  # fmt: skip
+def test_words_of_other_languages_are_refused_with_what_to_write(text: str, advice: str) -> None:
+    with pytest.raises(LanguageError, match=advice):
+        conditions.parse(text)
+
+
+def test_a_long_text_that_is_refused_is_shown_in_part() -> None:
+    with pytest.raises(LanguageError) as refusal:
+        conditions.parse("(" * 3000)
+    assert len(str(refusal.value)) < 300
+
+
 def test_the_condition_of_an_entry_point_reads_its_input() -> None:
     condition = conditions.parse("input_data.a == 1 and a == 1 and input_data", of_input=True)
     assert condition.holds({"a": 1})

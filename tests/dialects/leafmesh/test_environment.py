@@ -107,6 +107,14 @@ def test_an_unset_variable_is_empty_with_one_warning_at_its_first_use(opener: Op
     ]
 
 
+def test_an_unset_variable_is_told_beside_the_error_in_its_line(opener: Opener) -> None:
+    text = "entry_points: [{name: go, target: '${GUIDE}'}]\nagents:\n  a: {prompt: '${SALT}'}"
+    assert [(problem.severity, problem.message) for problem in opener.problems(text)] == [
+        ("error", "the entry point's target: there is no agent ''"),
+        ("warning", "the environment variable GUIDE is not set: it is empty"),
+    ]
+
+
 def test_a_variable_that_is_set_to_nothing_is_set(opener: Opener) -> None:
     opened = opener.open("agents: {a: {prompt: '${SALT:much}'}}\nentry_points: []", {"SALT": ""})
     assert opened.document.value["agents"]["a"]["prompt"] == ""

@@ -101,7 +101,7 @@ AGENTS = [
     (f"{WEBHOOK}, channels: {{}}", "nowhere to send to", "webhook"),
     (f"{WEBHOOK}, webhook_config: {{outbound_url: ''}}", "nowhere to send to", "webhook"),
     ("name: b", "the name 'b' is not the key of its agent, 'a'", "b"),
-    ("response_format: {type: text}", "response_format is not a JSON Schema: 'text' is not valid", "text"),
+    ("response_format: {type: text}", "expected a type of JSON Schema, found text 'text'", "text"),
     ("response_format: {type: json_schema}", "needs a mapping 'schema' inside 'json_schema'", "{type: json_schema}"),
     ("response_format: {type: json_schema, json_schema: {schema: {minimum: x}}}", "is not a JSON Schema", "x"),
     ("can_call: [{agent: b}]", "can_call: there is no agent 'b'", "b"),
@@ -112,6 +112,7 @@ AGENTS = [
     ("wait_for: a AND (b OR a)", "wait_for: there is no agent 'b'", "b"),
     ("wait_for: [a, b?]", "wait_for: there is no agent 'b'", "b"),
     ("wait_for: a AND", "the wait_for `a AND` cannot be read: it ends too early", "}"),
+    ("wait_for: [a, b c]", "the wait_for `b c` cannot be read: unexpected 'c'", "c"),
     ("wait_for: a AND AND a", "cannot be read: unexpected 'AND'", "A"),
 ]  # fmt: skip
 
@@ -220,6 +221,13 @@ DOUBTS = [
     (CRON, "0 9 0 * *", "'0' is no day of the month", '"0 9 0 * *"'),
     ("entry_point: go,", "entry_point: gone,", "a test scenario enters 'gone', which is neither", "gone"),
     ("entry_point: go, ", "", "a test scenario enters 'test', which is neither", None),
+    (
+        "type: object, fields: {n: number}",
+        "type: list, fields: {n: number}",
+        "'fields' does nothing in a",
+        "fields",
+    ),
+    ("fields: {n: number}", "fields: {n: {type: list, fields: {k: list}}}", "a field of type list", "fields"),
     ("\n  last:", "\n  summarizer:", "has the name of the Summarizer", "summarizer"),
 ]
 

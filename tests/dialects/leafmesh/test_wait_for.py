@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from harness.dialects.leafmesh.syntax import LanguageError
 from harness.dialects.leafmesh.wait_for import parse
 from harness.graph.joins import AllOf, AnyOf, Join, Member, Requirement
+from tests.dialects.leafmesh.project import MESH, Project
 
 NAMES = ("a", "b", "c", "d")
 
@@ -70,9 +71,23 @@ def test_nothing_waits_for_nobody(written: str | list[str]) -> None:
     assert parse(written) is None
 
 
-@pytest.mark.parametrize("name", ["order", "android", "or_else", "and-then", "ORder", "ünder", "a1"])
+@pytest.mark.parametrize("name", ["order", "android", "or_else", "and-then", "ORder", "ünder", "a1", "2nd"])
 def test_names_may_begin_as_keywords_do(name: str) -> None:
     assert parse(f"{name} OR b") == AnyOf((Member(name), Member("b")))
+
+
+def test_an_item_of_a_list_may_be_any_name_of_an_agent() -> None:
+    names = ["night watch", "a?", "and", "b OR c", "v1.5"]
+    assert parse(names, names) == AllOf(tuple(map(Member, names)))
+
+
+def test_a_fan_in_waits_for_agents_whose_names_are_no_words(project: Project) -> None:
+    calls = "programmatic, can_call: [{agent: night watch}]"
+    rest = "  night watch: {agent_type: programmatic}\n  last: {agent_type: programmatic, wait_for: [night watch]}\n"
+    mesh = MESH.replace("programmatic", calls) + rest
+    project.write({"configs/config.yaml": mesh, "agency/other_agent.py": ""})
+    outcome = project.run("scripts: {desk: {return: {}}, night watch: {return: {}}, last: {return: {}}}")
+    assert outcome.observed.path == ["desk", "night watch", "last"]
 
 
 # Laws
