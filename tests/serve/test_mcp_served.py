@@ -136,7 +136,7 @@ def test_only_scripted_servers_are_served(serve: Serve, name: str, status: int, 
 
 def test_a_server_with_an_error_cannot_be_reached(serve: Serve) -> None:
     server = serve("mcp: {shop: {error: connection}, mine: {error: {kind: auth, message: no entry}}}")
-    with pytest.raises(httpx.RemoteProtocolError):
+    with pytest.raises((httpx.RemoteProtocolError, httpx.ReadError)):  # it may not have read all of it
         httpx.post(server.mcp_urls["shop"], json={})
     refused = httpx.post(server.mcp_urls["mine"], json={})
     assert (refused.status_code, refused.json()["error"]["message"]) == (401, "no entry")
