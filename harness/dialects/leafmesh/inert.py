@@ -43,6 +43,15 @@ _VALUES: Final[Mapping[Sequence[Any], Sequence[str]]] = {
     ("agents", EACH, "memory", "strategy"): ("relevance", "hybrid"),
 }
 """Fields of which these values mean the same as the default."""
+_NEEDED: Final[Mapping[str, tuple[str, Any, str]]] = {
+    "max_concurrent": ("parallel", False, "parallel: true"),
+    "wait_for_timeout": ("wait_for", None, "wait_for"),
+    "enforce_yields": ("yields", None, "yields"),
+    "enforce_yields_retry": ("enforce_yields", False, "enforce_yields: true"),
+    "fallback_response": ("fallback_on_timeout", True, "fallback_on_timeout: true"),
+    "memory_limit": ("memory", False, "memory"),
+}
+"""Fields of an agent that count only beside another: that one, its default, and how it is to be written."""
 
 
 def inert_notes(document: Document) -> Iterator[Problem]:
@@ -54,6 +63,11 @@ def inert_notes(document: Document) -> Iterator[Problem]:
         for value in values:
             found = [p for p in matches(document.value, *pattern) if p.value == value]
             yield from _note(document, found, f": {value}")
+    for path, agent in matches(document.value, "agents", EACH):
+        for key, (needed, default, written) in _NEEDED.items() if isinstance(agent, dict) else ():
+            if agent.get(key) and not agent.get(needed, default):
+                text = f"'{key}' of agent '{path[-1]}' changes nothing without `{written}`"
+                yield Problem("no-effect", text, document.key_span((*path, key)), severity="note")
 
 
 def _note(document: Document, found: Sequence[Match], value: str = "") -> Iterator[Problem]:

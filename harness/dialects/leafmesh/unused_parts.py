@@ -1,4 +1,4 @@
-"""Parts of a mesh that no run of it can come to: agents that nobody calls, tools that no agent has."""
+"""Parts of a mesh that no run of it can come to: agents that nobody calls, tools that no agent has, or may choose."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from harness.dialects.leafmesh.agency import Agency
 from harness.dialects.leafmesh.document import LLMAgent
 from harness.dialects.leafmesh.opening import Opened
 from harness.dialects.leafmesh.summarizer import reads_narrations
-from harness.dialects.leafmesh.tools import QUERY_KNOWLEDGE, offered_names
+from harness.dialects.leafmesh.tools import QUERY_KNOWLEDGE, may_call_tools, offered_names
 from harness.errors import Problem
 from harness.graph.model import Edge
 from harness.source.suggest import did_you_mean
@@ -25,8 +25,29 @@ def unused_parts(opened: Opened, edges: Iterable[Edge], agency: Agency) -> Itera
             text = f"agent '{name}' can never run: no agent calls it, and no entry point leads to it"
             hint = "name it under `can_call` of an agent, or enter it by `agent` in a scenario"
             yield Problem("unreachable-node", text, document.key_span(("agents", name)), hint, "warning")
+    yield from _tool_choices(opened, agency)
     if agency.tools and agency.is_complete:
         yield from _tools(opened, agency)
+
+
+def _tool_choices(opened: Opened, agency: Agency) -> Iterator[Problem]:
+    """The choices of agents that name none of their tools. spec: "`tool_choice`": auto, none, or a tool's name."""
+    for name, agent in opened.mesh.agents.items():
+        if (
+            not isinstance(agent, LLMAgent)
+            or agent.tool_choice in ("auto", "none")
+            or not may_call_tools(agent)
+        ):
+            continue
+        offered = offered_names(name, agent, agency.tools)
+        if agent.shown_knowledge is not None:
+            offered.append(QUERY_KNOWLEDGE.name)
+        is_known = agency.is_complete or not agent.tool_categories
+        if is_known and agent.tool_choice not in offered:
+            text = f"the tool_choice of agent '{name}' is none of its tools: '{agent.tool_choice}'"
+            where = opened.document.span(("agents", name, "tool_choice"))
+            hint = did_you_mean(agent.tool_choice, ["auto", "none", *offered])
+            yield Problem("unknown-tool", text, where, hint, "warning")
 
 
 def _tools(opened: Opened, agency: Agency) -> Iterator[Problem]:

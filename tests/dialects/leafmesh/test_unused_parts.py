@@ -6,6 +6,7 @@ import pytest
 
 from harness.dialects.load import load_graph
 from harness.dialects.request import LoadRequest
+from tests.dialects.leafmesh.opener import Opener
 
 MESH = """\
 name: desk
@@ -79,3 +80,39 @@ def test_a_tool_on_one_side_alone(tmp_path: Path, mesh: str, expected: list[str]
 
 def test_a_mesh_without_tools_of_its_own_leaves_them_to_the_scenario(tmp_path: Path) -> None:
     assert warned(tmp_path, MESH, "def other(llm_response, input_data, context):\n    return {}\n") == []
+
+
+def test_a_tool_choice_that_is_none_of_the_tools(tmp_path: Path) -> None:
+    mesh = MESH.replace("tools: [find]", "tools: [find], tool_choice: fnd")
+    assert warned(tmp_path, mesh) == [
+        "5:82 the tool_choice of agent 'reader' is none of its tools: 'fnd'|did you mean 'find'?"
+    ]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "tools: [find], tool_choice: find",
+        "tools: [find], tool_choice: none",
+        "tools: [find], knowledge: {serviceName: kb}, tool_choice: query_knowledge",
+    ],
+)
+def test_a_tool_choice_that_names_a_tool(tmp_path: Path, fields: str) -> None:
+    assert not any("tool_choice" in text for text in warned(tmp_path, MESH.replace("tools: [find]", fields)))
+
+
+@pytest.mark.parametrize(
+    ("fields", "written"),
+    [
+        ("max_concurrent: 2", "parallel: true"),
+        ("wait_for_timeout: 5", "wait_for"),
+        ("enforce_yields: true", "yields"),
+        ("enforce_yields_retry: 1", "enforce_yields: true"),
+        ("memory_limit: 3", "memory"),
+    ],
+)
+def test_a_field_that_counts_only_beside_another_is_a_note(opener: Opener, fields: str, written: str) -> None:
+    key = fields.partition(":")[0]
+    (note,) = opener.open(f"entry_points: []\nagents:\n  a: {{agent_type: programmatic, {fields}}}\n").notes
+    assert note.message == f"'{key}' of agent 'a' changes nothing without `{written}`"
+    assert opener.place(note) == key
