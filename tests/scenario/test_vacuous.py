@@ -122,8 +122,8 @@ def test_a_weight_of_0_under_defaults_is_told_of_each_scenario_whose_check_it_is
         "harness: 1\nmanifest: agent.yaml\ndefaults: {expect: {weights: {state: 0}}}\nscenarios:\n"
         "  - {name: x, expect: {path: [add], state: {count: 1}}}\n  - {name: y, expect: {path: [add]}}\n"
     )
-    told = [each.warnings for each in load_file(tmp_path / "a.scenario.yaml").scenarios]
-    assert [[(each.span.line, each.span.column) for each in found if each.span] for found in told] == [
+    warnings = [each.warnings for each in load_file(tmp_path / "a.scenario.yaml").scenarios]
+    assert [[(each.span.line, each.span.column) for each in found if each.span] for found in warnings] == [
         [(3, 38)],
         [],
     ]
