@@ -55,17 +55,26 @@ def accepts_everything(schema: Any) -> bool:
 
 def misspelt_keywords(schema: Any, path: tuple[str | int, ...] = ()) -> Iterator[Misspelt]:
     """The keywords of a schema, and of those inside it, that are nearly one that JSON Schema knows."""
+    for at, inside in schemas_inside(schema, path):
+        for keyword in inside:
+            if keyword not in _KNOWN and (meant := nearest(str(keyword), _KNOWN, cutoff=_MISSPELT)):
+                yield Misspelt((*at, keyword), str(keyword), meant)
+
+
+def schemas_inside(
+    schema: Any, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], Mapping[Any, Any]]]:
+    """A schema and those inside it, each with its path, the outer before the inner."""
     if not isinstance(schema, Mapping):
         return
+    yield path, schema
     for keyword, value in schema.items():
         at = (*path, keyword)
         if keyword in _OF_SCHEMA:
-            yield from misspelt_keywords(value, at)
+            yield from schemas_inside(value, at)
         elif keyword in _OF_LIST and isinstance(value, list):
             for index, item in enumerate(value):
-                yield from misspelt_keywords(item, (*at, index))
+                yield from schemas_inside(item, (*at, index))
         elif keyword in _OF_MAPPING and isinstance(value, Mapping):
             for name, item in value.items():
-                yield from misspelt_keywords(item, (*at, name))
-        elif keyword not in _KNOWN and (meant := nearest(str(keyword), _KNOWN, cutoff=_MISSPELT)):
-            yield Misspelt(at, str(keyword), meant)
+                yield from schemas_inside(item, (*at, name))

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool
 
 from harness.dialects.leafmesh.connector_document import Framework, Integration
 from harness.dialects.leafmesh.fields import (
+    JSON,
     Count,
     Name,
     Number,
@@ -50,7 +51,7 @@ class CanCall(Section, extra="forbid", title="an entry of can_call"):
     """spec: "`can_call` Format". Without a condition it always holds; so a misspelt one is refused."""
 
     agent: str
-    condition: str | bool = True
+    condition: str | StrictBool = True
 
 
 class Memory(Section, title="a memory"):
@@ -137,7 +138,7 @@ class LLMAgent(Agent, title="an llm agent"):
     thinking: bool = False
     thinking_budget: Whole | None = Field(default=None, ge=1024, le=32768)
     enable_prompt_caching: bool = False
-    response_format: dict[str, Any] | None = None
+    response_format: JSON | None = None
     optimization_strategy: Literal["performance", "cost", "speed"] | None = None
     context_parts: Texts | None = None
     tools: list[str] = Field(default_factory=list)
@@ -331,7 +332,7 @@ class EntryPoint(Section, title="an entry point"):
     name: Name
     target: str
     description: str | None = None
-    condition: str | bool = "always"
+    condition: str | StrictBool = "always"
 
 
 class AutoDiscover(Section, title="an auto_discover"):

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
+
+from harness.graph.to_json import to_json
 
 
 def _no_boolean(kind: Literal["int", "float"]) -> BeforeValidator:
@@ -28,6 +30,8 @@ Rate = Annotated[Number, Field(ge=0, le=1)]
 Seconds = Annotated[Number, Field(gt=0)]
 Name = Annotated[str, Field(min_length=1)]
 Texts = dict[str, str]
+JSON = Annotated[dict[str, Any], AfterValidator(to_json)]
+"""A mapping whose dates are texts, as they are in JSON."""
 
 
 class Section(BaseModel, extra="allow"):

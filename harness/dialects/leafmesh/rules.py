@@ -10,14 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from harness.dialects.leafmesh.path_patterns import EACH, Match, matches, texts
+from harness.dialects.leafmesh.response_formats import response_format_problems
 from harness.errors import Problem
 from harness.graph.model import END, START
 from harness.source.document import Document
-from harness.source.models import describe
-from harness.source.suggest import did_you_mean
 
 _SUMMARIZER: Final = "summarizer"
-_TYPES: Final = ("object", "string", "number", "integer", "boolean", "array", "null")
 _OF_TARGET: Final[Mapping[str, Sequence[str]]] = {
     "human_agent": ("agent", "entry_point"),
     "webhook": ("url", "method", "headers", "payload_template"),
@@ -35,7 +33,7 @@ def rule_problems(document: Document) -> Iterator[Problem]:
     """What breaks a rule, and what may be a mistake."""
     yield from _names(document)
     yield from _escalation_targets(document)
-    yield from _response_formats(document)
+    yield from response_format_problems(document)
     yield from _fields_of_no_object(document)
     yield from _schedules(document)
 
@@ -74,36 +72,6 @@ def _escalation_targets(document: Document) -> Iterator[Problem]:
                 text = f"'{key}' does nothing in an escalation target of type {kind}"
                 hint = f"it belongs to type {owner}"
                 yield Problem("other-type", text, document.key_span((*path, key)), hint, "warning")
-
-
-def _response_formats(document: Document) -> Iterator[Problem]:
-    """spec: "`response_format` — Structured Output": a JSON Schema, bare or inside `json_schema`."""
-    for path, written in matches(document.value, "agents", EACH, "response_format"):
-        if not isinstance(written, dict):
-            continue
-        wrapped = written.get("type") == "json_schema"
-        at = (*path, "json_schema", "schema") if wrapped else path
-        schema = (
-            next((value for _, value in matches(written, "json_schema", "schema")), None)
-            if wrapped
-            else written
-        )
-        if not isinstance(schema, dict):
-            text = "response_format: of type json_schema, it needs a mapping 'schema' inside 'json_schema'"
-            yield Problem("missing-key", text, document.span(at))
-            continue
-        from jsonschema import Draft202012Validator  # takes as long as all else
-        from jsonschema.exceptions import SchemaError
-
-        try:
-            Draft202012Validator.check_schema(schema)
-        except SchemaError as error:
-            where, hint = document.span((*at, *error.absolute_path)), ""
-            text = f"response_format is not a JSON Schema: {error.message}"
-            if error.validator == "anyOf":  # in the metaschema that is a `type`
-                text = f"response_format: expected a type of JSON Schema, found {describe(error.instance)}"
-                hint = did_you_mean(str(error.instance), _TYPES)
-            yield Problem("bad-schema", text, where, hint)
 
 
 def _fields_of_no_object(document: Document) -> Iterator[Problem]:

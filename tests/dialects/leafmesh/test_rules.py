@@ -104,7 +104,12 @@ AGENTS = [
     ("response_format: {type: text}", "expected a type of JSON Schema, found text 'text'", "text"),
     ("response_format: {type: json_schema}", "needs a mapping 'schema' inside 'json_schema'", "{type: json_schema}"),
     ("response_format: {type: json_schema, json_schema: {schema: {minimum: x}}}", "is not a JSON Schema", "x"),
+    ("response_format: {$ref: '#/$defs/pot', $defs: {pott: {}}}", "the reference '#/$defs/pot' leads nowhere", "'#/$defs/pot'"),
+    ("response_format: {items: {$ref: '#/items'}}", "the reference '#/items' leads round in a circle", "'#/items'"),
+    ("response_format: {title: t, items: {$ref: '#/title'}}", "'#/title' leads to what is no schema", "'#/title'"),
     ("can_call: [{agent: b}]", "can_call: there is no agent 'b'", "b"),
+    ("can_call: [{agent: a, condition: 1}]", "condition: expected text or true or false, found the number 1", "1"),
+    ("can_call: [{agent: a, condition: 0.0}]", "expected text or true or false, found the number 0.0", "0.0"),
     ("can_call: [{agent: a, condition: x = 1}]", "the condition `x = 1` cannot be read: unexpected '='", "="),
     ("can_call: [{agent: a, condition: ''}]", "the condition `` cannot be read: it is empty", "''"),
     ("can_call: [{agent: a, condition: '  x =='}]", "cannot be read: it ends too early", "'"),
@@ -229,6 +234,8 @@ DOUBTS = [
     ),
     ("fields: {n: number}", "fields: {n: {type: list, fields: {k: list}}}", "a field of type list", "fields"),
     ("\n  last:", "\n  summarizer:", "has the name of the Summarizer", "summarizer"),
+    ("response_format: {type: object,", "response_format: {requierd: [a],", "'requierd' is no keyword of JSON", "requierd"),
+    ("response_format: {type: object,", "response_format: {$ref: 'http://h',", "leads out of the schema", "'http://h'"),
 ]
 
 

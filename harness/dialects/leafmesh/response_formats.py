@@ -1,0 +1,66 @@
+"""What `response_format` of agents must be: a JSON Schema, bare or inside `json_schema`.
+
+spec: "`response_format` — Structured Output".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from harness.dialects.leafmesh.path_patterns import EACH, matches
+from harness.errors import Problem, Severity
+from harness.graph.to_json import to_json
+from harness.matchers.schema_flaws import misspelt_keywords
+from harness.matchers.schema_references import ELSEWHERE, NOWHERE, lost_references
+from harness.source.document import Document, DocumentPath
+from harness.source.models import describe
+from harness.source.suggest import did_you_mean
+
+_TYPES: Final = ("object", "string", "number", "integer", "boolean", "array", "null")
+
+
+def response_format_problems(document: Document) -> Iterator[Problem]:
+    """What is wrong with the schemas of agents, and what they say in vain."""
+    for path, written in matches(document.value, "agents", EACH, "response_format"):
+        if not isinstance(written, dict):
+            continue
+        wrapped = written.get("type") == "json_schema"
+        at = (*path, "json_schema", "schema") if wrapped else path
+        schema = (
+            next((value for _, value in matches(written, "json_schema", "schema")), None)
+            if wrapped
+            else written
+        )
+        if not isinstance(schema, dict):
+            text = "response_format: of type json_schema, it needs a mapping 'schema' inside 'json_schema'"
+            yield Problem("missing-key", text, document.span(at))
+        else:
+            yield from _of_schema(to_json(schema), document, at)  # dates are texts in a reply
+
+
+def _of_schema(schema: Mapping[str, Any], document: Document, at: DocumentPath) -> Iterator[Problem]:
+    from jsonschema import Draft202012Validator  # takes as long as all else
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        where, hint = document.span((*at, *error.absolute_path)), ""
+        text = f"response_format is not a JSON Schema: {error.message}"
+        if error.validator == "anyOf":  # in the metaschema that is a `type`
+            text = f"response_format: expected a type of JSON Schema, found {describe(error.instance)}"
+            hint = did_you_mean(str(error.instance), _TYPES)
+        yield Problem("bad-schema", text, where, hint)
+        return
+    defined = [f"#/{key}/{name}" for key in ("$defs", "definitions") for name in schema.get(key, ())]
+    for lost in lost_references(schema):
+        text = f"response_format: the reference '{lost.reference}' {lost.why}"
+        hint = did_you_mean(lost.reference, defined) if lost.why == NOWHERE else ""
+        # A model may be given a schema that stands elsewhere; here the reply could not be held against it.
+        severity: Severity = "warning" if lost.why == ELSEWHERE else "error"
+        yield Problem("bad-schema", text, document.span((*at, *lost.path)), hint, severity)
+    for keyword in misspelt_keywords(schema):
+        text = f"response_format: '{keyword.keyword}' is no keyword of JSON Schema, and is ignored"
+        where, hint = document.key_span((*at, *keyword.path)), f"did you mean '{keyword.meant}'?"
+        yield Problem("unknown-key", text, where, hint, "warning")

@@ -1,0 +1,58 @@
+"""The references (`$ref`) of a JSON Schema that cannot be followed. A run that needs one would fail at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from harness.matchers.schema_flaws import schemas_inside
+
+NOWHERE: Final = "leads nowhere"
+ELSEWHERE: Final = "leads out of the schema, and nothing is fetched"
+_KEYWORDS: Final = ("$ref", "$dynamicRef")
+
+
+class Lost(NamedTuple):
+    """A reference that leads to no schema; `path` leads to it."""
+
+    path: tuple[str | int, ...]
+    reference: str
+    why: str
+
+
+def lost_references(schema: Any) -> Iterator[Lost]:
+    """The references in a valid schema that lead nowhere, or round in a circle. Nothing is fetched."""
+    from referencing import Registry
+    from referencing.jsonschema import DRAFT202012
+
+    root = Registry().resolver_with_root(DRAFT202012.create_resource(schema))
+    resolvers: dict[tuple[str | int, ...], Any] = {(): root}
+    for path, inside in schemas_inside(schema):
+        around = next(resolvers[path[:end]] for end in range(len(path), -1, -1) if path[:end] in resolvers)
+        resolvers[path] = around.in_subresource(DRAFT202012.create_resource(inside)) if path else around
+        for keyword in _KEYWORDS:
+            reference = inside.get(keyword)
+            if isinstance(reference, str) and (why := _fault(inside, keyword, resolvers[path])):
+                yield Lost((*path, keyword), reference, why)
+
+
+def _fault(schema: Any, keyword: str, resolver: Any) -> str:
+    """Why a reference cannot be followed to its end; "" if it can."""
+    from referencing.exceptions import Unresolvable
+
+    seen = [schema]
+    while isinstance(schema.get(keyword), str):
+        reference = schema[keyword]
+        try:
+            found = resolver.lookup(reference)
+        except (Unresolvable, ValueError):
+            return NOWHERE if reference.startswith("#") else ELSEWHERE
+        schema, resolver = found.contents, found.resolver
+        if isinstance(schema, bool):
+            break
+        if not isinstance(schema, dict):
+            return "leads to what is no schema"
+        if any(schema is earlier for earlier in seen):
+            return "leads round in a circle"
+        seen.append(schema)
+    return ""
