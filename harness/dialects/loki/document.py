@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from harness.graph.model import END, START
 from harness.source.document import DocumentPath
@@ -17,18 +17,22 @@ from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
 
 
-def _or(empty: Any) -> BeforeValidator:
-    """Nothing (null) is the empty value of the field."""
-    return BeforeValidator(lambda value: empty() if value is None else value)
-
-
-Texts = Annotated[list[str], _or(list)]
-Templates = Annotated[dict[str, str], _or(dict)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Section(BaseModel, extra="ignore", strict=True):
-    """Base class of the parts of a graph."""
+    """Base class of the parts of a graph. A field that may be left out may be null; those in `never_null` may not."""
+
+    never_null: ClassVar[tuple[str, ...]] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _left_out(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or None not in value.values():
+            return value
+        required = {name for name, field in cls.model_fields.items() if field.is_required()}
+        kept = required.union(cls.never_null)
+        return {key: part for key, part in value.items() if part is not None or key in kept}
 
 
 class Settings(Section, title="the settings"):
@@ -55,7 +59,7 @@ class NodeSpec(Section):
     type: str
     description: str | None = None
     next: str | None = None
-    state_updates: Templates | None = None
+    state_updates: dict[str, str] = Field(default_factory=dict)
 
 
 class AgentNode(NodeSpec, title="an agent node"):
@@ -115,7 +119,7 @@ class LLMNode(NodeSpec, title="an llm node"):
     type: Literal["llm"]
     instructions: str | None = None
     prompt: str
-    tools: Texts = Field(default_factory=list)
+    tools: list[str] = Field(default_factory=list)
     model: str | None = None
     temperature: float | None = None
     top_p: float | None = None
@@ -164,17 +168,19 @@ AnyNode = Annotated[
 class GraphFile(Section, title="a graph agent"):
     """A whole `graph.yaml`. spec: "graph.yaml Top-Level Fields"."""
 
+    never_null = ("version",)
+
     name: str | None = None
     description: str | None = None
     version: Literal["1.0"] = "1.0"
     model: str | None = None
     temperature: float | None = None
     top_p: float | None = None
-    global_tools: Texts = Field(default_factory=list)
-    mcp_servers: Texts = Field(default_factory=list)
-    conversation_starters: Texts = Field(default_factory=list)
-    settings: Annotated[Settings, _or(Settings)] = Field(default_factory=Settings)
-    initial_state: Annotated[dict[str, Any], _or(dict)] = Field(default_factory=dict)
+    global_tools: list[str] = Field(default_factory=list)
+    mcp_servers: list[str] = Field(default_factory=list)
+    conversation_starters: list[str] = Field(default_factory=list)
+    settings: Settings = Field(default_factory=Settings)
+    initial_state: dict[str, Any] = Field(default_factory=dict)
     start: str
     nodes: dict[str, AnyNode]
 
@@ -217,8 +223,8 @@ class AgentConfig(Section, title="an agent"):
     temperature: float | None = None
     top_p: float | None = None
     instructions: str = ""
-    global_tools: Texts = Field(default_factory=list)
-    mcp_servers: Texts = Field(default_factory=list)
+    global_tools: list[str] = Field(default_factory=list)
+    mcp_servers: list[str] = Field(default_factory=list)
 
 
 INITIAL_PROMPT: Final = "initial_prompt"

@@ -132,7 +132,7 @@ class Rules:
             if isinstance(node, doc.RagNode) and not node.state_updates:
                 text = f"the rag node '{id_}' has no state_updates: what it finds goes nowhere"
                 yield self._warning("unused-retrieval", text, "nodes", id_)
-            if node.scoped is not None and node.scoped in (node.state_updates or ()):
+            if node.scoped is not None and node.scoped in node.state_updates:
                 text = f"node '{id_}': '{node.scoped}' is put back after state_updates, so this is lost"
                 yield self._warning("scoped-key", text, "nodes", id_, "state_updates", node.scoped)
         if doc.INITIAL_PROMPT in self.graph.initial_state:

@@ -56,6 +56,11 @@ REFUSED = {
         "'*n' stands inside '&n' itself",
         (2, 15),
     ),
+    "a version that is null": (
+        graph("{type: end}", "version:\n"),
+        "version: expected 1.0, found nothing (null)",
+        (2, 9),
+    ),
     "a quote that is not closed": (
         'start: a\nnodes: {a: {type: end, output: "x\n',
         'this " is never closed',
