@@ -82,8 +82,9 @@ def _start(name: str, agent: doc.Agent, parts: Parts, state: State, ctx: NodeCon
     elif last.whole is not None:
         given[UPSTREAM] = dict(session.task.upstream_yields)
         given[CALLER_OUTPUT] = last.whole
-    if RERUN in state:
-        given[RERUN] = state[RERUN]
+    rerun = state.get(RERUN, last.rerun)
+    if rerun is not None:
+        given[RERUN] = rerun
     context = {
         "session_id": session.id,
         "agent_name": name,
@@ -92,7 +93,7 @@ def _start(name: str, agent: doc.Agent, parts: Parts, state: State, ctx: NodeCon
         "memory_posts": session.recalled(name, agent.posts_shown),
     }
     is_entered = last.caller is None and last.repeated is None
-    session.starts[name] = Start(call, given, caller, is_entered, context)
+    session.starts[name] = Start(call, given, caller, is_entered, rerun, context)
     return session.starts[name]
 
 

@@ -59,11 +59,11 @@ def data_of(agent: doc.Agent, start: Start, *, rerun: bool = True) -> dict[str, 
     """The data that is sent, as JSON: the input, cut to the declared `inputs`. NOTES 9.2."""
     data = {
         key: value
-        for key, value in start.input.items()
-        if key not in (UPSTREAM, CALLER_OUTPUT, RERUN) and (not agent.inputs or key in agent.inputs)
+        for key, value in start.plain_input.items()
+        if key not in (UPSTREAM, CALLER_OUTPUT) and (not agent.inputs or key in agent.inputs)
     }
-    if rerun and RERUN in start.input:
-        data[RERUN] = start.input[RERUN]
+    if rerun and start.rerun is not None:
+        data[RERUN] = start.rerun
     return {key: to_json(value) for key, value in data.items()}
 
 

@@ -41,7 +41,7 @@ async def ask(agent: HumanAgent, start: Start, ctx: NodeContext) -> Work:
     if start.is_entered:
         reply: Any = start.input
     else:
-        request = {key: value for key, value in start.input.items() if key != RERUN}
+        request = start.plain_input
 
         async def deliver() -> None:
             if agent.human_interface == "webhook":
@@ -76,8 +76,8 @@ async def _answer(agent: HumanAgent, start: Start, request: Mapping[str, Any], c
     value: dict[str, Any] = {"agent": ctx.name, "from_agent": start.caller, "input": dict(request)}
     if agent.human_prompt_template is not None:
         value["prompt"] = filled(agent.human_prompt_template, request)
-    if RERUN in start.input:
-        value[RERUN] = start.input[RERUN]
+    if start.rerun is not None:
+        value[RERUN] = start.rerun
     effect = HumanCall(name=ctx.name, args={"value": to_json(value)})
     # Where no stub answers, a recording may, or somebody at a terminal.
     if not ctx.run.world.answers_for(effect) and not ctx.has_answer(effect):
@@ -117,8 +117,8 @@ async def _deliver(agent: HumanAgent, start: Start, request: Mapping[str, Any], 
         "from_agent": start.caller,
         "data": to_json(request),
     }
-    if RERUN in start.input:
-        body[RERUN] = to_json(start.input[RERUN])
+    if start.rerun is not None:
+        body[RERUN] = to_json(start.rerun)
     for provider, channel in agent.channels.items():
         if not await _refusal(message_call(provider, channel, channel.post_channel or "", body), ctx):
             return

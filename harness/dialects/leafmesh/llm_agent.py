@@ -17,7 +17,6 @@ from harness.dialects.leafmesh.session import Start
 from harness.dialects.leafmesh.tools import Toolbox
 from harness.dialects.leafmesh.user_message import user_message
 from harness.dialects.leafmesh.work import Work, processed
-from harness.dialects.leafmesh.yields import RERUN
 from harness.engine.callables import contained
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
@@ -90,8 +89,8 @@ def _system_messages(agent: LLMAgent, start: Start, retrieved: str) -> list[Base
         texts.append(_labelled("MEMORY", "\n".join(f"{post['role']}: {post['content']}" for post in posts)))
     if retrieved:
         texts.append(_labelled("KNOWLEDGE", retrieved))
-    if RERUN in start.input:
-        texts.append(_correction(start.input[RERUN]))
+    if start.rerun is not None:
+        texts.append(_correction(start.rerun))
     return [SystemMessage(content=text) for text in texts]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from harness.dialects.leafmesh.agency import Agency
 from harness.dialects.leafmesh.connector_document import Connector
@@ -41,6 +41,7 @@ class Handover:
     caller    the call that settled, or failed; None where an entry point calls
     position  of the can_call entry; None where the Summarizer or an escalation calls
     repeated  the start of the agent that is done again, where it had one
+    rerun     what an agent that is done again is told, if anything
     """
 
     input: Output
@@ -49,6 +50,7 @@ class Handover:
     position: int | None = None
     is_escalation: bool = False
     repeated: Start | None = None
+    rerun: Mapping[str, Any] | None = None
 
 
 @dataclass(eq=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from harness.dialects.leafmesh.parts import Handover, handing
 from harness.dialects.leafmesh.session import Session
-from harness.dialects.leafmesh.yields import RERUN
 from harness.errors import HarnessError
 from harness.graph.model import START, Dispatch, Edge, Rerun
 
@@ -25,11 +24,12 @@ def repeating(rerun: Rerun, session: Session) -> Dispatch:
     if rerun.input is not None:
         given = dict(rerun.input)
     elif before is not None:
-        given = {key: value for key, value in before.input.items() if key != RERUN}
+        given = before.plain_input
     else:
         text = f"agent '{rerun.node}' has not run in this session, so it has no input to be run again with"
         raise LeafMeshError(text)
+    told = None
     if rerun.feedback is not None or rerun.reason:
         previous = None if before is None else before.call.output
-        given[RERUN] = {"previous_output": previous, "feedback": rerun.feedback, "reason": rerun.reason}
-    return handing(Edge(START, rerun.node), Handover(given, repeated=before))
+        told = {"previous_output": previous, "feedback": rerun.feedback, "reason": rerun.reason}
+    return handing(Edge(START, rerun.node), Handover(given, repeated=before, rerun=told))

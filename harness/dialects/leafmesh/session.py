@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from harness.dialects.leafmesh.yields import RERUN
 from harness.engine.context import RunContext
 from harness.graph.model import Rerun
 
@@ -40,6 +41,7 @@ class Start:
     input       `input_data`, with the keys that every callee gets and, after a failure, `_rerun_context`
     caller      who called it, the last of several; empty where an entry point did
     is_entered  True if an entry point did
+    rerun       the `_rerun_context` of a run that is done again; a field of that name in an input means nothing
     context     the `context` of Python functions. NOTES 3.5
     """
 
@@ -47,7 +49,13 @@ class Start:
     input: dict[str, Any]
     caller: str
     is_entered: bool
+    rerun: Mapping[str, Any] | None = None
     context: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def plain_input(self) -> dict[str, Any]:
+        """Its input without what a run that is done again is told."""
+        return {key: value for key, value in self.input.items() if key != RERUN or self.rerun is None}
 
 
 @dataclass(frozen=True)

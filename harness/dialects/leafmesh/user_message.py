@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from harness.dialects.leafmesh.parts import CALLER_OUTPUT
 from harness.dialects.leafmesh.session import Start
-from harness.dialects.leafmesh.yields import RERUN
 from harness.graph.to_json import as_text, compact_json
 
 
@@ -13,7 +12,7 @@ def user_message(start: Start) -> str:
     prepared = start.context["prepared_data"]
     if "clean_user_input" in prepared:
         return as_text(prepared["clean_user_input"])
-    shown = {key: value for key, value in start.input.items() if key not in (CALLER_OUTPUT, RERUN)}
+    shown = {key: value for key, value in start.plain_input.items() if key != CALLER_OUTPUT}
     if list(shown) == ["message"] and isinstance(shown["message"], str):
         return shown["message"]
     return compact_json(shown)
