@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from harness.dialects.sherma import document as doc
 from harness.source.document import DocumentPath
-
-VARIABLES: Final = ("state", "prompts", "llms", "skills", "data", "llm_response")
-"""What expressions see. spec: CEL; `llm_response` in the `state_updates` of a call_llm node."""
 
 
 def cel_texts(agent: doc.Agent) -> Iterator[tuple[DocumentPath, str]]:

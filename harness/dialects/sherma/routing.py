@@ -83,7 +83,7 @@ def _has_tool_calls(state: State, _agent: Agent) -> bool:
 
 
 def _choice(document: Document, edge: doc.Edge, path: DocumentPath) -> Choice:
-    if edge.branches is None:
+    if not edge.branches:
         return Choice((), Edge(edge.source, edge.target or END, span=document.span(path)))
     branches = []
     for number, branch in enumerate(edge.branches):

@@ -6,6 +6,7 @@ Each yields located problems.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite, isnan
 from typing import Any
 
 from harness.dialects.sherma import document as doc
@@ -67,7 +68,7 @@ class Rules:
         for at, edge in enumerate(self.graph.edges):
             here = ("edges", at)
             if edge.source != START:
-                yield from self._node(edge.source, "edge source", *here, "source")
+                yield from self._node(edge.source, "edge source", *here, "source", beside=START)
             if edge.target is None and not edge.branches:
                 text = f"the edge from '{edge.source}' leads nowhere: it needs 'target' or 'branches'"
                 yield self._problem("edge-target", text, *here)
@@ -83,12 +84,13 @@ class Rules:
 
     def _target(self, name: str, what: str, *path: str | int) -> Iterator[Problem]:
         if name != END:
-            yield from self._node(name, what, *path)
+            yield from self._node(name, what, *path, beside=END)
 
-    def _node(self, name: str, what: str, *path: str | int) -> Iterator[Problem]:
+    def _node(self, name: str, what: str, *path: str | int, beside: str | None = None) -> Iterator[Problem]:
+        """`beside`: what is also right in this place, and no node."""
         known = [*self.names, *self.graph.injected.values()]
         if name not in known:
-            hint = did_you_mean(name, known)
+            hint = did_you_mean(name, known if beside is None else [*known, beside])
             yield self._problem(
                 "unknown-node", f"{what} '{name}' is not a node of agent '{self.name}'", *path, hint=hint
             )
@@ -176,11 +178,16 @@ class Rules:
         if retry.max_attempts < 1:
             text = f"max_attempts must be at least 1, not {retry.max_attempts}"
             yield self._problem("on-error", text, *path, "max_attempts")
+        if not isfinite(retry.delay) or isnan(retry.max_delay):
+            key = "max_delay" if isfinite(retry.delay) else "delay"
+            yield self._problem("on-error", f"{key} must be a number of seconds", *path, key)
+            return
         if retry.delay < 0:
             yield self._problem("on-error", f"delay must not be negative: {retry.delay:g}", *path, "delay")
         if retry.max_delay < retry.delay:
             text = f"max_delay ({retry.max_delay:g}) is less than delay ({retry.delay:g})"
-            yield self._problem("on-error", text, *path, "max_delay")
+            hint = "" if "max_delay" in retry.model_fields_set else "it is 30 where it is not written"
+            yield self._problem("on-error", text, *path, "max_delay", hint=hint)
 
     def tool_nodes(self) -> Iterator[Problem]:
         """A call_llm with tools and branches of its own needs a tool_node somewhere."""

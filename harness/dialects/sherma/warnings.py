@@ -8,11 +8,10 @@ from dataclasses import replace
 from harness.dialects.kit.reachable import reachable
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent
-from harness.dialects.sherma.expressions import VARIABLES, cel_texts
+from harness.dialects.sherma.expression_warnings import expression_warnings
 from harness.dialects.sherma.graph_document import Graph
 from harness.dialects.sherma.state_fields import undeclared_fields
-from harness.errors import ExpressionError, ManifestError, Problem
-from harness.expressions.cel import compile as compile_cel
+from harness.errors import ManifestError, Problem
 from harness.graph.model import START
 from harness.source.document import Document, DocumentPath
 from harness.source.models import validate
@@ -34,9 +33,10 @@ def agent_warnings(agent: Agent, document: Document) -> Iterator[Problem]:
     definition = agent.definition
     graph: DocumentPath = ("agents", agent.name, "graph")
     yield from _field_types(definition, document, ("agents", agent.name, "state", "fields"))
-    yield from _expressions(definition, document, graph)
+    yield from expression_warnings(agent, document, graph)
     yield from undeclared_fields(definition, document, graph)
     yield from _unreachable_nodes(definition, document, graph)
+    yield from _without_effect(definition, document, graph)
     if not agent.hooks:
         yield from _custom_nodes(definition, document, graph)
 
@@ -47,23 +47,6 @@ def _field_types(agent: doc.Agent, document: Document, path: DocumentPath) -> It
             text = f"'{field.type}' is not a type of state fields ({', '.join(doc.FIELD_TYPES)})"
             hint = did_you_mean(field.type, doc.FIELD_TYPES, listing=False)
             yield Problem("field-type", text, document.span((*path, at, "type")), hint, "warning")
-
-
-def _expressions(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
-    """CEL is parsed when it is evaluated: a mistake in it fails its node, not the load."""
-    for below, text in cel_texts(agent):
-        try:
-            expression = compile_cel(text, null_as_false=True)
-        except ExpressionError as error:
-            message = f"this expression will fail when it is evaluated: {error}"
-            yield Problem("cel-syntax", message, document.span((*path, *below)), severity="warning")
-            continue
-        try:
-            expression.check_names(VARIABLES)
-        except ExpressionError as error:
-            where = document.span_within((*path, *below), error.line, error.column)
-            message = f"this expression asks for what does not exist: {error}"
-            yield Problem("cel-name", message, where, severity="warning")
 
 
 def _custom_nodes(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
@@ -84,12 +67,30 @@ def _unreachable_nodes(agent: doc.Agent, document: Document, path: DocumentPath)
             yield Problem("unreachable-node", text, where, severity="warning")
 
 
+def _without_effect(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+    """Keys that sherma reads, and that mean nothing beside the others."""
+    for at, edge in enumerate(agent.graph.edges):
+        key = "target" if edge.branches else "default"
+        if getattr(edge, key) is not None:
+            why = "beside 'branches'" if edge.branches else "without 'branches'"
+            hint = "where no branch holds, 'default' leads on" if edge.branches else ""
+            where = document.key_span((*path, "edges", at, key))
+            text = f"'{key}' of the edge from '{edge.source}' changes nothing {why}"
+            yield Problem("no-effect", text, where, hint, "warning")
+    for at, node in enumerate(agent.graph.nodes):
+        if node.on_error is not None and node.on_error.retry is None and node.on_error.fallback is None:
+            text = f"'on_error' of node '{node.name}' changes nothing: it has neither 'retry' nor 'fallback'"
+            where = document.key_span((*path, "nodes", at, "on_error"))
+            yield Problem("no-effect", text, where, severity="warning")
+
+
 def _transitions(graph: Graph) -> Iterator[tuple[str, str]]:
     """The entry, all edges with their branches, and the fallbacks."""
     if graph.entry_point is not None:
         yield START, graph.entry_point
     for edge in graph.edges:
-        for target in (edge.target, edge.default, *(branch.target for branch in edge.branches or ())):
+        branching = [*(branch.target for branch in edge.branches or ()), edge.default]
+        for target in branching if edge.branches else [edge.target]:
             if target is not None:
                 yield edge.source, target
     for node in graph.nodes:
