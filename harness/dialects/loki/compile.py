@@ -9,6 +9,7 @@ from harness.dialects.loki.lifecycle import lifecycle
 from harness.dialects.loki.nodes import Parts, node_function
 from harness.dialects.loki.routing import edges_and_routers
 from harness.dialects.loki.rules import Rules
+from harness.dialects.loki.template_rules import TemplateRules
 from harness.dialects.loki.tool_universe import ToolUniverse
 from harness.dialects.loki.vocabulary import vocabulary
 from harness.dialects.request import LoadRequest
@@ -48,6 +49,7 @@ def _load(request: LoadRequest) -> Graph:
     problems.add(_unbuilt(graph, document, request))
     problems.raise_errors()
     problems.add(rules.warnings())
+    problems.add(TemplateRules(graph, document).warnings())
     problems.add(tools.warnings(document))
     parts = Parts(graph, document, request, tools, rules.scripts, load)
     edges, routers = edges_and_routers(graph, document)

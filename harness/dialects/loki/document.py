@@ -16,7 +16,6 @@ from harness.source.document import DocumentPath
 from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
 
-
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 

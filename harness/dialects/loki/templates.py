@@ -13,8 +13,9 @@ from harness.dialects.kit.templates import fill, placeholders
 from harness.errors import HarnessError
 from harness.graph.to_json import as_text
 
-_TEMPLATE: Final = re.compile(r"\{\{([\w.\[\]]+)\}\}", re.ASCII)
+TEMPLATE: Final = re.compile(r"\{\{([\w.\[\]]+)\}\}", re.ASCII)
 _PATH: Final = re.compile(r"(\w+)((?:\[\d+\])*)(?:\.(?=\w)|$)", re.ASCII)
+_WHOLE_PATH: Final = re.compile(r"\w+(?:\[\d+\])*(?:\.\w+(?:\[\d+\])*)*", re.ASCII)
 _INDEX: Final = re.compile(r"\d+", re.ASCII)
 _MISSING: Final = object()
 _MOST_DIGITS: Final = 1000  # of an index; Python refuses to read numbers of many thousand digits
@@ -41,12 +42,17 @@ def render(template: str, state: Mapping[str, Any]) -> str:
 
 def render_leniently(template: str, state: Mapping[str, Any]) -> str:
     """The filled template; a path that the state does not have is empty text."""
-    return str(fill(template, _TEMPLATE, lambda found: _text(look_up(found[1], state))))
+    return str(fill(template, TEMPLATE, lambda found: _text(look_up(found[1], state))))
 
 
 def paths(template: str) -> Iterator[str]:
     """The paths in a template, in order."""
-    return (found[1] for found in placeholders(template, _TEMPLATE))
+    return (found[1] for found in placeholders(template, TEMPLATE))
+
+
+def is_path(text: str) -> bool:
+    """True if what stands between the braces of a template is a path; else no state has it."""
+    return _WHOLE_PATH.fullmatch(text) is not None
 
 
 def look_up(path: str, state: Mapping[str, Any]) -> Any:
