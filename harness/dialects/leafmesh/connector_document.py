@@ -9,17 +9,10 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from harness.dialects.leafmesh.fields import Seconds, Section, Texts
+from harness.dialects.leafmesh.fields import Fallback, Seconds, Section, Texts
 
 Framework = Literal["crewai", "langgraph", "autogen", "a2a", "mcp", "zapier", "composio", "n8n", "custom"]
 Integration = Literal["zapier", "composio", "n8n", "mcp"]
-
-
-class Fallback:
-    """The variables that stand in for a field, the first that is set. spec: "Env Fallback"."""
-
-    def __init__(self, *names: str) -> None:
-        self.names = names
 
 
 class Connector(Section, title="a connector_config"):

@@ -6,23 +6,25 @@ spec: "connector_config fields per framework".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, get_args
+from typing import Any, Final, TypeVar, get_args
 
 from harness.dialects.kit.manifest import Problems
 from harness.dialects.leafmesh.connector_document import (
     CONNECTORS,
     MCP,
     Connector,
-    Fallback,
     Framework,
     Integration,
     Zapier,
 )
+from harness.dialects.leafmesh.fields import Fallback, Section
 from harness.dialects.leafmesh.path_patterns import EACH, matches
 from harness.dialects.leafmesh.unknown_keys import unknown_keys
 from harness.errors import Problem
 from harness.source.document import Document, DocumentPath
 from harness.source.models import validate
+
+Filled = TypeVar("Filled", bound=Section)
 
 CONFIG: Final = "connector_config"
 
@@ -40,7 +42,7 @@ def connectors(document: Document, env: Mapping[str, str]) -> tuple[dict[str, Co
             problems.add(unknown_keys(model, document, (*path, CONFIG)))
         with problems.collecting():
             written = validate(model, document, (*path, CONFIG)) if CONFIG in agent else model()
-            found[name] = _with_fallbacks(written, env)
+            found[name] = with_fallbacks(written, env)
             problems.add(_missing(found[name], name, kind, document, path))
     return found, [*problems.errors, *problems.warnings]
 
@@ -56,15 +58,15 @@ def _kind(agent: Any) -> str | None:
             return None
 
 
-def _with_fallbacks(connector: Connector, env: Mapping[str, str]) -> Connector:
-    """The connector with the values of variables in fields that the file leaves out, or leaves empty."""
+def with_fallbacks(section: Filled, env: Mapping[str, str]) -> Filled:
+    """The section with the values of variables in fields that the file leaves out, or leaves empty."""
     values = {}
-    for field, info in type(connector).model_fields.items():
+    for field, info in type(section).model_fields.items():
         for fallback in (item for item in info.metadata if isinstance(item, Fallback)):
             value = next((env[name] for name in fallback.names if env.get(name)), None)
-            if value and (field not in connector.model_fields_set or not getattr(connector, field)):
+            if value and (field not in section.model_fields_set or not getattr(section, field)):
                 values[field] = value
-    return connector.model_copy(update=values)
+    return section.model_copy(update=values)
 
 
 def _missing(

@@ -18,6 +18,9 @@ from harness.source.rewriting import Replacement, Rewritten
 
 _OPENING: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)([:}])")
 _END: Final = re.compile(r"[}\r\n]")
+_OF_SHELLS: Final = ("-", "=", "?", "+")
+"""What begins the default of a variable in a shell: `${VAR:-default}`."""
+_NUMBER: Final = re.compile(r"[-+][\d .()/-]*\d")
 _HARMLESS: Final = 3  # characters; a value that short is no secret
 _LOADER: Final[Any] = getattr(pyyaml, "CSafeLoader", pyyaml.SafeLoader)
 
@@ -28,7 +31,7 @@ class Environment:
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = values
         self.names: dict[str, None] = {}
-        self._missing: dict[str, tuple[int, int]] = {}  # where each is first used
+        self._doubts: dict[str, tuple[_Reference, str, str]] = {}  # where each is first used, a text, a hint
 
     def rewrite(self, text: str) -> Rewritten:
         """The text with each variable replaced by its value or its default, else by nothing. Comments stay."""
@@ -39,17 +42,16 @@ class Environment:
         self.names[found.name] = None
         if found.name in self._values:
             return self._values[found.name]
-        if found.default is None:
-            self._missing.setdefault(found.name, (found.start, found.end))
+        if (doubt := _doubt(found)) is not None:
+            self._doubts.setdefault(found.name, (found, *doubt))
         return found.default or ""
 
     def warnings(self, document: Document) -> Iterator[Problem]:
-        """A warning for each variable, at its first use, that has neither a value nor a default in the document."""
+        """A warning for each variable without a value, at its first use without a default, or with a doubtful one."""
         lines = Lines(document.text)
-        hint = "give it a value under 'env' in the scenario, or a default: ${NAME:default}"
-        for name, (start, end) in self._missing.items():
-            text = f"the environment variable {name} is not set: it is empty"
-            yield Problem("missing-variable", text, lines.span(document.file, start, end), hint, "warning")
+        for found, text, hint in self._doubts.values():
+            where = lines.span(document.file, found.start, found.end)
+            yield Problem("missing-variable", text, where, hint, "warning")
 
     @contextmanager
     def values_hidden(self) -> Iterator[None]:
@@ -92,6 +94,25 @@ class _Reference(NamedTuple):
     end: int
     name: str
     default: str | None
+
+
+def _doubt(found: _Reference) -> tuple[str, str] | None:
+    """What is doubtful of a variable without a value, and a hint; None if its default is a plain one."""
+    unset = f"the environment variable {found.name} is not set"
+    if found.default is None:
+        hint = "give it a value under 'env' in the scenario, or a default: ${NAME:default}"
+        return f"{unset}: it is empty", hint
+    if "${" in found.default:
+        return (
+            f"{unset}, and its default ends at the first }}: '{found.default}'",
+            "a default holds no variable",
+        )
+    if found.default[:1] in _OF_SHELLS and not _NUMBER.fullmatch(found.default):
+        hint = (
+            f"it begins right after the colon, unlike that of a shell: ${{{found.name}:{found.default[1:]}}}"
+        )
+        return f"{unset}, and its default is '{found.default}', with the '{found.default[0]}'", hint
+    return None
 
 
 def _references(text: str) -> Iterator[_Reference]:

@@ -34,6 +34,13 @@ JSON = Annotated[dict[str, Any], AfterValidator(to_json)]
 """A mapping whose dates are texts, as they are in JSON."""
 
 
+class Fallback:
+    """The variables that stand in for a field, the first that is set. spec: "Env Fallback"."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+
 class Section(BaseModel, extra="allow"):
     """Base class of the parts of a mesh file. A key that is not known is ignored, with a warning.
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field
 
-from harness.dialects.leafmesh.fields import Count, Name, Positive, Seconds, Section, Texts, Whole
+from harness.dialects.leafmesh.fields import Count, Fallback, Name, Positive, Seconds, Section, Texts, Whole
 from harness.source.models import Mistake, mistaken
 
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s]+", re.IGNORECASE)
@@ -35,7 +35,7 @@ class Redis(Section, title="redis"):
 
 
 class Bedrock(Section, title="bedrock"):
-    """spec: "BedrockConfig (AWS)"."""
+    """spec: "BedrockConfig (AWS)". AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are for its clients."""
 
     region: str = "us-east-1"
     profile: str | None = None
@@ -43,23 +43,23 @@ class Bedrock(Section, title="bedrock"):
 
 
 class Vertex(Section, title="vertex"):
-    """spec: "VertexConfig (Google Cloud)"."""
+    """spec: "VertexConfig (Google Cloud)". GOOGLE_APPLICATION_CREDENTIALS is for its clients."""
 
     project: Name
     location: str = "us-central1"
 
 
 class Foundry(Section, title="foundry"):
-    """spec: "FoundryConfig (Azure)"."""
+    """spec: "FoundryConfig (Azure)". AZURE_FOUNDRY_API_KEY and AZURE_FOUNDRY_TOKEN are for its clients."""
 
     endpoint: Name
     api_version: str | None = None
 
 
 class Local(Section, title="local"):
-    """spec: "LocalModelConfig"."""
+    """spec: "LocalModelConfig". LOCAL_MODEL_SERVER_TYPE and LOCAL_MODEL_TIMEOUT change nothing here."""
 
-    endpoint: str = "http://localhost:11434/api/generate"
+    endpoint: Annotated[str, Fallback("LOCAL_MODEL_ENDPOINT")] = "http://localhost:11434/api/generate"
     server_type: Literal["openai", "ollama", "textgen", "huggingface"] | None = None
     timeout: Seconds = 120.0
     headers: Texts = Field(default_factory=dict)

@@ -11,10 +11,11 @@ from typing import Final
 
 from harness.dialects.kit.manifest import Problems, only_document
 from harness.dialects.leafmesh.connector_document import Connector
-from harness.dialects.leafmesh.connectors import connectors
+from harness.dialects.leafmesh.connectors import connectors, with_fallbacks
 from harness.dialects.leafmesh.document import Mesh
 from harness.dialects.leafmesh.environment import Environment
 from harness.dialects.leafmesh.inert import inert_notes
+from harness.dialects.leafmesh.infrastructure import Local
 from harness.dialects.leafmesh.references import Names
 from harness.dialects.leafmesh.rules import rule_problems
 from harness.dialects.leafmesh.strict_fields import field_problems
@@ -72,6 +73,9 @@ def _open(request: LoadRequest, environment: Environment) -> Opened:
         causes = [problem for problem in problems.warnings if _may_be_why(problem, problems.errors)]
         raise ManifestError([*in_file_order(problems.errors), *in_file_order(causes)])
     problems.add(_default_entry(mesh, document))
+    local = with_fallbacks(mesh.mesh.local or Local(), request.env)
+    if local.model_fields_set:
+        mesh.mesh.local = local
     warnings = map(environment.hidden, in_file_order(problems.warnings))
     return Opened(mesh, document, found, tuple(warnings), tuple(in_file_order(inert_notes(document))))
 

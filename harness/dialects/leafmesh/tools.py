@@ -117,7 +117,10 @@ class Toolbox:
                 assert registered is not None
                 return await registered.call(args)
 
-            effect = ToolCall(name=name, args=args, real=real if registered is not None else None)
+            hint = (
+                f"or write `tools: {{{name}: real}}`: the mesh registers it" if registered is not None else ""
+            )
+            effect = ToolCall(name=name, args=args, real=real if registered is not None else None, hint=hint)
             return await self._ctx.perform(effect)
 
         return Offered(spec, limit, perform)

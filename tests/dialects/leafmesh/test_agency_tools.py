@@ -36,6 +36,12 @@ def test_tools_py_is_imported_whatever_the_pattern_is(studio: Project) -> None:
     assert tool_result(studio)["ok"]
 
 
+def test_a_registered_tool_that_nothing_answers_can_be_real(studio: Project) -> None:
+    studio.write({"agency/tools.py": TOOLS})
+    outcome = studio.run("llm: {desk: [{tool_calls: [{name: weigh, args: {pots: 3}}]}]}\n")
+    assert "or write `tools: {weigh: real}`: the mesh registers it" in str(outcome.observed.error)
+
+
 def test_a_tool_of_a_module_that_an_agents_file_imports_is_registered(studio: Project) -> None:
     studio.write({"agency/desk_agent.py": "import agency.kit.scales\n", "agency/kit/scales.py": TOOLS})
     assert tool_result(studio)["ok"]

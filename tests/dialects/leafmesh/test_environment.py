@@ -115,6 +115,46 @@ def test_an_unset_variable_is_told_beside_the_error_in_its_line(opener: Opener) 
     ]
 
 
+@pytest.mark.parametrize(
+    ("written", "message", "hint"),
+    [
+        ("${SALT:-much}", "not set, and its default is '-much', with the '-'", "${SALT:much}"),
+        ("${SALT:-}", "not set, and its default is '-', with the '-'", "${SALT:}"),
+        ("${SALT:?needed}", "not set, and its default is '?needed', with the '?'", "${SALT:needed}"),
+        ("${SALT:${SEA:x}}", "not set, and its default ends at the first }: '${SEA:x'", "holds no variable"),
+    ],
+)
+def test_a_default_as_a_shell_would_read_it_is_a_warning(
+    opener: Opener, written: str, message: str, hint: str
+) -> None:
+    text = f"agents: {{a: {{prompt: '{written}'}}}}\nentry_points: []"
+    (warning,) = opener.open(text).warnings
+    assert warning.message == f"the environment variable SALT is {message}"
+    assert hint in warning.hint
+    assert not opener.open(text, {"SALT": "much"}).warnings
+
+
+@pytest.mark.parametrize("default", ["-1", "-0.5", "+49 30 1234", "a-b", "x=y", ""])
+def test_other_defaults_are_not(opener: Opener, default: str) -> None:
+    assert not opener.open(f"agents: {{a: {{prompt: '${{SALT:{default}}}'}}}}\nentry_points: []").warnings
+
+
+@pytest.mark.parametrize(
+    ("written", "endpoint"),
+    [
+        ("", "http://env"),
+        ("mesh: {local: {timeout: 5}}", "http://env"),
+        ("mesh: {local: {endpoint: 'http://file'}}", "http://file"),
+    ],
+)
+def test_a_local_model_may_be_where_a_variable_says(opener: Opener, written: str, endpoint: str) -> None:
+    opened = opener.open(
+        f"agents: {{a: {{}}}}\nentry_points: []\n{written}", {"LOCAL_MODEL_ENDPOINT": "http://env"}
+    )
+    assert opened.mesh.mesh.local is not None
+    assert opened.mesh.mesh.local.endpoint == endpoint
+
+
 def test_a_variable_that_is_set_to_nothing_is_set(opener: Opener) -> None:
     opened = opener.open("agents: {a: {prompt: '${SALT:much}'}}\nentry_points: []", {"SALT": ""})
     assert opened.document.value["agents"]["a"]["prompt"] == ""

@@ -104,7 +104,7 @@ AGENTS = [
     ("response_format: {type: text}", "expected a type of JSON Schema, found text 'text'", "text"),
     ("response_format: {type: json_schema}", "needs a mapping 'schema' inside 'json_schema'", "{type: json_schema}"),
     ("response_format: {type: json_schema, json_schema: {schema: {minimum: x}}}", "is not a JSON Schema", "x"),
-    ("response_format: {$ref: '#/$defs/pot', $defs: {pott: {}}}", "the reference '#/$defs/pot' leads nowhere", "'#/$defs/pot'"),
+    ("response_format: {$ref: '#/$defs/pot', $defs: {pott: {}}}", "'#/$defs/pot' leads nowhere", "'#/$defs/pot'"),
     ("response_format: {items: {$ref: '#/items'}}", "the reference '#/items' leads round in a circle", "'#/items'"),
     ("response_format: {title: t, items: {$ref: '#/title'}}", "'#/title' leads to what is no schema", "'#/title'"),
     ("can_call: [{agent: b}]", "can_call: there is no agent 'b'", "b"),
@@ -234,8 +234,18 @@ DOUBTS = [
     ),
     ("fields: {n: number}", "fields: {n: {type: list, fields: {k: list}}}", "a field of type list", "fields"),
     ("\n  last:", "\n  summarizer:", "has the name of the Summarizer", "summarizer"),
-    ("response_format: {type: object,", "response_format: {requierd: [a],", "'requierd' is no keyword of JSON", "requierd"),
-    ("response_format: {type: object,", "response_format: {$ref: 'http://h',", "leads out of the schema", "'http://h'"),
+    (
+        "response_format: {type: object,",
+        "response_format: {requierd: [a],",
+        "'requierd' is no keyword",
+        "requierd",
+    ),
+    (
+        "response_format: {type: object,",
+        "response_format: {$ref: 'http://h',",
+        "leads out of the schema",
+        "'http://h'",
+    ),
 ]
 
 
