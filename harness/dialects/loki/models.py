@@ -40,16 +40,21 @@ class ModelSettings:
         return cls(next((owner.model for owner in owners if owner.model is not None), None), given)
 
     @property
+    def provider(self) -> str:
+        """The client of the model, or nothing."""
+        client, colon, _ = (self.model or ACTIVE).partition(":")
+        return client if colon else ""
+
+    @property
     def name(self) -> str:
-        """The name of the model, without its client."""
-        return (self.model or ACTIVE).rpartition(":")[2]
+        """The name of the model without its client: all after the first colon, as in `ollama:llama3.1:8b`."""
+        return (self.model or ACTIVE).removeprefix(f"{self.provider}:")
 
     def call(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec] = ()) -> LLMCall:
         """The effect of one turn of the model."""
-        provider, _, _ = (self.model or ACTIVE).rpartition(":")
         return LLMCall(
             name=self.name,
-            provider=provider,
+            provider=self.provider,
             params=self.params,
             messages=tuple(messages),
             tools=tuple(tools),
