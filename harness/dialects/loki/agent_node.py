@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +30,9 @@ from harness.graph.vocabulary import Inside
 
 GRAPH: Final = "graph.yaml"
 CONFIG: Final = "config.yaml"
+
+_WARNED: Final = "warnings of children"
+"""The resource of a run that has the warnings of children it raised: each once, however often one is spawned."""
 
 Load = Callable[[LoadRequest], Graph]
 
@@ -90,9 +93,22 @@ class Child:
         Raises:
             Exception: it failed, or its manifest is refused.
         """
+        graph = self.graph()
+        self._warn(graph, ctx)
         inputs = {INITIAL_PROMPT: prompt}
-        ending = await run_inside(ctx, self.graph(), inputs, attribute_to_caller=self.is_ordinary)
+        ending = await run_inside(ctx, graph, inputs, attribute_to_caller=self.is_ordinary)
         return as_text(ending.output)
+
+    def _warn(self, graph: Graph, ctx: NodeContext) -> None:
+        """Raise the warnings of its manifest. Their places begin with its folder: a trace names none above."""
+        raised: set[str] = ctx.run.simulation.resources.setdefault(_WARNED, set())
+        for warning in graph.warnings:
+            span = warning.span
+            place = replace(span, file="/".join(Path(span.file).parts[-2:])) if span else None
+            text = replace(warning, span=place).one_line
+            if text not in raised:
+                raised.add(text)
+                ctx.warn(text)
 
 
 async def spawn(

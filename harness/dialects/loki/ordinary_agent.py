@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -12,14 +13,23 @@ from harness.dialects.loki.tool_loop import tool_loop
 from harness.dialects.loki.tool_universe import ToolUniverse
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext, RunContext
+from harness.errors import Problem
 from harness.graph.model import END, START, Edge, Graph, Lifecycle, Node, State, Update
 from harness.graph.vocabulary import Vocabulary
-from harness.source.models import validate
+from harness.source.document import Document
+from harness.source.models import keys_of, validate
+from harness.source.suggest import nearest
 
 MOST_TURNS: Final = 1000
 """The limit of model calls, of which Loki has none."""
 
 _ANSWER: Final = "answer"
+
+_UNSUPPORTED: Final = ("can_spawn_agents", "documents", "variables")
+"""Keys of a `config.yaml` that mean something to Loki and nothing here."""
+
+_MISSPELT: Final = 0.85
+"""How like a key must be to one that is read; Loki has others, of which not all are known here."""
 
 
 def ordinary_graph(name: str, request: LoadRequest) -> Graph:
@@ -51,7 +61,23 @@ def ordinary_graph(name: str, request: LoadRequest) -> Graph:
         channels=(),
         lifecycle=Lifecycle(finish=finish),
         may_pause=False,
+        warnings=(*_unheeded(document), *tools.warnings(document)),
         open_state=True,
         takes_hooks=False,
         vocabulary=lambda: Vocabulary(names={"llm": [model.name], **tools.called()}),
     )
+
+
+def _unheeded(document: Document) -> Iterator[Problem]:
+    """Warnings of keys without effect: what is not supported, and what is probably misspelt."""
+    known = keys_of(AgentConfig)
+    for key, value in document.value.items():
+        near = None if key in known else nearest(str(key), known, cutoff=_MISSPELT)
+        if key in _UNSUPPORTED and value:
+            text = f"'{key}' of an ordinary agent is not supported: it is ignored"
+            yield Problem("unsupported", text, document.key_span((key,)), severity="warning")
+        elif near is not None:
+            text = f"unknown key '{key}' in an agent: it is ignored"
+            yield Problem(
+                "unknown-key", text, document.key_span((key,)), f"did you mean '{near}'?", "warning"
+            )
