@@ -24,7 +24,7 @@ from harness.source.alternatives import ValidationIssue, chosen
 from harness.source.display import clip
 from harness.source.document import Document, DocumentPath
 from harness.source.keys import models_at
-from harness.source.suggest import did_you_mean
+from harness.source.suggest import did_you_mean, nearest
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -178,16 +178,28 @@ def _problems(finding: ValidationIssue, model: type[BaseModel], document: Docume
         message = f"unknown key '{path[-1]}'{_within(models)}"
         return [Problem("unknown-key", message, document.key_span(path), did_you_mean(str(path[-1]), known))]
     if finding.type == "missing":
-        message = f"missing key '{finding.key}'{_within(models_at(model, finding.steps))}"
-        return [Problem("missing-key", message, document.span(path))]
+        models = models_at(model, finding.steps)
+        message = f"missing key '{finding.key}'{_within(models)}"
+        return [Problem("missing-key", message, document.span(path), _misspelt(finding.key, finding, models))]
     if finding.type == "union_tag_not_found" and "discriminator" in finding.context:
-        message = f"missing key {finding.context['discriminator']}"
-        return [Problem("missing-key", message, document.span(path))]
+        key = finding.context["discriminator"].strip("'")
+        hint = _misspelt(key, finding, models_at(model, finding.steps))
+        return [Problem("missing-key", f"missing key '{key}'", document.span(path), hint)]
     if finding.type == "union_tag_invalid":
         path = (*path, finding.context["discriminator"].strip("'"))
     code, message, hint = _judged(finding, path)
     span = document.key_span(path) if finding.on_key else document.span(path)
     return [Problem(code, message, span, hint)]
+
+
+def _misspelt(missing: str | None, finding: ValidationIssue, models: Sequence[type[BaseModel]]) -> str:
+    """Which unknown key is probably meant as the one that is missing, where such keys are ignored."""
+    ignored = all(candidate.model_config.get("extra") == "ignore" for candidate in models)
+    if missing is None or not ignored or not isinstance(finding.found, Mapping):
+        return ""
+    known = {key for candidate in models for key in keys_of(candidate)}
+    found = nearest(missing, [key for key in finding.found if isinstance(key, str) and key not in known])
+    return f"'{found}' stands there: did you mean '{missing}'?" if found is not None else ""
 
 
 def _of_mistake(mistake: Mistake, path: DocumentPath, document: Document) -> Problem:

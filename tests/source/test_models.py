@@ -167,5 +167,19 @@ def test_models_that_ignore_unknown_keys_do() -> None:
     assert validate(Loose, parse("a: 1\nb: 2", file="f")).a == 1
 
 
+def test_an_ignored_key_may_be_what_is_missing() -> None:
+    class Loose(BaseModel, extra="ignore", title="a thing"):
+        prompt: str
+        next: str = ""
+
+    with pytest.raises(ManifestError) as caught:
+        validate(Loose, parse("promt: 1\nnext: x", file="f"))
+    (problem,) = caught.value.problems
+    assert (problem.message, problem.hint) == (
+        "missing key 'prompt' in a thing",
+        "'promt' stands there: did you mean 'prompt'?",
+    )
+
+
 def test_an_integer_that_python_does_not_write_is_told_by_its_length() -> None:
     assert describe(10**5000) == "a number of about 5,000 digits"

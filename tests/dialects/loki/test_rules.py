@@ -119,6 +119,20 @@ STRUCTURE = {
         "{ty",
         "",
     ),
+    "a prompt by its name": (
+        ('prompt: "{{initial_prompt}}", ', "promt: p, "),
+        "missing-key",
+        "missing key 'prompt' in an llm",
+        "{ty",
+        "'promt' stands there: did you mean 'prompt'?",
+    ),
+    "a type by its name": (
+        ("type: input, ", "typ: input, "),
+        "missing-key",
+        "missing key 'type'",
+        "{typ: ",
+        "'typ' stands there: did you mean 'type'?",
+    ),
     "texts in state_updates": (
         ('{found: "{{output.context}}"}', "{found: 1}"),
         "wrong-type",
