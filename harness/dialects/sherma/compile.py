@@ -40,11 +40,15 @@ def load(request: LoadRequest) -> Graph:
     """
     document = substitute(only_document(request, what="a sherma manifest"), request.env)
     try:
-        manifest = validate(doc.Manifest, document)
+        return _loaded(request, document)
     except ManifestError as error:
-        # A missing key may be there, but misspelt.
+        # What is missing may be there, but misspelt.
         problems = [*error.problems, *unknown_keys(document)]
         raise ManifestError([_without_values(problem, request.env) for problem in problems]) from None
+
+
+def _loaded(request: LoadRequest, document: Document) -> Graph:
+    manifest = validate(doc.Manifest, document)
     name = chosen_agent(manifest, document, request.agent)
     sections = Sections(request, document, manifest, load)
     agent = sections.agent(name)

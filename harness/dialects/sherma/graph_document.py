@@ -214,7 +214,7 @@ class Graph(Section, title="a graph"):
 
         Those are the nodes with tools that have no branches of their own.
         """
-        branching = {edge.source for edge in self.edges if edge.branches is not None}
+        branching = {edge.source for edge in self.edges if edge.branches}
         return {
             node.name: f"{node.name}_tools"
             for node in self.nodes

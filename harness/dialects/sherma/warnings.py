@@ -10,6 +10,7 @@ from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent
 from harness.dialects.sherma.expression_warnings import expression_warnings
 from harness.dialects.sherma.graph_document import Graph
+from harness.dialects.sherma.references import loose_references
 from harness.dialects.sherma.state_fields import undeclared_fields
 from harness.errors import ManifestError, Problem
 from harness.graph.model import START
@@ -35,6 +36,7 @@ def agent_warnings(agent: Agent, document: Document) -> Iterator[Problem]:
     yield from _field_types(definition, document, ("agents", agent.name, "state", "fields"))
     yield from expression_warnings(agent, document, graph)
     yield from undeclared_fields(definition, document, graph)
+    yield from loose_references(agent, document, graph)
     yield from _unreachable_nodes(definition, document, graph)
     yield from _without_effect(definition, document, graph)
     if not agent.hooks:

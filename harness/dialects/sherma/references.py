@@ -1,0 +1,74 @@
+"""References of nodes that the manifest shows to lead nowhere: to tools, and to versions of models and agents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from harness.dialects.sherma.agent import Agent
+from harness.dialects.sherma.section import Ref
+from harness.errors import Problem
+from harness.source.document import Document, DocumentPath
+from harness.source.suggest import did_you_mean
+
+_NUMBERS = re.compile(r"\d+(\.\d+)*")
+
+
+def loose_references(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+    """Warnings of all of them. `path` is that of the graph."""
+    yield from _tools(agent, document, path)
+    yield from _versions(agent, document, path)
+
+
+def _tools(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+    """spec: `call_llm`, `tool_node`, tools. Those of servers and of remote cards are known when it runs."""
+    cards = [skill.card for skill in agent.skills.skills]
+    if agent.mcp_servers or agent.remote_skills or any(card.mcps for card in cards):
+        return
+    versions: dict[str, list[str]] = {}
+    for tool in agent.tools.all():
+        versions.setdefault(tool.id, []).append(tool.version)
+    for place, reference in _tool_references(agent):
+        if reference.id not in versions:
+            text = f"tool '{reference.id}' is not registered: the node will fail"
+            where = document.span((*path, *place, "id"))
+            yield Problem("unknown-tool", text, where, did_you_mean(reference.id, versions), "warning")
+        elif reference.version != "*" and reference.version not in versions[reference.id]:
+            text = f"tool '{reference.id}' has no version '{reference.version}': the node will fail"
+            hint = f"it has {', '.join(versions[reference.id])}"
+            where = document.span((*path, *place, "version"))
+            yield Problem("unknown-tool", text, where, hint, "warning")
+
+
+def _tool_references(agent: Agent) -> Iterator[tuple[DocumentPath, Ref]]:
+    for at, node in enumerate(agent.definition.graph.nodes):
+        for key in ("tools", "use_sub_agents_as_tools"):
+            chosen = getattr(node.args, key, None)
+            for number, reference in enumerate(chosen if isinstance(chosen, list) else ()):
+                yield ("nodes", at, "args", key, number), reference
+
+
+def _versions(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+    """Models, and agents of call_agent nodes, are found by their id alone."""
+    manifest = agent.manifest
+    default = manifest.default_llm
+    if default is not None:
+        yield from _version("llm", default, manifest.llms, document, ("default_llm",))
+    for at, node in enumerate(agent.definition.graph.nodes):
+        args = (*path, "nodes", at, "args")
+        if node.type == "call_llm" and node.args.llm is not None:
+            yield from _version("llm", node.args.llm, manifest.llms, document, (*args, "llm"))
+        elif node.type == "call_agent":
+            yield from _version("agent", node.args.agent, manifest.sub_agents, document, (*args, "agent"))
+
+
+def _version(
+    what: str, reference: Ref, declared: Sequence[Any], document: Document, path: DocumentPath
+) -> Iterator[Problem]:
+    used = next((item.version for item in reversed(declared) if item.id == reference.id), "*")
+    is_plain = _NUMBERS.fullmatch(reference.version) is not None
+    if is_plain and used not in ("*", reference.version):
+        text = f"version '{used}' of {what} '{reference.id}' is used, not '{reference.version}'"
+        where = document.span((*path, "version"))
+        yield Problem(f"unknown-{what}", text, where, "it is found by its id alone", "warning")
