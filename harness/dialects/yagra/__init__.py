@@ -1,7 +1,7 @@
 """Yagra: LangGraph workflows in YAML, with handlers in Python.
 
 Section of the documentation                    what it does
-Top-Level Structure, Validation Rules           `document`, `rules`
+Top-Level Structure, Validation Rules           `document`, `rules`, `prompt_warnings`
 State Schema                                    `state`
 Node Specification, Node Handler Signature      `nodes`, `handlers`
 Node with Parameters, Global Parameters         `prompts`; `model_nodes`, `structured`, `streaming`

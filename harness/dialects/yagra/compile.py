@@ -10,6 +10,7 @@ from harness.dialects.request import LoadRequest
 from harness.dialects.yagra.document import SUBGRAPH, Workflow
 from harness.dialects.yagra.lifecycle import lifecycle
 from harness.dialects.yagra.nodes import handler_node, subgraph_node
+from harness.dialects.yagra.prompt_warnings import prompt_warnings
 from harness.dialects.yagra.prompts import Params, PromptReferences
 from harness.dialects.yagra.routing import edges_and_routers
 from harness.dialects.yagra.rules import Rules
@@ -40,9 +41,8 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
     document = only_document(request, what="a Yagra workflow")
     params = PromptReferences(document, request).params()
     workflow = validate(Workflow, document)
-    rules = Rules(workflow, document, params)
     problems = Problems()
-    problems.add(rules.problems())
+    problems.add(Rules(workflow, document).problems())
     problems.raise_errors()
     inner: dict[str, Graph] = {}
     for at, node in enumerate(workflow.nodes):
@@ -50,7 +50,7 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
             with problems.collecting():
                 inner[node.id] = subgraphs.compile(node, params[at], at, document, request)
     problems.raise_errors()
-    warnings = list(rules.warnings())
+    warnings = list(prompt_warnings(workflow, document, params, inner))
     for node in workflow.nodes:
         if node.id in inner:
             warnings += inner_warnings(node, inner[node.id])

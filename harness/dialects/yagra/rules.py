@@ -1,17 +1,16 @@
-"""The rules between the sections of a workflow, and the warnings.
+"""The rules between the sections of a workflow.
 
-spec: "Validation Rules" 2 to 4, 6, 8 and 9, "Edge Specification", "Resilience". Each rule yields
+spec: "Validation Rules" 2 to 4, 6 and 8, "Edge Specification", "Resilience". Each rule yields
 problems, located, with the id that was probably meant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
 from harness.dialects.yagra.document import EdgeSpec, Workflow
-from harness.dialects.yagra.prompts import Params
 from harness.errors import Problem
 from harness.graph.model import END, START
 from harness.source.document import Document
@@ -22,10 +21,10 @@ LABELLESS: Final = ("structured_llm", "streaming_llm")
 
 
 class Rules:
-    """The rules for one workflow. `params` are those of its nodes, in their order."""
+    """The rules for one workflow."""
 
-    def __init__(self, workflow: Workflow, document: Document, params: Sequence[Params]) -> None:
-        self.workflow, self.document, self.params = workflow, document, params
+    def __init__(self, workflow: Workflow, document: Document) -> None:
+        self.workflow, self.document = workflow, document
         self.ids = [node.id for node in workflow.nodes]
 
     def problems(self) -> Iterator[Problem]:
@@ -129,49 +128,6 @@ class Rules:
 
     def _problem(self, code: str, text: str, *path: str | int, hint: str = "") -> Problem:
         return Problem(code, text, self.document.span(path), hint)
-
-    # -------------------------------------------------------------- warnings
-
-    def warnings(self) -> Iterator[Problem]:
-        """spec: rule 9; and versions of prompts that differ from the pinned ones."""
-        yield from self._placeholders()
-        yield from self._output_keys()
-        yield from self._versions()
-
-    def _placeholders(self) -> Iterator[Problem]:
-        known = {*self.workflow.state_schema, *(params.output_key for params in self.params)}
-        for node, params in zip(self.workflow.nodes, self.params, strict=True):
-            for name, where in params.prompt.placeholders() if params.prompt else ():
-                if name not in known:
-                    text = (
-                        f"node '{node.id}': nothing is known to set '{{{name}}}' of its prompt: "
-                        f"it is neither in state_schema nor the output_key of a node"
-                    )
-                    hint = did_you_mean(name, sorted(known), listing=False)
-                    yield Problem("unknown-placeholder", text, where, hint, "warning")
-
-    def _output_keys(self) -> Iterator[Problem]:
-        fields = self.workflow.state_schema
-        for at, (node, params) in enumerate(zip(self.workflow.nodes, self.params, strict=True)):
-            has_prompt = params.prompt is not None and isinstance(params.prompt.value, dict)
-            if fields and has_prompt and params.output_key not in fields:
-                text = (
-                    f"node '{node.id}': its output_key '{params.output_key}' is not in state_schema, "
-                    f"so that what it writes is lost"
-                )
-                where = self.document.span(("nodes", at, "params", "output_key"))
-                hint = did_you_mean(params.output_key, fields)
-                yield Problem("undeclared-output", text, where, hint, "warning")
-
-    def _versions(self) -> Iterator[Problem]:
-        """Prompts whose file has another version than the reference pins."""
-        for params in self.params:
-            prompt = params.prompt
-            if prompt is None or prompt.reference.version in (None, prompt.version):
-                continue
-            found = f"is of version '{prompt.version}'" if prompt.version else "has no _meta.version"
-            text = f"prompt version '{prompt.reference.version}' is asked for, and {prompt.document.file} {found}"
-            yield Problem("prompt-version", text, prompt.span, severity="warning")
 
 
 def _kind(edge: EdgeSpec) -> str:

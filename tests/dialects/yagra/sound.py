@@ -16,7 +16,7 @@ nodes:
   - {id: sort, handler: sort_leaf, retry: {max_attempts: 2, base_delay_seconds: 1}, timeout_seconds: 9}
   - {id: press, handler: press_leaf, fallback: bin}
   - {id: name, handler: llm, params: {prompt_ref: "prompts/names.yaml#latin", output_key: leaf}}
-  - {id: file, handler: file_leaf}
+  - {id: file, handler: file_leaf, fallback: name}
   - {id: bin, handler: discard}
 edges:
   - {source: sort, target: press, condition: whole}

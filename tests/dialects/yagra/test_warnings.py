@@ -87,3 +87,79 @@ def test_doubled_braces_are_no_placeholder(loader: Loader) -> None:
 def test_prompts_that_are_text_have_no_placeholders_to_check(loader: Loader) -> None:
     files = {"prompts/names.yaml": "latin: Hello {nobody}"}
     assert loader.graph(changed(("output_key: leaf", "output_key: nowhere")), files).warnings == ()
+
+
+def flow(*nodes: str, edges: str = "", more: str = "") -> str:
+    """A workflow that starts at its first node `a`."""
+    written = "".join(f"  - {node}\n" for node in nodes)
+    return f'version: "1"\nstart_at: a\nend_at: [z]\n{more}nodes:\n{written}edges: [{edges}]\n'
+
+
+Z = "{id: z, handler: rest}"
+SCHEMA = "state_schema: {topics: {type: list}, notes: {type: list, reducer: add}}\n"
+MAPPED = "{source: a, target: z, fan_out: {items_key: topics, item_key: topic}}"
+TEXTS = {
+    "flows/p.yaml": "topic: {user: 'About {topic}'}\nnotes: {user: '{notes}'}\nerror: {user: '{__error__}'}\n"
+}
+
+
+def odd(loader: Loader, text: str, files: dict[str, str] | None = None) -> list[str]:
+    return [warning.message for warning in loader.graph(text, {**TEXTS, **(files or {})}).warnings]
+
+
+def test_a_mapped_node_is_given_its_item(loader: Loader) -> None:
+    mapped = "{id: z, handler: llm, params: {prompt_ref: p.yaml#topic, output_key: notes}}"
+    assert odd(loader, flow("{id: a, handler: x}", mapped, edges=MAPPED, more=SCHEMA)) == []
+
+
+def test_a_mapped_node_is_given_nothing_else(loader: Loader) -> None:
+    mapped = "{id: z, handler: llm, params: {prompt_ref: p.yaml#notes, output_key: notes}}"
+    assert odd(loader, flow("{id: a, handler: x}", mapped, edges=MAPPED, more=SCHEMA)) == [
+        "node 'z': nothing is known to set '{notes}' of its prompt: "
+        "the node runs for each item, and is given topic alone"
+    ]
+
+
+def test_a_mapped_node_that_another_edge_leads_to_may_be_given_all(loader: Loader) -> None:
+    nodes = (
+        "{id: a, handler: x}",
+        "{id: b, handler: y}",
+        "{id: z, handler: llm, params: {prompt_ref: p.yaml#notes, output_key: notes}}",
+    )
+    edges = f"{MAPPED}, {{source: b, target: z}}"
+    assert odd(loader, flow(*nodes, edges=edges, more=SCHEMA)) == []
+
+
+def test_a_fallback_is_given_the_error(loader: Loader) -> None:
+    sorry = "{id: z, handler: llm, params: {prompt_ref: p.yaml#error, output_key: notes}}"
+    assert odd(loader, flow("{id: a, handler: x, fallback: z}", sorry, more=SCHEMA)) == []
+    assert len(odd(loader, flow("{id: a, handler: x}", sorry, more=SCHEMA))) == 1
+
+
+def test_a_label_needs_no_key_in_the_schema(loader: Loader) -> None:
+    asks = "{id: a, handler: llm, params: {prompt_ref: p.yaml#notes}}"
+    chosen = "{source: a, target: z, condition: go}"
+    assert odd(loader, flow(asks, Z, edges=chosen, more=SCHEMA)) == []
+    assert len(odd(loader, flow(asks, Z, edges="{source: a, target: z}", more=SCHEMA))) == 1
+
+
+def test_a_handler_of_one_s_own_writes_an_output_key_only_if_it_is_said(loader: Loader) -> None:
+    own = "{id: a, handler: mine, params: {prompt_ref: p.yaml#notes}}"
+    said = "{id: a, handler: mine, params: {prompt_ref: p.yaml#notes, output_key: ntoes}}"
+    assert odd(loader, flow(own, Z, more=SCHEMA)) == []
+    assert odd(loader, flow(said, Z, more=SCHEMA)) == [
+        "node 'a': its output_key 'ntoes' is not in state_schema, so that what it writes is lost"
+    ]
+
+
+def test_a_subgraph_may_set_what_a_prompt_asks_for(loader: Loader) -> None:
+    outer = flow(
+        "{id: a, handler: subgraph, params: {workflow_ref: inner.yaml}}",
+        "{id: z, handler: llm, params: {prompt_ref: p.yaml#notes}}",
+    )
+    inner = flow("{id: a, handler: x}", Z)
+    assert odd(loader, outer, {"flows/inner.yaml": inner}) == []
+    declared = flow("{id: a, handler: x}", Z, more=SCHEMA)
+    assert odd(loader, outer, {"flows/inner.yaml": declared}) == []
+    others = flow("{id: a, handler: x}", Z, more="state_schema: {topics: {type: list}}\n")
+    assert len(odd(loader, outer, {"flows/inner.yaml": others})) == 1

@@ -1,0 +1,96 @@
+"""What is allowed about prompts and output keys, and probably a mistake. spec: validation rule 9."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from harness.dialects.yagra.document import ERROR, NEXT, NodeSpec, Workflow
+from harness.dialects.yagra.handlers import BUILT_IN
+from harness.dialects.yagra.prompts import Params
+from harness.errors import Problem
+from harness.graph.model import Graph
+from harness.source.document import Document
+from harness.source.suggest import did_you_mean
+
+
+def prompt_warnings(
+    workflow: Workflow, document: Document, params: Sequence[Params], subgraphs: Mapping[str, Graph]
+) -> Iterator[Problem]:
+    """The warnings of rule 9, and those of versions of prompts that differ from the pinned ones."""
+    yield from _placeholders(workflow, params, subgraphs)
+    yield from _output_keys(workflow, document, params)
+    yield from _versions(params)
+
+
+def _placeholders(
+    workflow: Workflow, params: Sequence[Params], subgraphs: Mapping[str, Graph]
+) -> Iterator[Problem]:
+    known = _state_keys(workflow, params, subgraphs)
+    may_be_more = not workflow.state_schema and any(graph.open_state for graph in subgraphs.values())
+    for node, resolved in zip(workflow.nodes, params, strict=True):
+        items, alone = _items(workflow, node.id)
+        here = items if alone else known | items
+        for name, where in resolved.prompt.placeholders() if resolved.prompt else ():
+            if name in here or (may_be_more and not alone):
+                continue
+            why = "it is neither in state_schema nor the output_key of a node"
+            if alone:
+                why = f"the node runs for each item, and is given {', '.join(sorted(items))} alone"
+            text = f"node '{node.id}': nothing is known to set '{{{name}}}' of its prompt: {why}"
+            hint = did_you_mean(name, sorted(here), listing=False)
+            yield Problem("unknown-placeholder", text, where, hint, "warning")
+
+
+def _state_keys(workflow: Workflow, params: Sequence[Params], subgraphs: Mapping[str, Graph]) -> set[str]:
+    """The keys that a workflow is known to set."""
+    known = {*workflow.state_schema, *(resolved.output_key for resolved in params)}
+    if any(node.fallback is not None for node in workflow.nodes):
+        known.add(ERROR)
+    if any(edge.condition is not None for edge in workflow.edges):
+        known.add(NEXT)
+    if not workflow.state_schema:
+        known.update(channel.name for graph in subgraphs.values() for channel in graph.channels)
+    return known
+
+
+def _items(workflow: Workflow, id_: str) -> tuple[set[str], bool]:
+    """The item keys of the fan-outs that lead to a node, and whether nothing else does."""
+    leading = [edge.fan_out for edge in workflow.edges if edge.target == id_]
+    items = {fan_out.item_key for fan_out in leading if fan_out is not None}
+    otherwise = (
+        None in leading or id_ == workflow.start_at or any(node.fallback == id_ for node in workflow.nodes)
+    )
+    return items, bool(items) and not otherwise
+
+
+def _output_keys(workflow: Workflow, document: Document, params: Sequence[Params]) -> Iterator[Problem]:
+    fields = workflow.state_schema
+    for at, (node, resolved) in enumerate(zip(workflow.nodes, params, strict=True)):
+        has_prompt = resolved.prompt is not None and isinstance(resolved.prompt.value, dict)
+        if fields and has_prompt and _writes(workflow, node, resolved) and resolved.output_key not in fields:
+            text = (
+                f"node '{node.id}': its output_key '{resolved.output_key}' is not in state_schema, "
+                f"so that what it writes is lost"
+            )
+            where = document.span(("nodes", at, "params", "output_key"))
+            yield Problem(
+                "undeclared-output", text, where, did_you_mean(resolved.output_key, fields), "warning"
+            )
+
+
+def _writes(workflow: Workflow, node: NodeSpec, params: Params) -> bool:
+    """True if a node writes its output key: it says so, or a model node has it from its default."""
+    if "output_key" in params.values:
+        return True
+    return node.handler in BUILT_IN and not workflow.is_switch(node.id)
+
+
+def _versions(params: Sequence[Params]) -> Iterator[Problem]:
+    """Prompts whose file has another version than the reference pins."""
+    for resolved in params:
+        prompt = resolved.prompt
+        if prompt is None or prompt.reference.version in (None, prompt.version):
+            continue
+        found = f"is of version '{prompt.version}'" if prompt.version else "has no _meta.version"
+        text = f"prompt version '{prompt.reference.version}' is asked for, and {prompt.document.file} {found}"
+        yield Problem("prompt-version", text, prompt.span, severity="warning")
