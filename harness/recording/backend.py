@@ -211,12 +211,19 @@ class RecordedBackend:
         left = {name: of for name, of in {**others, **mcp}.items() if of}
         return Recording(tuple(self._http.unused()), left, tuple(self._human.unused()))
 
-    def left_over(self) -> list[str]:
-        """A warning for what was recorded and not played, in a run that only plays."""
+    def left_over(self, *, named: bool = True) -> list[str]:
+        """A warning for what was recorded and not played, in a run that only plays.
+
+        A cassette that is not recorded is one only if the scenario has `named` it.
+        """
         if self.is_real:
             return []
         if not self._playable and self._source.cassette:
-            return [f"cassette {self._source.cassette!r} is not recorded, and nothing asks for it"]
+            return (
+                []
+                if not named
+                else [f"cassette {self._source.cassette!r} is not recorded, and nothing asks for it"]
+            )
         left = self.unused()
         file = shown_path(self._source.folder / "http.yaml")
         texts = [f"{each.request.method} {each.request.url} ({file}:{each.line})" for each in left.http]

@@ -163,6 +163,15 @@ def test_10_6_without_a_terminal_a_run_that_is_recorded_pauses_at_a_person(tmp_p
     assert (outcome.observed.status, outcome.observed.path) == ("interrupted", ["presser", "taster"])
 
 
+def test_without_a_recording_nothing_is_said_of_it(tmp_path: Path) -> None:
+    mesh = tmp_path / "config.yaml"
+    test = "    - {entry_point: press, expected_outcome: {human_initiated: true}}\n"
+    mesh.write_text(MESH.replace("programmatic", "human") + test, encoding="utf-8")
+    [scenario] = load_file(mesh).scenarios
+    [outcome] = run_scenario(scenario)
+    assert (outcome.observed.status, outcome.observed.warnings) == ("completed", [])
+
+
 def test_their_cassettes_are_no_orphans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("pyproject.toml").write_text("[tool.harness]\n")
