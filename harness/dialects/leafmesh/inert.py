@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from harness.dialects.leafmesh.document import LLMAgent, Mesh
 from harness.dialects.leafmesh.path_patterns import EACH, Match, matches
+from harness.dialects.leafmesh.summarizer import reads_narrations
 from harness.errors import Problem
-from harness.source.document import Document
+from harness.source.document import Document, DocumentPath
 
 _FIELDS: Final[Mapping[Sequence[Any], Sequence[str]]] = {
     (): ("debug", "log_level", "environment", "redis", "api", "mesh", "data_structures"),
@@ -54,7 +56,7 @@ _NEEDED: Final[Mapping[str, tuple[str, Any, str]]] = {
 """Fields of an agent that count only beside another: that one, its default, and how it is to be written."""
 
 
-def inert_notes(document: Document) -> Iterator[Problem]:
+def inert_notes(mesh: Mesh, document: Document) -> Iterator[Problem]:
     """A note for each such section and field, at its first place."""
     for section, keys in _FIELDS.items():
         for key in keys:
@@ -66,8 +68,32 @@ def inert_notes(document: Document) -> Iterator[Problem]:
     for path, agent in matches(document.value, "agents", EACH):
         for key, (needed, default, written) in _NEEDED.items() if isinstance(agent, dict) else ():
             if agent.get(key) and not agent.get(needed, default):
-                text = f"'{key}' of agent '{path[-1]}' changes nothing without `{written}`"
-                yield Problem("no-effect", text, document.key_span((*path, key)), severity="note")
+                yield _useless(document, (*path, key), f"without `{written}`")
+    yield from _of_the_manager(mesh, document)
+    for name, one in mesh.agents.items():
+        if one.shown_knowledge is not None and not isinstance(one, LLMAgent):
+            why = "in a simulated run: only llm agents look it up"
+            yield _useless(document, ("agents", name, "knowledge"), why)
+
+
+def _of_the_manager(mesh: Mesh, document: Document) -> Iterator[Problem]:
+    """What only a manager that is enabled, and its Summarizer, would read. spec: "Narration Routing"."""
+    narrating = [("agents", name, "narration") for name, agent in mesh.agents.items() if agent.narration]
+    if not reads_narrations(mesh):
+        needed = "manager.can_intervene" if mesh.manager.enabled else "manager.enabled"
+        yield from (_useless(document, path, f"without `{needed}: true`") for path in narrating)
+    if not mesh.manager.enabled and mesh.manager.escalation is not None:
+        yield _useless(document, ("manager", "escalation"), "without `manager.enabled: true`")
+    if not narrating or not reads_narrations(mesh):
+        for key in ("prompt", "model"):
+            if key in mesh.manager.model_fields_set:
+                why = "without a `narration` of an agent for it to read"
+                yield _useless(document, ("manager", key), why)
+
+
+def _useless(document: Document, path: DocumentPath, why: str) -> Problem:
+    what = f"'{path[-1]}' of agent '{path[1]}'" if path[0] == "agents" else f"'{path[0]}.{path[-1]}'"
+    return Problem("no-effect", f"{what} changes nothing {why}", document.key_span(path), severity="note")
 
 
 def _note(document: Document, found: Sequence[Match], value: str = "") -> Iterator[Problem]:

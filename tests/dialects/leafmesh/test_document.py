@@ -245,6 +245,39 @@ def test_notes_tell_what_changes_nothing_in_a_simulated_run(opener: Opener) -> N
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("written", "notes"),
+    [
+        (
+            "a: {narration: n}}\nmanager: {enabled: false, prompt: p, escalation: {}}",
+            [
+                "'narration' of agent 'a' changes nothing without `manager.enabled: true`",
+                "'manager.prompt' changes nothing without a `narration` of an agent for it to read",
+                "'manager.escalation' changes nothing without `manager.enabled: true`",
+            ],
+        ),
+        (
+            "a: {narration: n}}\nmanager: {can_intervene: false}",
+            ["'narration' of agent 'a' changes nothing without `manager.can_intervene: true`"],
+        ),
+        (
+            "a: {}}\nmanager: {model: m}",
+            ["'manager.model' changes nothing without a `narration` of an agent"],
+        ),
+        ("a: {narration: n}}\nmanager: {model: m, prompt: p, escalation: {}}", []),
+        (
+            "a: {agent_type: human, knowledge: {serviceName: s}}}",
+            ["'knowledge' of agent 'a' changes nothing in a simulated run: only llm agents look it up"],
+        ),
+        ("a: {agent_type: human, knowledge: {serviceName: s, enabled: false}}}", []),
+    ],
+)
+def test_notes_tell_what_nobody_reads(opener: Opener, written: str, notes: list[str]) -> None:
+    found = [note.message for note in opener.open(f"entry_points: []\nagents: {{{written}").notes]
+    assert len(found) == len(notes)
+    assert all(note.startswith(start) for note, start in zip(found, notes, strict=True))
+
+
 def test_a_note_counts_its_places(opener: Opener) -> None:
     text = "agents: {a: {thinking: true}, b: {thinking: false}, c: {thinking: true}}\nentry_points: []"
     (note,) = opener.open(text).notes
