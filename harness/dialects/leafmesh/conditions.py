@@ -50,6 +50,11 @@ _ADVICE: Final = {
     **dict.fromkeys(("|", "||", "OR", "Or"), "write `or`"),
     "!": "write `not`",
     "in": "compare with each value: `x == 1 or x == 2`",
+    "is": "write `==`",
+    "(": "there are no functions",
+    "{": "a field is named without braces",
+    **dict.fromkeys(("<", ">", "<=", ">=", "==", "!="), "one comparison at a time: `0 < x and x < 5`"),
+    **dict.fromkeys(("+", "-", "*", "/", "%"), "there is no arithmetic"),
     "[": "a field is named after a dot: `calling_agent_response.field`",
 }
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
@@ -64,10 +69,14 @@ _ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition: its text, None if it always holds, and the paths of fields it reads."""
+    """A condition: its text, None if it always holds, and the paths of fields it reads.
+
+    `words` are fields that another field is compared with, each a plain word: a text without its quotes looks so.
+    """
 
     text: str | None
     paths: tuple[tuple[str, ...], ...]
+    words: tuple[str, ...]
     _evaluate: Evaluate
 
     def holds(self, values: Mapping[str, Any]) -> bool:
@@ -88,7 +97,7 @@ def parse(written: str | bool, *, of_input: bool = False) -> Condition:
 @cache
 def _parse(text: str, of_input: bool) -> Condition:
     if text.lower() in ("true", "always"):
-        return Condition(None, (), lambda _values: True)
+        return Condition(None, (), (), lambda _values: True)
     try:
         part: _Part = _language(of_input).parse(text)
     except LanguageError as error:
@@ -96,7 +105,7 @@ def _parse(text: str, of_input: bool) -> Condition:
         raise LanguageError(
             f"the condition `{shown}` cannot be read: {error.message}", error.offset
         ) from None
-    return Condition(text, tuple(dict.fromkeys(part.paths)), part.value)
+    return Condition(text, tuple(dict.fromkeys(part.paths)), part.words, part.value)
 
 
 def truth(value: Any) -> bool:
@@ -131,10 +140,12 @@ def _is_number(value: Any) -> bool:
 
 
 class _Part(NamedTuple):
-    """A part of a condition, and the paths it reads."""
+    """A part of a condition, the paths it reads, and the words it compares with. `word` is the one that it is."""
 
     value: Evaluate
     paths: tuple[tuple[str, ...], ...] = ()
+    words: tuple[str, ...] = ()
+    word: str | None = None
 
 
 def _constant(value: Any) -> _Part:
@@ -166,26 +177,33 @@ class _Parts(Transformer[Any, Any]):
             return _constant(_WORDS[token.lower()])
         first, *rest = token.split(".")
         keys = tuple(rest if first in self._roots else (first, *rest))
-        return _Part(lambda values: _at(values, keys), (keys,) if keys else ())
+        word = first if not rest and keys else None
+        return _Part(lambda values: _at(values, keys), (keys,) if keys else (), word=word)
 
     def compared(self, left: _Part, sign: str, right: _Part) -> _Part:
         sign = str(sign)
         return _Part(
-            lambda values: compare(left.value(values), sign, right.value(values)), left.paths + right.paths
+            lambda values: compare(left.value(values), sign, right.value(values)),
+            left.paths + right.paths,
+            (*left.words, *right.words, *([right.word] if right.word and left.paths else [])),
         )
 
     def negation(self, part: _Part) -> _Part:
-        return _Part(lambda values: not truth(part.value(values)), part.paths)
+        return _Part(lambda values: not truth(part.value(values)), part.paths, part.words)
 
     def and_(self, *parts: _Part) -> _Part:
-        return _Part(lambda values: all(truth(part.value(values)) for part in parts), _paths(parts))
+        return _Part(lambda values: all(truth(part.value(values)) for part in parts), *_read(parts))
 
     def or_(self, *parts: _Part) -> _Part:
-        return _Part(lambda values: any(truth(part.value(values)) for part in parts), _paths(parts))
+        return _Part(lambda values: any(truth(part.value(values)) for part in parts), *_read(parts))
 
 
-def _paths(parts: tuple[_Part, ...]) -> tuple[tuple[str, ...], ...]:
-    return tuple(path for part in parts for path in part.paths)
+def _read(parts: tuple[_Part, ...]) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """The paths and the words of several parts."""
+    return (
+        tuple(path for part in parts for path in part.paths),
+        tuple(word for part in parts for word in part.words),
+    )
 
 
 @cache

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from harness.dialects.kit.manifest import Problems, only_document
+from harness.dialects.leafmesh.condition_doubts import doubtful_conditions
 from harness.dialects.leafmesh.connector_document import Connector
 from harness.dialects.leafmesh.connectors import connectors, with_fallbacks
 from harness.dialects.leafmesh.document import Mesh
@@ -73,11 +74,12 @@ def _open(request: LoadRequest, environment: Environment) -> Opened:
         causes = [problem for problem in problems.warnings if _may_be_why(problem, problems.errors)]
         raise ManifestError([*in_file_order(problems.errors), *in_file_order(causes)])
     problems.add(_default_entry(mesh, document))
+    problems.add(doubtful_conditions(mesh, document))
     local = with_fallbacks(mesh.mesh.local or Local(), request.env)
     if local.model_fields_set:
         mesh.mesh.local = local
     warnings = map(environment.hidden, in_file_order(problems.warnings))
-    return Opened(mesh, document, found, tuple(warnings), tuple(in_file_order(inert_notes(document))))
+    return Opened(mesh, document, found, tuple(warnings), tuple(in_file_order(inert_notes(mesh, document))))
 
 
 def _may_be_why(warning: Problem, errors: Sequence[Problem]) -> bool:

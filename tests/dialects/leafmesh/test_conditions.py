@@ -87,6 +87,8 @@ def test_what_is_refused(text: str) -> None:
     [
         ("a = 1", "equality is =="), ("a && b", "write `and`"), ("a AND b", "write `and`"),
         ("a || b", "write `or`"), ("a OR b", "write `or`"), ("!a", "write `not`"),
+        ("a is null", "write `==`"), ("len(a)", "no functions"), ("{{a}}", "without braces"),
+        ("0 < a < 1", "one comparison at a time"), ("a - 1 > 0", "no arithmetic"),
         ("a in [1]", "compare with each value"), ("calling_agent_response['a']", "after a dot"),
     ],
 )  # fmt: skip

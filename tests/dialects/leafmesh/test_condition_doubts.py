@@ -1,0 +1,93 @@
+"""Conditions that can be read, and hold for nothing since a name in them is none. spec: "Condition Syntax"."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.dialects.leafmesh.opener import Opener
+
+MESH = """\
+agents:
+  desk: {YIELDS, can_call: [{agent: owner, condition: "CONDITION"}]}
+  owner: {agent_type: human, inputs: {order: string}, can_call: [{agent: desk, condition: "OWNERS"}]}
+entry_points: [{name: go, target: owner, condition: "ENTRY"}]
+"""
+
+
+def warnings(
+    opener: Opener,
+    condition: str,
+    *,
+    yields: str = "yields: {status: string}",
+    owners: str = "true",
+    entry: str = "true",
+) -> list[tuple[str, str]]:
+    text = MESH.replace("YIELDS", yields).replace("CONDITION", condition)
+    found = opener.open(text.replace("OWNERS", owners).replace("ENTRY", entry)).warnings
+    return [(warning.message, warning.hint) for warning in found]
+
+
+@pytest.mark.parametrize(
+    ("condition", "field", "hint"),
+    [
+        ("calling_agent_response.stats == 'x'", "stats", "did you mean 'status'?"),
+        ("not staus", "staus", "did you mean 'status'?"),
+        (
+            "calling_agent_respones.status == 'x'",
+            "calling_agent_respones",
+            "did you mean 'calling_agent_response'?",
+        ),
+        ("status == ready or status == 'done'", "ready", "a text stands in quotes: 'ready'"),
+        ("not (calling_agent_response.status != ready)", "ready", "a text stands in quotes: 'ready'"),
+        ("else", "else", "every entry whose condition holds is called"),
+    ],
+)
+def test_a_name_that_is_probably_another_is_a_warning(
+    opener: Opener, condition: str, field: str, hint: str
+) -> None:
+    ((message, found),) = warnings(opener, condition)
+    assert field in message
+    assert message.endswith("which nothing declares")
+    assert hint in found
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "status == 'ready'",
+        "calling_agent_response.status",
+        "urgent",
+        "score > 5",
+        "other.status == 'x'",
+        "status == null",
+    ],
+)
+def test_others_are_not(opener: Opener, condition: str) -> None:
+    assert warnings(opener, condition) == []
+
+
+def test_fields_of_an_agent_without_yields_may_be_compared(opener: Opener) -> None:
+    assert warnings(opener, "first == second", yields="model: m") == []
+    ((message, _),) = warnings(opener, "calling_agent_response.status == ready", yields="model: m")
+    assert "'ready'" in message
+
+
+def test_fields_of_a_response_format_are_declared(opener: Opener) -> None:
+    schema = "response_format: {type: object, properties: {status: {type: string}}}"
+    assert warnings(opener, "status == 'x'", yields=schema) == []
+    ((_, hint),) = warnings(opener, "stats == 'x'", yields=schema)
+    assert "status" in hint
+
+
+def test_what_a_person_puts_out_is_known(opener: Opener) -> None:
+    assert warnings(opener, "true", owners="human_decision == 'yes' and from_agent == 'desk'") == []
+    ((_, hint),) = warnings(opener, "true", owners="human_decison == 'yes'")
+    assert hint == "did you mean 'human_decision'?"
+
+
+def test_an_entry_point_reads_the_inputs_of_its_target(opener: Opener) -> None:
+    assert warnings(opener, "true", entry="input_data.order == 'x'") == []
+    ((_, hint),) = warnings(opener, "true", entry="ordr == 'x'")
+    assert hint == "did you mean 'order'?"
+    ((_, hint),) = warnings(opener, "true", entry="input_dat.order == 'x'")
+    assert hint == "did you mean 'input_data'?"
