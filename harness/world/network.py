@@ -72,3 +72,8 @@ def closed_network() -> Iterator[Mapping[str, None]]:
         yield _Gate.refused
     finally:
         _Gate.closed -= 1
+
+
+def network_is_closed() -> bool:
+    """True while connections from this process are refused."""
+    return _Gate.closed > 0

@@ -11,6 +11,7 @@ from typing import Any
 from harness.interception.real_effects import not_intercepted
 from harness.time.paced import real_timers
 from harness.world.mcp.connect import reason
+from harness.world.mcp.opening import CONNECT_LIMIT_S, after_real_seconds
 from harness.world.mcp.tools import MCPFailure
 from harness.world.mcp.wire import Message, is_request, is_response, message_json
 
@@ -90,7 +91,7 @@ class MCPConnection:
         self._sending.close()
 
     async def _receive(self, reads: Any, writes: Any) -> None:
-        await self._replay_handshake(reads, writes)
+        await self._replay_handshake_in_time(reads, writes)
         self._ready.set()
         async for item in reads:
             self._on_message(item)
@@ -105,6 +106,14 @@ class MCPConnection:
                 await writes.send(item)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             self._closed("Connection closed")
+
+    async def _replay_handshake_in_time(self, reads: Any, writes: Any) -> None:
+        import anyio
+
+        with anyio.CancelScope() as waiting, after_real_seconds(CONNECT_LIMIT_S, waiting.cancel):
+            await self._replay_handshake(reads, writes)
+            return
+        raise MCPFailure(f"the MCP server did not answer within {CONNECT_LIMIT_S:g} s")
 
     async def _replay_handshake(self, reads: Any, writes: Any) -> None:
         for item in self._handshake:

@@ -13,8 +13,7 @@ from harness.recording.interactions import Exchange
 from harness.recording.matching import Matcher
 from harness.recording.mcp.proxy import OpenExchange, Proxy
 from harness.recording.mcp.replay import Recorded
-from harness.world.mcp.connect import connected, name_of, streams_to
-from harness.world.mcp.session import SessionOptions
+from harness.world.mcp.connect import connected, options_for, streams_to
 from harness.world.mcp.tools import MCPSession
 from harness.world.mcp.wire import Message
 
@@ -99,7 +98,7 @@ class MCPRecorder:
         reach: Callable[[], AbstractAsyncContextManager[Any]] | None,
     ) -> AbstractAsyncContextManager[MCPSession]:
         # Nothing is outside: the recorder spends on the loop's clock what the server takes.
-        options = SessionOptions(name_of(endpoint), is_external=False, read_timeout_s=endpoint.read_timeout_s)
+        options = options_for(endpoint, is_external=False)
         return connected(Proxy(self, plays=plays, reach=reach).streams(), options)
 
     # ------------------------------------------------------------------ for the proxy

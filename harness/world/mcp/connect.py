@@ -17,8 +17,16 @@ from typing import Any
 from harness.errors import HarnessError, WorldError
 from harness.graph.effects import MCPEndpoint
 from harness.secrets import bare_url, bare_urls
+from harness.world.mcp.opening import CONNECT_LIMIT_S, Opening, opened_in_time, sse_streams
 from harness.world.mcp.session import SDKSession, SessionOptions
 from harness.world.mcp.tools import MCPFailure
+from harness.world.network import network_is_closed
+
+_SPEAKS = {
+    "stdio": "starts and speaks MCP on its standard input and output",
+    "sse": "runs there and speaks MCP over SSE",
+    "streamable_http": "runs there and speaks MCP over streamable HTTP",
+}
 
 
 def connect_memory(server: Any) -> AbstractAsyncContextManager[SDKSession]:
@@ -26,49 +34,64 @@ def connect_memory(server: Any) -> AbstractAsyncContextManager[SDKSession]:
     return connected(_memory_streams(server), SessionOptions("the server in memory", is_external=False))
 
 
-def connect(endpoint: MCPEndpoint) -> AbstractAsyncContextManager[SDKSession]:
+def connect(
+    endpoint: MCPEndpoint, limit_s: float = CONNECT_LIMIT_S
+) -> AbstractAsyncContextManager[SDKSession]:
     """An initialized session with a real server: a child process, ended on leaving, or one over HTTP.
 
     A child process has the endpoint's `env` besides the few variables the SDK passes on (PATH, HOME, …), and our
     stderr.
 
     Raises:
-        WorldError: the server wants a client certificate.
-        MCPFailure: on entering, when there is no such process or address, or it does not speak MCP.
+        WorldError: the server wants a client certificate, or is reached over the network, which is closed.
+        MCPFailure: on entering, when there is no such process or address, or it does not speak MCP, or has not
+            within `limit_s` real seconds.
     """
-    streams = streams_to(endpoint)
-    return connected(streams, SessionOptions(name_of(endpoint), read_timeout_s=endpoint.read_timeout_s))
+    return connected(streams_to(endpoint, limit_s), options_for(endpoint, connect_limit_s=limit_s))
 
 
-def name_of(endpoint: MCPEndpoint) -> str:
-    """What people see of where a server is."""
-    return endpoint.command or bare_url(endpoint.url or "")
+def options_for(endpoint: MCPEndpoint, **more: Any) -> SessionOptions:
+    """How a session treats a real server."""
+    return SessionOptions(
+        endpoint.command or bare_url(endpoint.url or ""),
+        read_timeout_s=endpoint.read_timeout_s,
+        advice=f"see that server {endpoint.id!r} {_SPEAKS[endpoint.transport]}, or script its tools under `mcp:`",
+        **more,
+    )
 
 
-def streams_to(endpoint: MCPEndpoint) -> AbstractAsyncContextManager[Any]:
+def streams_to(endpoint: MCPEndpoint, limit_s: float = CONNECT_LIMIT_S) -> AbstractAsyncContextManager[Any]:
     """The SDK's transport to a real server: on entering, the stream to read from and the one to write to.
 
     Raises:
-        WorldError: the server wants a client certificate.
+        WorldError: the server wants a client certificate, or is reached over the network, which is closed.
+        MCPFailure: on entering, when the transport is not open after `limit_s` real seconds.
     """
     if endpoint.client_certificate:
         raise WorldError(
             f"MCP server {endpoint.id!r} cannot be real: it wants a client certificate (mTLS), and the harness "
             "cannot give one; script the server's tools instead"
         )
-    if endpoint.transport == "stdio":
-        return _stdio_streams(endpoint)
-    if endpoint.transport == "sse":
-        from mcp.client.sse import sse_client
+    if endpoint.transport != "stdio" and network_is_closed():
+        raise WorldError(
+            f"MCP server {endpoint.id!r} cannot be real: it is reached over the network, which is closed during a "
+            "scenario that is neither recorded nor live; script the server's tools, or record it (--record-mode once)"
+        )
 
-        return sse_client(endpoint.url or "", headers=dict(endpoint.headers))
-    return _http_streams(endpoint.url or "", endpoint.headers)
+    def transport(opening: Opening) -> AbstractAsyncContextManager[Any]:
+        if endpoint.transport == "stdio":
+            return _stdio_streams(endpoint)
+        if endpoint.transport == "sse":
+            return sse_streams(endpoint.url or "", endpoint.headers, opening)
+        return _http_streams(endpoint.url or "", endpoint.headers)
+
+    return opened_in_time(transport, limit_s)
 
 
 def reason(error: BaseException | None) -> str:
-    """Why a connection failed, for people."""
+    """Why a connection failed, for people, in one line."""
     cause = _leaf(error)
-    return bare_urls(str(cause)) or type(cause).__name__
+    return bare_urls(str(cause)).partition("\n")[0].rstrip(".") or type(cause).__name__
 
 
 def _leaf(error: BaseException | None) -> BaseException | None:
@@ -94,7 +117,7 @@ async def connected(
             cause = _leaf(owner.exception())
             if isinstance(cause, HarnessError):
                 raise cause
-            raise MCPFailure(f"cannot connect to {options.name}: {reason(cause)}") from cause
+            raise MCPFailure(options.not_connected(reason(cause))) from cause
         yield ready.result()
     finally:
         if not ready.done():

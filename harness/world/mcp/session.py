@@ -14,12 +14,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import HarnessError
 from harness.secrets import bare_urls
 from harness.time.clock import in_real_time, real_wait
+from harness.world.mcp.opening import CONNECT_LIMIT_S, after_real_seconds
 from harness.world.mcp.tools import MCPFailure, MCPResult, MCPTool, tool_from_wire
 from harness.world.mcp.wire import model_json, protocol_error_type
 
@@ -38,7 +38,7 @@ class SDKSession:
 
     async def initialize(self) -> None:
         """Agree with the server on the protocol; needed once, before anything else."""
-        await self._reply(self._session.initialize())
+        await self._reply(self._session.initialize(), self._options.initialize_limit_s)
 
     async def list_tools(self) -> list[MCPTool]:
         """Every tool of the server: see `MCPSession`."""
@@ -48,7 +48,7 @@ class SDKSession:
         cursor: str | None = None
         while True:
             params = None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
-            page = model_json(await self._reply(self._session.list_tools(params=params)))
+            page = model_json(await self._in_time(self._session.list_tools(params=params)))
             tools += [tool_from_wire(tool) for tool in page["tools"]]
             if (cursor := page.get("nextCursor")) is None:
                 return tools
@@ -58,7 +58,7 @@ class SDKSession:
     ) -> MCPResult:
         """The answer of one tool: see `MCPSession`. `meta` is sent as the request's `_meta`."""
         sent = dict(meta) if meta is not None else None
-        wire = model_json(await self._reply(self._session.call_tool(name, dict(args), meta=sent)))
+        wire = model_json(await self._in_time(self._session.call_tool(name, dict(args), meta=sent)))
         return MCPResult(wire["content"], wire.get("structuredContent"), bool(wire.get("isError", False)))
 
     def end(self) -> None:
@@ -67,14 +67,17 @@ class SDKSession:
         for scope in self._waiting:
             scope.cancel()
 
-    async def _reply(self, request: Awaitable[Any]) -> Any:
+    async def _in_time(self, request: Awaitable[Any]) -> Any:
+        return await self._reply(request, self._options.read_timeout_s)
+
+    async def _reply(self, request: Awaitable[Any], limit_s: float | None) -> Any:
         import anyio
 
         with (
             _failures(),
             self._options.holding(),
             anyio.CancelScope() as scope,
-            self._options.limit(scope.cancel),
+            self._options.limit(limit_s, scope.cancel),
         ):
             if self._closed:
                 scope.cancel()
@@ -85,7 +88,7 @@ class SDKSession:
                 self._waiting.remove(scope)
         if self._closed:
             raise MCPFailure("the MCP connection is closed")
-        raise MCPFailure(f"the MCP server did not answer within {self._options.read_timeout_s:g} s")
+        raise MCPFailure(f"the MCP server did not answer within {limit_s:g} s")
 
 
 @dataclass(frozen=True)
@@ -94,11 +97,24 @@ class SessionOptions:
 
     is_external      it takes real time, for which the loop's clock stands still
     read_timeout_s   how long it may take for a request: real seconds for an external one, else by the loop's clock
+    connect_limit_s  how long it may take at most for the first, `initialize`
+    advice           what to do when it cannot be connected to
     """
 
     name: str
     is_external: bool = True
     read_timeout_s: float | None = None
+    connect_limit_s: float = CONNECT_LIMIT_S
+    advice: str = ""
+
+    @property
+    def initialize_limit_s(self) -> float:
+        """How long it may take for `initialize`."""
+        return min(self.connect_limit_s, self.read_timeout_s or self.connect_limit_s)
+
+    def not_connected(self, why: str) -> str:
+        """That it cannot be connected to, for people."""
+        return "; ".join(filter(None, [f"cannot connect to {self.name}: {why}", self.advice]))
 
     def holding(self) -> AbstractContextManager[None]:
         """The clock stands still while an external server takes its time."""
@@ -109,23 +125,19 @@ class SessionOptions:
         return in_real_time() if self.is_external else nullcontext()
 
     @contextmanager
-    def limit(self, then: Callable[[], None]) -> Iterator[None]:
-        """Call `then` in the loop when what is inside takes longer than a request may."""
-        if self.read_timeout_s is None:
+    def limit(self, seconds: float | None, then: Callable[[], None]) -> Iterator[None]:
+        """Call `then` in the loop when what is inside takes longer than so many seconds."""
+        if seconds is None:
             yield
-            return
-        loop = asyncio.get_running_loop()
-        timer: Timer | asyncio.TimerHandle
-        if self.is_external:  # in a thread, since the loop's clock may stand still
-            timer = Timer(self.read_timeout_s, loop.call_soon_threadsafe, (then,))
-            timer.daemon = True
-            timer.start()
+        elif self.is_external:
+            with after_real_seconds(seconds, then):
+                yield
         else:
-            timer = loop.call_later(self.read_timeout_s, then)
-        try:
-            yield
-        finally:
-            timer.cancel()
+            timer = asyncio.get_running_loop().call_later(seconds, then)
+            try:
+                yield
+            finally:
+                timer.cancel()
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """A recording of an MCP server is extended by what is new, and only that reaches the server."""
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,3 +72,20 @@ def test_the_real_server_is_not_reached_while_all_is_known(day: Any) -> None:
         return str(raised.value)
 
     assert "/no/such/server" in extending(day, use, nowhere)[1]
+
+
+def test_a_real_server_that_says_nothing_is_given_up_when_it_is_needed(
+    day: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.recording.mcp.connection.CONNECT_LIMIT_S", 0.3)
+    monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", 0.1)
+    deaf = MCPEndpoint(
+        "harbour", "stdio", command=sys.executable, args=["-c", "import sys; sys.stdin.read()"]
+    )
+
+    async def use(session: MCPSession) -> str:
+        with pytest.raises(MCPFailure) as raised:
+            await session.call_tool("fail", {})
+        return str(raised.value)
+
+    assert extending(day, use, deaf)[1] == "the MCP server did not answer within 0.3 s"
