@@ -105,7 +105,8 @@ def detected(
     for found in documents.values():
         if isinstance(found, Document):
             return None, found
-    raise next(error for error in documents.values() if isinstance(error, ManifestError))
+    errors = {file: found for (file, _), found in documents.items() if isinstance(found, ManifestError)}
+    raise next((error for file, error in errors.items() if file != path), None) or errors[path]
 
 
 def manifest_at(path: Path, dialect: Dialect) -> Path:

@@ -19,6 +19,8 @@ _MOST: Final = 20
 
 _PACKAGE: Final = str(Path(__file__).parent.parent) + os.sep
 _INSTALLED: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_COMPILED: Final = (".pyx", ".pxd", ".pxi")
+"""Of these an extension module was made, which says no folder."""
 _STDLIB: Final = tuple(
     path + os.sep for key in ("stdlib", "platstdlib") if (path := sysconfig.get_paths().get(key))
 )
@@ -98,6 +100,10 @@ def _frame(file: str, line: int, function: str) -> dict[str, Any]:
 
 def is_own(file: str) -> bool:
     """True if a source file is the user's own."""
-    if file.startswith(("<", _PACKAGE)) or any(folder in file for folder in _INSTALLED):
+    if (
+        file.startswith(("<", _PACKAGE))
+        or file.endswith(_COMPILED)
+        or any(folder in file for folder in _INSTALLED)
+    ):
         return False
     return not file.startswith(_STDLIB)

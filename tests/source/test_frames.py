@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import ManifestError
+from harness.source.document import read
 from harness.source.frames import frames, own_frames
 
 MODULE = """\
@@ -63,3 +65,10 @@ def test_what_is_behind_an_exception_comes_first(tmp_path: Path, monkeypatch: py
 
 def test_a_recursion_keeps_few_frames(tmp_path: Path) -> None:
     assert len(frames(raised(tmp_path, "deeper", 0))) <= 20
+
+
+def test_frames_inside_an_extension_module_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "cut_off.yaml").write_text('a: "b')
+    with pytest.raises(ManifestError) as caught:
+        read(tmp_path / "cut_off.yaml")
+    assert not [frame for frame in own_frames(caught.value) if frame["file"].endswith(".pyx")]

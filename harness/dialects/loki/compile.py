@@ -76,11 +76,18 @@ def _load(request: LoadRequest) -> Graph:
 
 
 def _check_folder(request: LoadRequest) -> None:
-    """spec: "Both files present is an error".
+    """spec: "The presence of `graph.yaml` is what marks an agent as a graph agent", "Both files present is an error".
 
     Raises:
-        ManifestError: they are.
+        ManifestError: there is none, or both are.
     """
+    if request.text is None and request.path.is_dir():
+        text = f"the folder {shown_path(request.path)} is no graph agent: it has no {GRAPH}"
+        near = next((path.name for path in sorted(request.path.glob("[gG]raph.*"))), None)
+        hint = f"rename {near}" if near else ""
+        if (request.path / CONFIG).is_file():
+            hint = f"with a {CONFIG} it is an ordinary agent, which an agent node can spawn"
+        raise ManifestError(Problem("missing-file", text, request.named_at, hint))
     if request.text is not None or request.path.name != GRAPH:
         return
     config = request.path.with_name(CONFIG)

@@ -29,9 +29,14 @@ def locate(path: Path) -> Sequence[Path]:
 
 
 def detect(document: Document) -> bool:
-    """True if a document is a graph agent: its `nodes` is a mapping, of nodes that have a `type`."""
-    value = document.value
-    nodes = value.get("nodes") if isinstance(value, dict) else None
+    """True if a document is a graph agent: its `nodes` is a mapping, of nodes that have a `type`.
+
+    spec: "The presence of `graph.yaml` is what marks an agent as a graph agent", so one of that name may lack them.
+    """
+    value = document.value if isinstance(document.value, dict) else {}
+    nodes = value.get("nodes")
+    if Path(document.file).name == MANIFEST and "start" in value and not isinstance(nodes, list):
+        return True
     return isinstance(nodes, dict) and any(
         isinstance(node, dict) and isinstance(node.get("type"), str) for node in nodes.values()
     )
