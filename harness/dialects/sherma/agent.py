@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.hooks import Hooks
+from harness.dialects.sherma.installed_hooks import InstalledHook
 from harness.dialects.sherma.skills import Skills
 from harness.dialects.sherma.tools import ToolRegistry
 from harness.engine.context import NodeContext, RunContext
@@ -67,7 +68,7 @@ class Agent:
     skills: Skills
     llms: Mapping[str, doc.LLM]
     sub_agents: Mapping[str, SubAgent]
-    hooks: tuple[Any, ...] = ()
+    hooks: tuple[InstalledHook, ...] = ()
     mcp_servers: tuple[MCPDeclaration, ...] = ()
     remote_skills: tuple[tuple[doc.Skill, Span], ...] = ()
     folders: tuple[Path, ...] = ()

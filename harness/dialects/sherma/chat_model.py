@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from harness.dialects.kit.messages import to_ai_message
@@ -38,6 +39,30 @@ class WorldChatModel(BaseChatModel):
         del tool_choice
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
 
+    def with_structured_output(
+        self, schema: Any, *, include_raw: bool = False, **kwargs: Any
+    ) -> Runnable[Any, Any]:
+        """A model whose answer is JSON of this schema: an instance of its class, or a mapping."""
+        del kwargs  # the method is the provider's own affair
+
+        async def parsed(message: AIMessage) -> Any:
+            try:
+                value = message.tool_calls[0]["args"] if message.tool_calls else json.loads(message.text)
+                value = schema.model_validate(value) if hasattr(schema, "model_validate") else value
+            except ValueError as error:
+                if not include_raw:
+                    raise
+                return {"raw": message, "parsed": None, "parsing_error": error}
+            return {"raw": message, "parsed": value, "parsing_error": None} if include_raw else value
+
+        wanted = convert_to_openai_tool(schema)["function"]
+        response_format = {
+            "name": wanted["name"],
+            "description": wanted.get("description", ""),
+            "schema": wanted["parameters"],
+        }
+        return self.bind(response_format=response_format) | RunnableLambda(parsed)
+
     def _generate(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
@@ -49,7 +74,13 @@ class WorldChatModel(BaseChatModel):
         if self._ctx is None:
             raise NotImplementedError("a model without a node has no world to ask")
         tools = tuple(_spec(tool["function"]) for tool in kwargs.get("tools", ()))
-        call = LLMCall(name=self.model_name, provider=self.provider, messages=tuple(messages), tools=tools)
+        call = LLMCall(
+            name=self.model_name,
+            provider=self.provider,
+            messages=tuple(messages),
+            tools=tools,
+            response_format=kwargs.get("response_format"),
+        )
         message = to_ai_message(await self._ctx.perform(call), self._ctx.new_id)
         message.id = self._ctx.new_id("message")  # LangChain would draw one
         return ChatResult(generations=[ChatGeneration(message=message)])

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from harness.engine.callables import call, contained
+from harness.source.models import describe
 
 Context = TypeVar("Context")
 
@@ -247,5 +248,8 @@ class Hooks:
                 continue
             result = await contained(call(method, context))
             if result is not None:
+                if not all(hasattr(result, name) for name in vars(context)):
+                    where = f"{type(executor).__name__}.{point}"
+                    raise TypeError(f"hook {where} must return its context or None, not {describe(result)}")
                 context = result
         return context

@@ -5,7 +5,6 @@ spec: "Agents" (input_schema, output_schema), "Hooks", `mcp_servers`.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -53,7 +52,7 @@ class _Boundary:
 
     async def prepare(self, run: RunContext) -> None:
         """Create the run's hooks and models, fetch remote skills, list MCP servers, describe remote agents."""
-        hooks = hook.Hooks([_executor(found) for found in self.agent.hooks])
+        hooks = hook.Hooks([installed.made() for installed in self.agent.hooks])
         session = AgentSession(self.agent, hooks, self.agent.tools.copy())
         run.resources["session"] = session
         if self.agent.remote_skills:
@@ -203,14 +202,3 @@ def _marked_data(messages: Any, mark: str) -> Iterator[Any]:
                 metadata = block.get("metadata")
                 if isinstance(metadata, dict) and metadata.get(mark) is True:
                     yield block.get("data")
-
-
-def _executor(found: Any) -> Any:
-    """A new instance of a hook class; any other object itself."""
-    if not inspect.isclass(found):
-        return found
-    try:
-        return found()
-    except Exception as error:
-        text = f"hook {found.__qualname__} cannot be made: {type(error).__name__}: {error}"
-        raise ManifestError(Problem("hook", text)) from error

@@ -5,18 +5,21 @@ spec: "node_execute", `NodeExecuteContext`. Models and agents answer from the wo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from harness.dialects.sherma.agent import Agent, AgentSession
 from harness.dialects.sherma.document import Prompt
+from harness.dialects.sherma.tools import Tool, version_order
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.source.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+    from langchain_core.tools import BaseTool
 
 
 class NotRegistered(HarnessError):
@@ -26,22 +29,60 @@ class NotRegistered(HarnessError):
 
 
 class Registry:
-    """Items by id: `await registry.get(id)`."""
+    """Items by id and version: `await registry.get(id)`, `await registry.get(id, "1.0.0")`."""
 
-    def __init__(self, kind: str, items: Mapping[str, Any]) -> None:
-        self._kind, self._items = kind, items
+    def __init__(self, kind: str, items: Iterable[tuple[str, str, Any]]) -> None:
+        self._kind = kind
+        self._items: dict[str, dict[str, Any]] = {}
+        for id_, version, item in items:
+            self._items.setdefault(id_, {})[version] = item
 
     async def get(self, id_: str, version: str = "*") -> Any:
-        """The item of that id, whatever its version.
+        """The item of that id and version; `*` is the latest.
 
         Raises:
             NotRegistered: there is none.
         """
-        del version
         if id_ not in self._items:
             hint = did_you_mean(id_, self._items)
             raise NotRegistered(f"no {self._kind} '{id_}' is registered" + (f" ({hint})" if hint else ""))
-        return self._items[id_]
+        versions = self._items[id_]
+        wanted = version.removeprefix("==")
+        if wanted in ("*", ""):
+            return versions[max(versions, key=version_order)]
+        # An item that was declared without a version is one of any.
+        if wanted not in versions and "*" not in versions:
+            known = ", ".join(versions)
+            raise NotRegistered(f"{self._kind} '{id_}' has no version '{wanted}' (it has {known})")
+        return versions.get(wanted, versions.get("*"))
+
+
+class RegisteredTool:
+    """A tool for a hook: `await tool.function.ainvoke({…})`. The world answers, as it does for a tool node."""
+
+    def __init__(self, tool: Tool, ctx: NodeContext) -> None:
+        self.id, self.version, self.name, self.description = (
+            tool.id,
+            tool.version,
+            tool.name,
+            tool.description,
+        )
+        self._tool, self._ctx = tool, ctx
+
+    @cached_property
+    def function(self) -> BaseTool:
+        """The tool as LangChain knows it. Asynchronous only."""
+        from langchain_core.tools import StructuredTool
+
+        async def call(**args: Any) -> Any:
+            return await self._tool.call(args, self._ctx)
+
+        return StructuredTool(
+            name=self.name,
+            description=self.description,
+            args_schema=dict(self._tool.spec.schema),
+            coroutine=call,
+        )
 
 
 @dataclass(frozen=True)
@@ -62,16 +103,19 @@ def registries(session: AgentSession, ctx: NodeContext) -> RegistryBundle:
     """The registries of a run, for a hook of the node of this context."""
     from harness.dialects.sherma.chat_model import WorldChatModel
 
-    agent = session.agent
+    agent, manifest = session.agent, session.agent.manifest
+    tools = [RegisteredTool(tool, ctx) for tool in session.tools.all()]
     return RegistryBundle(
-        tool_registry=Registry("tool", {tool.id: tool for tool in session.tools.all()}),
-        llm_registry=Registry("llm", agent.llms),
+        tool_registry=Registry("tool", [(tool.id, tool.version, tool) for tool in tools]),
+        llm_registry=Registry("llm", [(llm.id, llm.version, llm) for llm in manifest.llms]),
         prompt_registry=Registry(
-            "prompt", {prompt.id: _with_text(prompt, agent) for prompt in agent.manifest.prompts}
+            "prompt", [(prompt.id, prompt.version, _with_text(prompt, agent)) for prompt in manifest.prompts]
         ),
-        skill_registry=Registry("skill", {skill.id: skill for skill in agent.skills.skills}),
-        agent_registry=Registry("agent", agent.sub_agents),
-        skill_card_registry=Registry("skill card", {skill.id: skill.card for skill in agent.skills.skills}),
+        skill_registry=Registry("skill", [(skill.id, skill.version, skill) for skill in agent.skills.skills]),
+        agent_registry=Registry("agent", [(sub.id, sub.version, sub) for sub in agent.sub_agents.values()]),
+        skill_card_registry=Registry(
+            "skill card", [(skill.id, skill.version, skill.card) for skill in agent.skills.skills]
+        ),
         chat_models={
             id_: WorldChatModel(model_name=llm.model_name, provider=llm.provider).in_node(ctx)
             for id_, llm in agent.llms.items()

@@ -11,7 +11,7 @@ from harness.dialects.kit.manifest import NotImported, Problems, imported, impor
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent, MCPDeclaration, SubAgent
-from harness.dialects.sherma.hooks import POINTS
+from harness.dialects.sherma.installed_hooks import InstalledHook
 from harness.dialects.sherma.prompt_list import read_instructions
 from harness.dialects.sherma.skill_tools import skill_tools
 from harness.dialects.sherma.skills import Skills, read_skill
@@ -118,20 +118,21 @@ class Sections:
             if skill.url is not None
         )
 
-    def hooks(self) -> tuple[Any, ...]:
+    def hooks(self) -> tuple[InstalledHook, ...]:
         """spec: `hooks`. The caller's hooks first, then the manifest's; a run gets fresh instances."""
-        installed: list[Any] = []
+        installed: list[InstalledHook] = []
         for given in self.request.hooks:
             with self.problems.collecting():
-                installed.append(imported_hook(given, self.request))
+                found = imported_hook(given, self.request)
+                name = given if isinstance(given, str) else type(given).__name__
+                installed.append(InstalledHook(found, name, self.request.place_of(given)))
         for at, declared in enumerate(self.manifest.hooks):
             path = ("hooks", at, "import_path")
             found = self._import(declared.import_path, path)
             if found is not None:
-                installed.append(found)
-                if self.request.imports and not any(hasattr(found, point) for point in POINTS):
-                    text = f"'{declared.import_path}' is not a hook: it has none of the hook methods"
-                    self.problems.refuse("not-a-hook", text, self.document.span(path), ", ".join(POINTS))
+                installed.append(InstalledHook(found, declared.import_path, self.document.span(path)))
+        for hook in installed:
+            self.problems.add(hook.problems())
         return tuple(installed)
 
     def sub_agents(self) -> Mapping[str, SubAgent]:

@@ -18,6 +18,7 @@ from harness.dialects.sherma.state_fields import declared_fields, dropped_while_
 from harness.engine.context import NodeContext
 from harness.graph.messages import to_messages
 from harness.graph.model import State, Update
+from harness.source.models import describe
 
 Result = dict[str, Any]
 
@@ -73,6 +74,10 @@ def node_function(node: Any, body: Callable[[Visit], Awaitable[Result]]) -> Call
             if session.hooks:
                 left = await visit.fire("node_exit", node_type=node.type, result=result)
                 result = left.result or {}
+            if not isinstance(result, Mapping):
+                raise TypeError(
+                    f"hooks must leave node '{node.name}' a mapping of fields, not {describe(result)}"
+                )
         except Exception as error:
             if ctx.is_fatal(error):
                 raise

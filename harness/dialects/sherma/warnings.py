@@ -39,8 +39,7 @@ def agent_warnings(agent: Agent, document: Document) -> Iterator[Problem]:
     yield from loose_references(agent, document, graph)
     yield from _unreachable_nodes(definition, document, graph)
     yield from _without_effect(definition, document, graph)
-    if not agent.hooks:
-        yield from _custom_nodes(definition, document, graph)
+    yield from _custom_nodes(agent, document, graph)
 
 
 def _field_types(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
@@ -51,10 +50,16 @@ def _field_types(agent: doc.Agent, document: Document, path: DocumentPath) -> It
             yield Problem("field-type", text, document.span((*path, at, "type")), hint, "warning")
 
 
-def _custom_nodes(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
-    for at, node in enumerate(agent.graph.nodes):
+def _custom_nodes(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+    """spec: `custom`. Its logic is that of hooks; one for the way out of nodes may be meant for it, too."""
+    if any(not hook.overridden.isdisjoint(("node_execute", "node_exit")) for hook in agent.hooks):
+        return
+    why = (
+        "none of the hooks has 'node_execute'" if agent.hooks else "there are no hooks that could execute it"
+    )
+    for at, node in enumerate(agent.definition.graph.nodes):
         if node.type == "custom":
-            text = f"custom node '{node.name}' does nothing: there are no hooks that could execute it"
+            text = f"custom node '{node.name}' does nothing: {why}"
             where = document.span((*path, "nodes", at, "name"))
             yield Problem("no-hooks", text, where, severity="warning")
 

@@ -1,0 +1,94 @@
+"""The hooks that a manifest or a scenario names: what they override, what is wrong with them, how a run makes them.
+
+spec: `hooks`, "Hooks".
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from harness.dialects.kit.manifest import NotImported
+from harness.dialects.sherma.hooks import POINTS
+from harness.errors import ManifestError, Problem, Span
+from harness.source.suggest import did_you_mean, nearest
+
+_BASES: Final = ("BaseHookExecutor", "HookExecutor", "object")
+"""Classes whose methods do nothing, here and in the package."""
+
+
+@dataclass(frozen=True)
+class InstalledHook:
+    """A hook, as it was imported, with the name and the place it was given; objects have no name of their own."""
+
+    found: Any
+    name: str
+    span: Span | None
+
+    @cached_property
+    def overridden(self) -> frozenset[str]:
+        """The points it does something at; all of them if it was not imported."""
+        if isinstance(self.found, NotImported):
+            return frozenset(POINTS)
+        inherited = {point for base in self._classes if base.__name__ in _BASES for point in vars(base)}
+        own = {name for part in self._own for name in vars(part)}
+        return frozenset(
+            point
+            for point in POINTS
+            if point in own or (point not in inherited and hasattr(self.found, point))
+        )
+
+    @property
+    def _classes(self) -> tuple[type, ...]:
+        kind: type = self.found if inspect.isclass(self.found) else type(self.found)
+        return kind.__mro__
+
+    @property
+    def _own(self) -> list[Any]:
+        """Its classes but for the bases, and the object itself where it keeps attributes."""
+        parts: list[Any] = [part for part in self._classes if part.__name__ not in _BASES]
+        return [*parts, self.found] if hasattr(self.found, "__dict__") else parts
+
+    def problems(self) -> Iterator[Problem]:
+        """An error if it is no hook; warnings of methods that nothing calls, and of a hook that does nothing."""
+        if isinstance(self.found, NotImported):
+            return
+        if not any(hasattr(self.found, point) for point in POINTS):
+            text = f"'{self.name}' is not a hook: it has none of the hook methods"
+            yield Problem("not-a-hook", text, self.span, ", ".join(POINTS))
+            return
+        misspelt = dict(self._misspelt())
+        for method, point in misspelt.items():
+            text = f"nothing calls '{method}' of '{self.name}': it is none of the hook methods"
+            yield Problem("not-a-hook", text, self.span, did_you_mean(method, [point]), "warning")
+        if not self.overridden and not misspelt:
+            text = f"'{self.name}' does nothing: it overrides none of the hook methods"
+            yield Problem("not-a-hook", text, self.span, severity="warning")
+
+    def _misspelt(self) -> Iterator[tuple[str, str]]:
+        """Its methods with nearly the name of a point that it does not override."""
+        for method in {
+            name: None for part in self._own for name, value in vars(part).items() if callable(value)
+        }:
+            point = (
+                None if method in POINTS or method.startswith("_") else nearest(method, POINTS, cutoff=0.8)
+            )
+            if point is not None and point not in self.overridden:
+                yield method, point
+
+    def made(self) -> Any:
+        """A new instance of a hook class; any other object itself.
+
+        Raises:
+            ManifestError: the class cannot be called without arguments.
+        """
+        if not inspect.isclass(self.found):
+            return self.found
+        try:
+            return self.found()
+        except Exception as error:
+            text = f"hook {self.found.__qualname__} cannot be made: {type(error).__name__}: {error}"
+            raise ManifestError(Problem("hook", text, self.span)) from error
