@@ -9,6 +9,6 @@ Node Types: rag                                 `rag_node`, `knowledge`
 State and Template Syntax, state_updates        `templates`, `state`
 Routing & Tolerant-Fail                         `routing`
 Structured Output                               `structured`
-Validation                                      `rules`
+Validation                                      `rules`, `field_rules`, `template_rules`
 max_loop_iterations, timeout                    `lifecycle`
 """

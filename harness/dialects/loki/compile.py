@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness.dialects.kit.manifest import Problems, nesting_refused, only_document
 from harness.dialects.loki.agent_node import CONFIG, GRAPH, is_file_name
 from harness.dialects.loki.document import AgentNode, ApprovalNode, GraphFile, InputNode, RagNode, ScriptNode
+from harness.dialects.loki.field_rules import FieldRules
 from harness.dialects.loki.lifecycle import lifecycle
 from harness.dialects.loki.nodes import Parts, node_function
 from harness.dialects.loki.routing import edges_and_routers
@@ -49,6 +50,7 @@ def _load(request: LoadRequest) -> Graph:
     problems.add(_unbuilt(graph, document, request))
     problems.raise_errors()
     problems.add(rules.warnings())
+    problems.add(FieldRules(graph, document, request).warnings())
     problems.add(TemplateRules(graph, document).warnings())
     problems.add(tools.warnings(document))
     parts = Parts(graph, document, request, tools, rules.scripts, load)

@@ -25,6 +25,9 @@ _OPERATORS: Final[Mapping[str, Callable[[int, int], bool]]] = {
 }
 _PREDICATE: Final = re.compile(r"len\(input\)\s*(>=|<=|==|>|<)\s*(\d+)", re.ASCII)
 
+PREDICATE_FORM: Final = f"len(input) <op> <integer>, where <op> is one of {' '.join(_OPERATORS)}"
+"""spec: "validation"."""
+
 
 class InvalidInput(HarnessError):
     """An answer that `validation` refuses, or a `validation` that cannot be read."""
@@ -53,12 +56,16 @@ async def ask_input(node: InputNode, state: State, ctx: NodeContext) -> Update:
     return leaving(updated(state, node, answer))
 
 
+def is_predicate(validation: str) -> bool:
+    """True if it is of the form that a validation must have."""
+    return _PREDICATE.fullmatch(validation.strip()) is not None
+
+
 def _check(answer: str, validation: str) -> None:
     """spec: "validation". `len` counts the bytes of UTF-8."""
     found = _PREDICATE.fullmatch(validation.strip())
     if found is None:
-        expected = f"len(input) <op> <integer>, where <op> is one of {' '.join(_OPERATORS)}"
-        raise InvalidInput(f"the validation `{validation}` cannot be read: expected {expected}")
+        raise InvalidInput(f"the validation `{validation}` cannot be read: expected {PREDICATE_FORM}")
     length = len(answer.encode("utf-8", "surrogatepass"))
     if not _OPERATORS[found[1]](length, int(found[2])):
         raise InvalidInput(f"the answer does not fit the validation `{validation}`: its length is {length}")

@@ -40,6 +40,7 @@ nodes:
 """
 FILES = {
     "agents/desk/scripts/weigh.py": "print('{}')\n",
+    "agents/desk/scripts/weigh.js": "console.log('{}')\n",
     "agents/desk/recall.yaml": "files: {}\n",
     "agents/desk/tools.py": "def flood(gauge: str): ...\n",
     "agents/courier/config.yaml": "instructions: Carry.\n",
@@ -303,6 +304,28 @@ def test_a_knowledge_base_is_built_or_fully_specified(left_out: str, loader: Loa
     assert (problem.code, loader.place(problem)) == ("not-built", "recall")
 
 
+def test_a_knowledge_base_that_is_not_built_needs_its_documents(loader: Loader) -> None:
+    text = changed(
+        (
+            "    documents: [./papers/]\n",
+            "    documents: [./papers/, ./paper/, a.md, 'https://a.example', 'git:b']\n",
+        ),
+        (
+            "    state_updates: {found",
+            "    embedding_model: e\n    chunk_size: 9\n    chunk_overlap: 1\n    state_updates: {found",
+        ),
+    )
+    files = {name: text for name, text in FILES.items() if not name.endswith("recall.yaml")}
+    found = loader.graph(text, {**files, "agents/desk/papers/b.md": "", "agents/desk/b.md": ""}).warnings
+    assert [(warning.code, loader.place(warning)) for warning in found] == [
+        ("missing-file", "./paper/"),
+        ("missing-file", "a.md"),
+    ]
+    assert "the knowledge base of node 'recall' cannot be built" in found[0].message
+    loader.write({"agents/desk/recall.yaml": "files: {}\n"})
+    assert loader.graph(text).warnings == ()
+
+
 @pytest.mark.parametrize("rule", sorted(VALIDATOR.keys() - {"a script stands in the project"}))
 def test_without_validation_what_the_validator_finds_is_no_error(rule: str, loader: Loader) -> None:
     loader.graph(changed(VALIDATOR[rule][0], ("timeout: 60", "validate_before_run: false")), FILES)
@@ -347,6 +370,30 @@ WARNINGS = {
         "unknown-key",
         "'max' in an input node",
         "max",
+    ),
+    "a script that nothing runs": (
+        ("scripts/weigh.py", "scripts/weigh.js"),
+        "no-runtime",
+        "the script of node 'weigh' has no runtime",
+        "scripts/weigh.js",
+    ),
+    "a validation of another form": (
+        ("len(input) > 0", "len(input) != 0"),
+        "bad-validation",
+        "the validation of node 'note' cannot be read",
+        "len(input) != 0",
+    ),
+    "the next of an approval": (
+        ("    on_other: note\n", "    on_other: note\n    next: done\n"),
+        "unused-key",
+        "the next of the approval node 'ask' is ignored",
+        "next",
+    ),
+    "the next of an end": (
+        ("output: ok}", "output: ok, next: sorry}"),
+        "unused-key",
+        "the next of the end node 'done' is ignored",
+        "next",
     ),
     "a tool without a file": (
         ("[gauge.sh]", "[gauge.sh, wind.sh]"),

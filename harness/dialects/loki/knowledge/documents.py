@@ -29,6 +29,11 @@ class Source:
     text: str
 
 
+def has_protocol(written: str) -> bool:
+    """True if a document is an address, or a path that a loader of Loki reads, and so no file and no folder."""
+    return _PROTOCOL.match(written) is not None
+
+
 async def read_documents(
     written: list[str], spans: list[Span], request: LoadRequest, http: HTTPClient
 ) -> list[Source]:
