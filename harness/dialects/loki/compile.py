@@ -36,11 +36,17 @@ def _load(request: LoadRequest) -> Graph:
     _check_folder(request)
     document = only_document(request, what="a Loki graph agent", yaml="1.2")
     graph = validate(GraphFile, document)
-    name = graph.name or request.path.resolve().parent.name
-    if request.agent not in (None, name):
+    folder = request.path.resolve().parent.name
+    name = graph.name or folder
+    if request.agent not in (None, name, folder):  # Loki itself asks for an agent by its folder
         text = f"this graph agent is '{name}', and '{request.agent}' is asked for"
         raise ManifestError(
-            Problem("unknown-agent", text, document.span(("name",)), did_you_mean(str(request.agent), [name]))
+            Problem(
+                "unknown-agent",
+                text,
+                document.span(("name",)),
+                did_you_mean(str(request.agent), [name, folder]),
+            )
         )
     tools = ToolUniverse.of(graph.global_tools, graph.mcp_servers, request)
     rules = Rules(graph, document, request, tools)

@@ -45,7 +45,7 @@ def detect(document: Document) -> bool:
 def agents(document: Document) -> list[str]:
     """A graph agent is one agent, which may have a name."""
     found = document.value.get("name") if isinstance(document.value, dict) else None
-    return [found] if isinstance(found, str) else []
+    return [found] if isinstance(found, str) and found else []
 
 
 def prompts(request: LoadRequest) -> Sequence[Prompt]:

@@ -14,6 +14,7 @@ from harness.engine.context import RunContext
 from harness.errors import HarnessError, ManifestError, Problem
 from harness.graph.model import Lifecycle, NodeEntry, State
 from harness.source.document import Document
+from harness.source.suggest import did_you_mean
 
 
 class VisitLimit(HarnessError):
@@ -74,6 +75,7 @@ async def _check_functions(parts: Parts, document: Document, run: RunContext) ->
                 await parts.tools.chosen([entry], run)
             except UnknownTool as error:
                 where = document.span(("nodes", id_, "tools", at))
-                problems.append(Problem("unknown-tool", f"node '{id_}': {error}", where))
+                hint = did_you_mean(entry, error.known, listing=False)
+                problems.append(Problem("unknown-tool", f"node '{id_}': {error}", where, hint))
     if problems:
         raise ManifestError(problems)

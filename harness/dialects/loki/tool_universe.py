@@ -26,9 +26,13 @@ _SHARED: Final = "functions/tools"
 
 
 class UnknownTool(HarnessError):
-    """A whitelist with an entry that the agent does not have."""
+    """A whitelist with an entry that the agent does not have. `known` is what it could have had."""
 
     code = "unknown-tool"
+
+    def __init__(self, entry: str, known: Sequence[str]) -> None:
+        super().__init__(f"the agent has no tool '{entry}'")
+        self.known = tuple(known)
 
 
 @dataclass(frozen=True)
@@ -125,10 +129,13 @@ class ToolUniverse:
             return await _functions(server, run)
         if entry in self.local:
             return [_local(self.local[entry])]
+        known = self.names()
         for server in self.servers:
-            if found := [tool for tool in await _functions(server, run) if tool.spec.name == entry]:
+            functions = await _functions(server, run)
+            if found := [tool for tool in functions if tool.spec.name == entry]:
                 return found
-        raise UnknownTool(f"the agent has no tool '{entry}'")
+            known += [tool.spec.name for tool in functions]
+        raise UnknownTool(entry, known)
 
 
 def _local(spec: ToolSpec) -> Tool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from harness.errors import ManifestError
 from tests.dialects.loki.loader import Loader
 
 GRAPH = """\
@@ -424,3 +425,11 @@ def test_the_agent_is_named_by_its_manifest_or_its_folder(loader: Loader) -> Non
     assert loader.graph(GRAPH, FILES).name == "desk"
     assert loader.graph(changed(("name: desk\n", "")), FILES).name == "desk"
     assert loader.graph(GRAPH, FILES, agent="desk").name == "desk"
+    assert loader.graph(changed(("name: desk", 'name: ""')), FILES).name == "desk"
+
+
+def test_an_agent_is_asked_for_by_its_name_or_its_folder(loader: Loader) -> None:
+    text = changed(("name: desk", "name: front"))
+    assert {loader.graph(text, FILES, agent=asked).name for asked in ("front", "desk")} == {"front"}
+    with pytest.raises(ManifestError, match="this graph agent is 'front', and 'back' is asked for"):
+        loader.graph(text, FILES, agent="back")
