@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from harness.dialects.kit.manifest import Problems
-from harness.dialects.leafmesh.agency_files import AT, AgencyFiles, PythonFile, agency_files
+from harness.dialects.leafmesh.agency_files import AT, AgencyFiles, PythonFile, agency_files, implied
 from harness.dialects.leafmesh.agency_rules import problems_of
 from harness.dialects.leafmesh.agent_function import AgentFunction
 from harness.dialects.leafmesh.decorators import preparations
@@ -52,14 +52,15 @@ class Agency:
 
     @classmethod
     def of(cls, mesh: Mesh, document: Document, request: LoadRequest) -> Agency:
-        """The agency of a mesh; empty without `auto_discover`.
+        """The agency of a mesh; empty without `auto_discover` and a folder `agency` where it is documented to be.
 
         Raises:
             ManifestError: a file cannot be found or imported, or a name has two functions.
         """
-        if mesh.auto_discover is None:
+        discover = mesh.auto_discover or implied(mesh, request)
+        if discover is None:
             return cls()
-        files = agency_files(mesh.auto_discover, document, request)
+        files = agency_files(discover, document, request)
         found = _Found(mesh.agents, files, document)
         found.problems.add(problems_of(files, mesh.agents))
         found.problems.raise_errors()

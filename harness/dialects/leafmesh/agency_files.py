@@ -5,6 +5,7 @@
     agency/tools.py         found, whatever the pattern is
     agency/prices.py        found if one of them imports it
 
+Without `auto_discover`, the documented layout is that of the example, with the folder `agency` and that pattern.
 The project's folder is the nearest that holds the mesh file and the directory. Modules are named from there, and
 searched there first, then in the directory. Files are parsed here, and nothing is imported. spec: "How This Project
 Works"; NOTES 1.9.
@@ -20,7 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from harness.dialects.leafmesh.document import AutoDiscover
+from harness.dialects.leafmesh.document import AutoDiscover, Mesh
 from harness.dialects.request import FolderListing, LoadRequest
 from harness.errors import ManifestError, Problem, Span
 from harness.source.document import Document, hint_for_missing, shown_path
@@ -29,6 +30,9 @@ from harness.source.static_lookup import bindings
 
 AT: Final = ("auto_discover", "directory")
 _PATTERN: Final = ("auto_discover", "pattern")
+_CONFIGS: Final = "configs"
+_AGENCY: Final = "agency"
+_PATTERN_IMPLIED: Final = "*_agent.py"
 _TOOLS: Final = "tools.py"
 PACKAGE: Final = "leafmesh"
 
@@ -104,6 +108,22 @@ class AgencyFiles:
         return iter((*self.found, *self.imported))
 
 
+def implied(mesh: Mesh, request: LoadRequest) -> AutoDiscover | None:
+    """Where the Python of a mesh is that does not say it, and stands in the documented layout.
+
+    The folder `agency` stands beside the mesh file, or beside its folder if that is `configs`.
+    """
+    base = request.base_path
+    if base is None or "auto_discover" in mesh.model_fields_set:
+        return None
+    for folder in (base, base.parent) if base.name == _CONFIGS else (base,):
+        agency = folder / _AGENCY
+        request.record(agency)
+        if agency.is_dir() and request.may_read(agency.resolve()):
+            return AutoDiscover(directory=_AGENCY, pattern=_PATTERN_IMPLIED, recursive=False)
+    return None
+
+
 def agency_files(discover: AutoDiscover, document: Document, request: LoadRequest) -> AgencyFiles:
     """The Python files of a mesh.
 
@@ -123,7 +143,8 @@ def agency_files(discover: AutoDiscover, document: Document, request: LoadReques
     imported = _imported(found, (project, listing.path), reader)
     if reader.problems:
         raise ManifestError(reader.problems)
-    warnings = [] if listing.files else [_nothing_found(discover, document)]
+    is_written = "auto_discover" in document.value
+    warnings = [] if listing.files or not is_written else [_nothing_found(discover, document)]
     return AgencyFiles(listing.path, [file for file in found if file], imported, folders, warnings)
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from harness.dialects.leafmesh.agency_files import PACKAGE, AgencyFiles, PythonFile
 from harness.dialects.leafmesh.document import AnyAgent, HumanAgent
 from harness.dialects.leafmesh.stand_in import NAMES, may_have
-from harness.dialects.leafmesh.static_decorators import decorators_of
+from harness.dialects.leafmesh.static_decorators import TOOLS, decorators_of
 from harness.errors import Problem
 from harness.source.static_lookup import Function
 from harness.source.suggest import did_you_mean, nearest
@@ -22,7 +22,7 @@ def problems_of(files: AgencyFiles, agents: Mapping[str, AnyAgent]) -> Iterator[
     """What is wrong with the files."""
     for file in files:
         yield from _imports(file)
-        yield from _decorators(file)
+        yield from _decorators(file, agents)
     bound = {name for file in files.found for name in file.bindings}
     without = [
         name for name, agent in agents.items() if name not in bound and not isinstance(agent, HumanAgent)
@@ -58,12 +58,27 @@ def _imports(file: PythonFile) -> Iterator[Problem]:
                 yield Problem("import", text, file.span(statement), f"import from '{PACKAGE}' itself")
 
 
-def _decorators(file: PythonFile) -> Iterator[Problem]:
+def _decorators(file: PythonFile, agents: Collection[str]) -> Iterator[Problem]:
     for function in file.bindings.values():
         for decorator, call, place in decorators_of(file, function):
             if decorator in _PIPELINES and call is None:
                 text = f"@{decorator} takes functions, in parentheses"
                 yield Problem("bad-decorator", text, file.span(place))
+            for name, at in _agents_named(decorator, call):
+                if name not in agents and (near := nearest(name, agents, cutoff=_NEAR)) is not None:
+                    text = f"@{decorator} names '{name}', which is no agent"
+                    yield Problem("unknown-agent", text, file.span(at), f"did you mean '{near}'?", "warning")
+
+
+def _agents_named(decorator: str, call: ast.Call | None) -> Iterator[tuple[str, ast.expr]]:
+    """The agents that a decorator makes an input for, or keeps a tool for, as far as its text tells."""
+    for keyword in call.keywords if call else ():
+        if decorator == "compose" and keyword.arg is not None:
+            yield keyword.arg, keyword.value
+        elif decorator in TOOLS and keyword.arg == "allowed_agents":
+            for item in ast.walk(keyword.value):
+                if isinstance(item, ast.Constant) and isinstance(item.value, str):
+                    yield item.value, item
 
 
 def _arguments(file: PythonFile, function: Function) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from harness.dialects.leafmesh.agency_files import PACKAGE, PythonFile
 from harness.dialects.leafmesh.registered_tool import RegisteredTool
 from harness.source.static_lookup import Function
 
-_TOOLS: Final = ("tool", "global_tool")
+TOOLS: Final = ("tool", "global_tool")
 
 
 def decorators_of(file: PythonFile, statement: ast.stmt) -> Iterator[tuple[str, ast.Call | None, ast.expr]]:
@@ -36,7 +36,7 @@ def tools_in(file: PythonFile) -> Iterator[tuple[RegisteredTool, ast.stmt]]:
     for statement in file.bindings.values():
         if isinstance(statement, Function):
             for decorator, call, _ in decorators_of(file, statement):
-                if decorator in _TOOLS:
+                if decorator in TOOLS:
                     yield _tool(statement, call), statement
 
 

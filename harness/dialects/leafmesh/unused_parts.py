@@ -63,6 +63,14 @@ def _tools(opened: Opened, agency: Agency) -> Iterator[Problem]:
                 text = f"no file of the agency registers the tool '{tool}' of agent '{name}'"
                 where = opened.document.span(("agents", name, "tools", index))
                 yield Problem("unknown-tool", text, where, hint, "warning")
+    categories = [tool.category for tool in agency.tools.values() if tool.category]
+    for name, agent in agents.items():
+        for index, category in enumerate(agent.tool_categories):
+            if category not in categories:
+                text = f"no tool that the agency registers is of the category '{category}' of agent '{name}'"
+                where = opened.document.span(("agents", name, "tool_categories", index))
+                hint = did_you_mean(category, categories)
+                yield Problem("unknown-tool", text, where, hint, "warning")
     had = {tool for name, agent in agents.items() for tool in offered_names(name, agent, agency.tools)}
     for tool in agency.tools:
         if tool not in had:

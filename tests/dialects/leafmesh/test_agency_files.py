@@ -31,6 +31,42 @@ def test_a_folder_beside_the_mesh_file_goes_before_one_beside_its_folder(project
     assert project.output() == {"said": "hi"}
 
 
+BARE = MESH.partition("\n")[2]
+
+
+@pytest.mark.parametrize(
+    "file", ["agency/desk_agent.py", "agency/clerk_agent.py", "configs/agency/desk_agent.py"]
+)
+def test_the_documented_layout_needs_no_auto_discover(project: Project, file: str) -> None:
+    project.write({"configs/config.yaml": BARE, file: DESK})
+    assert project.output() == {"said": "hi"}
+    assert project.warnings() == []
+
+
+@pytest.mark.parametrize("file", ["agency/desk.py", "agency/old/desk_agent.py", "src/desk_agent.py"])
+def test_and_nothing_else_is_found_without_it(project: Project, file: str) -> None:
+    project.write({"configs/config.yaml": BARE, file: DESK})
+    assert "nothing answers script desk" in str(project.run().observed.error)
+
+
+def test_the_layout_is_that_of_a_folder_configs(project: Project) -> None:
+    project.write({"meshes/config.yaml": BARE, "agency/desk_agent.py": DESK})
+    project.mesh = project.folder / "meshes/config.yaml"
+    assert project.load().vocabulary().names["script"] == ["desk"]  # type: ignore[misc]
+    assert not project.load().import_folders
+
+
+def test_without_auto_discover_on_purpose_nothing_is_found(project: Project) -> None:
+    project.write({"configs/config.yaml": f"auto_discover: null\n{BARE}", "agency/desk_agent.py": DESK})
+    assert "nothing answers script desk" in str(project.run().observed.error)
+
+
+def test_a_project_that_has_only_tools_is_found_too(project: Project) -> None:
+    tools = "from leafmesh import tool\n\n@tool\ndef weigh(pots: int) -> int:\n    return pots\n"
+    project.write({"configs/config.yaml": BARE, "agency/tools.py": tools})
+    assert list(project.load().vocabulary().names["tool"]) == ["weigh"]  # type: ignore[misc]
+
+
 def test_subfolders_are_left_out_where_that_is_said(project: Project) -> None:
     mesh = MESH.replace("*_agent.py", "*.py").replace('"}', '", recursive: false}')
     project.write({"configs/config.yaml": mesh, "agency/one.py": DESK, "agency/old/one.py": DESK})

@@ -56,6 +56,29 @@ def test_an_agent_that_nothing_leads_to(tmp_path: Path) -> None:
     )
 
 
+def test_a_category_that_no_tool_has(tmp_path: Path) -> None:
+    tools = TOOLS.replace('description="Finds"', 'description="Finds", category="books"')
+    (text,) = warned(
+        tmp_path, MESH.replace("tools: [find]", "tools: [find], tool_categories: [books, boks]"), tools
+    )
+    assert text == (
+        "5:94 no tool that the agency registers is of the category 'boks' of agent 'reader'|did you mean 'books'?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where"),
+    [
+        ('description="Finds"', 'description="Finds", allowed_agents=["reader", "raeder"]', "4:74"),
+        ("def other", "from leafmesh import compose\n\n@compose(joind=len, audit=len)\ndef other", "11:16"),
+    ],
+)
+def test_a_decorator_that_names_nearly_an_agent(tmp_path: Path, old: str, new: str, where: str) -> None:
+    (text,) = warned(tmp_path, MESH, TOOLS.replace(old, new))
+    assert text.startswith(f"{where} @")
+    assert "which is no agent|did you mean '" in text
+
+
 def test_an_agent_that_is_entered_by_its_name(tmp_path: Path) -> None:
     mesh = MESH.replace(", can_call: [{agent: other}]", "")
     assert warned(tmp_path, mesh, agent="other") == []
