@@ -6,16 +6,21 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from langchain_core.messages import BaseMessage
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 
 from harness.dialects.agentspec.component import A, Component
 from harness.graph.effects import LLMCall, ToolSpec
 
 
+def _whole(value: Any) -> Any:
+    """`10.0` as JSON Schema has it: an integer."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 class LlmGenerationConfig(BaseModel, extra="allow", strict=True, title="generation parameters"):
     """spec: `default_generation_parameters`. Any names are allowed."""
 
-    max_tokens: int | None = None
+    max_tokens: Annotated[int | None, BeforeValidator(_whole)] = None
     temperature: float | None = None
     top_p: float | None = None
 

@@ -227,6 +227,18 @@ WRONG = {
         "wrong-type",
         "max_tokens: expected a whole number, found text 'many'",
     ),
+    "a whole number written with decimals": (
+        "OpenAiConfig",
+        {"default_generation_parameters": {"max_tokens": 10.0}},
+        None,
+        None,
+    ),
+    "a number that is not whole": (
+        "OpenAiConfig",
+        {"default_generation_parameters": {"max_tokens": 10.5}},
+        "wrong-type",
+        "max_tokens: expected a whole number, found the number 10.5",
+    ),
     "a list for a mapping": (
         "BranchingNode",
         {"mapping": ["a"]},
