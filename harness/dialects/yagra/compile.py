@@ -9,6 +9,7 @@ from harness.dialects.kit.manifest import Problems, nesting_refused, only_docume
 from harness.dialects.request import LoadRequest
 from harness.dialects.yagra.document import SUBGRAPH, Workflow
 from harness.dialects.yagra.lifecycle import lifecycle
+from harness.dialects.yagra.model_warnings import model_warnings
 from harness.dialects.yagra.nodes import handler_node, subgraph_node
 from harness.dialects.yagra.prompt_warnings import prompt_warnings
 from harness.dialects.yagra.prompts import Params, PromptReferences
@@ -50,7 +51,10 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
             with problems.collecting():
                 inner[node.id] = subgraphs.compile(node, params[at], at, document, request)
     problems.raise_errors()
-    warnings = list(prompt_warnings(workflow, document, params, inner))
+    warnings = [
+        *prompt_warnings(workflow, document, params, inner),
+        *model_warnings(workflow, document, params),
+    ]
     for node in workflow.nodes:
         if node.id in inner:
             warnings += inner_warnings(node, inner[node.id])

@@ -34,9 +34,13 @@ _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 
 
 class ModelParamsError(HarnessError):
-    """Params that are not valid for a model node."""
+    """Params that are not valid for a model node. `part` is the message that cannot be filled in."""
 
     code = "model-params"
+
+    def __init__(self, text: str, part: str = "") -> None:
+        super().__init__(text)
+        self.part = part
 
 
 class ModelCallError(HarnessError):
@@ -83,11 +87,16 @@ def request_of(params: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[str
     Raises:
         ModelParamsError: a param is missing or malformed, or a placeholder is not a plain name.
     """
-    key = _text(params.get(OUTPUT_KEY, DEFAULT_OUTPUT_KEY), "'output_key'")
-    return key, _model(params), _prompts(params, state)
+    return output_key_of(params), model_of(params), filled(templates_of(params), state)
 
 
-def _model(params: Mapping[str, Any]) -> Model:
+def output_key_of(params: Mapping[str, Any]) -> str:
+    """The key of the state that a model node writes."""
+    return _text(params.get(OUTPUT_KEY, DEFAULT_OUTPUT_KEY), "'output_key'")
+
+
+def model_of(params: Mapping[str, Any]) -> Model:
+    """The model of a model node."""
     given = _mapping(params.get("model"), "'model'", " with provider and name")
     return Model(
         _text(given.get("provider"), "'model.provider'", empty=False),
@@ -96,11 +105,19 @@ def _model(params: Mapping[str, Any]) -> Model:
     )
 
 
-def _prompts(params: Mapping[str, Any], state: Mapping[str, Any]) -> Prompts:
+def templates_of(params: Mapping[str, Any]) -> Prompts:
+    """The prompts of a model node, not filled in yet."""
     given = _mapping(params.get("prompt"), "'prompt'", " with system and user")
     system, user = (_text(given.get(part, ""), f"'prompt.{part}'") for part in ("system", "user"))
-    values = {name: state.get(name, "") for name in _PLACEHOLDER.findall(f"{system}\n{user}")}
-    return Prompts(_filled(system, values, "system"), _filled(user, values, "user"))
+    return Prompts(system, user)
+
+
+def filled(templates: Prompts, state: Mapping[str, Any]) -> Prompts:
+    """The prompts with the values of the state; see `request_of`."""
+    values = {
+        name: state.get(name, "") for name in _PLACEHOLDER.findall(f"{templates.system}\n{templates.user}")
+    }
+    return Prompts(_filled(templates.system, values, "system"), _filled(templates.user, values, "user"))
 
 
 def _filled(template: str, values: Mapping[str, Any], part: str) -> str:
@@ -119,7 +136,8 @@ def _filled(template: str, values: Mapping[str, Any], part: str) -> str:
         why = f"no value is named {error}" if isinstance(error, KeyError) else str(error)
         raise ModelParamsError(
             f"'prompt.{part}' cannot be filled in: {why} "
-            "(expected plain names such as {topic}; {{ and }} are braces)"
+            "(expected plain names such as {topic}; {{ and }} are braces)",
+            part,
         ) from error
 
 

@@ -24,6 +24,7 @@ MODEL_REF: Final = "model_ref"
 
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 _BRACES: Final = re.compile(r"\{\{|\}\}")
+_NO_NAME: Final = re.compile(r"[{}]")
 
 
 @dataclass(frozen=True)
@@ -82,15 +83,26 @@ class ResolvedPrompt:
             for name, at in _placeholders(template):
                 if name not in seen:
                     seen.add(name)
-                    line = template.count("\n", 0, at) + 1
-                    column = at - template.rfind("\n", 0, at)
-                    yield name, self.document.span_within((*self.path, key), line, column)
+                    yield name, self.span_of(key, at)
+
+    def span_of(self, key: str, at: int) -> Span:
+        """The location of a character of one of its messages."""
+        template = str(self.value[key])
+        line, column = template.count("\n", 0, at) + 1, at - template.rfind("\n", 0, at)
+        return self.document.span_within((*self.path, key), line, column)
 
 
 def _placeholders(template: str) -> Iterator[tuple[str, int]]:
     """Each `{word}` and its offset; doubled braces are text."""
     text = _BRACES.sub("  ", template)
     return ((found[1], found.start()) for found in _PLACEHOLDER.finditer(text))
+
+
+def first_odd_brace(template: str) -> int:
+    """The offset of the first brace that is neither doubled nor of a `{word}`; 0 without one."""
+    text = _PLACEHOLDER.sub(lambda found: " " * len(found[0]), _BRACES.sub("  ", template))
+    found = _NO_NAME.search(text)
+    return found.start() if found else 0
 
 
 @dataclass(frozen=True)

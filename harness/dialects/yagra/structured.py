@@ -44,6 +44,7 @@ TYPES: Final[Mapping[str, Any]] = {
 }
 """The types in `schema_yaml`. Those with None are optional and default to it."""
 
+SCHEMA: Final = "schema_yaml"
 _RESPONSE_FORMAT: Final = "response_format"
 
 
@@ -63,7 +64,7 @@ async def structured_llm(
         ModelCallError: the model failed in every attempt.
         ModelAnswerError: the reply does not match the schema.
     """
-    schema = schema_of(params.get("schema_yaml"))
+    schema = schema_of(params.get(SCHEMA))
     key, model, prompts = request_of(params, state)
     settings = dict(model.settings)
     response_format = settings.pop(_RESPONSE_FORMAT, {"type": "json_object"})

@@ -8,7 +8,7 @@ start_at: sort
 end_at: [file, bin]
 interrupt_before: [file]
 interrupt_after: [press]
-params: {paper: thin}
+params: {paper: thin, model: {provider: openai, name: gpt-4o-mini}}
 state_schema:
   leaf: {type: str}
   sheets: {type: list, reducer: add}

@@ -73,6 +73,7 @@ def test_a_subgraph_without_a_schema_may_be_given_what_its_prompts_ask_for(loade
     inner = (
         'version: "1"\nstart_at: a\nend_at: [a]\nedges: []\n'
         "nodes: [{id: a, handler: llm, params: {prompt_ref: prompts/names.yaml#latin}}]\n"
+        "params: {model: {provider: openai, name: gpt-4o-mini}}\n"
     )
     files = {"flows/inner.yaml": inner, **PROMPTS}
     assert [warning.code for warning in loader.graph(inner, files).warnings] == ["unknown-placeholder"]
@@ -86,13 +87,15 @@ def test_doubled_braces_are_no_placeholder(loader: Loader) -> None:
 
 def test_prompts_that_are_text_have_no_placeholders_to_check(loader: Loader) -> None:
     files = {"prompts/names.yaml": "latin: Hello {nobody}"}
-    assert loader.graph(changed(("output_key: leaf", "output_key: nowhere")), files).warnings == ()
+    text = changed(("output_key: leaf", "output_key: nowhere"), ("handler: llm", "handler: name_leaf"))
+    assert loader.graph(text, files).warnings == ()
 
 
 def flow(*nodes: str, edges: str = "", more: str = "") -> str:
     """A workflow that starts at its first node `a`."""
     written = "".join(f"  - {node}\n" for node in nodes)
-    return f'version: "1"\nstart_at: a\nend_at: [z]\n{more}nodes:\n{written}edges: [{edges}]\n'
+    shared = "params: {model: {provider: openai, name: gpt-4o-mini}}\n"
+    return f'version: "1"\nstart_at: a\nend_at: [z]\n{shared}{more}nodes:\n{written}edges: [{edges}]\n'
 
 
 Z = "{id: z, handler: rest}"
