@@ -240,6 +240,10 @@ def _hint(wanted: str, value: Any) -> str:
         return "quote it to make it text"
     if wanted == "a list" and isinstance(value, str) and _PLAIN.fullmatch(value):
         return f"a list of one is written [{value}]"
+    if wanted == "a list" and value is None:
+        return "leave its key out, or write []"
+    if wanted == "a list" and isinstance(value, Mapping) and value:
+        return "each of its items begins with '- '"
     if wanted in ("a number", "a whole number") and isinstance(value, str):
         if _NUMBER.fullmatch(value):
             return "write it without quotes"

@@ -7,6 +7,7 @@ keys are ignored, with a warning.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -16,7 +17,15 @@ from harness.dialects.sherma.section import Ref, Section
 from harness.source.models import Mistake, mistaken
 
 MANIFEST_VERSION: Final = 1
-FIELD_TYPES: Final = ("str", "int", "float", "bool", "list", "dict")
+FIELD_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (float, int),
+    "bool": (bool,),
+    "list": (list,),
+    "dict": (dict,),
+}
+"""The types of state fields, and those of their values."""
 
 
 class Prompt(Section, title="a prompt"):

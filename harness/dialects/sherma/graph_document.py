@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from harness.dialects.sherma.section import Ref, Section
+from harness.dialects.sherma.section import Expression, Ref, Section
 from harness.graph.model import START
 from harness.source.models import Mistake, mistaken
 
@@ -17,7 +17,7 @@ class PromptItem(Section, title="a prompt item"):
     """spec: `call_llm`, prompt. `content` is CEL: text, or, for the role `messages`, messages."""
 
     role: Literal["system", "human", "ai", "messages"]
-    content: str
+    content: Expression
 
 
 class ResponseFormat(Section, title="a response format"):
@@ -38,7 +38,7 @@ class CallLLM(Section, title="the args of a call_llm node"):
     use_tools_from_loaded_skills: bool = False
     use_sub_agents_as_tools: bool | Literal["all"] | list[Ref] = False
     response_format: ResponseFormat | None = None
-    state_updates: dict[str, str]
+    state_updates: dict[str, Expression]
 
     @property
     def flags(self) -> list[str]:
@@ -62,31 +62,31 @@ class CallAgent(Section, title="the args of a call_agent node"):
     """spec: `call_agent`. `input` is CEL; its value is sent as text."""
 
     agent: Ref
-    input: str
+    input: Expression
 
 
 class DataTransform(Section, title="the args of a data_transform node"):
     """spec: `data_transform`. `expression` is CEL; its value is a map of updates."""
 
-    expression: str
+    expression: Expression
 
 
 class SetState(Section, title="the args of a set_state node"):
     """spec: `set_state`. Each value is CEL."""
 
-    values: dict[str, str]
+    values: dict[str, Expression]
 
 
 class Interrupt(Section, title="the args of an interrupt node"):
     """spec: `interrupt`. `value` is CEL and required."""
 
-    value: str
+    value: Expression
 
 
 class LoadSkills(Section, title="the args of a load_skills node"):
     """spec: `load_skills`. `skill_ids` is CEL; its value is a list of `{id, version?}`."""
 
-    skill_ids: str
+    skill_ids: Expression
 
 
 class Custom(Section, title="the args of a custom node"):
@@ -188,7 +188,7 @@ Node = Annotated[
 class Branch(Section, title="a branch"):
     """spec: branches. `condition` is CEL and must be a boolean."""
 
-    condition: str
+    condition: Expression
     target: str
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator, model_validator
+
+from harness.source.models import Mistake, describe, mistaken
 
 INTERNAL: Final = "__sherma__"
 """The field of the state that belongs to the runtime: the last error, and what is loaded of skills."""
@@ -21,3 +23,22 @@ class Ref(Section, title="a reference"):
 
     id: str
     version: str = "*"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _mapping(cls, written: Any) -> Any:
+        if isinstance(written, str):
+            text = f"a reference is a mapping, and this is {describe(written)}"
+            raise mistaken(Mistake(text, code="wrong-type", hint="write {id: …}"))
+        return written
+
+
+def _unquoted(written: Any) -> Any:
+    if isinstance(written, (list, dict)):
+        text = f"an expression is text, and this is {describe(written)}"
+        raise mistaken(Mistake(text, code="wrong-type", hint="quote it"))
+    return written
+
+
+Expression = Annotated[str, BeforeValidator(_unquoted)]
+"""The text of a CEL expression."""

@@ -10,6 +10,7 @@ from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent
 from harness.dialects.sherma.expression_warnings import expression_warnings
 from harness.dialects.sherma.graph_document import Graph
+from harness.dialects.sherma.idle_keys import idle_keys
 from harness.dialects.sherma.references import loose_references
 from harness.dialects.sherma.state_fields import undeclared_fields
 from harness.errors import ManifestError, Problem
@@ -37,6 +38,7 @@ def agent_warnings(agent: Agent, document: Document) -> Iterator[Problem]:
     yield from expression_warnings(agent, document, graph)
     yield from undeclared_fields(definition, document, graph)
     yield from loose_references(agent, document, graph)
+    yield from idle_keys(agent, document, graph)
     yield from _unreachable_nodes(definition, document, graph)
     yield from _without_effect(definition, document, graph)
     yield from _custom_nodes(agent, document, graph)
@@ -46,8 +48,15 @@ def _field_types(agent: doc.Agent, document: Document, path: DocumentPath) -> It
     for at, field in enumerate(agent.state.fields_):
         if field.type not in doc.FIELD_TYPES:
             text = f"'{field.type}' is not a type of state fields ({', '.join(doc.FIELD_TYPES)})"
-            hint = did_you_mean(field.type, doc.FIELD_TYPES, listing=False)
+            hint = did_you_mean(field.type, list(doc.FIELD_TYPES), listing=False)
             yield Problem("field-type", text, document.span((*path, at, "type")), hint, "warning")
+            continue
+        wanted = "list" if field.name == "messages" else field.type
+        found = type(field.default)
+        if field.default is not None and found not in doc.FIELD_TYPES[wanted]:
+            text = f"the default of state field '{field.name}' is of type {found.__name__}, not {wanted}"
+            hint = "a value from ${…} is text" if found is str and wanted != "list" else ""
+            yield Problem("field-type", text, document.span((*path, at, "default")), hint, "warning")
 
 
 def _custom_nodes(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:

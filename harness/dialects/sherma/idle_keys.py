@@ -1,0 +1,47 @@
+"""Keys of a manifest that have no effect beside others: of servers, and of nodes where no skills are declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from harness.dialects.sherma.agent import Agent
+from harness.errors import Problem
+from harness.source.document import Document, DocumentPath
+
+_HTTP_KEYS: Final = ("headers",)
+_STDIO_KEYS: Final = ("args", "env")
+
+
+def idle_keys(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+    """Warnings of all of them. `path` is that of the graph."""
+    yield from _of_servers(agent, document)
+    if not agent.manifest.skills:
+        yield from _of_skills(agent, document, path)
+
+
+def _of_servers(agent: Agent, document: Document) -> Iterator[Problem]:
+    """spec: `mcp_servers`, the table of fields: headers are for HTTP and SSE, args and env for stdio."""
+    for at, server in enumerate(agent.manifest.mcp_servers):
+        for key in _HTTP_KEYS if server.transport == "stdio" else _STDIO_KEYS:
+            if getattr(server, key):
+                text = (
+                    f"'{key}' of MCP server '{server.id}' has no effect with transport '{server.transport}'"
+                )
+                where = document.key_span(("mcp_servers", at, key))
+                yield Problem("no-effect", text, where, severity="warning")
+
+
+def _of_skills(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+    """spec: `load_skills`, "Tool binding modes". Skills and their tools come from the section `skills`."""
+    for at, node in enumerate(agent.definition.graph.nodes):
+        args = (*path, "nodes", at, "args")
+        if node.type == "call_llm" and node.args.use_tools_from_loaded_skills:
+            text = f"node '{node.name}' binds the tools of skills, and the manifest declares no skills"
+            where = document.key_span((*args, "use_tools_from_loaded_skills"))
+        elif node.type == "load_skills":
+            text = f"node '{node.name}' loads skills, and the manifest declares none"
+            where = document.key_span((*args, "skill_ids"))
+        else:
+            continue
+        yield Problem("no-effect", text, where, severity="warning")
