@@ -98,6 +98,7 @@ def command(
     scoring that was interrupted goes on where it stopped when it is started again.
     """
     from harness.budget import Budget
+    from harness.cli.problems import print_problems
     from harness.cli.run_selection import run_selection
     from harness.cli.score_plan import goes_on, plan
     from harness.cli.score_result import conclude
@@ -106,6 +107,7 @@ def command(
     from harness.recording.spending import counted
     from harness.variants.application import varied
     from harness.variants.document import chosen, read_variants
+    from harness.variants.unused_names import unused_names
 
     check_place(json_)
     variants = chosen(read_variants(file), (*names, *([require] if require and names else [])))
@@ -123,6 +125,7 @@ def command(
     to_stderr = json_ == "-"
     with stdout_to_stderr(to_stderr):  # modules of tools may print when they are imported
         scenarios = varied([each.whole() for each in selection.scenarios], variants, projects)
+        print_problems(unused_names(variants, scenarios, projects))
         schedule, unfinished = plan(
             scenarios,
             projects,

@@ -81,7 +81,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     part = part_of(config)
     try:
         if not (part.faulty or part.skips):  # what was not read may have what a variant changes
-            check_all_apply(config)
+            check_all_apply(config, [item for item in items if isinstance(item, ScenarioItem)])
         select(config, items)
         scenarios = [item for item in items if isinstance(item, ScenarioItem)]
         if scenarios and record_mode(config) != "none":

@@ -11,6 +11,7 @@ import pytest
 from harness.plugin.options import projects_of
 
 if TYPE_CHECKING:
+    from harness.plugin.item import ScenarioItem
     from harness.scenario.model import Scenario
     from harness.variants.application import Application
     from harness.variants.document import Variant
@@ -48,15 +49,30 @@ def _warned(varied: Scenario, variant: Variant) -> Scenario:
     return replace(varied, warnings=(*varied.warnings, problem))
 
 
-def check_all_apply(config: pytest.Config) -> None:
+def check_all_apply(config: pytest.Config, items: Sequence[ScenarioItem]) -> None:
     """See that each variant has something to change, when all files were collected.
+
+    Scenarios are warned of names in their variants that nothing of the agents has.
 
     Raises:
         FormatError: no manifest has a prompt, a model or a place that a variant changes.
     """
-    from harness.variants.application import check
+    applications = config.stash.get(_applications_key, [])
+    if not applications:
+        return
+    from dataclasses import replace
 
-    check(config.stash.get(_applications_key, []))
+    from harness.variants.application import check
+    from harness.variants.unused_names import unused_names
+
+    check(applications)
+    variants = [application.variant for application in applications]
+    for problem, names in unused_names(
+        variants, [item.scenario for item in items], projects_of(config)
+    ).items():
+        for item in items:
+            if item.scenario.variant in names:
+                item.scenario = replace(item.scenario, warnings=(*item.scenario.warnings, problem))
 
 
 def _applications(config: pytest.Config) -> Sequence[Application]:

@@ -47,8 +47,6 @@ _NOUNS: Final = {
 
 _CALLS: Final = (*(kind for kind in KINDS if kind != "server"), "human", "http")
 """The kinds of calls."""
-_OF_PROVIDERS: Final = ("_API_KEY", "_BASE_URL", "_API_BASE", "_ENDPOINT")
-"""What variables that clients of providers read end with."""
 
 Load = Callable[[Scenario], Graph]
 """Gives the graph of a scenario, or raises a ManifestError."""
@@ -204,7 +202,7 @@ class _Known:
             return None
         name, graph = clip(mention.name, _NAME_LENGTH), clip(self.graph.name, _NAME_LENGTH)
         if mention.role == "variable":
-            if name.endswith(_OF_PROVIDERS) or self._words.may_have(mention.name):
+            if self._words.may_ask_for(mention.name):
                 return None
             text = f"nothing in '{graph}' asks for the variable '{name}'"
         elif self._words.may_have(mention.name) or (mention.kind and self._why_open(mention.kind)):

@@ -37,7 +37,7 @@ class Prompt:
 class Variant:
     """What a variant changes. A manifest it is meant for fits a glob of each of `only`.
 
-    `spans` are where each of its keys, and each prompt and model, are written.
+    `spans` are where each of its keys is written, and each name of a prompt, model, parameter and variable.
     """
 
     name: str
@@ -142,7 +142,7 @@ def chosen(variants: list[Variant], names: tuple[str, ...]) -> list[Variant]:
 
 def _variant(keys: VariantKeys, at: Document, folder: Path, problems: list[Problem]) -> Variant:
     spans = {key: at.span((key,)) for key in at.value}
-    for key in ("prompts", "models"):
+    for key in ("prompts", "models", "params", "env"):
         spans |= {f"{key}.{name}": at.key_span((key, name)) for name in at.value.get(key) or {}}
     prompts = {}
     for id_, written in (keys.prompts or {}).items():

@@ -44,6 +44,20 @@ def test_a_variant_that_is_the_baseline_once_more_is_a_warning(pytester: pytest.
     )
 
 
+def test_a_parameter_that_nothing_knows_is_a_warning_of_the_scenarios_of_its_variant(
+    pytester: pytest.Pytester,
+) -> None:
+    (pytester.path / "a.scenario.yaml").write_text(SCENARIOS)
+    (pytester.path / "v.yaml").write_text("harness: 1\nvariants: [{name: cold, params: {temprature: 0}}]")
+    pytester.runpytest("-p", "no:cacheprovider", "--harness-variants", "v.yaml")
+    lines = (pytester.path / "reports/latest/results.jsonl").read_text().splitlines()
+    said = {line["variant"]: line["warnings"] for line in map(json.loads, lines)}
+    assert set(said["cold"]) - set(said["baseline"]) == {
+        "v.yaml:2:34: no manifest that the scenarios run sets a parameter 'temprature', and no provider "
+        "documents it (did you mean 'temperature'?)"
+    }
+
+
 def test_a_variant_that_changes_nothing_that_is_there_ends_the_session(pytester: pytest.Pytester) -> None:
     (pytester.path / "a.scenario.yaml").write_text(SCENARIOS)
     (pytester.path / "v.yaml").write_text("harness: 1\nvariants: [{name: terse, prompts: {clasify: x}}]")

@@ -360,6 +360,42 @@ def test_a_faulty_variant_is_refused_before_anything_runs(score: Score, variants
     assert not Path("reports").exists()
 
 
+def test_names_of_parameters_and_variables_that_nothing_uses_are_warnings(score: Score) -> None:
+    result = score(
+        "  - {name: cold, params: {temprature: 0, top_p: 1}, env: {TRIAGE_MODLE: x, OPENAI_API_KEY: y}}\n"
+        "  - {name: small, env: {TRIAGE_MODEL: tiny}}\n"
+        "matrix: {a: [cold], b: [small]}\n"
+    )
+    assert result.exit_code == 0
+    said = [line for line in result.stderr.splitlines() if "warning:" in line or "did you mean" in line]
+    assert said == [
+        "variants.yaml:3:27: warning: no manifest that the scenarios run sets a parameter 'temprature', "
+        "and no provider documents it [unknown-parameter]",
+        "    did you mean 'temperature'?",
+        "variants.yaml:3:59: warning: no manifest that the scenarios run asks for the variable 'TRIAGE_MODLE' "
+        "[unknown-variable]",
+        "    did you mean 'TRIAGE_MODEL'?",
+    ]
+
+
+def test_a_parameter_that_a_manifest_sets_is_no_unknown_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("agent.yaml").write_text(
+        "{component_type: Agent, agentspec_version: 25.4.1, name: a, system_prompt: Talk., llm_config: "
+        "{component_type: OpenAiConfig, name: m, model_id: x, default_generation_parameters: {lucky: 7}}}"
+    )
+    Path("a.scenario.yaml").write_text(
+        "harness: 1\nmanifest: agent.yaml\nscenarios: [{name: talk, input: hi, llm: [hello]}]"
+    )
+    Path("v.yaml").write_text("harness: 1\nvariants: [{name: v, params: {lucky: 8, unlucky: 13}}]")
+    result = CliRunner().invoke(cli, ["score", "a.scenario.yaml", "--variants", "v.yaml"])
+    assert result.exit_code == 0, result.output
+    assert "parameter 'lucky'" not in result.stderr
+    assert "sets a parameter 'unlucky'" in result.stderr
+
+
 def test_a_scenario_file_that_cannot_be_read_is_the_error_and_not_the_variants(score: Score) -> None:
     result = score(POLITE, expected="[")
     assert result.exit_code == 2

@@ -1,0 +1,95 @@
+"""Names in `params` and `env` of variants that nothing of the agents has, which are probably misspelt.
+
+A parameter is known if a provider documents it, or a file of the manifest has a key of its name. A variable is known
+if its name stands in the agent's files, or the code beside it: see `Words`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from harness.dialects.load import load_graph
+from harness.errors import ManifestError, Problem
+from harness.graph.model import Graph
+from harness.scenario.model import Scenario
+from harness.scenario.request import load_request
+from harness.scenario.words import Words
+from harness.settings import Projects
+from harness.source.suggest import did_you_mean
+from harness.variants.document import Variant
+from harness.world.providers.parameters import KNOWN_PARAMETERS
+
+_KEY: Final = re.compile(r"[\w-]+(?=[\"']?\s*[:=])")
+
+
+def unused_names(
+    variants: Iterable[Variant], scenarios: Sequence[Scenario], projects: Projects
+) -> dict[Problem, list[str]]:
+    """A warning for each such name, with the variants that have it. `scenarios` run as these variants."""
+    found: dict[Problem, list[str]] = {}
+    for variant in variants:
+        if variant.params or variant.env:
+            own = [scenario for scenario in scenarios if scenario.variant == variant.name]
+            for problem in _unused(variant, _Agents(own, projects)):
+                found.setdefault(problem, []).append(variant.name)
+    return found
+
+
+def _unused(variant: Variant, agents: _Agents) -> Iterator[Problem]:
+    for name in variant.params:
+        if name not in KNOWN_PARAMETERS and not agents.set_parameter(name):
+            text = (
+                f"no manifest that the scenarios run sets a parameter '{name}', and no provider documents it"
+            )
+            hint = did_you_mean(name, sorted(KNOWN_PARAMETERS), listing=False)
+            span = variant.spans[f"params.{name}"]
+            yield Problem("unknown-parameter", text, span, hint, severity="warning")
+    for name in variant.env:
+        if not agents.ask_for(name):
+            text = f"no manifest that the scenarios run asks for the variable '{name}'"
+            hint = did_you_mean(name, agents.words(), listing=False)
+            yield Problem("unknown-variable", text, variant.spans[f"env.{name}"], hint, severity="warning")
+
+
+class _Agents:
+    """What the agents of scenarios have of names, each manifest looked into once."""
+
+    def __init__(self, scenarios: Sequence[Scenario], projects: Projects) -> None:
+        self._graphs: list[Graph] = []
+        self._words: list[Words] = []
+        self._is_whole = bool(scenarios)
+        seen: set[object] = set()
+        for scenario in scenarios:
+            settings = projects.of(scenario.file)
+            request = load_request(scenario, settings)
+            key = (request.paths, request.agent, request.folders)
+            if key in seen:
+                continue
+            seen.add(key)
+            try:
+                graph = load_graph(request, scenario.dialect)
+            except ManifestError:  # the run says what is wrong with it; it may have any name
+                self._is_whole = False
+                continue
+            self._graphs.append(graph)
+            self._words.append(Words(scenario, graph, settings))
+
+    def set_parameter(self, name: str) -> bool:
+        """False if no file of a manifest has such a key."""
+        return not self._is_whole or any(
+            name in _KEY.findall(file.read_text(encoding="utf-8", errors="replace"))
+            for graph in self._graphs
+            for file in graph.sources
+            if Path(file).is_file()
+        )
+
+    def ask_for(self, variable: str) -> bool:
+        """False if the name of a variable stands nowhere."""
+        return not self._is_whole or any(words.may_ask_for(variable) for words in self._words)
+
+    def words(self) -> list[str]:
+        """All that stands in the agents' files."""
+        return sorted({word for words in self._words for word in words})
