@@ -77,11 +77,15 @@ def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
     if dialect is None:
         text = f"{shown_path(path)} is a manifest of no known dialect ({', '.join(names())})"
         hint = "if it is one of these, name it: `dialect:` in a scenario, or --dialect"
-        if isinstance(document.value, dict) and {"harness", "scenarios"} <= document.value.keys():
+        if _is_scenario_file(document):
             text = f"{shown_path(path)} is a scenario file, and no manifest"
             hint = "`manifest` names the file of the agent"
         raise ManifestError(Problem("unknown-dialect", text, document.span(), hint))
     return dialect
+
+
+def _is_scenario_file(document: Document) -> bool:
+    return isinstance(document.value, dict) and {"harness", "scenarios"} <= document.value.keys()
 
 
 def detected(
@@ -92,7 +96,8 @@ def detected(
     A file is parsed at most once for each version of YAML.
 
     Raises:
-        ManifestError: the manifest cannot be read in any version that one of the dialects is written in.
+        ManifestError: the manifest cannot be read in any version that one of the dialects is written in; or none
+            recognizes it, and it cannot be parsed in one of the versions.
     """
     documents: dict[tuple[Path, YamlVersion], Document | ManifestError] = {}
     for dialect in dialects:
@@ -102,10 +107,12 @@ def detected(
         document = documents[key]
         if isinstance(document, Document) and dialect.detect(document):
             return dialect, document
-    for found in documents.values():
-        if isinstance(found, Document):
-            return None, found
+    read_as = [found for found in documents.values() if isinstance(found, Document)]
     errors = {file: found for (file, _), found in documents.items() if isinstance(found, ManifestError)}
+    # A dialect does not recognize what its YAML cannot parse, and another YAML may take.
+    unparsed = [error for error in errors.values() if error.problems[0].code == "syntax"]
+    if read_as and (_is_scenario_file(read_as[0]) or not unparsed):
+        return None, read_as[0]
     raise next((error for file, error in errors.items() if file != path), None) or errors[path]
 
 

@@ -190,6 +190,16 @@ def test_a_file_named_explicitly_must_be_a_manifest(invoke: Invoke, write: Write
     assert "no known dialect" in result.stdout
 
 
+def test_a_manifest_that_another_version_of_yaml_would_take_is_refused_by_its_own(
+    invoke: Invoke, write: WriteFile, counter: str
+) -> None:
+    write("counter.yaml", counter.replace("count: state.count + 1", "count: ${COUNT}"))
+    result = invoke("validate", "counter.yaml")
+    assert result.exit_code == 2
+    assert "counter.yaml:7:68: error: not valid YAML: a ',' or '}' is missing here" in result.stdout
+    assert "counter.yaml is left out, as it cannot be read: not valid YAML" in invoke("validate", ".").stdout
+
+
 def test_a_scenario_whose_manifest_is_not_there_is_told(
     invoke: Invoke, write: WriteFile, counter: str
 ) -> None:

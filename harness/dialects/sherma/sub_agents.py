@@ -95,6 +95,11 @@ async def _call_object(imported: Any, text: str, declared: doc.SubAgent) -> str 
     if callable(imported):
         answer = await call(imported, text)
         return None if answer is None else str(answer)
+    if hasattr(imported, "yaml_content"):
+        raise NotCallable(
+            f"agent '{declared.id}' ({declared.import_path}) has no manifest: give it yaml_path or yaml_content, "
+            "or answer for it under `agents:` in the scenario"
+        )
     raise NotCallable(
         f"agent '{declared.id}' ({declared.import_path}) is of type {type(imported).__name__}, "
         f"which cannot be run here: answer for it under `agents:` in the scenario"

@@ -41,6 +41,7 @@ def agent_warnings(agent: Agent, document: Document) -> Iterator[Problem]:
     yield from idle_keys(agent, document, graph)
     yield from _unreachable_nodes(definition, document, graph)
     yield from _without_effect(definition, document, graph)
+    yield from _not_built(definition, document, graph)
     yield from _custom_nodes(agent, document, graph)
 
 
@@ -98,6 +99,23 @@ def _without_effect(agent: doc.Agent, document: Document, path: DocumentPath) ->
             text = f"'on_error' of node '{node.name}' changes nothing: it has neither 'retry' nor 'fallback'"
             where = document.key_span((*path, "nodes", at, "on_error"))
             yield Problem("no-effect", text, where, severity="warning")
+
+
+def _not_built(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
+    """What LangGraph refuses when sherma builds the graph. The document does not say so, and it runs here."""
+    for at, node in enumerate(agent.graph.nodes):
+        if taken := sorted({":", "|"}.intersection(node.name)):
+            text = f"sherma refuses '{taken[0]}' in the name of a node: '{node.name}'"
+            where = document.span((*path, "nodes", at, "name"))
+            yield Problem("reserved-name", text, where, severity="warning")
+    branching: set[str] = set()
+    for at, edge in enumerate(agent.graph.edges):
+        if edge.branches and edge.source in branching:
+            text = f"sherma refuses a second edge with branches from '{edge.source}'"
+            hint = "one edge may have any number of branches"
+            yield Problem("second-edge", text, document.span((*path, "edges", at)), hint, "warning")
+        if edge.branches:
+            branching.add(edge.source)
 
 
 def _transitions(graph: Graph) -> Iterator[tuple[str, str]]:

@@ -116,3 +116,8 @@ def test_a_relative_path_without_a_base_path_is_refused(answer: Any) -> None:
     assert error["code"] == "no-base-path"
     assert "texts/greeting.md" in error["message"]
     assert "base_path" in error["message"]
+
+
+def test_an_agent_without_a_manifest_says_what_it_lacks(answer: Any) -> None:
+    message = answer("base_path=HERE").observed.error["message"]
+    assert "agent 'helper' (agents.helper) has no manifest: give it yaml_path or yaml_content" in message
