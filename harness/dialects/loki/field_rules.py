@@ -5,14 +5,18 @@ spec: "Supported extensions", "validation", "Routing requirements per node type"
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from harness.dialects.kit.reachable import reachable
 from harness.dialects.loki import document as doc
-from harness.dialects.loki.human_nodes import PREDICATE_FORM, is_predicate
+from harness.dialects.loki.human_nodes import PREDICATE_FORM, is_predicate, satisfies
 from harness.dialects.loki.knowledge.documents import has_protocol
+from harness.dialects.loki.routing import declared_edges
 from harness.dialects.loki.script_node import RUNTIMES
+from harness.dialects.loki.templates import paths
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.source.document import Document
@@ -21,6 +25,8 @@ _IGNORED_NEXT = {
     doc.ApprovalNode: "it leaves by its routes and on_other",
     doc.EndNode: "the run ends there",
 }
+_GOES_ON = (doc.AgentNode, doc.InputNode, doc.LLMNode, doc.RagNode)
+"""Nodes that need a `next`."""
 
 
 class FieldRules:
@@ -31,10 +37,14 @@ class FieldRules:
 
     def warnings(self) -> Iterator[Problem]:
         """The warnings in the order of the nodes."""
+        entered = self._entered()
         for id_, node in self.graph.nodes.items():
             if node.next is not None and type(node) in _IGNORED_NEXT:
                 text = f"the next of the {node.type} node '{id_}' is ignored: {_IGNORED_NEXT[type(node)]}"
                 yield self._warning("unused-key", text, id_, "next", on_key=True)
+            if node.next is None and isinstance(node, _GOES_ON) and id_ in entered:
+                text = f"node '{id_}' has no `next`: the run cannot go on after it"
+                yield Problem("no-next", text, self.document.key_span(("nodes", id_)), severity="warning")
             match node:
                 case doc.ScriptNode():
                     yield from self._extension(id_, node)
@@ -43,6 +53,12 @@ class FieldRules:
                 case doc.RagNode():
                     yield from self._documents(id_, node)
 
+    def _entered(self) -> set[str]:
+        """The nodes that a run may come to; of a graph with a script, whose `_next` may name any, all."""
+        if any(isinstance(node, doc.ScriptNode) for node in self.graph.nodes.values()):
+            return set(self.graph.nodes)
+        return reachable(self.graph.start, ((way.source, way.target) for way in declared_edges(self.graph)))
+
     def _extension(self, id_: str, node: doc.ScriptNode) -> Iterator[Problem]:
         if Path(node.script).suffix not in RUNTIMES:
             text = f"the script of node '{id_}' has no runtime, so the node always fails"
@@ -50,17 +66,32 @@ class FieldRules:
             yield self._warning("no-runtime", text, id_, "script", hint=hint)
 
     def _validation(self, id_: str, node: doc.InputNode) -> Iterator[Problem]:
-        if node.validation is not None and not is_predicate(node.validation):
+        if node.validation is None:
+            return
+        if not is_predicate(node.validation):
             text = f"the validation of node '{id_}' cannot be read, so the node fails when it is answered"
             yield self._warning("bad-validation", text, id_, "validation", hint=f"expected {PREDICATE_FORM}")
+            return
+        # spec: "Make sure any `default` you set would itself satisfy the `validation` predicate."
+        default = node.default
+        if default is not None and not any(paths(default)) and not satisfies(default, node.validation):
+            text = (
+                f"the default of node '{id_}' does not fit `{node.validation}`, and is not checked against it"
+            )
+            yield self._warning("bad-validation", text, id_, "default")
 
     def _documents(self, id_: str, node: doc.RagNode) -> Iterator[Problem]:
         """The files and folders that a base which is not built yet is to be built from, and cannot."""
         folder = self.request.base_path or Path()
         if (folder / f"{id_}.yaml").is_file():
             return
+        size, overlap = node.chunk_size, node.chunk_overlap
+        if size is not None and overlap is not None and overlap > size:
+            text = f"chunk_overlap, {overlap}, is larger than chunk_size, {size}"
+            text = f"{text}: the knowledge base of node '{id_}' cannot be built"
+            yield self._warning("knowledge-base", text, id_, "chunk_overlap")
         for at, written in enumerate(node.documents):
-            if has_protocol(written) or (folder / written).is_dir():
+            if has_protocol(written) or os.path.isdir(folder / written):
                 continue
             try:
                 self.request.resolve(written, self.document.span(("nodes", id_, "documents", at)))

@@ -23,7 +23,7 @@ _OPERATORS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "<=": operator.le,
     "==": operator.eq,
 }
-_PREDICATE: Final = re.compile(r"len\(input\)\s*(>=|<=|==|>|<)\s*(\d+)", re.ASCII)
+_PREDICATE: Final = re.compile(r"len\(input\)\s*(>=|<=|==|>|<)\s*(\d{1,1000})", re.ASCII)
 
 PREDICATE_FORM: Final = f"len(input) <op> <integer>, where <op> is one of {' '.join(_OPERATORS)}"
 """spec: "validation"."""
@@ -51,8 +51,9 @@ async def ask_input(node: InputNode, state: State, ctx: NodeContext) -> Update:
     answer = as_text(await ctx.pause({"question": render(node.question, state)}))
     if not answer and node.default is not None:
         answer = render_leniently(node.default, state)
-    elif node.validation is not None:
-        _check(answer, node.validation)
+    elif node.validation is not None and not satisfies(answer, node.validation):
+        text = f"the answer does not fit the validation `{node.validation}`: its length is {_length(answer)}"
+        raise InvalidInput(text)
     return leaving(updated(state, node, answer))
 
 
@@ -61,11 +62,17 @@ def is_predicate(validation: str) -> bool:
     return _PREDICATE.fullmatch(validation.strip()) is not None
 
 
-def _check(answer: str, validation: str) -> None:
-    """spec: "validation". `len` counts the bytes of UTF-8."""
+def satisfies(answer: str, validation: str) -> bool:
+    """True if an answer is as long as its validation wants it. spec: "validation". `len` counts the bytes of UTF-8.
+
+    Raises:
+        InvalidInput: the validation cannot be read.
+    """
     found = _PREDICATE.fullmatch(validation.strip())
     if found is None:
         raise InvalidInput(f"the validation `{validation}` cannot be read: expected {PREDICATE_FORM}")
-    length = len(answer.encode("utf-8", "surrogatepass"))
-    if not _OPERATORS[found[1]](length, int(found[2])):
-        raise InvalidInput(f"the answer does not fit the validation `{validation}`: its length is {length}")
+    return _OPERATORS[found[1]](_length(answer), int(found[2]))
+
+
+def _length(answer: str) -> int:
+    return len(answer.encode("utf-8", "surrogatepass"))

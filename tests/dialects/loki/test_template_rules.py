@@ -28,7 +28,6 @@ nodes:
     routes: {"yes": write, OPTION: write}
     on_other: write
     state_updates: {choice_of: "{{choice}} ASK"}
-    next: write
   write:
     type: llm
     prompt: "{{initial_prompt}} {{choice_of}}"

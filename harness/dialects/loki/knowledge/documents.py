@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ async def _sources(
         yield Source(written, await _fetched(written, http))
     elif protocol is not None:
         raise _refusal(f"'{written}': loader-protocol paths are not supported", where, _HINT)
-    elif ((request.base_path or Path()) / written).is_dir():
+    elif os.path.isdir((request.base_path or Path()) / written):
         folder = request.resolve_folder(written, where)
         for path in folder.files:
             cited = f"{written.rstrip('/') or '/'}/{path.relative_to(folder.path).as_posix()}"
