@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import islice
 from math import log10
 from typing import Any, Final, Literal, TypeVar
@@ -236,7 +237,7 @@ def _judged(finding: ValidationIssue, path: DocumentPath) -> tuple[str, str, str
 
 def _hint(wanted: str, value: Any) -> str:
     """How a value of another type is probably meant; "" where nothing is probable."""
-    if wanted == "text" and isinstance(value, (bool, int, float)):
+    if wanted == "text" and isinstance(value, (bool, int, float, date)):
         return "quote it to make it text"
     if wanted == "a list" and isinstance(value, str) and _PLAIN.fullmatch(value):
         return f"a list of one is written [{value}]"

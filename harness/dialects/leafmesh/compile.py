@@ -134,7 +134,8 @@ def _limits(mesh: Mesh) -> tuple[ConcurrencyLimit, ...]:
 def _lifecycle(mesh: Mesh) -> Lifecycle:
     async def accept(value: Any, run: RunContext) -> Mapping[str, Any]:
         if isinstance(value, Rerun):
-            session_of(run).task = Task(rerun=value)
+            session = session_of(run)
+            session.task = Task(rerun=value, upstream_yields=dict(session.task.upstream_yields))
             return {}
         given = input_values(value, "message", "an input is text (message) or a mapping of fields")
         session_of(run).task = Task(dict(given))

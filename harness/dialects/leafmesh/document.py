@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Discriminator, Field, StrictBool, Tag
 
 from harness.dialects.leafmesh.connector_document import Framework, Integration
 from harness.dialects.leafmesh.fields import (
@@ -40,10 +40,17 @@ class Nested(Section, title="a nested field"):
     """spec: "Nested fields"."""
 
     type: FieldType
-    fields: dict[str, FieldType | Nested] = Field(default_factory=dict)
+    fields: dict[str, AnyField] = Field(default_factory=dict)
 
 
-Fields = dict[str, FieldType | Nested]
+def _form(declared: Any) -> str:
+    return "nested" if isinstance(declared, dict | Nested) else "flat"
+
+
+AnyField = Annotated[
+    Annotated[FieldType, Tag("flat")] | Annotated[Nested, Tag("nested")], Discriminator(_form)
+]
+Fields = dict[str, AnyField]
 """spec: "`yields` and `inputs` Type Strings"."""
 
 

@@ -61,6 +61,7 @@ REFUSED = [
     ("- {agent: rota}", "- rota", "can_call[1]: expected a mapping, found text 'rota'", "rota"),
     ("- {agent: rota}", "- {condition: a}", "missing key 'agent' in an entry of can_call", "{condition: a}"),
     ("- {agent: rota}", "- {agent: rota, when: a}", "unknown key 'when' in an entry of can_call", "when"),
+    ("deep: {type: object, fields: {n: number}}", "deep: {fields: {}}", "missing key 'type' in", "{fields: {}}"),
     # llm agents
     ("temperature: 2", "temperature: 2.01", "temperature: must be less than or equal to 2", "2.01"),
     ("temperature: 2", "temperature: -0.1", "temperature: must be greater than or equal to 0", "-0.1"),
