@@ -116,13 +116,13 @@ def _unbuilt(graph: GraphFile, document: Document, request: LoadRequest) -> list
         if not isinstance(node, RagNode):
             continue
         where = document.key_span(("nodes", id_))
-        if not is_file_name(id_):
-            text = (
-                f"the knowledge base of the rag node '{id_}' has the name of the node, which no file can have"
-            )
+        file = f"{id_}.yaml"
+        if not is_file_name(id_) or file in (GRAPH, CONFIG):
+            why = f"and {file} is a manifest" if is_file_name(id_) else "which no file can have"
+            text = f"the knowledge base of the rag node '{id_}' has the name of the node, {why}"
             problems.append(Problem("bad-value", text, where, "rename the node"))
             continue
-        built = request.path.resolve().parent / f"{id_}.yaml"
+        built = request.path.resolve().parent / file
         request.record(built)
         if not node.is_fully_specified and not built.is_file():
             text = f"the knowledge base of the rag node '{id_}' is not built, and it cannot be built without asking"

@@ -12,12 +12,15 @@ from typing import Any, Final
 from harness.dialects.kit.templates import fill, placeholders
 from harness.errors import HarnessError
 from harness.graph.to_json import as_text
+from harness.source.suggest import nearest
 
 TEMPLATE: Final = re.compile(r"\{\{([\w.\[\]]+)\}\}", re.ASCII)
 _PATH: Final = re.compile(r"(\w+)((?:\[\d+\])*)(?:\.(?=\w)|$)", re.ASCII)
 _WHOLE_PATH: Final = re.compile(r"\w+(?:\[\d+\])*(?:\.\w+(?:\[\d+\])*)*", re.ASCII)
 _INDEX: Final = re.compile(r"\d+", re.ASCII)
 _MISSING: Final = object()
+_NEAR: Final = 0.8
+"""So alike are a misspelt key and the one that is meant."""
 _MOST_DIGITS: Final = 1000  # of an index; Python refuses to read numbers of many thousand digits
 
 
@@ -35,8 +38,7 @@ def render(template: str, state: Mapping[str, Any]) -> str:
     """
     missing = dict.fromkeys(path for path in paths(template) if look_up(path, state) is _MISSING)
     if missing:
-        named = ", ".join(f"{{{{{path}}}}}" for path in missing)
-        raise MissingPath(f"the state has no {named}")
+        raise MissingPath(f"the state has no {', '.join(_named(path, state) for path in missing)}")
     return render_leniently(template, state)
 
 
@@ -70,6 +72,20 @@ def look_up(path: str, state: Mapping[str, Any]) -> Any:
             value = value[int(index)]
         at = step.end()
     return value
+
+
+def _named(missing: str, state: Mapping[str, Any]) -> str:
+    """A missing path in a message, with the one of the state that is probably meant."""
+    holder, at = state, 0
+    while isinstance(holder, Mapping) and (step := _PATH.match(missing, at)) is not None:
+        if step[1] not in holder:
+            near = nearest(step[1], map(str, holder), cutoff=_NEAR)
+            meant = f"{missing[:at]}{near}{missing[at + len(step[1]) :]}"
+            known = near is not None and look_up(meant, state) is not _MISSING
+            return f"{{{{{missing}}}}}" + (f" (did you mean {{{{{meant}}}}}?)" if known else "")
+        at = step.end()
+        holder = look_up(missing[:at].rstrip("."), state)
+    return f"{{{{{missing}}}}}"
 
 
 def _text(value: Any) -> str:

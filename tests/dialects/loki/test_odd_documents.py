@@ -86,6 +86,16 @@ REFUSED = {
         "which no file can have",
         (2, 9),
     ),
+    "a rag node with the name of a manifest": (
+        "start: graph\nnodes: {graph: {type: rag, documents: [x], next: b}, b: {type: end}}\n",
+        "has the name of the node, and graph.yaml is a manifest",
+        (2, 9),
+    ),
+    "a rag node with the name of the other manifest": (
+        "start: config\nnodes: {config: {type: rag, documents: [x], next: b}, b: {type: end}}\n",
+        "has the name of the node, and config.yaml is a manifest",
+        (2, 9),
+    ),
     "a seed that is no number": (
         graph("{type: end}", "initial_state: {x: [1, .nan]}\n"),
         "a number that JSON does not have",
