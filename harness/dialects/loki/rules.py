@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from harness.dialects.kit.reachable import reachable
 from harness.dialects.loki import document as doc
@@ -20,6 +20,8 @@ from harness.errors import ManifestError, Problem
 from harness.source.document import Document
 from harness.source.models import keys_of
 from harness.source.suggest import did_you_mean
+
+_MANIFESTS: Final = tuple(Path(name).stem for name in (GRAPH, CONFIG))
 
 
 class Rules:
@@ -109,7 +111,9 @@ class Rules:
             return
         if not any((folder / name).is_file() for name in (GRAPH, CONFIG)):
             text = f"node '{id_}': the agent '{node.agent}' has neither a {CONFIG} nor a {GRAPH}"
-            yield self._problem("empty-agent", text, *where)
+            near = next((path.name for path in sorted(folder.glob("*.yml")) if path.stem in _MANIFESTS), None)
+            hint = f"rename {near}: it must end in .yaml" if near is not None else ""
+            yield self._problem("empty-agent", text, *where, hint=hint)
         for name in (GRAPH, CONFIG):
             self.request.record(folder / name)
 

@@ -46,9 +46,9 @@ def tools_in(path: Path, entry: str = "") -> list[ToolSpec]:
         text = path.read_text(encoding="utf-8-sig")
         return list(tools_in_bash(text, entry) if path.suffix == ".sh" else _READERS[path.suffix](text))
     except UnicodeDecodeError:
-        line, why = 1, "it is not UTF-8 text"
+        line, column, why = 1, 1, "it is not UTF-8 text"
     except (OSError, ValueError, SyntaxError, RecursionError) as error:
-        line = error.lineno or 1 if isinstance(error, SyntaxError) else 1
+        line, column = (error.lineno or 1, error.offset or 1) if isinstance(error, SyntaxError) else (1, 1)
         why = getattr(error, "msg", None) or getattr(error, "strerror", None) or str(error)
     text = f"the tools of this file cannot be read: {why}"
-    raise ManifestError(Problem("bad-tool-file", text, Span(shown_path(path), line, 1)))
+    raise ManifestError(Problem("bad-tool-file", text, Span(shown_path(path), line, column)))

@@ -46,6 +46,7 @@ FILES = {
     "agents/desk/tools.py": "def flood(gauge: str): ...\n",
     "agents/courier/config.yaml": "instructions: Carry.\n",
     "agents/hollow/README.md": "",
+    "agents/yml/config.yml": "instructions: Carry.\n",
     "functions/tools/gauge.sh": "# @option --gauge!\nmain() { :; }\n",
 }
 
@@ -236,6 +237,13 @@ VALIDATOR = {
         "neither a config.yaml nor a graph.yaml",
         "hollow",
         "",
+    ),
+    "an agent has a manifest that ends in .yaml": (
+        ("agent: courier", "agent: yml"),
+        "empty-agent",
+        "neither a config.yaml nor a graph.yaml",
+        "yml",
+        "rename config.yml: it must end in .yaml",
     ),
     "documents": (("[./papers/]", "[]"), "no-documents", "'recall' has no documents", "[]", ""),
     "a server": (
