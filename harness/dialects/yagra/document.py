@@ -9,12 +9,14 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
 
-from harness.source.models import Mistake, mistaken
+from harness.source.models import Mistake, describe, mistaken
 from harness.source.suggest import did_you_mean
 
 FIELD_TYPES: Final = ("str", "int", "float", "bool", "list", "dict", "messages")
 REDUCERS: Final = ("add",)
 REDUCIBLE: Final = ("list", "messages")
+SAME_TYPES: Final = {"object": "dict", "array": "list", "number": "float", "text": "str"}
+"""What other languages call some of the types."""
 SUBGRAPH: Final = "subgraph"
 TEXT_INPUT: Final = "input"
 """The key that an input of text becomes."""
@@ -32,6 +34,18 @@ class Section(BaseModel, extra="forbid"):
     """Base class of the sections of a workflow."""
 
 
+def _written_short(section: str, *wrong: type, hint: str) -> BeforeValidator:
+    """Refuses a section that is a plain value, with how it is written; `{}` in the hint is the value."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, wrong) and not isinstance(value, bool):
+            text = f"{section}: expected a mapping, found {describe(value)}"
+            raise mistaken(Mistake(text, code="wrong-type", hint=hint.format(value)))
+        return value
+
+    return BeforeValidator(check)
+
+
 class StateField(Section, title="a state field"):
     """spec: "State Schema". Types are documentation: no value is checked against them."""
 
@@ -43,14 +57,14 @@ class StateField(Section, title="a state field"):
         mistakes = []
         if self.type not in FIELD_TYPES:
             text = f"state type '{self.type}' is not known: expected one of {', '.join(FIELD_TYPES)}"
-            mistakes.append(
-                Mistake(text, ("type",), hint=did_you_mean(self.type, FIELD_TYPES, listing=False))
-            )
+            meant = SAME_TYPES.get(self.type, self.type)
+            mistakes.append(Mistake(text, ("type",), hint=did_you_mean(meant, FIELD_TYPES, listing=False)))
         if self.reducer is not None and self.reducer not in REDUCERS:
             text = f"reducer '{self.reducer}' is not known: expected {', '.join(REDUCERS)}"
-            mistakes.append(
-                Mistake(text, ("reducer",), hint=did_you_mean(self.reducer, REDUCERS, listing=False))
-            )
+            hint = did_you_mean(self.reducer, REDUCERS, listing=False)
+            if self.type == "messages":
+                hint = "messages are appended without a reducer"
+            mistakes.append(Mistake(text, ("reducer",), hint=hint))
         if mistakes:
             raise mistaken(*mistakes)
         return self
@@ -75,7 +89,7 @@ class NodeSpec(Section, title="a node"):
     id: str = Field(min_length=1)
     handler: str = Field(min_length=1)
     params: ParamsSection = Field(default_factory=dict)
-    retry: RetrySpec | None = None
+    retry: Annotated[RetrySpec | None, _written_short("retry", int, hint="write {{max_attempts: {}}}")] = None
     timeout_seconds: int | None = Field(default=None, ge=1, le=600)
     fallback: str | None = None
 
@@ -93,7 +107,9 @@ class EdgeSpec(Section, title="an edge"):
     source: str = Field(min_length=1)
     target: str = Field(min_length=1)
     condition: str | None = None
-    fan_out: FanOut | None = None
+    fan_out: Annotated[
+        FanOut | None, _written_short("fan_out", str, hint="write {{items_key: {}, item_key: …}}")
+    ] = None
 
     @model_validator(mode="after")
     def _one_way(self) -> EdgeSpec:
@@ -109,7 +125,9 @@ class Workflow(Section, title="a workflow"):
     version: str = Field(min_length=1)
     start_at: str = Field(min_length=1)
     end_at: list[str] = Field(min_length=1)
-    state_schema: dict[str, StateField] = Field(default_factory=dict)
+    state_schema: dict[
+        str, Annotated[StateField, _written_short("a state field", str, hint="write {{type: {}}}")]
+    ] = Field(default_factory=dict)
     nodes: list[NodeSpec] = Field(min_length=1)
     edges: list[EdgeSpec]
     params: ParamsSection = Field(default_factory=dict)

@@ -9,7 +9,7 @@ import copy
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from harness.dialects.yagra.document import NodeSpec
+from harness.dialects.yagra.document import SUBGRAPH, NodeSpec
 from harness.dialects.yagra.model_nodes import llm
 from harness.dialects.yagra.streaming import streaming_llm
 from harness.dialects.yagra.structured import structured_llm
@@ -116,5 +116,5 @@ def _both_failed(node: NodeSpec, with_params: TypeError, without: TypeError) -> 
 
 
 def _hint(name: str) -> str:
-    near = nearest(name, BUILT_IN)
+    near = nearest(name, (*BUILT_IN, SUBGRAPH))
     return f"built in are {', '.join(BUILT_IN)}" + (f" (did you mean '{near}'?)" if near else "")

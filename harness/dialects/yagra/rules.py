@@ -14,10 +14,14 @@ from harness.dialects.yagra.document import EdgeSpec, Workflow
 from harness.errors import Problem
 from harness.graph.model import END, START
 from harness.source.document import Document
-from harness.source.suggest import did_you_mean
+from harness.source.suggest import did_you_mean, nearest
 
 LABELLESS: Final = ("structured_llm", "streaming_llm")
 """Built-in handlers that never choose a branch."""
+
+
+_NOT_WRITTEN: Final = ("START", "END")
+"""spec: "Do not write END explicitly"."""
 
 
 class Rules:
@@ -63,7 +67,12 @@ class Rules:
     def _known(self, what: str, id_: str, *path: str | int) -> Iterator[Problem]:
         if id_ not in self.ids:
             text = f"{what} must be the id of a node, and there is no node '{id_}'"
-            yield self._problem("unknown-node", text, *path, hint=did_you_mean(id_, self.ids))
+            hint = did_you_mean(id_, self.ids)
+            if id_ in _NOT_WRITTEN and nearest(id_, self.ids) is None:
+                hint = (
+                    "START and END are not written: start_at and end_at name the first node and the last ones"
+                )
+            yield self._problem("unknown-node", text, *path, hint=hint)
 
     def _fallbacks(self) -> Iterator[Problem]:
         """spec: rule 8."""

@@ -13,6 +13,7 @@ from harness.errors import ManifestError, Problem, Span
 from harness.graph.model import Graph
 from harness.source.document import Document, shown_path
 from harness.source.models import describe
+from harness.source.suggest import nearest
 
 Load = Callable[[LoadRequest, "Subgraphs"], Graph]
 
@@ -43,7 +44,9 @@ class Subgraphs:
         if not reference or not isinstance(reference, str):
             found = "" if not reference else f": expected text, found {describe(reference)}"
             text = f"the subgraph node '{node.id}' needs 'workflow_ref' in its params{found}"
-            raise ManifestError(Problem("no-workflow-ref", text, where))
+            near = nearest("workflow_ref", set(params.values) - {"workflow_ref"}, cutoff=0.5)
+            hint = f"'{near}' stands there: did you mean 'workflow_ref'?" if near else ""
+            raise ManifestError(Problem("no-workflow-ref", text, where, hint))
         try:
             return self._at(request.resolve(reference, where), request, where)
         except ManifestError as error:

@@ -153,6 +153,7 @@ def test_an_unbound_handler_ends_the_run_and_names_the_bound_ones(tmp_path: Path
 def test_an_unbound_handler_that_sounds_like_a_built_in_one(tmp_path: Path) -> None:
     text = str(play(tmp_path, {"id": "n", "handler": "structured_lm"}).error)
     assert "did you mean 'structured_llm'?" in text
+    assert "did you mean 'subgraph'?" in str(play(tmp_path, {"id": "n", "handler": "sub_graph"}).error)
 
 
 def test_real_alone_names_no_callable(tmp_path: Path) -> None:
