@@ -16,6 +16,7 @@ from harness.dialects.sherma.skill_tools import fetcher, register_tools
 from harness.dialects.sherma.skills import Loaded, SkillNotFound
 from harness.dialects.sherma.tool_node import tool_node
 from harness.dialects.sherma.visit import Result, Visit
+from harness.graph.messages import message_text
 
 # ------------------------------------------------------------------ call_agent
 
@@ -35,9 +36,11 @@ async def call_agent(visit: Visit) -> Result:
 
 
 def _as_text(value: Any) -> str:
-    """What is sent to an agent: a message's content, text as it is, anything else in Python's spelling."""
+    """What is sent to an agent: a message's text, text as it is, anything else in Python's spelling."""
     if isinstance(value, Mapping) and "content" in value and ("type" in value or "role" in value):
         value = value["content"]
+        if isinstance(value, list) and all(isinstance(block, (str, dict)) for block in value):
+            return message_text(HumanMessage(content=value))
     return value if isinstance(value, str) else str(value)
 
 
