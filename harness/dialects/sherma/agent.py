@@ -57,7 +57,7 @@ class Agent:
     """One agent of a manifest, ready to run.
 
     `variables` are the CEL names beside `state`. The cards of `remote_skills` are fetched when a run begins;
-    modules are imported from `folders`.
+    modules are imported from `folders`. `schema_places` says where `input_schema` and `output_schema` stand.
     """
 
     name: str
@@ -72,6 +72,7 @@ class Agent:
     mcp_servers: tuple[MCPDeclaration, ...] = ()
     remote_skills: tuple[tuple[doc.Skill, Span], ...] = ()
     folders: tuple[Path, ...] = ()
+    schema_places: Mapping[str, Span] = field(default_factory=dict)
 
     def evaluate(self, expression: str, state: State, **names: Any) -> Any:
         """The value of a CEL expression. It is parsed here, so a syntax error fails the node, not the load.

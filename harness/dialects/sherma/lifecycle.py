@@ -21,7 +21,7 @@ from harness.dialects.sherma.sub_agents import sub_agent_tool
 from harness.dialects.sherma.tools import mcp_tool
 from harness.dialects.sherma.visit import written
 from harness.engine.context import NodeContext, RunContext
-from harness.errors import HarnessError, ManifestError, Problem, WorldError
+from harness.errors import HarnessError, ManifestError, Problem, Span, WorldError
 from harness.graph.effects import AgentCall
 from harness.graph.messages import to_messages
 from harness.graph.model import Lifecycle, State
@@ -32,6 +32,10 @@ class SchemaValidationError(HarnessError):
     """Data that does not match the agent's `input_schema` or `output_schema`."""
 
     code = "schema"
+
+    def __init__(self, message: str, span: Span) -> None:
+        super().__init__(message)
+        self.span = span
 
 
 def lifecycle(agent: Agent) -> Lifecycle:
@@ -125,7 +129,7 @@ class _Boundary:
         session = AgentSession.of(run)
         ctx = NodeContext(run, "__start__", {})
         update = self._update(value, run, ctx)
-        self._check(update.get("messages", ()), "agent_input", self.agent.definition.input_schema)
+        self._check(update.get("messages", ()), "agent_input", "input_schema")
         if not session.hooks:
             return update
         invoked = await self._before_invoke(session, run, update)
@@ -181,17 +185,19 @@ class _Boundary:
             context = hook.AfterGraphInvokeContext(*self._invocation(session, run), hook_state(state))
             result = (await session.hooks.run("after_graph_invoke", context)).result
         messages = to_messages(result.get("messages") or []) if self.agent.definition.keeps_messages else []
-        self._check(messages[-1:], "agent_output", self.agent.definition.output_schema)
+        self._check(messages[-1:], "agent_output", "output_schema")
         return messages[-1].content if messages else None
 
-    def _check(self, messages: Any, mark: str, schema: Mapping[str, Any] | None) -> None:
+    def _check(self, messages: Any, mark: str, key: str) -> None:
         """spec: DataParts tagged `agent_input` or `agent_output` are validated."""
+        schema: Mapping[str, Any] | None = getattr(self.agent.definition, key)
         if schema is None:
             return
         for data in _marked_data(messages, mark):
             errors = schema_errors(schema, data)
             if errors:
-                raise SchemaValidationError(f"{schema.get('title', mark)}: {'; '.join(errors)}")
+                text = f"{schema.get('title', mark)}: {'; '.join(errors)}"
+                raise SchemaValidationError(text, self.agent.schema_places[key])
 
 
 def _marked_data(messages: Any, mark: str) -> Iterator[Any]:

@@ -56,6 +56,9 @@ class Sections:
             mcp_servers=self.mcp_servers(),
             remote_skills=self.remote_skills(),
             folders=self.request.folders,
+            schema_places={
+                key: self.document.span(("agents", name, key)) for key in ("input_schema", "output_schema")
+            },
         )
 
     def variables(self, skills: Skills) -> Mapping[str, Any]:
