@@ -10,6 +10,7 @@ from harness.dialects.loki.lifecycle import lifecycle
 from harness.dialects.loki.nodes import Parts, node_function
 from harness.dialects.loki.routing import edges_and_routers
 from harness.dialects.loki.rules import Rules
+from harness.dialects.loki.schema_rules import schema_warnings
 from harness.dialects.loki.template_rules import TemplateRules
 from harness.dialects.loki.tool_universe import ToolUniverse
 from harness.dialects.loki.vocabulary import vocabulary
@@ -57,6 +58,7 @@ def _load(request: LoadRequest) -> Graph:
     problems.raise_errors()
     problems.add(rules.warnings())
     problems.add(FieldRules(graph, document, request).warnings())
+    problems.add(schema_warnings(graph, document))
     problems.add(TemplateRules(graph, document).warnings())
     problems.add(tools.warnings(document))
     parts = Parts(graph, document, request, tools, rules.scripts, load)
