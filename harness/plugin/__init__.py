@@ -8,7 +8,7 @@ used.
 
 from __future__ import annotations
 
-from harness.plugin.collection import pytest_collect_file, pytest_collection_modifyitems
+from harness.plugin.collection import pytest_collect_file, pytest_collection, pytest_collection_modifyitems
 from harness.plugin.item import pytest_runtest_makereport, pytest_runtest_protocol
 from harness.plugin.leaving import pytest_sessionfinish, pytest_unconfigure
 from harness.plugin.options import pytest_addoption
@@ -20,6 +20,7 @@ __all__ = [
     "pytest_add_selection_options",
     "pytest_addoption",
     "pytest_collect_file",
+    "pytest_collection",
     "pytest_collection_modifyitems",
     "pytest_configure",
     "pytest_report_collectionfinish",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,13 @@ from harness.plugin.selection import select
 from harness.plugin.variants import check_all_apply, items_of
 from harness.scenario import SUFFIXES
 from harness.workers.garbage import collect_nothing_at_exit, collected_rarely
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for garbage rarely while there is hardly any: what is read, stays."""
+    with collected_rarely():
+        return (yield)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioCollector | None:
@@ -53,9 +60,8 @@ class ScenarioCollector(pytest.File):
 
         try:
             settings_of(self.config, self.path)
-            with collected_rarely():
-                scenarios = load_file(self.path).scenarios
-                found = list(items_of(self.config, scenarios))
+            scenarios = load_file(self.path).scenarios
+            found = list(items_of(self.config, scenarios))
         except pytest.UsageError as error:
             raise self.CollectError(str(error)) from None
         except SourceError as error:
