@@ -136,12 +136,15 @@ class Nearest:
 
 
 class UnscriptedCall(WorldError):
-    """A call for which no stub was written. Shows the request and the nearest stub."""
+    """A call for which no stub was written. Shows the request and the nearest stub.
+
+    `example` is the shortest stub that answers it, as it is written. Results show it, the trace does not.
+    """
 
     code = "unscripted-call"
 
-    def __init__(self, request: str, nearest: Nearest | None, hint: str = "") -> None:
-        self.request, self.nearest = request, nearest
+    def __init__(self, request: str, nearest: Nearest | None, hint: str = "", example: str = "") -> None:
+        self.request, self.nearest, self.example = request, nearest, example
         lines = [f"nothing answers {request}"]
         if nearest is not None:
             where = f" ({nearest.span})" if nearest.span else ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.errors import HarnessError, SourceError
+from harness.errors import HarnessError, SourceError, UnscriptedCall
 from harness.graph.model import Graph
 from harness.graph.to_json import error_text
 from harness.graph.trace import Trace
@@ -43,11 +43,17 @@ def error_json(error: BaseException, node: str | None = None, graph: Graph | Non
     return {
         "type": type(error).__name__,
         "code": error.code if isinstance(error, HarnessError) else None,
-        "message": error_text(error),
+        "message": error_text(error) + _example(error),
         "node": node,
         "where": str(span) if span is not None else None,
         "traceback": own_frames(error),
     }
+
+
+def _example(error: BaseException) -> str:
+    if not isinstance(error, UnscriptedCall) or not error.example:
+        return ""
+    return f"\n  the shortest that answers: `{error.example}`"
 
 
 def made_good(raised: Iterable[BaseException], ended_by: Mapping[str, Any] | None) -> list[dict[str, Any]]:

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from harness.errors import Nearest, UnscriptedCall
-from harness.graph.effects import Effect, HTTPCall, LLMCall, MCPCall
+from harness.graph.effects import Effect, HTTPCall, HumanCall, LLMCall, MCPCall
 from harness.graph.messages import message_text
 from harness.source.display import clip
+
+_PLAIN: Final = re.compile(r"(?!(?:null|true|false)$)[A-Za-z_](?:[\w ./-]*\w)?", re.IGNORECASE)
+"""Names that are written in YAML 1.2 without quotes."""
 
 
 def unscripted(effect: Effect, nearest: Nearest | None, hint: str) -> UnscriptedCall:
     """The error for an effect that nothing answers: the request, the nearest stub, and what to write."""
-    return UnscriptedCall(request_text(effect), nearest, ", ".join(filter(None, (hint, effect.hint))))
+    hints = ", ".join(filter(None, (hint, effect.hint)))
+    return UnscriptedCall(request_text(effect), nearest, hints, _shortest_stub(effect))
+
+
+def _shortest_stub(effect: Effect) -> str:
+    """The shortest that would answer a model call, a request or a question; "" for what is answered by name."""
+    if isinstance(effect, HTTPCall):
+        return f"http: [{{url: {json.dumps(effect.name, ensure_ascii=False)}, json: {{}}}}]"
+    if not isinstance(effect, LLMCall | HumanCall):
+        return ""
+    answer = "{json: {}}" if isinstance(effect, LLMCall) and effect.response_format else '"…"'
+    node = effect.node or ""
+    key = node if _PLAIN.fullmatch(node) else json.dumps(node, ensure_ascii=False)
+    return f"{effect.kind}: {{{key}: [{answer}]}}" if node else f"{effect.kind}: [{answer}]"
 
 
 def without_headers(effect: Effect) -> Effect:

@@ -1,9 +1,13 @@
 """What a scripted world says of a call that nothing answers, and of a stub that no call used."""
 
+from pathlib import Path
+
 import pytest
 
 from harness.errors import UnscriptedCall
-from harness.graph.effects import ToolCall
+from harness.graph.effects import Effect, HumanCall, ToolCall, http_call
+from harness.scenario.load import load_file
+from harness.scenario.run_result import error_json
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import Entry, WorldSpec
 from tests.world.stubs import ask, llm, replies, reply
@@ -34,3 +38,29 @@ def test_left_over_stubs_are_told_unless_they_may_be_used_any_number_of_times() 
     (left,) = world.unused()
     assert "'b'" in left
     assert "used 1 of 3 times" in left
+
+
+@pytest.mark.parametrize(
+    ("effect", "stub"),
+    [
+        (llm("answer"), 'llm: {answer: ["…"]}'),
+        (llm("outer/Node 2"), 'llm: {outer/Node 2: ["…"]}'),
+        (llm("a: b"), 'llm: {"a: b": ["…"]}'),
+        (llm("null"), 'llm: {"null": ["…"]}'),
+        (llm("sort", response_format={"type": "json_object"}), "llm: {sort: [{json: {}}]}"),
+        (llm(None), 'llm: ["…"]'),
+        (HumanCall(node="ask", name="ask", args={"value": "Go?"}), 'human: {ask: ["…"]}'),
+        (http_call("GET", "https://a.test/x"), 'http: [{url: "https://a.test/x", json: {}}]'),
+    ],
+)
+def test_the_shortest_stub_for_what_nothing_answers_is_shown_and_answers_it(
+    effect: Effect, stub: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UnscriptedCall) as caught:
+        ask(ScriptedWorld(WorldSpec()), effect)
+    shown = error_json(caught.value)["message"]
+    assert shown == f"{caught.value}\n  the shortest that answers: `{stub}`"
+    file = tmp_path / "x.scenario.yaml"
+    file.write_text(f"harness: 1\nmanifest: m.yaml\nscenarios: [{{name: x, {stub}}}]")
+    [scenario] = load_file(file).scenarios
+    assert ask(ScriptedWorld(scenario.world), effect)
