@@ -9,9 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from harness.errors import ExpressionError
+
+LITERALS: Final = ("true", "false", "null")
+_ELSEWHERE: Final = {
+    "True": "true",
+    "False": "false",
+    "None": "null",
+    "any": "exists",
+    "endswith": "endsWith",
+    "find": "indexOf",
+    "float": "double",
+    "includes": "contains",
+    "len": "size",
+    "length": "size",
+    "lower": "lowerAscii",
+    "startswith": "startsWith",
+    "str": "string",
+    "strip": "trim",
+    "toLowerCase": "lowerAscii",
+    "toString": "string",
+    "toUpperCase": "upperAscii",
+    "upper": "upperAscii",
+}
+"""The names of other languages, with those of CEL."""
 
 
 class Fragment(NamedTuple):
@@ -57,5 +80,8 @@ class Failure(Exception):
         if not isinstance(self.missing, str):
             return ""
         names = [name for name in self.known if isinstance(name, str)]
+        meant = _ELSEWHERE.get(self.missing)
+        if meant in names:
+            return f" (did you mean {meant!r}?)"
         close = get_close_matches(self.missing, names, n=1)
         return f" (did you mean {close[0]!r}?)" if close else ""

@@ -21,7 +21,7 @@ from lark import Token
 
 from harness.errors import ExpressionError
 from harness.expressions import literals, operators, reading
-from harness.expressions.failure import Failure, Fragment
+from harness.expressions.failure import LITERALS, Failure, Fragment
 from harness.expressions.functions import FUNCTIONS, Function
 from harness.expressions.limits import Budget, TooLarge
 from harness.expressions.macros import MACROS, default, has, reduction
@@ -66,7 +66,7 @@ class Program:
     def undefined(self, variables: Collection[str]) -> list[Failure]:
         """The calls of unknown functions, and the names that are none of these variables, in their order."""
         names = [
-            Failure(f"undeclared name {name!r}", fragment, name, variables)
+            Failure(f"undeclared name {name!r}", fragment, name, (*variables, *LITERALS))
             for name, fragment in self.names.items()
             if name not in variables
         ]

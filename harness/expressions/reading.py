@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from celpy.celtypes import MapType
 
-from harness.expressions.failure import Failure, Fragment
+from harness.expressions.failure import LITERALS, Failure, Fragment
 from harness.expressions.operators import Code, Frame
 from harness.expressions.values import TYPES, Null, to_python, type_of, view
 
@@ -20,7 +21,7 @@ def name(text: str, fragment: Fragment, null: Null) -> Code:
             return _viewed(bindings[text], null, fragment)
         if text in TYPES:
             return TYPES[text]
-        raise Failure(f"undeclared name {text!r}", fragment, text, bindings)
+        raise Failure(f"undeclared name {text!r}", fragment, text, chain(bindings, LITERALS))
 
     return run
 

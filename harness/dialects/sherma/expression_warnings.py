@@ -17,6 +17,7 @@ from harness.source.suggest import did_you_mean
 _RESPONSE: Final = "llm_response"
 _WORDS: Final = re.compile(r"[A-Za-z][\w ,.;:!?'’-]{0,60}")
 """What is no expression, and reads like text without its quotes."""
+_NAMES: Final = re.compile(r"\b(state|prompts|llms|skills|llm_response)\b")
 
 
 def expression_warnings(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
@@ -44,7 +45,8 @@ def expression_warnings(agent: Agent, document: Document, path: DocumentPath) ->
 def _as_text(text: str) -> str:
     """spec: "String literals must be double-quoted inside the YAML string"."""
     words = text.strip()
-    return f"text has quotes of its own: '\"{words}\"'" if _WORDS.fullmatch(words) else ""
+    is_text = _WORDS.fullmatch(words) and not _NAMES.search(words)
+    return f"text has quotes of its own: '\"{words}\"'" if is_text else ""
 
 
 def _meant(expression: Expression, agent: Agent) -> str:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from harness.dialects.sherma import document as doc
 from harness.source.document import DocumentPath
+
+BUILT_IN: Final = "has_tool_calls"
+"""The condition of a branch that is no CEL, as in manifests from before tool nodes were injected."""
 
 
 def cel_texts(agent: doc.Agent) -> Iterator[tuple[DocumentPath, str]]:
@@ -23,4 +27,5 @@ def cel_texts(agent: doc.Agent) -> Iterator[tuple[DocumentPath, str]]:
                 yield (*args, key), text
     for at, edge in enumerate(agent.graph.edges):
         for number, branch in enumerate(edge.branches or ()):
-            yield ("edges", at, "branches", number, "condition"), branch.condition
+            if branch.condition.strip() != BUILT_IN:
+                yield ("edges", at, "branches", number, "condition"), branch.condition

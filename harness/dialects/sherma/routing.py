@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma.agent import Agent, AgentSession
+from harness.dialects.sherma.expressions import BUILT_IN
 from harness.engine.context import RunContext
 from harness.errors import ExpressionError
 from harness.graph.model import END, START, Dispatch, Edge, Router, State
@@ -94,11 +95,8 @@ def _choice(document: Document, edge: doc.Edge, path: DocumentPath) -> Choice:
 
 
 def _condition(source: str, text: str) -> Condition:
-    """spec: branches. A condition must be a boolean; anything else, and any CEL error, fails the run.
-
-    `has_tool_calls` is built in, as in manifests from before tool nodes were injected.
-    """
-    if text.strip() == "has_tool_calls":
+    """spec: branches. A condition must be a boolean; anything else, and any CEL error, fails the run."""
+    if text.strip() == BUILT_IN:
         return _has_tool_calls
 
     def holds(state: State, agent: Agent) -> bool:
