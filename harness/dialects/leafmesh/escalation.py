@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from harness.dialects.leafmesh.channels import message_call
 from harness.dialects.leafmesh.document import Channel, Escalation, EscalationTarget, HumanAgent, Mesh
@@ -17,6 +17,12 @@ from harness.graph.events import Detour, NodeFailure
 from harness.graph.model import Edge
 from harness.graph.to_json import error_text
 from harness.time.gather import gather
+
+FIELDS: Final = (
+    *("error_type", "error_message", "agent_name", "session_id", "retry_exhausted"),
+    *("message", "severity", "severity_level", "incident_id"),
+)
+"""The fields that fill `payload_template` and `message_template`."""
 
 
 def called_agent(target: EscalationTarget, mesh: Mesh) -> str | None:

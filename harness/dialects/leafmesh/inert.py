@@ -69,11 +69,26 @@ def inert_notes(mesh: Mesh, document: Document) -> Iterator[Problem]:
         for key, (needed, default, written) in _NEEDED.items() if isinstance(agent, dict) else ():
             if agent.get(key) and not agent.get(needed, default):
                 yield _useless(document, (*path, key), f"without `{written}`")
+    for path, config in matches(document.value, "agents", EACH, "connector_config"):
+        yield from _of_a_connector(document, path, config)
     yield from _of_the_manager(mesh, document)
     for name, one in mesh.agents.items():
         if one.shown_knowledge is not None and not isinstance(one, LLMAgent):
             why = "in a simulated run: only llm agents look it up"
             yield _useless(document, ("agents", name, "knowledge"), why)
+
+
+def _of_a_connector(document: Document, path: DocumentPath, config: Any) -> Iterator[Problem]:
+    """What only the other mode, or the other transport, would read. spec: "Common connector_config fields", "mcp"."""
+    if not isinstance(config, dict):
+        return
+    needed = {"callback_timeout": ("mode", "sync", "callback")}
+    if "tool_name" in config:
+        needed |= dict.fromkeys(("url", "auth_token"), ("transport", "stdio", "http"))
+        needed |= dict.fromkeys(("command", "args", "env"), ("transport", "stdio", "stdio"))
+    for key, (field, default, value) in needed.items():
+        if key in config and config.get(field, default) != value:
+            yield _useless(document, (*path, key), f"without `{field}: {value}`")
 
 
 def _of_the_manager(mesh: Mesh, document: Document) -> Iterator[Problem]:

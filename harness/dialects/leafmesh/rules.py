@@ -9,11 +9,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from harness.dialects.leafmesh.escalation import FIELDS
 from harness.dialects.leafmesh.path_patterns import EACH, Match, matches, texts
 from harness.dialects.leafmesh.response_formats import response_format_problems
+from harness.dialects.leafmesh.templates import fields_of
 from harness.errors import Problem
 from harness.graph.model import END, START
 from harness.source.document import Document
+from harness.source.suggest import did_you_mean
 
 _SUMMARIZER: Final = "summarizer"
 _OF_TARGET: Final[Mapping[str, Sequence[str]]] = {
@@ -21,6 +24,7 @@ _OF_TARGET: Final[Mapping[str, Sequence[str]]] = {
     "webhook": ("url", "method", "headers", "payload_template"),
     "channel": ("provider", "channel_id", "message_template"),
 }
+_TEMPLATES: Final = ("payload_template", "message_template")
 _NEEDED: Final[Mapping[str, Sequence[tuple[str, ...]]]] = {
     "human_agent": (("agent", "entry_point"),),
     "webhook": (("url",),),
@@ -72,6 +76,12 @@ def _escalation_targets(document: Document) -> Iterator[Problem]:
                 text = f"'{key}' does nothing in an escalation target of type {kind}"
                 hint = f"it belongs to type {owner}"
                 yield Problem("other-type", text, document.key_span((*path, key)), hint, "warning")
+        for key in _TEMPLATES:
+            for name in fields_of(target.get(key)):
+                if name not in FIELDS:
+                    text = f"{key}: nothing fills '{{{{{name}}}}}', which stays as it is"
+                    hint = did_you_mean(name, FIELDS)
+                    yield Problem("unknown-name", text, document.span((*path, key)), hint, "warning")
 
 
 def _fields_of_no_object(document: Document) -> Iterator[Problem]:

@@ -6,10 +6,15 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from harness.dialects.kit.templates import fill
+from harness.dialects.kit.templates import fill, placeholders
 from harness.graph.to_json import as_text
 
 _FIELD: Final = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}")
+
+
+def fields_of(template: Any) -> list[str]:
+    """The fields that a template, or a mapping of templates, names."""
+    return [found[1] for found in placeholders(template, _FIELD)]
 
 
 def filled(template: Any, values: Mapping[str, Any]) -> Any:

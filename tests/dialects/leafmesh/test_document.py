@@ -271,6 +271,22 @@ def test_notes_tell_what_changes_nothing_in_a_simulated_run(opener: Opener) -> N
             ["'knowledge' of agent 'a' changes nothing in a simulated run: only llm agents look it up"],
         ),
         ("a: {agent_type: human, knowledge: {serviceName: s, enabled: false}}}", []),
+        (
+            "a: {agent_type: external, framework: n8n, connector_config: {webhook_url: u, callback_timeout: 5}}}",
+            ["'callback_timeout' of agent 'a' changes nothing without `mode: callback`"],
+        ),
+        (
+            "a: {agent_type: external, framework: mcp, connector_config: {tool_name: t, command: c, url: u}}}",
+            ["'url' of agent 'a' changes nothing without `transport: http`"],
+        ),
+        (
+            "a: {agent_type: external, framework: mcp, connector_config: "
+            "{tool_name: t, transport: http, url: u, args: [], env: {}}}}",
+            [
+                "'args' of agent 'a' changes nothing without `transport: stdio`",
+                "'env' of agent 'a' changes nothing without `transport: stdio`",
+            ],
+        ),
     ],
 )
 def test_notes_tell_what_nobody_reads(opener: Opener, written: str, notes: list[str]) -> None:

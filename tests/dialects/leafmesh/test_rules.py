@@ -156,6 +156,12 @@ def test_a_connector_without_an_address_is_refused(
     assert opener.place(problem) == "connector_config"
 
 
+def test_an_mcp_server_at_a_url_needs_the_transport_that_takes_it(opener: Opener) -> None:
+    config = "connector_config: {tool_name: t, url: u}"
+    problem = opener.problems(mesh(f"agent_type: external, framework: mcp, {config}"))[0]
+    assert "say `transport: http`" in problem.hint
+
+
 @pytest.mark.parametrize(
     ("connector", "variable", "field"),
     [
@@ -220,6 +226,13 @@ def test_a_mesh_that_breaks_a_rule(opener: Opener, old: str, new: str, message: 
 CRON = "*/5 0-6,22 * jan-mar mon"
 DOUBTS = [
     ("method: PUT,", "channel_id: c,", "'channel_id' does nothing in an escalation target", "channel_id"),
+    (
+        "{{session_id}}",
+        "{{sesion_id}}",
+        "payload_template: nothing fills '{{sesion_id}}'",
+        '{a: "{{sesion_id}}"}',
+    ),
+    ('"{{message}}"', '"{{mesage}}"', "message_template: nothing fills '{{mesage}}'", '"{{mesage}}"'),
     (CRON, "0 9 * *", "is not a cron expression: it has 4 fields instead of 5", '"0 9 * *"'),
     (CRON, "60 * * * *", "is not a cron expression: '60' is no minute", '"60 * * * *"'),
     (CRON, "0 9 * * 1-8", "'1-8' is no day of the week", '"0 9 * * 1-8"'),
