@@ -94,7 +94,10 @@ def _graph(opened: Opened, entry: EntryPoint, agency: Agency) -> EventGraph:
         ),
         edges=edges,
         channels=tuple(Channel(name) for name in mesh.agents),
-        routers={START: entering(entry, first), **{name: settling(name, own[name], parts) for name in own}},
+        routers={
+            START: entering(entry, first, own, parts),
+            **{name: settling(name, own[name], parts) for name in own},
+        },
         late_routers={name: narrating(name, own[name], parts) for name in narrated},
         goto_anywhere=frozenset(narrated),
         lifecycle=_lifecycle(mesh),

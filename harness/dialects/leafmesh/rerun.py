@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from harness.dialects.leafmesh.parts import Handover, handing
+from collections.abc import Mapping, Sequence
+
+from harness.dialects.leafmesh.parts import Handover, Parts, handing
 from harness.dialects.leafmesh.session import Session
+from harness.dialects.leafmesh.summarizer import reads_narrations
 from harness.errors import HarnessError
 from harness.graph.model import START, Dispatch, Edge, Rerun
 
@@ -33,3 +36,27 @@ def repeating(rerun: Rerun, session: Session) -> Dispatch:
         previous = None if before is None else before.call.output
         told = {"previous_output": previous, "feedback": rerun.feedback, "reason": rerun.reason}
     return handing(Edge(START, rerun.node), Handover(given, repeated=before, rerun=told))
+
+
+def out_of_reach(name: str, called: Mapping[str, Sequence[str]], parts: Parts) -> frozenset[str]:
+    """The fan-in agents whose joins the rerun of an agent cannot complete; `called` are those each agent may call.
+
+    Their joins were resolved in the session, and another member alone would only wait in vain. Narrations may lead
+    anywhere.
+    """
+    mesh, joins = parts.mesh, parts.joins
+    reached: set[str] = set()
+    more = {name}
+    while more:
+        reached |= more
+        targets = {(caller, target) for caller in reached for target in called[caller]}
+        more = {
+            target
+            for caller, target in targets
+            if target not in joins
+            or caller not in joins[target].members
+            or joins[target].missing(reached) is None
+        } - reached
+    if reads_narrations(mesh) and any(mesh.agents[each].narration for each in reached):
+        return frozenset()
+    return frozenset(joins.keys() - reached)

@@ -15,8 +15,8 @@ from harness.dialects.leafmesh.agents import SETTLED, Settled
 from harness.dialects.leafmesh.conditions import Condition
 from harness.dialects.leafmesh.document import EntryPoint, Mesh
 from harness.dialects.leafmesh.parts import Handover, Parts, handing
-from harness.dialects.leafmesh.rerun import repeating
-from harness.dialects.leafmesh.session import session_of
+from harness.dialects.leafmesh.rerun import out_of_reach, repeating
+from harness.dialects.leafmesh.session import Task, session_of
 from harness.dialects.leafmesh.summarizer import recommended
 from harness.dialects.leafmesh.yields import declared_part
 from harness.engine.context import RunContext
@@ -55,7 +55,7 @@ def entries(mesh: Mesh, joins: Mapping[str, Join], document: Document) -> dict[s
     return found
 
 
-def entering(entry: EntryPoint, edge: Edge) -> Router:
+def entering(entry: EntryPoint, edge: Edge, own: Mapping[str, Sequence[Entry]], parts: Parts) -> Router:
     """The router of the start: the target gets the input, if the entry point's condition holds. NOTES 3.1, 3.2."""
     condition = conditions.parse(entry.condition, of_input=True)
 
@@ -63,6 +63,8 @@ def entering(entry: EntryPoint, edge: Edge) -> Router:
         session = session_of(run)
         task = session.task
         if task.rerun is not None:
+            called = {name: [each.edge.target for each in entries] for name, entries in own.items()}
+            task.left_alone = out_of_reach(task.rerun.node, called, parts)
             return [repeating(task.rerun, session)]
         if not condition.holds(task.input):
             run.warn(
@@ -88,9 +90,26 @@ def settling(name: str, own: Sequence[Entry], parts: Parts) -> Router:
             session.task.upstream_yields[name] = deepcopy(declared_part(agent, settled.output))
         if agent.memory:
             session.remember(name, settled.user_message, compact_json(settled.output))
-        return [handed(entry.edge, settled, entry.position) for entry in _called(own, settled.output)]
+        called = _called(own, settled.output)
+        for entry in called:
+            if _is_left_alone(entry, session.task, parts):
+                run.warn(
+                    f"agent '{entry.edge.target}' is not called by '{name}': it waits for "
+                    f"{parts.joins[entry.edge.target].missing({name})}, too, and this rerun does not run that"
+                )
+        return [
+            handed(entry.edge, settled, entry.position)
+            for entry in called
+            if not _is_left_alone(entry, session.task, parts)
+        ]
 
     return settle
+
+
+def _is_left_alone(entry: Entry, task: Task, parts: Parts) -> bool:
+    """True if the entry calls a fan-in agent for which a rerun has not all members."""
+    target = entry.edge.target
+    return target in task.left_alone and entry.edge.source in parts.joins[target].members
 
 
 def narrating(name: str, own: Sequence[Entry], parts: Parts) -> Router:

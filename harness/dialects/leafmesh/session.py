@@ -68,10 +68,11 @@ class Round:
 
 @dataclass
 class Task:
-    """What one input set off. `rounds` are by fan-in agent."""
+    """What one input set off. `rounds` are by fan-in agent, `left_alone` are those that a rerun cannot call."""
 
     input: Output = field(default_factory=dict)
     rerun: Rerun | None = None
+    left_alone: frozenset[str] = frozenset()
     upstream_yields: dict[str, Output] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     rounds: defaultdict[str, list[Round]] = field(default_factory=lambda: defaultdict(list))

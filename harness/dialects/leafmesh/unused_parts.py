@@ -26,6 +26,8 @@ def unused_parts(opened: Opened, edges: Iterable[Edge], agency: Agency) -> Itera
             hint = "name it under `can_call` of an agent, or enter it by `agent` in a scenario"
             yield Problem("unreachable-node", text, document.key_span(("agents", name)), hint, "warning")
     yield from _tool_choices(opened, agency)
+    if agency.is_complete:
+        yield from _categories(opened, agency)
     if agency.tools and agency.is_complete:
         yield from _tools(opened, agency)
 
@@ -50,6 +52,17 @@ def _tool_choices(opened: Opened, agency: Agency) -> Iterator[Problem]:
             yield Problem("unknown-tool", text, where, hint, "warning")
 
 
+def _categories(opened: Opened, agency: Agency) -> Iterator[Problem]:
+    """The categories of agents that no registered tool is of: they offer nothing."""
+    known = [tool.category for tool in agency.tools.values() if tool.category]
+    for name, agent in opened.mesh.agents.items():
+        for index, category in enumerate(agent.tool_categories if isinstance(agent, LLMAgent) else ()):
+            if category not in known:
+                text = f"no registered tool is of the category '{category}' of agent '{name}'"
+                where = opened.document.span(("agents", name, "tool_categories", index))
+                yield Problem("unknown-tool", text, where, did_you_mean(category, known), "warning")
+
+
 def _tools(opened: Opened, agency: Agency) -> Iterator[Problem]:
     """The tools of agents that are nearly one that the agency registers, and registered ones that no agent has.
 
@@ -62,14 +75,6 @@ def _tools(opened: Opened, agency: Agency) -> Iterator[Problem]:
             if hint and tool not in agency.tools and tool != QUERY_KNOWLEDGE.name:
                 text = f"no file of the agency registers the tool '{tool}' of agent '{name}'"
                 where = opened.document.span(("agents", name, "tools", index))
-                yield Problem("unknown-tool", text, where, hint, "warning")
-    categories = [tool.category for tool in agency.tools.values() if tool.category]
-    for name, agent in agents.items():
-        for index, category in enumerate(agent.tool_categories):
-            if category not in categories:
-                text = f"no tool that the agency registers is of the category '{category}' of agent '{name}'"
-                where = opened.document.span(("agents", name, "tool_categories", index))
-                hint = did_you_mean(category, categories)
                 yield Problem("unknown-tool", text, where, hint, "warning")
     had = {tool for name, agent in agents.items() for tool in offered_names(name, agent, agency.tools)}
     for tool in agency.tools:

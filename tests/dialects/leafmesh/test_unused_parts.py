@@ -62,7 +62,7 @@ def test_a_category_that_no_tool_has(tmp_path: Path) -> None:
         tmp_path, MESH.replace("tools: [find]", "tools: [find], tool_categories: [books, boks]"), tools
     )
     assert text == (
-        "5:94 no tool that the agency registers is of the category 'boks' of agent 'reader'|did you mean 'books'?"
+        "5:94 no registered tool is of the category 'boks' of agent 'reader'|did you mean 'books'?"
     )
 
 
