@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.dialects.kit.attempts import in_time
 from harness.dialects.loki.document import RagNode
+from harness.dialects.loki.knowledge.base import context_of
 from harness.dialects.loki.knowledge.provision import Knowledge
 from harness.dialects.loki.routing import leaving
 from harness.dialects.loki.state import updated
@@ -38,5 +39,6 @@ async def retrieve(node: RagNode, knowledge: Knowledge, state: State, ctx: NodeC
     )
     what = f"the retrieval of node '{ctx.name}'"
     found: RetrievalReply = await in_time(lambda: ctx.perform(effect), ctx, node.timeout, what, deadline)
-    output = {"context": found.context, "sources": list(found.sources)}
+    context = context_of(found.passages) if found.passages else found.context
+    output = {"context": context, "sources": list(found.sources)}
     return leaving(updated(state, node, output))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from harness.dialects.loki.knowledge.search import HybridSearch
 
@@ -21,6 +21,14 @@ class Chunk:
 
     source: str
     text: str
+
+
+def context_of(passages: Iterable[Mapping[str, Any]]) -> str:
+    """The text of passages `{text, source}` as a prompt gets it. spec: "`{{output}}` shape", `context`."""
+    return "\n\n".join(
+        f"[Source: {passage['source']}]\n{passage['text']}" if "source" in passage else str(passage["text"])
+        for passage in passages
+    )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.dialects.loki.document import RagNode
 from harness.dialects.loki.knowledge import store
-from harness.dialects.loki.knowledge.base import KnowledgeBase
+from harness.dialects.loki.knowledge.base import KnowledgeBase, context_of
 from harness.dialects.loki.knowledge.chunks import cut
 from harness.dialects.loki.knowledge.documents import read_documents
 from harness.dialects.loki.knowledge.embeddings import EmbeddingError, EmbeddingModel
@@ -95,10 +95,8 @@ class Knowledge:
             )
         hits = base.search.hits(query, vector, top_k or base.top_k)
         found = [(base.chunks[hit.at], hit.score) for hit in hits]
-        return RetrievalReply(
-            context="\n\n".join(f"[Source: {chunk.source}]\n{chunk.text}" for chunk, _ in found),
-            sources=tuple(dict.fromkeys(chunk.source for chunk, _ in found)),
-            passages=tuple(
-                {"text": chunk.text, "source": chunk.source, "score": score} for chunk, score in found
-            ),
+        passages = tuple(
+            {"text": chunk.text, "source": chunk.source, "score": score} for chunk, score in found
         )
+        sources = tuple(dict.fromkeys(chunk.source for chunk, _ in found))
+        return RetrievalReply(context_of(passages), sources, passages)
