@@ -158,6 +158,8 @@ class EndNode(NodeSpec, title="an end node"):
     output: str = ""
 
 
+NODE_TYPES: Final = (AgentNode, ScriptNode, ApprovalNode, InputNode, LLMNode, RagNode, EndNode)
+
 AnyNode = Annotated[
     AgentNode | ScriptNode | ApprovalNode | InputNode | LLMNode | RagNode | EndNode,
     Field(discriminator="type"),

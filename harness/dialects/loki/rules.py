@@ -177,7 +177,7 @@ class Rules:
             if key not in known and key not in ignored:
                 text = f"unknown key '{key}' in {model.model_config.get('title')}: it is ignored"
                 where = self.document.key_span((*path, key))
-                hint = did_you_mean(str(key), known, listing=False)
+                hint = _owners(key) or did_you_mean(str(key), known, listing=False)
                 yield Problem("unknown-key", text, where, hint, "warning")
 
     def _problem(self, code: str, text: str, *path: str | int, hint: str = "") -> Problem:
@@ -185,6 +185,13 @@ class Rules:
 
     def _warning(self, code: str, text: str, *path: str | int) -> Problem:
         return Problem(code, text, self.document.key_span(path), severity="warning")
+
+
+def _owners(key: Any) -> str:
+    """A hint for a key that stands in the wrong part: the parts that have it; "" if none does."""
+    parts = (doc.GraphFile, doc.Settings, *doc.NODE_TYPES)
+    *others, last = [part.model_config.get("title") for part in parts if key in keys_of(part)] or [None]
+    return f"it is a key of {', '.join(map(str, others))}{' and ' if others else ''}{last}" if last else ""
 
 
 def _named(way: Declared) -> str:

@@ -93,3 +93,21 @@ def test_a_node_that_nothing_leads_to_needs_no_next(loader: Loader) -> None:
     assert [warning.code for warning in loader.graph(text).warnings] == ["unreachable"]
     text = text.replace("a: {type: input, question: q,", "a: {type: script, script: weigh.sh,")
     assert [warning.code for warning in loader.graph(text, FILES).warnings] == ["unreachable", "no-next"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "hint"),
+    [
+        (graph(ask("fallback: done")), "fallback", "it is a key of a script node and an llm node"),
+        (graph(ask("documents: [papers]")), "documents", "it is a key of a rag node"),
+        ("timeout: 60\n" + graph(ask("")), "timeout", "a key of the settings, an agent node, a script node,"),
+        ("instructions: Be kind.\n" + graph(ask("")), "instructions", "it is a key of an llm node"),
+        ("descripton: Asks.\n" + graph(ask("")), "descripton", "did you mean 'description'?"),
+    ],
+)
+def test_a_key_in_the_wrong_part_says_which_parts_have_it(
+    text: str, place: str, hint: str, loader: Loader
+) -> None:
+    (problem,) = loader.graph(text).warnings
+    assert (problem.code, loader.place(problem)) == ("unknown-key", place)
+    assert hint in problem.hint
