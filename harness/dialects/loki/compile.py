@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from harness.dialects.kit.manifest import Problems, nesting_refused, only_document
 from harness.dialects.loki.agent_node import CONFIG, GRAPH, is_file_name
 from harness.dialects.loki.document import AgentNode, ApprovalNode, GraphFile, InputNode, RagNode, ScriptNode
@@ -21,6 +23,8 @@ from harness.source.document import Document, shown_path
 from harness.source.models import validate
 from harness.source.suggest import did_you_mean
 
+_ORDINARY: Final = "an ordinary agent, which an agent node can spawn"
+
 
 def load(request: LoadRequest) -> Graph:
     """The graph of an agent.
@@ -36,6 +40,9 @@ def load(request: LoadRequest) -> Graph:
 def _load(request: LoadRequest) -> Graph:
     _check_folder(request)
     document = only_document(request, what="a Loki graph agent", yaml="1.2")
+    if request.path.name == CONFIG and "nodes" not in (document.value or ()):
+        text = f"a {CONFIG} is of {_ORDINARY}: a graph agent has a {GRAPH}"
+        raise ManifestError(Problem("missing-file", text, document.span()))
     graph = validate(GraphFile, document)
     folder = request.path.resolve().parent.name
     name = graph.name or folder
@@ -96,7 +103,7 @@ def _check_folder(request: LoadRequest) -> None:
         near = next((path.name for path in sorted(request.path.glob("[gG]raph.*"))), None)
         hint = f"rename {near}" if near else ""
         if (request.path / CONFIG).is_file():
-            hint = f"with a {CONFIG} it is an ordinary agent, which an agent node can spawn"
+            hint = f"with a {CONFIG} it is {_ORDINARY}"
         raise ManifestError(Problem("missing-file", text, request.named_at, hint))
     if request.text is not None or request.path.name != GRAPH:
         return

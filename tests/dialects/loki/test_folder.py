@@ -56,3 +56,13 @@ def test_a_folder_without_graph_yaml_is_no_graph_agent(
     problem = refusal(loader, files, "loki")
     assert problem.message.endswith("agents/desk is no graph agent: it has no graph.yaml")
     assert problem.hint.endswith(hint)
+
+
+def test_the_file_of_an_ordinary_agent_is_no_graph_agent(loader: Loader) -> None:
+    loader.write({"agents/desk/config.yaml": "instructions: Carry.\n"})
+    with pytest.raises(ManifestError) as refused:
+        load_graph(LoadRequest((loader.folder / "agents/desk/config.yaml",)), "loki")
+    (problem,) = refused.value.problems
+    assert problem.message == (
+        "a config.yaml is of an ordinary agent, which an agent node can spawn: a graph agent has a graph.yaml"
+    )
