@@ -87,6 +87,34 @@ def test_the_commands_of_a_bash_file_are_its_tools(tmp_path: Path) -> None:
     assert found == [("cut_it", "Cut", ["board"]), ("paint", "Tools of the desk", [])]
 
 
+def test_what_a_tag_says_goes_on_in_the_comments_below_it(tmp_path: Path) -> None:
+    path = tmp_path / "tools.sh"
+    path.write_text("""\
+#!/usr/bin/env bash
+# a comment of no tag
+# @describe Tools of the desk
+
+# @cmd Search the archive.
+# Use this when you need a date.
+#
+#   One question at a time.
+# @option --query! What is searched
+# with any words
+# @env OUT=/dev/stdout Where it goes
+# and this is of no tool
+
+# nor is this
+search() { :; }
+""")
+    (tool,) = tools_in(path)
+    assert (
+        tool.description == "Search the archive.\nUse this when you need a date.\n\nOne question at a time."
+    )
+    assert tool.schema["properties"] == {
+        "query": {"type": "string", "description": "What is searched\nwith any words"}
+    }
+
+
 def test_a_global_tool_is_the_main_function_of_its_file(tmp_path: Path) -> None:
     path = tmp_path / "gauge.sh"
     path.write_text("# @describe Level\n# @option --at!\nhelper() { :; }\nmain() {\n:\n}\n")
