@@ -11,6 +11,7 @@ from harness.cli.manifests import agents_of, agents_to_load, manifests_below
 from harness.dialects.load import load_graph, load_scenarios
 from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.graph.model import Graph
+from harness.graph.nested import nested_problems
 from harness.scenario import SUFFIXES
 from harness.scenario.in_manifest import built
 from harness.scenario.load import discover, load_file
@@ -53,12 +54,13 @@ def collect(paths: Sequence[Path], dialect: str | None) -> Files:
 
 
 def problems(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, Problem]]:
-    """All problems of the files, each once, with the file that was checked."""
-    seen = set()
+    """All problems of the files, each once, with the file that was checked. An error counts more than a warning."""
+    found: dict[tuple[str, object, str], tuple[Path | None, Problem]] = {}
     for path, problem in _of_each(files, options):
-        if (same := (problem.code, problem.span, problem.message)) not in seen:
-            seen.add(same)
-            yield path, problem
+        same = (problem.code, problem.span, problem.message)
+        if same not in found or found[same][1].severity != "error":
+            found[same] = path, problem
+    yield from found.values()
 
 
 def _of_each(files: Files, options: LoadOptions) -> Iterator[tuple[Path | None, Problem]]:
@@ -101,7 +103,7 @@ def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
             continue
         settings = options.projects.of(scenario.file)
         names = unknown_names(scenario, graph, settings, lambda other: _graph(other, options))
-        found |= dict.fromkeys([*graph.warnings, *graph.notes, *names])
+        found |= dict.fromkeys([*graph.warnings, *graph.notes, *names, *nested_problems(graph)])
     yield from (_with_option(problem) for problem in found)
 
 
@@ -141,7 +143,7 @@ def of_manifest(path: Path, options: LoadOptions) -> Iterator[Problem]:
     for agent in agents_to_load(agents, options.agent):
         try:
             graph = load_graph(options.request(path, agent), dialect.name)
-            found |= dict.fromkeys([*graph.warnings, *graph.notes])
+            found |= dict.fromkeys([*graph.warnings, *graph.notes, *nested_problems(graph)])
         except ManifestError as error:
             found |= dict.fromkeys(error.problems)
     try:

@@ -383,3 +383,18 @@ def test_a_manifest_of_another_dialect_than_is_named(invoke: Invoke, write: Writ
     result = invoke("validate", "b.scenario.yaml")
     assert result.exit_code == 2
     assert "it looks like a manifest of sherma, and `dialect` says loki" in result.stdout
+
+
+def test_the_manifest_of_a_sub_agent_is_checked_with_that_of_its_caller(
+    invoke: Invoke, write: WriteFile, counter: str
+) -> None:
+    write("counter.yaml", counter.replace("entry_point: add", "entry_point: ad"))
+    calls = "type: call_agent, args: {agent: {id: counter}, input: '\"1\"'}"
+    caller = counter.replace("type: set_state, args: {values: {count: state.count + 1}}", calls)
+    write(
+        "caller.yaml", f"{caller}sub_agents: [{{id: counter, version: '1.0.0', yaml_path: counter.yaml}}]\n"
+    )
+    result = invoke("validate", "caller.yaml")
+    assert result.exit_code == 0
+    assert "counter.yaml:6:20: warning: entry point 'ad' is not a node of agent 'counter'" in result.stdout
+    assert invoke("validate", "caller.yaml", "counter.yaml").exit_code == 2
