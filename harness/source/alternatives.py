@@ -6,7 +6,7 @@ errors of the member that fits best, and one error where no member fits at all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -69,11 +69,18 @@ def _meant(point: int, members: list[list[ValidationIssue]]) -> list[ValidationI
     """The findings of the best member of a union `point` steps deep; or one for all members."""
     settled = [chosen(member, point + 1) for member in members]
     fitting = [member for member in settled if not any(_misfits(finding, point) for finding in member)]
-    if fitting:
+    # A mapping is meant as the member that takes one, although that finds a key missing.
+    of_its_kind = [member for member in fitting if not any(_is_no_option(finding) for finding in member)]
+    if fitting := of_its_kind or fitting:
         return min(fitting, key=lambda member: (len(member), -max(len(finding.path) for finding in member)))
     first = settled[0][0]
     types = (kind for member in settled for finding in member for kind in finding.kinds)
     return [replace(first, types=tuple(dict.fromkeys(types)))]
+
+
+def _is_no_option(finding: ValidationIssue) -> bool:
+    """True if a member is a choice of texts and the value a mapping."""
+    return finding.type in ("literal_error", "enum") and isinstance(finding.found, Mapping)
 
 
 def _misfits(finding: ValidationIssue, point: int) -> bool:

@@ -45,6 +45,7 @@ class Graph(Strict):
     limits: dict[str, int] = Field(default_factory=dict)
     share: float = Field(0.5, gt=0, le=1)
     mode: Literal["fast", "slow"] = "fast"
+    voice: Literal["low", "high"] | Shout = "low"
     when: str = ""
     from_: str = Field("", alias="from")
     words: list[str] = Field(["a"], min_length=1)
@@ -128,6 +129,13 @@ def test_a_part_is_validated_at_its_path() -> None:
             "start: [x, 3]",
             ["1:12 wrong-type: start[1]: expected text, found the number 3|quote it to make it text"],
         ),
+        ("voice: {}", ["1:8 missing-key: missing key 'volume'|"]),
+        ("voice: {volume: x}", ["1:17 wrong-type: volume: expected a whole number, found text 'x'|"]),
+        (
+            "voice: hihg",
+            ["1:8 bad-value: voice: expected one of low, high, found text 'hihg'|did you mean 'high'?"],
+        ),
+        ("voice: 3", ["1:8 bad-value: voice: expected one of low, high, found the number 3|"]),
         ("start: {volume: x}", ["1:17 wrong-type: volume: expected a whole number, found text 'x'|"]),
         (
             "start: {volum: 1}",

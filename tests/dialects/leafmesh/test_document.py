@@ -51,6 +51,7 @@ REFUSED = [
     ("enforce_yields_retry: 0", "memory_limit: 101", "memory_limit: must be less than or equal to 100", "101"),
     ("{kind: string,", "{kind: text,", "kind: expected one of string, number, boolean, list", "text"),
     ("{n: number}", "{n: int}", "n: expected one of string, number, boolean, list, object", "int"),
+    ("{n: number}", "{n: {fields: {}}}", "missing key 'type' in a nested field", "{fields: {}}"),
     ("strategy: hybrid", "strategy: best", "strategy: expected one of recency, relevance, hybrid", "best"),
     ("limit: 100", "limit: 101", "limit: must be less than or equal to 100", "101"),
     ("limit: 100", "cross_session_limit: 501", "cross_session_limit: must be less than or equal to 500", "501"),
