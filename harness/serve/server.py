@@ -143,8 +143,6 @@ def _prepared(
 ) -> tuple[Any, socket.socket, Serving]:
     """The server, the socket it listens on, and where that is. `ready` is called from its loop once it answers."""
     _check_extra()
-    if any(world.llm for world in responder.worlds):
-        _import_providers()
     from harness.serve.app import build_app
 
     transports: dict[Any, asyncio.Transport] = {}
@@ -168,7 +166,7 @@ def _check_extra() -> None:
 
 
 def _import_providers() -> None:
-    """Import the providers' types now, since no client waits as long as the first of these imports takes."""
+    """Import what answers to their clients are made of. It takes seconds; an answer waits for what is left of it."""
     for name in _PROVIDERS:
         with suppress(ImportError):
             import_module(name)
@@ -203,6 +201,8 @@ def _server(
         async def startup(self, sockets: Sequence[socket.socket] | None = None) -> None:
             await super().startup(list(sockets or ()))
             ready()
+            if any(world.llm for world in responder.worlds):
+                threading.Thread(target=_import_providers, name="import providers", daemon=True).start()
 
         async def shutdown(self, sockets: Sequence[socket.socket] | None = None) -> None:
             responder.closing.set()

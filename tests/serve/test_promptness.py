@@ -1,6 +1,8 @@
 """A server loses no time: what it does at once does not wait for a timer."""
 
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -61,3 +63,22 @@ def test_a_signal_ends_it_as_soon_as_it_says_where_it_is(
     finally:
         signal.signal(asked, before)
     assert said[:2] == ["ready", "the server is to end"]
+
+
+def test_it_says_where_it_is_before_it_has_imported_what_answers_of_models_are_made_of() -> None:
+    program = """if True:
+        import signal, sys
+        from harness.serve.server import responder_for, serve_until_interrupted
+        from harness.world.spec import Stub, WorldSpec
+
+        def ready(server):
+            print(*({"openai", "anthropic"} & sys.modules.keys()))
+            signal.raise_signal(signal.SIGINT)
+
+        world = WorldSpec(llm=(Stub(answer={"reply": "hello"}),))
+        serve_until_interrupted(responder_for(world), ready=ready)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "\n", "")
