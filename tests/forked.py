@@ -31,6 +31,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fcntl import LOCK_EX, flock
@@ -246,7 +247,7 @@ def become(start: Start, streams: Sequence[int]) -> None:
 
 
 def _forked_python(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> int:
-    """Begin a server of `multiprocessing` as what Python is asked to do: everything is imported here already."""
+    """Begin a process of `multiprocessing` as what Python is asked to do: everything is imported here already."""
     if pid := os.fork():
         return pid
     low = 3
@@ -254,10 +255,19 @@ def _forked_python(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> 
         os.closerange(low, fd)
         low = fd + 1
     os.closerange(low, os.sysconf("SC_OPEN_MAX"))
+    command = list(map(os.fsdecode, args))
+    code = command.index("-c") + 1
+    sys.argv = ["-c", *command[code + 1 :]]
+    status: object = 1
     try:
-        exec(os.fsdecode(args[-1]))
-    finally:  # a server ends with SystemExit, which whoever began it would take for its own end
-        os._exit(0)
+        exec(command[code])
+        status = 0
+    except SystemExit as end:
+        status = end.code or 0
+    except BaseException:
+        traceback.print_exc()
+    finally:  # whoever began it would take what it ends with for its own end
+        os._exit(status if isinstance(status, int) else 1)
 
 
 def run_script() -> None:

@@ -89,3 +89,32 @@ def test_it_ends_as_python_does(tmp_path: Path, end: str) -> None:
     done = forked.run([path], env=env)
     assert (done.returncode, done.stdout) == (of_python.returncode, of_python.stdout)
     assert done.stderr.splitlines()[-1:] == of_python.stderr.splitlines()[-1:]
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_process_of_multiprocessing_that_fails_says_why(tmp_path: Path, method: str) -> None:
+    path = tmp_path / "fails.py"
+    path.write_text(
+        "import multiprocessing\n"
+        "def fail(): raise ValueError('it broke')\n"
+        "if __name__ == '__main__':\n"
+        f"    process = multiprocessing.get_context('{method}').Process(target=fail)\n"
+        "    process.start(); process.join(); print(process.exitcode)\n"
+    )
+    done = forked.run([path])
+    assert (done.returncode, done.stdout) == (0, "1\n")
+    assert "in fail" in done.stderr
+    assert done.stderr.endswith("ValueError: it broke\n")
+
+
+def test_what_multiprocessing_cannot_begin_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "begins.py"
+    path.write_text(
+        "import os, sys\n"
+        "from multiprocessing import util\n"
+        "pid = util.spawnv_passfds(sys.executable, [sys.executable, '-c', 'no code'], [])\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
+    )
+    done = forked.run([path])
+    assert done.stdout == "1\n"
+    assert done.stderr.endswith("SyntaxError: invalid syntax\n")
