@@ -49,10 +49,10 @@ def test_a_tool_of_a_module_that_an_agents_file_imports_is_registered(studio: Pr
 
 def test_a_tool_of_a_module_that_nothing_imports_is_not(studio: Project) -> None:
     studio.write({"agency/desk_agent.py": "", "agency/scales.py": TOOLS})
-    assert (
-        "unknown-name" in {problem.code for problem in studio.warnings(imports=False)}
-        or not studio.warnings()
+    outcome = studio.run(
+        "tools: {weigh: real}\nllm: {desk: [{tool_calls: [{name: weigh, args: {pots: 3}}]}]}\n"
     )
+    assert "`weigh: real` names no function, and the manifest has none" in str(outcome.observed.error)
 
 
 def test_a_model_sees_the_parameters_and_the_docstring_of_a_tool(studio: Project) -> None:
