@@ -149,6 +149,19 @@ def test_tags_are_marks_and_names_are_ids(suite: RunSuite) -> None:
     suite(*two, options=["desk.scenario.yaml::one"]).assert_outcomes(passed=1)
 
 
+def test_a_tag_is_registered_once_however_many_scenarios_have_it(
+    suite: RunSuite, pytester: pytest.Pytester
+) -> None:
+    pytester.makeconftest(
+        "def pytest_collection_finish(session):\n"
+        "    print([line for line in session.config.getini('markers') if 'a tag of' in line])"
+    )
+    three = [scenario(name, more="    tags: [smoke, slow]\n") for name in ("one", "two", "three")]
+    result = suite(*three, options=["-s"])
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["*[[]'smoke: a tag of scenarios', 'slow: a tag of scenarios'[]]*"])
+
+
 def test_stopping_at_the_first_failure_works(suite: RunSuite) -> None:
     bad = [scenario(f"s{n}", expect="{output: bye}") for n in range(3)]
     suite(*bad, options=["-x"]).assert_outcomes(failed=1)

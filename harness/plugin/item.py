@@ -25,6 +25,8 @@ RECORDS: Final = "harness_records"
 """The attribute of all reports of a scenario with what is written of its runs: text and bytes."""
 SCENARIOS_ONLY: Final = pytest.StashKey[bool]()
 """Of the config: whether the session runs nothing but scenarios."""
+_TAGS: Final = pytest.StashKey[set[str]]()
+"""Of the config: the tags that are registered as markers."""
 DETAILS: Final[Mapping[str, Detail]] = {"short": "short", "long": "full", "native": "full"}
 """How much of a failure pytest's `--tb` asks for, where it is not the usual."""
 
@@ -39,7 +41,7 @@ class ScenarioItem(pytest.Item):
         self.records: list[Record] = []
         self.extra_keyword_matches.add(self.nodeid)
         for tag in scenario.tags:
-            self.config.addinivalue_line("markers", f"{tag}: a tag of scenarios")
+            _register(self.config, tag)
             self.add_marker(tag)
         if scenario.skip is not None:
             self.add_marker(pytest.mark.skip(reason=scenario.skip))
@@ -105,6 +107,14 @@ def failure(failed: Sequence[Outcome], tbstyle: str) -> FailureText:
     crash = Crash(message, worst.suite, worst.span.line if worst.span else 0)
     shown = next((outcome for outcome in failed if outcome.traced), worst)
     return FailureText(text, crash, reason, trace_command(shown), hidden=tbstyle == "line")
+
+
+def _register(config: pytest.Config, tag: str) -> None:
+    """Make a tag a marker that `--strict-markers` knows."""
+    known = config.stash.setdefault(_TAGS, set())
+    if tag not in known:
+        known.add(tag)
+        config.addinivalue_line("markers", f"{tag}: a tag of scenarios")
 
 
 class ScenarioFailed(Exception):
