@@ -107,7 +107,7 @@ class LoadRequest:
             OSError, UnicodeDecodeError: it cannot be read as UTF-8.
         """
         changed = self.changes.text(path)
-        return path.read_text(encoding="utf-8") if changed is None else changed
+        return path.read_text(encoding="utf-8-sig") if changed is None else changed
 
     def resolve(self, written: str, where: Span) -> Path:
         """The file that a manifest names at `where`. spec (sherma): base_path.

@@ -20,6 +20,7 @@ from harness.source.yaml import Version
 
 PATCH: Final = "winner.patch"
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
+_MARK: Final = "\ufeff"
 _DOCUMENTS: Final = (".yaml", ".yml", ".json", ".toml")
 
 
@@ -56,22 +57,45 @@ def patch_of(
             made.left_out.append(f"{kind} at {'/'.join(map(str, path))}")
     made.text = "".join(
         part
-        for file, (before, after) in sorted(files.texts.items())
-        for part in _diff(file, before, after, root)
+        for file, (form, before, after) in sorted(files.texts.items())
+        for part in _diff(file, form.written(before), form.written(after), root)
     )
     return made
 
 
+@dataclass(frozen=True)
+class _Form:
+    """How a file is written: with a byte order mark, with line ends of Windows."""
+
+    mark: bool
+    crlf: bool
+
+    @classmethod
+    def of(cls, text: str) -> _Form:
+        """That of a file with this text. One with line ends of both kinds stays as it is."""
+        return cls(text.startswith(_MARK), 0 < text.count("\n") == text.count("\r\n"))
+
+    def read(self, text: str) -> str:
+        """The text of a file without its form."""
+        text = text.removeprefix(_MARK) if self.mark else text
+        return text.replace("\r\n", "\n") if self.crlf else text
+
+    def written(self, text: str) -> str:
+        """A text as the file has it."""
+        text = text.replace("\n", "\r\n") if self.crlf else text
+        return _MARK + text if self.mark else text
+
+
 class _Files:
-    """Texts of files, as they are and as they become."""
+    """Texts of files without their form, as they are and as they become."""
 
     def __init__(self, yaml: Version) -> None:
         self._yaml = yaml
-        self.texts: dict[Path, tuple[str, str]] = {}
+        self.texts: dict[Path, tuple[_Form, str, str]] = {}
 
     def write_text(self, file: Path, prompt: Prompt, new: str) -> bool:
         """Put a text where a prompt is; false where it cannot be written there."""
-        before, text = self._read(file)
+        form, before, text = self._read(file)
         place = prompt.where.line, prompt.where.column
         after: str | None
         if place == (1, 1) and text == prompt.text and file.suffix not in _DOCUMENTS:
@@ -80,23 +104,25 @@ class _Files:
             document = self._document(file, text)
             after = with_text(document, *place, new, partial(self._parsed, file)) if document else None
         if after is not None:
-            self.texts[file] = (before, after)
+            self.texts[file] = (form, before, after)
         return after is not None
 
     def write_value(self, file: Path, path: Sequence[str | int], value: object) -> bool:
         """Put a value at a path of a document; false where it cannot be written there."""
-        before, text = self._read(file)
+        form, before, text = self._read(file)
         document = self._document(file, text)
         after = with_value(document, tuple(path), value, partial(self._parsed, file)) if document else None
         if after is not None:
-            self.texts[file] = (before, after)
+            self.texts[file] = (form, before, after)
         return after is not None
 
-    def _read(self, file: Path) -> tuple[str, str]:
+    def _read(self, file: Path) -> tuple[_Form, str, str]:
         if file not in self.texts:
             with file.open(encoding="utf-8", newline="") as stream:
-                text = stream.read()
-            self.texts[file] = (text, text)
+                written = stream.read()
+            form = _Form.of(written)
+            text = form.read(written)
+            self.texts[file] = (form, text, text)
         return self.texts[file]
 
     def _document(self, file: Path, text: str) -> Document | None:
@@ -113,6 +139,7 @@ class _Files:
 def _diff(file: Path, before: str, after: str, root: Path) -> Iterator[str]:
     """The unified diff of a file, as git writes it."""
     name = relative_path(file, real_path(root))
+    name += "\t" if " " in name else ""  # else it ends at the space
     old, new = _LINE.findall(before), _LINE.findall(after)
     for line in difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
