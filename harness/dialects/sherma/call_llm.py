@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
@@ -11,12 +11,12 @@ from harness.dialects.kit.attempts import backoff, retried
 from harness.dialects.kit.messages import to_ai_message
 from harness.dialects.kit.tool_calls import RefusedCall, refuse, refuse_all
 from harness.dialects.sherma import graph_document as doc
+from harness.dialects.sherma.model_calls import model_call
 from harness.dialects.sherma.section import Ref
 from harness.dialects.sherma.skills import Loaded
 from harness.dialects.sherma.tools import Tool, ToolNotFound, bound_specs, distinct, to_tool
 from harness.dialects.sherma.visit import Result, Visit
 from harness.expressions.cel import compile as compile_cel
-from harness.graph.effects import LLMCall
 from harness.graph.messages import MessageLog, to_messages
 
 
@@ -139,16 +139,6 @@ async def _before_llm_call(
     return [*front, *to_messages(changed.messages)], [to_tool(tool) for tool in changed.tools]
 
 
-_BASE_URLS: Final = ("base_url", "openai_api_base", "anthropic_api_url")
-_API_KEYS: Final = ("api_key", "openai_api_key", "anthropic_api_key")
-
-
-def _setting(params: Mapping[str, Any], names: Sequence[str]) -> str | None:
-    """The first of these settings that a hook gave to a model; keys may be pydantic's secrets."""
-    value = next((params[name] for name in names if params.get(name)), None)
-    return str(value.get_secret_value() if hasattr(value, "get_secret_value") else value) if value else None
-
-
 async def _ask_model(
     visit: Visit, args: doc.CallLLM, messages: list[BaseMessage], tools: list[Tool]
 ) -> AIMessage:
@@ -157,17 +147,8 @@ async def _ask_model(
     reference = args.llm or manifest.default_llm
     assert reference is not None  # checked when the manifest was compiled
     llm = visit.agent.llms[reference.id]
-    model, params = visit.session.invocation.get("models", {}).get(llm.id, (llm.model_name, {}))
-    call = LLMCall(
-        name=model,
-        provider=llm.provider,
-        base_url=_setting(params, _BASE_URLS),
-        api_key=_setting(params, _API_KEYS),
-        params={name: value for name, value in params.items() if name not in _API_KEYS},
-        messages=tuple(messages),
-        tools=tuple(bound_specs(tools)),
-        response_format=args.response_format.model_dump(by_alias=True) if args.response_format else None,
-    )
+    wanted = args.response_format.model_dump(by_alias=True) if args.response_format else None
+    call = model_call(visit.session, llm, messages, bound_specs(tools), wanted)
     retry = (visit.node.on_error and visit.node.on_error.retry) or doc.Retry(max_attempts=1)
     delay_s = backoff(retry.delay, exponential=retry.strategy == "exponential", most_s=retry.max_delay)
     reply = await retried(

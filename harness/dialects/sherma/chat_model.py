@@ -13,21 +13,25 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from harness.dialects.kit.messages import to_ai_message
+from harness.dialects.sherma.agent import AgentSession
+from harness.dialects.sherma.document import LLM
+from harness.dialects.sherma.model_calls import model_call
 from harness.engine.context import NodeContext
-from harness.graph.effects import LLMCall, ToolSpec
+from harness.graph.effects import ToolSpec
 
 
 class WorldChatModel(BaseChatModel):
     """A LangChain chat model that the world of a run answers for. Asynchronous only."""
 
-    model_name: str
-    provider: str
-    _ctx: NodeContext | None = None
+    model_name: str = ""
+    _made_with: tuple[AgentSession, LLM, NodeContext] | None = None
 
-    def in_node(self, ctx: NodeContext) -> WorldChatModel:
-        """This model, with its calls made by this node."""
-        self._ctx = ctx
-        return self
+    @classmethod
+    def of(cls, session: AgentSession, llm: LLM, ctx: NodeContext) -> WorldChatModel:
+        """A declared model in a run, with its calls made by this node."""
+        model = cls(model_name=model_call(session, llm, (), ()).name)
+        model._made_with = (session, llm, ctx)
+        return model
 
     @property
     def _llm_type(self) -> str:
@@ -71,18 +75,13 @@ class WorldChatModel(BaseChatModel):
     async def _agenerate(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
-        if self._ctx is None:
+        if self._made_with is None:
             raise NotImplementedError("a model without a node has no world to ask")
-        tools = tuple(_spec(tool["function"]) for tool in kwargs.get("tools", ()))
-        call = LLMCall(
-            name=self.model_name,
-            provider=self.provider,
-            messages=tuple(messages),
-            tools=tools,
-            response_format=kwargs.get("response_format"),
-        )
-        message = to_ai_message(await self._ctx.perform(call), self._ctx.new_id)
-        message.id = self._ctx.new_id("message")  # LangChain would draw one
+        session, llm, ctx = self._made_with
+        tools = [_spec(tool["function"]) for tool in kwargs.get("tools", ())]
+        call = model_call(session, llm, messages, tools, kwargs.get("response_format"))
+        message = to_ai_message(await ctx.perform(call), ctx.new_id)
+        message.id = ctx.new_id("message")  # LangChain would draw one
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 

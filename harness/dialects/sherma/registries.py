@@ -116,10 +116,7 @@ def registries(session: AgentSession, ctx: NodeContext) -> RegistryBundle:
         skill_card_registry=Registry(
             "skill card", [(skill.id, skill.version, skill.card) for skill in agent.skills.skills]
         ),
-        chat_models={
-            id_: WorldChatModel(model_name=llm.model_name, provider=llm.provider).in_node(ctx)
-            for id_, llm in agent.llms.items()
-        },
+        chat_models={id_: WorldChatModel.of(session, llm, ctx) for id_, llm in agent.llms.items()},
     )
 
 

@@ -58,7 +58,12 @@ def edges_and_routers(agent: Agent, document: Document) -> tuple[list[Edge], Map
             routers[source] = _router(choices)
     for node in graph.nodes:
         if node.name in graph.injected:
-            edges.append(Edge(graph.injected[node.name], node.name))
+            tools = graph.injected[node.name]
+            back = Choice((), Edge(tools, node.name))
+            choices = [back, *_choices_after(agent, document, tools)]
+            edges += [edge for choice in choices for edge in choice.edges]
+            if any(choice.branches for choice in choices):
+                routers[tools] = _router(choices)
         if node.on_error is not None and node.on_error.fallback is not None:
             edges.append(Edge(node.name, node.on_error.fallback, on_error=True))
     return edges, routers

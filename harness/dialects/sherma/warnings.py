@@ -119,7 +119,7 @@ def _not_built(agent: doc.Agent, document: Document, path: DocumentPath) -> Iter
 
 
 def _transitions(graph: Graph) -> Iterator[tuple[str, str]]:
-    """The entry, all edges with their branches, and the fallbacks."""
+    """The entry, all edges with their branches, the ways to injected tool nodes, and the fallbacks."""
     if graph.entry_point is not None:
         yield START, graph.entry_point
     for edge in graph.edges:
@@ -127,6 +127,7 @@ def _transitions(graph: Graph) -> Iterator[tuple[str, str]]:
         for target in branching if edge.branches else [edge.target]:
             if target is not None:
                 yield edge.source, target
+    yield from graph.injected.items()
     for node in graph.nodes:
         if node.on_error is not None and node.on_error.fallback is not None:
             yield node.name, node.on_error.fallback
