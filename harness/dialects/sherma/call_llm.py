@@ -18,6 +18,7 @@ from harness.dialects.sherma.tools import Tool, ToolNotFound, bound_specs, disti
 from harness.dialects.sherma.visit import Result, Visit
 from harness.expressions.cel import compile as compile_cel
 from harness.graph.messages import MessageLog, to_messages
+from harness.source.models import describe
 
 
 async def call_llm(visit: Visit) -> Result:
@@ -30,6 +31,8 @@ async def call_llm(visit: Visit) -> Result:
     response = await _ask_model(visit, args, messages, tools)
     if visit.session.hooks:
         response = (await visit.fire("after_llm_call", response=response)).response
+        if not hasattr(response, "content"):
+            raise TypeError(f"hooks must leave 'response' a message, not {describe(response)}")
     calls = _tool_calls(response)
     value = {"role": "ai", "content": response.content, "tool_calls": calls}
     result = {

@@ -6,9 +6,10 @@ so that its hook classes run unchanged (`stand_in` makes them importable).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from types import NoneType
+from typing import Any, Final, TypeVar
 
 from harness.engine.callables import call, contained
 from harness.source.models import describe
@@ -247,9 +248,34 @@ class Hooks:
             if method is None:
                 continue
             result = await contained(call(method, context))
-            if result is not None:
-                if not all(hasattr(result, name) for name in vars(context)):
-                    where = f"{type(executor).__name__}.{point}"
-                    raise TypeError(f"hook {where} must return its context or None, not {describe(result)}")
-                context = result
+            context = context if result is None else result
+            _check(context, POINTS[point], f"{type(executor).__name__}.{point}")
         return context
+
+
+_KINDS: Final[dict[str, tuple[tuple[type, ...], str]]] = {
+    "config": ((Mapping,), "a mapping"),
+    "error": ((BaseException, NoneType), "an exception or None"),
+    "input": ((Mapping,), "a mapping"),
+    "kwargs": ((Mapping,), "a mapping"),
+    "skill_id": ((str,), "text"),
+    "system_prompt": ((str, NoneType), "text"),
+    "tools": ((list, tuple), "a list"),
+    "version": ((str,), "text"),
+}
+"""The kinds of values that hooks may leave in fields of a context, and in words. Other fields may have any."""
+
+
+def _check(context: Any, point: type, hook: str) -> None:
+    """See that a hook left a context that the rest can use.
+
+    Raises:
+        TypeError: it did not.
+    """
+    for name in (each.name for each in fields(point)):
+        if not hasattr(context, name):
+            raise TypeError(f"hook {hook} must return its context or None, not {describe(context)}")
+        kinds, words = _KINDS.get(name, ((object,), ""))
+        value = getattr(context, name)
+        if not isinstance(value, kinds):
+            raise TypeError(f"hook {hook} must leave '{name}' {words}, not {describe(value)}")

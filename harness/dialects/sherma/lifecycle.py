@@ -183,7 +183,7 @@ class _Boundary:
         result: Mapping[str, Any] = state
         if session.hooks:
             context = hook.AfterGraphInvokeContext(*self._invocation(session, run), hook_state(state))
-            result = (await session.hooks.run("after_graph_invoke", context)).result
+            result = (await session.hooks.run("after_graph_invoke", context)).result or {}
         messages = to_messages(result.get("messages") or []) if self.agent.definition.keeps_messages else []
         self._check(messages[-1:], "agent_output", "output_schema")
         return messages[-1].content if messages else None

@@ -38,7 +38,7 @@ async def tool_node(visit: Visit) -> Result:
 
     result: Result = {"messages": await answer_calls(calls, by_name, use, visit.ctx)}
     if visit.session.hooks:
-        result = (await visit.fire("after_tool_call", result=result)).result
+        result = (await visit.fire("after_tool_call", result=result)).result or {}
     if visit.agent.skills:
         loaded = Loaded.of(visit.state)
         await _note_skills(visit, calls, loaded)

@@ -24,6 +24,7 @@ from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
 from harness.graph.to_json import to_json
+from harness.source.models import describe
 from harness.source.suggest import did_you_mean
 
 Arguments = Mapping[str, Any]
@@ -263,8 +264,17 @@ def as_content(result: Any) -> str | list[Any]:
 
 
 def to_tool(tool: Any) -> Tool:
-    """A tool from a hook's context, where it may have added one of LangChain."""
-    return tool if isinstance(tool, Tool) else python_tool(tool.name, "*", tool)
+    """A tool from a hook's context, where it may have added one of LangChain, or a function.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if isinstance(tool, Tool):
+        return tool
+    name = getattr(tool, "name", None) or getattr(tool, "__name__", None)
+    if not callable(tool) and not isinstance(tool, BaseTool):
+        raise TypeError(f"hooks must leave 'tools' a list of tools, and {describe(tool)} is none")
+    return python_tool(str(name), "*", tool)
 
 
 def bound_specs(tools: Sequence[Tool]) -> list[ToolSpec]:

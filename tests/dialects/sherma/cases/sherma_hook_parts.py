@@ -84,5 +84,38 @@ class LeavesText(BaseHookExecutor):
         ctx.result = "done"
 
 
+def count_to(end: int) -> list[int]:
+    """Count."""
+    return list(range(1, end + 1))
+
+
+class LeavesTools(BaseHookExecutor):
+    """Gives the model a function, and the tool node a number."""
+
+    async def before_llm_call(self, ctx: Any) -> Any:
+        ctx.tools = [*ctx.tools, count_to]
+        return ctx
+
+    async def before_tool_call(self, ctx: Any) -> Any:
+        ctx.tools = [7]
+        return ctx
+
+
+class LeavesAnAnswer(BaseHookExecutor):
+    """Puts text in the place of the model's message."""
+
+    async def after_llm_call(self, ctx: Any) -> Any:
+        ctx.response = ctx.response.content.upper()
+        return ctx
+
+
+class LeavesAKey(BaseHookExecutor):
+    """Puts a key in the place of all settings."""
+
+    async def on_chat_model_create(self, ctx: Any) -> Any:
+        ctx.kwargs = "sk-1"
+        return ctx
+
+
 def not_a_hook() -> None:
     """No class, and no methods."""
