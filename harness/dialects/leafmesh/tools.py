@@ -43,17 +43,23 @@ def may_call_tools(agent: LLMAgent) -> bool:
 
 
 def offered_names(name: str, agent: LLMAgent, registered: Mapping[str, RegisteredTool]) -> list[str]:
-    """The names of the tools that an agent is offered, without `query_knowledge`, in order, each once. NOTES 7.5."""
+    """The names of the tools that an agent is offered, in order, each once. NOTES 7.5.
+
+    `query_knowledge` is among them only if it is listed; it "is stripped from agents without knowledge enabled".
+    """
     if not may_call_tools(agent):
         return []
     of_categories = [tool.name for tool in registered.values() if tool.category in agent.tool_categories]
     return [
         tool
         for tool in dict.fromkeys([*agent.tools, *of_categories])
-        if tool not in registered
-        or registered[tool].allowed_agents is None
-        or name in (registered[tool].allowed_agents or ())
+        if _may_have(name, registered.get(tool)) and (tool != QUERY_KNOWLEDGE.name or agent.shown_knowledge)
     ]
+
+
+def _may_have(name: str, tool: RegisteredTool | None) -> bool:
+    """True if an agent may have a tool; anybody may have one that the agency does not register."""
+    return tool is None or tool.allowed_agents is None or name in tool.allowed_agents
 
 
 class Toolbox:

@@ -26,6 +26,7 @@ def unused_parts(opened: Opened, edges: Iterable[Edge], agency: Agency) -> Itera
             hint = "name it under `can_call` of an agent, or enter it by `agent` in a scenario"
             yield Problem("unreachable-node", text, document.key_span(("agents", name)), hint, "warning")
     yield from _tool_choices(opened, agency)
+    yield from _stripped(opened)
     if agency.is_complete:
         yield from _categories(opened, agency)
     if agency.tools and agency.is_complete:
@@ -50,6 +51,19 @@ def _tool_choices(opened: Opened, agency: Agency) -> Iterator[Problem]:
             where = opened.document.span(("agents", name, "tool_choice"))
             hint = did_you_mean(agent.tool_choice, ["auto", "none", *offered])
             yield Problem("unknown-tool", text, where, hint, "warning")
+
+
+def _stripped(opened: Opened) -> Iterator[Problem]:
+    """The tool of knowledge, where an agent lists it and has none."""
+    for name, agent in opened.mesh.agents.items():
+        if (
+            isinstance(agent, LLMAgent)
+            and agent.shown_knowledge is None
+            and QUERY_KNOWLEDGE.name in agent.tools
+        ):
+            where = opened.document.span(("agents", name, "tools", agent.tools.index(QUERY_KNOWLEDGE.name)))
+            text = f"agent '{name}' has no knowledge, so that it is not offered '{QUERY_KNOWLEDGE.name}'"
+            yield Problem("unknown-tool", text, where, "give it `knowledge`, with a serviceName", "warning")
 
 
 def _categories(opened: Opened, agency: Agency) -> Iterator[Problem]:

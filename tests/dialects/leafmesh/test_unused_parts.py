@@ -56,6 +56,19 @@ def test_an_agent_that_nothing_leads_to(tmp_path: Path) -> None:
     )
 
 
+def test_the_tool_of_knowledge_without_any(tmp_path: Path) -> None:
+    mesh = MESH.replace("tools: [find]", "tools: [find, query_knowledge]")
+    (text,) = warned(tmp_path, mesh)
+    assert text.startswith(
+        "5:68 agent 'reader' has no knowledge, so that it is not offered 'query_knowledge'|"
+    )
+
+
+def test_and_with_it(tmp_path: Path) -> None:
+    listed = "tools: [find, query_knowledge], knowledge: {serviceName: kb}"
+    assert warned(tmp_path, MESH.replace("tools: [find]", listed)) == []
+
+
 def test_a_category_that_no_tool_has(tmp_path: Path) -> None:
     tools = TOOLS.replace('description="Finds"', 'description="Finds", category="books"')
     (text,) = warned(
