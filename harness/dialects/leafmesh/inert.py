@@ -35,6 +35,7 @@ _FIELDS: Final[Mapping[Sequence[Any], Sequence[str]]] = {
         "require_human_confirmation",
         "human_escalation_triggers",
         "operator_ids",
+        "is_human_powered",
     ),
     ("agents", EACH, "memory"): ("cross_session",),
     ("agents", EACH, "webhook_config"): ("inbound_endpoint", "inbound_auth_token", "response_mapping"),

@@ -8,6 +8,7 @@ from typing import Any, Final
 from langchain_core.messages import BaseMessage
 
 from harness.dialects.leafmesh.document import LLMAgent, Mesh
+from harness.dialects.leafmesh.infrastructure import Providers
 from harness.graph.effects import LLMCall, ToolSpec
 
 _PREFIXES: Final = {
@@ -22,13 +23,17 @@ _PREFIXES: Final = {
 _HOSTED: Final = ("bedrock", "vertex", "foundry")
 
 
-def provider_of(model: str) -> tuple[str, str]:
-    """The provider of a model, and its name there. A model that no provider has is a local one."""
+def provider_of(model: str, providers: Providers | None = None) -> tuple[str, str]:
+    """The provider of a model, and its name there.
+
+    A name of no known prefix is "any model ID" of the provider that the section `mesh` configures, else a local one.
+    """
     hosted, slash, name = model.partition("/")
     if slash and hosted in _HOSTED:
         return hosted, name
-    found = next((provider for prefix, provider in _PREFIXES.items() if model.startswith(prefix)), "local")
-    return found, model
+    found = next((provider for prefix, provider in _PREFIXES.items() if model.startswith(prefix)), None)
+    configured = (host for host in ("local", *_HOSTED) if getattr(providers, host, None) is not None)
+    return found or next(configured, "local"), model
 
 
 def model_call(
@@ -57,7 +62,7 @@ def turn(
     response_format: Any = None,
 ) -> LLMCall:
     """The effect of one turn of a model."""
-    provider, name = provider_of(model)
+    provider, name = provider_of(model, mesh.mesh)
     local = mesh.mesh.local if provider == "local" else None
     return LLMCall(
         name=name,

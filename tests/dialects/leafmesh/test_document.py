@@ -273,6 +273,10 @@ def test_notes_tell_what_changes_nothing_in_a_simulated_run(opener: Opener) -> N
         ),
         ("a: {agent_type: human, knowledge: {serviceName: s, enabled: false}}}", []),
         (
+            "a: {agent_type: human, is_human_powered: true}}",
+            ["'is_human_powered' changes nothing in a simulated run"],
+        ),
+        (
             "a: {agent_type: external, framework: n8n, connector_config: {webhook_url: u, callback_timeout: 5}}}",
             ["'callback_timeout' of agent 'a' changes nothing without `mode: callback`"],
         ),
