@@ -21,6 +21,8 @@ _BRACES: Final = re.compile(r"\{\{([^{}\n]*)\}\}")
 _LIKE_A_PATH: Final = re.compile(r"\s*([^\W\d][\w.\[\]-]*)\s*(?:\|.*)?")
 _NEAR: Final = 0.8
 """So alike are a misspelt key and the one that is meant; others may come with the input of the run."""
+_MOST_MISSPELT: Final = 20
+"""Nobody misspells more keys: those of a graph that leaves so many unset come with its input."""
 
 _SCOPES: Final[Mapping[str, str]] = {
     "output": "agent, llm and rag nodes",
@@ -54,6 +56,7 @@ class TemplateRules:
     def __init__(self, graph: doc.GraphFile, document: Document) -> None:
         self.graph, self.document = graph, document
         self.known, self.is_open = _keys_that_are_set(graph)
+        self.unset: set[str] = set()
 
     def warnings(self) -> Iterator[Problem]:
         """The warnings in the order of the nodes, then those of texts in which nothing is filled in."""
@@ -105,10 +108,17 @@ class TemplateRules:
         if head in _SCOPES:
             text = f"{written} is not there: state_updates of {_SCOPES[head]} have it, and nothing stores it"
             return Flaw("unset-key", text, f"this node has {{{{{scoped}}}}}" if scoped else "")
-        near = nearest(head, (*self.known, *([scoped] if scoped else ())), cutoff=_NEAR)
+        near = self._near(head, scoped)
         if near is None:
             return None
         return Flaw("unset-key", f"{written}: nothing in the graph sets '{head}'", f"did you mean '{near}'?")
+
+    def _near(self, key: str, scoped: str | None) -> str | None:
+        """The key that is set and is nearly this one."""
+        self.unset.add(key)
+        if len(self.unset) > _MOST_MISSPELT:
+            return None
+        return nearest(key, (*self.known, *([scoped] if scoped else ())), cutoff=_NEAR)
 
 
 _WHERE: Final = (

@@ -5,6 +5,8 @@ spec: "State and Template Syntax", "state_updates".
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 
 from tests.dialects.loki.loader import Loader
@@ -141,3 +143,20 @@ def test_a_script_may_set_any_key(loader: Loader) -> None:
         "next: recall", "next: count\n  count: {type: script, script: s.py, next: recall}"
     )
     assert loader.graph(text, FILES).warnings == ()
+
+
+def test_many_keys_that_nothing_sets_come_with_the_input(loader: Loader) -> None:
+    keys = [f"{{{{place{at}}}}}" for at in range(30)]
+    warnings = loader.graph(changed("PROMPT", " ".join(keys)), FILES).warnings
+    assert len(warnings) == 20
+
+
+def test_a_large_graph_of_such_keys_is_loaded_soon(loader: Loader) -> None:
+    def node(at: int) -> str:
+        read, stored = f"prompt: '{{{{given_{at}_a}}}}'", f"state_updates: {{made_{at}_b: x}}"
+        return f"  n{at}: {{type: llm, {read}, {stored}, next: n{at + 1}}}\n"
+
+    text = f"start: n0\nnodes:\n{''.join(map(node, range(2000)))}  n2000: {{type: end}}\n"
+    began = process_time()
+    assert loader.graph(text).warnings == ()
+    assert process_time() - began < 10
