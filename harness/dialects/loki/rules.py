@@ -14,12 +14,12 @@ from harness.dialects.kit.reachable import reachable
 from harness.dialects.loki import document as doc
 from harness.dialects.loki.agent_node import CONFIG, GRAPH, sibling
 from harness.dialects.loki.routing import NEXT, Answered, Declared, declared_edges
-from harness.dialects.loki.tool_universe import ToolUniverse
+from harness.dialects.loki.tool_universe import SERVER, ToolUniverse, shared_file
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.source.document import Document
 from harness.source.models import keys_of
-from harness.source.suggest import did_you_mean
+from harness.source.suggest import did_you_mean, nearest
 
 _MANIFESTS: Final = tuple(Path(name).stem for name in (GRAPH, CONFIG))
 
@@ -106,10 +106,10 @@ class Rules:
         if folder is None:
             text = f"node '{id_}': there is no agent '{node.agent}'"
             agents = self.request.path.resolve().parent.parent
-            known = sorted(path.name for path in agents.iterdir() if path.is_dir())
+            known = sorted(path.name for path in agents.iterdir() if _has_manifest(path))
             yield self._problem("unknown-agent", text, *where, hint=did_you_mean(node.agent, known))
             return
-        if not any((folder / name).is_file() for name in (GRAPH, CONFIG)):
+        if not _has_manifest(folder):
             text = f"node '{id_}': the agent '{node.agent}' has neither a {CONFIG} nor a {GRAPH}"
             near = next((path.name for path in sorted(folder.glob("*.yml")) if path.stem in _MANIFESTS), None)
             hint = f"rename {near}: it must end in .yaml" if near is not None else ""
@@ -122,8 +122,20 @@ class Rules:
         for at, entry in enumerate(node.tools):
             if entry in unknown:
                 text = f"node '{id_}': the agent has no tool '{entry}'"
-                hint = did_you_mean(entry, self.tools.names())
-                yield self._problem("unknown-tool", text, "nodes", id_, "tools", at, hint=hint)
+                yield self._problem(
+                    "unknown-tool", text, "nodes", id_, "tools", at, hint=self._meant_tool(entry)
+                )
+
+    def _meant_tool(self, entry: str) -> str:
+        """The tool that an unknown one is probably, or what makes it one of the agent's."""
+        known = self.tools.names()
+        if nearest(entry, known) is None:
+            server = entry.removeprefix(SERVER)
+            if server and server != entry:
+                return f"add '{server}' to mcp_servers"
+            if (file := shared_file(entry, self.request)) is not None:
+                return f"add {file} to global_tools"
+        return did_you_mean(entry, known)
 
     # -------------------------------------------------------------- warnings
 
@@ -192,6 +204,10 @@ def _owners(key: Any) -> str:
     parts = (doc.GraphFile, doc.Settings, *doc.NODE_TYPES)
     *others, last = [part.model_config.get("title") for part in parts if key in keys_of(part)] or [None]
     return f"it is a key of {', '.join(map(str, others))}{' and ' if others else ''}{last}" if last else ""
+
+
+def _has_manifest(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in (GRAPH, CONFIG))
 
 
 def _named(way: Declared) -> str:

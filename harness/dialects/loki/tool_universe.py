@@ -7,6 +7,7 @@ them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +22,9 @@ from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
 from harness.graph.to_json import as_text
 from harness.source.document import Document
 
-_SERVER: Final = "mcp:"
+SERVER: Final = "mcp:"
 _SHARED: Final = "functions/tools"
+"""Where the files of `global_tools` are, beside the folder of agents."""
 
 
 class UnknownTool(HarnessError):
@@ -72,7 +74,7 @@ class ToolUniverse:
         local: dict[str, ToolSpec] = {}
         unread = []
         for entry in global_tools:
-            path, name = folder.parent.parent / _SHARED / entry, Path(entry).stem
+            path, name = _shared(request) / entry, Path(entry).stem
             if is_readable(path):
                 local[name] = global_tool(name, path)
             else:
@@ -95,13 +97,13 @@ class ToolUniverse:
         return [
             entry
             for entry in whitelist
-            if (entry.startswith(_SERVER) and entry.removeprefix(_SERVER) not in self.servers)
-            or (not entry.startswith(_SERVER) and entry not in self.local and not self.servers)
+            if (entry.startswith(SERVER) and entry.removeprefix(SERVER) not in self.servers)
+            or (not entry.startswith(SERVER) and entry not in self.local and not self.servers)
         ]
 
     def names(self) -> list[str]:
         """What a whitelist may have, as far as it is known without asking servers."""
-        return [*self.local, *(_SERVER + server for server in self.servers)]
+        return [*self.local, *(SERVER + server for server in self.servers)]
 
     def called(self) -> dict[str, list[str]]:
         """The names of its tools and servers, by kind of effect."""
@@ -124,8 +126,8 @@ class ToolUniverse:
         return list(tools.values())
 
     async def _entry(self, entry: str, run: RunContext) -> list[Tool]:
-        server = entry.removeprefix(_SERVER)
-        if entry.startswith(_SERVER) and server in self.servers:
+        server = entry.removeprefix(SERVER)
+        if entry.startswith(SERVER) and server in self.servers:
             return await _functions(server, run)
         if entry in self.local:
             return [_local(self.local[entry])]
@@ -136,6 +138,16 @@ class ToolUniverse:
                 return found
             known += [tool.spec.name for tool in functions]
         raise UnknownTool(entry, known)
+
+
+def _shared(request: LoadRequest) -> Path:
+    return request.path.resolve().parent.parent.parent / _SHARED
+
+
+def shared_file(tool: str, request: LoadRequest) -> str | None:
+    """The file that would make a tool of this name one of `global_tools`; None if there is none."""
+    names = (f"{tool}{suffix}" for suffix in SUFFIXES if "/" not in tool)
+    return next((name for name in names if os.path.isfile(_shared(request) / name)), None)
 
 
 def _local(spec: ToolSpec) -> Tool:

@@ -288,6 +288,26 @@ def test_a_tool_is_unknown_where_no_server_can_have_it(loader: Loader) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("entry", "hint"),
+    [
+        ("mcp:almanac", "add 'almanac' to mcp_servers"),
+        ("wind_rose", "add wind_rose.py to global_tools"),
+        ("../tools/wind_rose", "known: gauge, flood"),
+        ("anchor", "known: gauge, flood"),
+    ],
+)
+def test_what_would_make_a_tool_known_is_said(entry: str, hint: str, loader: Loader) -> None:
+    text = changed(("mcp_servers: [tides]\n", ""), ("[gauge, flood]", f"['{entry}']"))
+    (problem,) = loader.problems(text, {**FILES, "functions/tools/wind_rose.py": "def run(): ...\n"})
+    assert problem.hint == hint
+
+
+def test_the_agents_that_are_known_have_a_manifest(loader: Loader) -> None:
+    (problem,) = loader.problems(changed(("agent: courier", "agent: nobody")), FILES)
+    assert problem.hint == "known: courier, desk"
+
+
 def test_a_graph_ends(loader: Loader) -> None:
     text = "start: a\nnodes:\n  a: {type: script, script: scripts/weigh.py}\n"
     (problem,) = loader.problems(text, FILES)
