@@ -5,6 +5,7 @@ It follows declared edges only (`next`, `routes`, `on_other`, `fallback`): what 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 from harness.dialects.kit.reachable import reachable
 from harness.dialects.loki import document as doc
-from harness.dialects.loki.agent_node import CONFIG, GRAPH, sibling
+from harness.dialects.loki.agent_node import CONFIG, GRAPH, is_file_name, sibling
 from harness.dialects.loki.routing import NEXT, Answered, Declared, declared_edges
 from harness.dialects.loki.tool_universe import SERVER, ToolUniverse, shared_file
 from harness.dialects.request import LoadRequest
@@ -104,8 +105,13 @@ class Rules:
     def _agent(self, id_: str, node: doc.AgentNode) -> Iterator[Problem]:
         folder, where = sibling(self.request, node.agent), ("nodes", id_, "agent")
         if folder is None:
-            text = f"node '{id_}': there is no agent '{node.agent}'"
             agents = self.request.path.resolve().parent.parent
+            if is_file_name(node.agent) and os.path.isdir(agents / node.agent):  # through a link
+                text = f"node '{id_}': the agent '{node.agent}' is outside the folders a manifest may read"
+                hint = "allow its folder in [tool.harness] allow_paths"
+                yield self._problem("path-outside", text, *where, hint=hint)
+                return
+            text = f"node '{id_}': there is no agent '{node.agent}'"
             known = sorted(path.name for path in agents.iterdir() if _has_manifest(path))
             yield self._problem("unknown-agent", text, *where, hint=did_you_mean(node.agent, known))
             return

@@ -303,6 +303,20 @@ def test_what_would_make_a_tool_known_is_said(entry: str, hint: str, loader: Loa
     assert problem.hint == hint
 
 
+def test_an_agent_behind_a_link_must_be_allowed(loader: Loader) -> None:
+    outside = loader.folder.parent / "elsewhere/courier"
+    outside.mkdir(parents=True)
+    (outside / "config.yaml").write_text("instructions: Carry.\n", encoding="utf-8")
+    loader.write(FILES)
+    (loader.folder / "agents/carrier").symlink_to(outside)
+    text = changed(("agent: courier", "agent: carrier"))
+    (problem,) = loader.problems(text, FILES)
+    assert (problem.code, loader.place(problem)) == ("path-outside", "carrier")
+    assert "the agent 'carrier' is outside the folders a manifest may read" in problem.message
+    assert "allow_paths" in problem.hint
+    loader.graph(text, FILES, allowed=(outside,))
+
+
 def test_the_agents_that_are_known_have_a_manifest(loader: Loader) -> None:
     (problem,) = loader.problems(changed(("agent: courier", "agent: nobody")), FILES)
     assert problem.hint == "known: courier, desk"
