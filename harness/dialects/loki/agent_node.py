@@ -34,6 +34,8 @@ CONFIG: Final = "config.yaml"
 _WARNED: Final = "warnings of children"
 """The resource of a run that has the warnings of children it raised: each once, however often one is spawned."""
 
+_MOST_BYTES: Final = 255  # of a name of a file, on any usual file system
+
 Load = Callable[[LoadRequest], Graph]
 
 
@@ -49,7 +51,8 @@ def sibling(request: LoadRequest, agent: str) -> Path | None:
 
 def is_file_name(name: str) -> bool:
     """True if a file in a given folder can have this name."""
-    return Path(name).name == name and name != ".." and "\0" not in name
+    is_short = len(name.encode("utf-8", "surrogatepass")) <= _MOST_BYTES
+    return is_short and Path(name).name == name and name != ".." and "\0" not in name
 
 
 @dataclass

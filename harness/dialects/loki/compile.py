@@ -126,8 +126,8 @@ def _unbuilt(graph: GraphFile, document: Document, request: LoadRequest) -> list
             continue
         where = document.key_span(("nodes", id_))
         file = f"{id_}.yaml"
-        if not is_file_name(id_) or file in (GRAPH, CONFIG):
-            why = f"and {file} is a manifest" if is_file_name(id_) else "which no file can have"
+        if not is_file_name(file) or file in (GRAPH, CONFIG):
+            why = f"and {file} is a manifest" if is_file_name(file) else "which no file can have"
             text = f"the knowledge base of the rag node '{id_}' has the name of the node, {why}"
             problems.append(Problem("bad-value", text, where, "rename the node"))
             continue

@@ -68,7 +68,7 @@ class ToolUniverse:
 
         def is_readable(path: Path) -> bool:
             request.record(path)
-            return path.suffix in SUFFIXES and path.is_file() and request.may_read(path.resolve())
+            return path.suffix in SUFFIXES and os.path.isfile(path) and request.may_read(path.resolve())
 
         folder = request.path.resolve().parent
         local: dict[str, ToolSpec] = {}

@@ -86,6 +86,11 @@ REFUSED = {
         "which no file can have",
         (2, 9),
     ),
+    "a rag node with a name that is too long": (
+        f"start: {'x' * 300}\nnodes: {{{'x' * 300}: {{type: rag, documents: [x], next: b}}, b: {{type: end}}}}\n",
+        "which no file can have",
+        (2, 9),
+    ),
     "a rag node with the name of a manifest": (
         "start: graph\nnodes: {graph: {type: rag, documents: [x], next: b}, b: {type: end}}\n",
         "has the name of the node, and graph.yaml is a manifest",
@@ -143,6 +148,9 @@ SOUND = {
     "an empty id": graph('{id: "", type: end}'),
     "ids of any letters": (
         "start: 'a:b/c'\nnodes: {'a:b/c': {type: input, question: q, next: '*'}, '*': {type: end}}\n"
+    ),
+    "global tools that no file can be": graph(
+        "{type: end}", f'global_tools: ["{"x" * 300}.sh", "a\\0.sh", "", "."]\n'
     ),
     "no option": graph(f"{{{ASK}, options: [], routes: {{}}}}"),
     "whole numbers for others": graph("{type: llm, prompt: p, temperature: 1, timeout: 5, next: b}"),
