@@ -64,12 +64,17 @@ def _type(annotation: ast.expr | None) -> tuple[dict[str, Any], bool]:
 
 
 def _generic(name: str, inner: list[ast.expr]) -> tuple[dict[str, Any], bool]:
+    if not inner:  # `list[()]`
+        return {"type": _TYPES.get(name, "string")}, False
     if name == "Optional":
         return _type(inner[0])[0], True
     if name == "Union":
         return _union(inner)
     if name == "Literal":
-        return one_of(each.value for each in inner if isinstance(each, ast.Constant)), False
+        values = (each.value for each in inner if isinstance(each, ast.Constant))
+        return one_of(
+            value for value in values if value is None or isinstance(value, str | int | float)
+        ), False
     if _TYPES.get(name) == "array":
         return {"type": "array", "items": _type(inner[0])[0]}, False
     return {"type": _TYPES.get(name, "string")}, False

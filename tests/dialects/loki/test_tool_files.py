@@ -150,6 +150,9 @@ PYTHON = {
     "a: Literal['x', 'y']": ({"type": "string", "enum": ["x", "y"]}, True),
     "a: Literal[1, 2] = 1": ({"enum": [1, 2]}, False),
     "a: Literal['x'] | None": ({"type": "string", "enum": ["x"]}, False),
+    "a: list[()]": ({"type": "array"}, True),
+    "a: Optional[()]": ({"type": "string"}, True),
+    "a: Literal[b'x', 'y', ...]": ({"type": "string", "enum": ["y"]}, True),
     "a: Boat, *rest, **more": ({"type": "string"}, True),
 }
 
