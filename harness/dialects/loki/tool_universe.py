@@ -32,8 +32,8 @@ class UnknownTool(HarnessError):
 
     code = "unknown-tool"
 
-    def __init__(self, entry: str, known: Sequence[str]) -> None:
-        super().__init__(f"the agent has no tool '{entry}'")
+    def __init__(self, message: str, known: Sequence[str] = ()) -> None:
+        super().__init__(message)
         self.known = tuple(known)
 
 
@@ -137,7 +137,7 @@ class ToolUniverse:
             if found := [tool for tool in functions if tool.spec.name == entry]:
                 return found
             known += [tool.spec.name for tool in functions]
-        raise UnknownTool(entry, known)
+        raise UnknownTool(f"the agent has no tool '{entry}'", known)
 
 
 def _shared(request: LoadRequest) -> Path:
