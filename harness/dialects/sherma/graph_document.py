@@ -90,9 +90,9 @@ class LoadSkills(Section, title="the args of a load_skills node"):
 
 
 class Custom(Section, title="the args of a custom node"):
-    """spec: `custom`. `metadata` is for hooks."""
+    """spec: `custom`. `metadata` is for hooks, and may be anything."""
 
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    metadata: Any = Field(default_factory=dict)
 
 
 class Retry(Section, title="a retry policy"):

@@ -72,8 +72,13 @@ class _Boundary:
             except Exception as error:
                 text = f"MCP server '{server.id}' cannot be used: {error}"
                 raise ManifestError(Problem("mcp-server", text, declared.span)) from None
-            for tool in listed:
-                session.tools.add(mcp_tool(declared.endpoint, server.version, server.tool_prefix or "", tool))
+            for listed_tool in listed:
+                tool = mcp_tool(declared.endpoint, server.version, server.tool_prefix or "", listed_tool)
+                if tool.id in session.tools:
+                    text = f"MCP server '{server.id}' brings a second tool '{tool.id}'"
+                    hint = "a 'tool_prefix' tells them apart"
+                    run.warn(Problem("second-tool", text, declared.span, hint, "warning").one_line)
+                session.tools.add(tool)
         await self._describe_remote_agents(session, run)
 
     async def _describe_remote_agents(self, session: AgentSession, run: RunContext) -> None:

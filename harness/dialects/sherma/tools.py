@@ -83,6 +83,9 @@ class ToolRegistry:
         """Register a tool."""
         self._versions.setdefault(tool.id, {})[tool.version] = tool
 
+    def __contains__(self, id_: str) -> bool:
+        return id_ in self._versions
+
     def copy(self) -> ToolRegistry:
         """A new registry with the same tools."""
         twin = ToolRegistry()

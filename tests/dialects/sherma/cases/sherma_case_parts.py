@@ -144,6 +144,14 @@ class Summariser(BaseHookExecutor):
         return ctx
 
 
+class Noting(BaseHookExecutor):
+    """Writes the metadata of its node."""
+
+    async def node_execute(self, ctx: Any) -> Any:
+        ctx.result = {"seen": ctx.node_context.node_def.args.metadata}
+        return ctx
+
+
 class Tolerant(BaseHookExecutor):
     """Catches whatever its model raises."""
 
