@@ -12,7 +12,6 @@ from harness.dialects.kit.messages import to_ai_message
 from harness.dialects.kit.tool_calls import RefusedCall, refuse, refuse_all
 from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma.model_calls import model_call
-from harness.dialects.sherma.section import Ref
 from harness.dialects.sherma.skills import Loaded
 from harness.dialects.sherma.tools import Tool, ToolNotFound, bound_specs, distinct, to_tool
 from harness.dialects.sherma.visit import Result, Visit
@@ -106,8 +105,8 @@ def _bound_tools(visit: Visit, args: doc.CallLLM) -> list[Tool]:
         tools += _loaded_tools(visit)
     if args.use_sub_agents_as_tools:
         chosen = args.use_sub_agents_as_tools
-        refs = chosen if isinstance(chosen, list) else [Ref(id=id_) for id_ in visit.agent.sub_agents]
-        tools += [registry.get(ref.id, ref.version) for ref in refs]
+        ids = [ref.id for ref in chosen] if isinstance(chosen, list) else visit.agent.sub_agents
+        tools += [registry.get(id_) for id_ in ids]
     tools += [registry.get(ref.id, ref.version) for ref in args.tools or ()]
     return distinct(tools)
 

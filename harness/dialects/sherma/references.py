@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.dialects.sherma.agent import Agent
 from harness.dialects.sherma.section import Ref
+from harness.dialects.sherma.tools import same_version
 from harness.errors import Problem
 from harness.source.document import Document, DocumentPath
 from harness.source.suggest import did_you_mean
@@ -34,7 +35,7 @@ def _tools(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Pro
             text = f"tool '{reference.id}' is not registered: the node will fail"
             where = document.span((*path, *place, "id"))
             yield Problem("unknown-tool", text, where, did_you_mean(reference.id, versions), "warning")
-        elif reference.version != "*" and reference.version not in versions[reference.id]:
+        elif not any(same_version(known, reference.version) for known in versions[reference.id]):
             text = f"tool '{reference.id}' has no version '{reference.version}': the node will fail"
             hint = f"it has {', '.join(versions[reference.id])}"
             where = document.span((*path, *place, "version"))
@@ -43,10 +44,8 @@ def _tools(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Pro
 
 def _tool_references(agent: Agent) -> Iterator[tuple[DocumentPath, Ref]]:
     for at, node in enumerate(agent.definition.graph.nodes):
-        for key in ("tools", "use_sub_agents_as_tools"):
-            chosen = getattr(node.args, key, None)
-            for number, reference in enumerate(chosen if isinstance(chosen, list) else ()):
-                yield ("nodes", at, "args", key, number), reference
+        for number, reference in enumerate(getattr(node.args, "tools", None) or ()):
+            yield ("nodes", at, "args", "tools", number), reference
 
 
 def _versions(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
@@ -59,6 +58,10 @@ def _versions(agent: Agent, document: Document, path: DocumentPath) -> Iterator[
         args = (*path, "nodes", at, "args")
         if node.type == "call_llm" and node.args.llm is not None:
             yield from _version("llm", node.args.llm, manifest.llms, document, (*args, "llm"))
+        if node.type == "call_llm" and isinstance(node.args.use_sub_agents_as_tools, list):
+            for number, reference in enumerate(node.args.use_sub_agents_as_tools):
+                place = (*args, "use_sub_agents_as_tools", number)
+                yield from _version("agent", reference, manifest.sub_agents, document, place)
         elif node.type == "call_agent":
             yield from _version("agent", node.args.agent, manifest.sub_agents, document, (*args, "agent"))
 
@@ -68,7 +71,7 @@ def _version(
 ) -> Iterator[Problem]:
     used = next((item.version for item in reversed(declared) if item.id == reference.id), "*")
     is_plain = _NUMBERS.fullmatch(reference.version) is not None
-    if is_plain and used not in ("*", reference.version):
+    if is_plain and not same_version(used, reference.version):
         text = f"version '{used}' of {what} '{reference.id}' is used, not '{reference.version}'"
         where = document.span((*path, "version"))
         yield Problem(f"unknown-{what}", text, where, "it is found by its id alone", "warning")

@@ -18,7 +18,14 @@ from harness.dialects.kit.manifest import NotImported, imported
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.section import INTERNAL, Section
-from harness.dialects.sherma.tools import Origin, Tool, python_tool, unimported_tool, version_order
+from harness.dialects.sherma.tools import (
+    Origin,
+    Tool,
+    python_tool,
+    same_version,
+    unimported_tool,
+    version_order,
+)
 from harness.errors import HarnessError, ManifestError, Problem
 from harness.source.document import Document, parse, read
 from harness.source.models import validate
@@ -146,7 +153,7 @@ class Skills:
             raise SkillNotFound(f"skill '{id_}' not found" + (f" ({hint})" if hint else ""))
         if version not in ("*", ""):
             wanted = version.removeprefix("==")
-            found = [skill for skill in found if skill.version == wanted]
+            found = [skill for skill in found if same_version(skill.version, wanted)]
             if not found:
                 raise SkillNotFound(f"skill '{id_}' has no version '{wanted}'")
         return max(found, key=lambda skill: version_order(skill.version))

@@ -28,6 +28,7 @@ from harness.source.models import describe
 from harness.source.suggest import did_you_mean
 
 Arguments = Mapping[str, Any]
+_PLAIN_VERSION: Final = re.compile(r"\d+(\.\d+)*")
 
 
 class ToolNotFound(HarnessError):
@@ -102,7 +103,7 @@ class ToolRegistry:
         return sorted(found, key=lambda tool: tool.origin)
 
     def get(self, id_: str, version: str = "*") -> Tool:
-        """A tool; `*` is its latest version, anything else exact.
+        """A tool; `*` is its latest version. One that was declared without a version is of any.
 
         Raises:
             ToolNotFound: no such tool, or no such version of it.
@@ -111,17 +112,30 @@ class ToolRegistry:
         if versions is None:
             hint = did_you_mean(id_, self._versions)
             raise ToolNotFound(f"tool '{id_}' is not registered" + (f" ({hint})" if hint else ""))
-        if version == "*":
-            return versions[max(versions, key=version_order)]
-        if version not in versions:
-            known = ", ".join(versions)
-            raise ToolNotFound(f"tool '{id_}' has no version '{version}' (it has {known})")
-        return versions[version]
+        found = [known for known in versions if same_version(known, version)]
+        if not found:
+            raise ToolNotFound(f"tool '{id_}' has no version '{version}' (it has {', '.join(versions)})")
+        return versions[max(found, key=version_order)]
 
 
 def version_order(version: str) -> list[int]:
     """A key that sorts versions by their numbers."""
     return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def same_version(one: str, other: str) -> bool:
+    """Whether two versions are the same, as `1.0` and `1.0.0` are. `*`, which is none, is the same as any."""
+    if one == other or not {"*", ""}.isdisjoint((one, other)):
+        return True
+    plain = all(_PLAIN_VERSION.fullmatch(version) for version in (one, other))
+    return plain and _without_zeros(one) == _without_zeros(other)
+
+
+def _without_zeros(version: str) -> list[int]:
+    numbers = version_order(version)
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return numbers
 
 
 def distinct(tools: Iterable[Tool]) -> list[Tool]:
