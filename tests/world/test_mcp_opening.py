@@ -16,10 +16,14 @@ from harness.recording.mcp.recorder import MCPRecorder
 from harness.time.clock import VirtualTimeLoop
 from harness.time.paced import PacedTimeLoop
 from harness.world.mcp.connect import connect
+from harness.world.mcp.opening import CONNECT_LIMIT_S
 from harness.world.mcp.tools import MCPFailure
 from harness.world.network import closed_network
 
 SOON_S = 0.3
+"""Real seconds for a server that is to say nothing at all."""
+LATER_S = 1.0
+"""For one that is connected and is to answer nothing: connecting itself takes some time."""
 
 EVENTS = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
 IN_CHUNKS = EVENTS + b"transfer-encoding: chunked\r\n\r\n"
@@ -115,7 +119,14 @@ def why_not(context: Any, loop: Any = VirtualTimeLoop) -> str:
 
 BROKEN_OFF = "the server ended the connection before its first event, `endpoint`"
 NO_EVENT = f"the server sent no event within {SOON_S} s"
-NO_ANSWER = f"the MCP server did not answer within {SOON_S} s"
+NO_ANSWER = f"the MCP server did not answer within {LATER_S:g} s"
+
+
+def limit(why: str) -> float:
+    """How long a server may take; one that breaks off is given up at once, whatever that is."""
+    return {NO_EVENT: SOON_S, NO_ANSWER: LATER_S}.get(why, CONNECT_LIMIT_S)
+
+
 SSE = {
     "breaks off": (says(IN_CHUNKS), BROKEN_OFF),
     "ends": (says(UNTIL_CLOSED), BROKEN_OFF),
@@ -141,7 +152,7 @@ def test_a_server_over_sse_that_does_not_connect_is_given_up_with_the_reason(
     server: Server, why: str
 ) -> None:
     with serving(server) as url:
-        assert why_not(connect(MCPEndpoint("weather", "sse", url=url), SOON_S)) == (
+        assert why_not(connect(MCPEndpoint("weather", "sse", url=url), limit(why))) == (
             f"cannot connect to {url}: {why}; see that server 'weather' runs there and speaks MCP over SSE, "
             "or script its tools under `mcp:`"
         )
@@ -152,7 +163,7 @@ def test_a_server_over_http_that_does_not_connect_is_given_up_with_the_reason(
     server: Server, why: str
 ) -> None:
     with serving(server) as url:
-        assert why_not(connect(MCPEndpoint("weather", "streamable_http", url=url), SOON_S)) == (
+        assert why_not(connect(MCPEndpoint("weather", "streamable_http", url=url), limit(why))) == (
             f"cannot connect to {url}: {why}; see that server 'weather' runs there and speaks MCP over "
             "streamable HTTP, or script its tools under `mcp:`"
         )
@@ -161,7 +172,7 @@ def test_a_server_over_http_that_does_not_connect_is_given_up_with_the_reason(
 @pytest.mark.parametrize("does", ["sys.stdin.read()", "print('ready', flush=True); sys.stdin.read()"])
 def test_a_child_process_that_does_not_connect_is_given_up_with_the_reason(does: str) -> None:
     endpoint = MCPEndpoint("weather", "stdio", command=sys.executable, args=["-c", f"import sys; {does}"])
-    assert why_not(connect(endpoint, SOON_S)) == (
+    assert why_not(connect(endpoint, LATER_S)) == (
         f"cannot connect to {sys.executable}: {NO_ANSWER}; see that server 'weather' starts and speaks MCP on its "
         "standard input and output, or script its tools under `mcp:`"
     )
