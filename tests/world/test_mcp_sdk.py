@@ -306,6 +306,31 @@ def test_errors_name_a_url_without_user_password_and_query(endpoint: Any, answer
     assert "amy" not in told
 
 
+def test_a_server_over_sse_that_refuses_a_message_fails_the_call_and_the_later_ones() -> None:
+    from mcp.server.sse import SseServerTransport
+
+    transport, server, refuses = SseServerTransport("/messages/"), weather_server(), asyncio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["method"] == "POST" and refuses.is_set():
+            await turned_away(scope, receive, send)
+        elif scope["method"] == "POST":
+            await transport.handle_post_message(scope, receive, send)
+        else:
+            async with transport.connect_sse(scope, receive, send) as (read, write):
+                await server.run(read, write, server.create_initialization_options())
+
+    async def main() -> None:
+        async with http_server(app) as address, connect(sse_endpoint(f"{address}/sse")) as session:
+            assert await session.list_tools() == TOOLS
+            refuses.set()
+            for tool in ("report", "fail"):
+                with pytest.raises(MCPFailure, match=r"(?i)connection.*closed"):
+                    await session.call_tool(tool, {"place": "Oslo"})
+
+    asyncio.run(main())
+
+
 def test_giving_up_while_connecting_leaves_nothing_behind() -> None:
     async def main() -> int:
         silent = connect(stdio_endpoint(sys.executable, args=["-c", "import sys; sys.stdin.read()"]))
