@@ -50,6 +50,7 @@ def _form(declared: Any) -> str:
 AnyField = Annotated[
     Annotated[FieldType, Tag("flat")] | Annotated[Nested, Tag("nested")], Discriminator(_form)
 ]
+Nested.model_rebuild()  # its fields name AnyField
 Fields = dict[str, AnyField]
 """spec: "`yields` and `inputs` Type Strings"."""
 
