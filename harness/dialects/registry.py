@@ -97,8 +97,9 @@ def detected(
 
     Raises:
         ManifestError: the manifest cannot be read in any version that one of the dialects is written in; or none
-            recognizes it, and it cannot be parsed in one of the versions.
+            recognizes it, and it cannot be parsed in one of the versions, or is of a dialect as another one reads it.
     """
+    dialects = tuple(dialects)
     documents: dict[tuple[Path, YamlVersion], Document | ManifestError] = {}
     for dialect in dialects:
         key = (manifest_at(path, dialect), dialect.yaml)
@@ -108,6 +109,11 @@ def detected(
         if isinstance(document, Document) and dialect.detect(document):
             return dialect, document
     read_as = [found for found in documents.values() if isinstance(found, Document)]
+    for dialect in dialects:
+        found = documents[manifest_at(path, dialect), dialect.yaml]
+        # `yes: …` has a boolean for its key in one YAML, and a text in another.
+        if isinstance(found, ManifestError) and any(map(dialect.detect, read_as)):
+            raise found
     errors = {file: found for (file, _), found in documents.items() if isinstance(found, ManifestError)}
     # A dialect does not recognize what its YAML cannot parse, and another YAML may take.
     unparsed = [error for error in errors.values() if error.problems[0].code == "syntax"]

@@ -200,6 +200,25 @@ def test_a_manifest_that_another_version_of_yaml_would_take_is_refused_by_its_ow
     assert "counter.yaml is left out, as it cannot be read: not valid YAML" in invoke("validate", ".").stdout
 
 
+def test_a_manifest_with_a_key_that_only_its_own_yaml_takes_for_no_text_is_refused_with_the_key(
+    invoke: Invoke, write: WriteFile
+) -> None:
+    write("tide.yaml", "component_type: Flow\nname: tide\nnodes:\n  - mapping: {yes: sail, 'no': wait}\n")
+    result = invoke("validate", "tide.yaml")
+    assert result.exit_code == 2
+    assert "tide.yaml:4:15: error: this key is read as a boolean, not as text [key-not-text]" in result.stdout
+    assert "tide.yaml is left out, as it cannot be read: this key" in invoke("validate", ".").stdout
+
+
+def test_such_a_key_in_any_other_file_of_a_folder_is_nobodys_concern(
+    invoke: Invoke, write: WriteFile, counter: str
+) -> None:
+    write("counter.yaml", counter)
+    write("build.yaml", "on: [push]\njobs: {}\n")
+    result = invoke("validate", ".")
+    assert (result.exit_code, "build.yaml" in result.stdout) == (0, False)
+
+
 def test_a_scenario_whose_manifest_is_not_there_is_told(
     invoke: Invoke, write: WriteFile, counter: str
 ) -> None:
