@@ -15,9 +15,11 @@ from harness.dialects.agentspec.component import BROKEN, Component, component_fi
 from harness.dialects.agentspec.document import (
     EXPORTED,
     LATER,
+    LATER_TYPES,
     PLUGIN,
     PLUGIN_KEYS,
     TYPES,
+    VERSIONS,
     allows_later_fields,
     check_shapes,
     top_problem,
@@ -181,6 +183,10 @@ class Configuration:
             text = f"{component_type} is a component of the plugin '{part.value[PLUGIN]}', which is not installed"
             hint = "; ".join(broken) or "install it, or name its class under `hooks` in the scenario"
             self.problems.refuse("unknown-plugin", text, span, hint)
+        elif component_type in LATER_TYPES:
+            text = f"component type '{component_type}' is not supported"
+            hint = f"Agent Spec {VERSIONS[0]} does not have it, a later version does"
+            self.problems.refuse("unsupported", text, span, hint)
         else:
             hint = "; ".join([nearest_type(component_type, [*TYPES, *self.plugins.known]), *broken])
             text = f"no component type '{component_type}' is known"
@@ -235,8 +241,8 @@ class Configuration:
             return self._one(inner) if holds_one(model, key) else self._several(key, inner)
         if key in keys_of(model) and key != "metadata":
             return self._references.value(part.at((key,)), budget)
-        if key in LATER and self._allows_later_fields:
-            self._check_later(key, part)
+        if key in LATER and issubclass(model, LATER[key].kinds):
+            self._check_later(key, part, model)
             return _LEFT_OUT
         if issubclass(model, EXPORTED.get(key, ())):
             self._check_exported(key, part)
@@ -265,11 +271,17 @@ class Configuration:
             raise UnreadableValue
         return found
 
-    def _check_later(self, key: str, part: Document) -> None:
-        """Refuse a field of 25.4.2 unless its value means the same as leaving it out in 25.4.1."""
-        plain_values = LATER[key]
-        if plain_values is not None and part.value[key] not in plain_values:
-            plain = " or ".join(describe(one) for one in plain_values)
+    def _check_later(self, key: str, part: Document, model: type[Component]) -> None:
+        """Refuse a field of 25.4.2 in 25.4.1, and unless its value means the same as leaving it out there."""
+        plain_values = LATER[key].plain_values
+        changes = plain_values is not None and part.value[key] not in plain_values
+        if not self._allows_later_fields:
+            text = f"unknown key '{key}' in {model.model_config['title']}"
+            way_out = f"{key} is not supported" if changes else f"say {VERSION}: {VERSIONS[-1]}"
+            problem = Problem("unknown-key", text, part.key_span((key,)), f"{VERSIONS[-1]} has it; {way_out}")
+            self.problems.add([_of(part, problem)])
+        elif changes:
+            plain = " or ".join(map(describe, plain_values or ()))
             text = f"'{key}' other than {plain} is not supported"
             self.problems.refuse("unsupported", text, part.span((key,)))
 

@@ -6,7 +6,7 @@ spec: "Versioning", "Symbolic references", "Disaggregated components", "Note abo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, Field
 
@@ -26,16 +26,41 @@ PLUGIN_KEYS: Final = "component_plugin_"
 VERSIONS: Final = ("25.4.1", "25.4.2")
 OLD_VERSIONS: Final = ("25.4.0",)
 
-LATER: Final[Mapping[str, tuple[Any, ...] | None]] = {
-    "requires_confirmation": (False,),
-    "human_in_the_loop": (True,),
-    "toolboxes": ([],),
-    "sensitive_headers": ({}, None),
-    "api_type": ("chat_completions", "oci"),
-    "api_key": None,
-    "conversation_store_id": (None,),
+
+class Later(NamedTuple):
+    """A field that 25.4.2 adds: to which components, and with which values nothing changes (None: with all)."""
+
+    kinds: tuple[type[Component], ...]
+    plain_values: tuple[Any, ...] | None
+
+
+LATER: Final[Mapping[str, Later]] = {
+    "requires_confirmation": Later((tools.Tool,), (False,)),
+    "human_in_the_loop": Later((agentic.Agent,), (True,)),
+    "toolboxes": Later((agentic.Agent,), ([],)),
+    "sensitive_headers": Later((tools.RemoteCall, transports.RemoteTransport), ({}, None)),
+    "api_type": Later((llm_configs.LlmConfig,), ("chat_completions", "oci")),
+    "api_key": Later((llm_configs.OpenAiCompatibleConfig, llm_configs.OpenAiConfig), None),
+    "conversation_store_id": Later((llm_configs.OciGenAiConfig,), (None,)),
 }
-"""Fields that 25.4.2 adds, with the values that change nothing; None where no value changes anything."""
+"""The fields that 25.4.2 adds."""
+
+LATER_TYPES: Final = frozenset(
+    (
+        *("Swarm", "ManagerWorkers", "SpecializedAgent", "AgentSpecializationParameters"),
+        *("A2AAgent", "A2AConnectionConfig"),
+        *("ParallelFlowNode", "ParallelMapNode", "CatchExceptionNode"),
+        *("BuiltinTool", "MCPToolBox", "MCPToolSpec"),
+        *("AnthropicLlmConfig", "DbmsVectorChainLlmConfig"),
+        *("GeminiConfig", "GeminiAIStudioAuthConfig", "GeminiVertexAIAuthConfig"),
+        *("OAuthConfig", "OAuthClientConfig"),
+        *("MessageSummarizationTransform", "ConversationSummarizationTransform"),
+        *("InMemoryCollectionDatastore", "OracleDatabaseDatastore", "PostgresDatabaseDatastore"),
+        *("TlsOracleDatabaseConnectionConfig", "MTlsOracleDatabaseConnectionConfig"),
+        "TlsPostgresDatabaseConnectionConfig",
+    )
+)
+"""The component types that versions behind 25.4.1 add."""
 
 EXPORTED: Final[Mapping[str, type[Component]]] = {
     "agents": agentic.Agent,
@@ -164,4 +189,15 @@ def version_problems(document: Document, *, required: bool) -> Iterator[Problem]
         text = f"{VERSION}: expected text, found {describe(version)}"
         yield Problem("wrong-type", text, span, "quote it to make it text")
     elif version not in VERSIONS:
-        yield Problem("unknown-version", f"{VERSION} {version} is not known; known are {known}", span)
+        hint = (
+            f"if it needs nothing that came later, say {VERSION}: {VERSIONS[-1]}"
+            if _is_later(version)
+            else ""
+        )
+        yield Problem("unknown-version", f"{VERSION} {version} is not known; known are {known}", span, hint)
+
+
+def _is_later(version: str) -> bool:
+    """True if a version stands behind all that are known."""
+    parts = version.split(".")
+    return all(map(str.isdecimal, parts)) and [*map(int, parts)] > [*map(int, VERSIONS[-1].split("."))]

@@ -14,7 +14,7 @@ import pytest
 
 from harness.dialects.agentspec.compile import chosen, configuration_of
 from harness.dialects.agentspec.component import Component, ComponentWithIO, inner_first
-from harness.dialects.agentspec.document import LATER, TYPES, VERSIONS
+from harness.dialects.agentspec.document import LATER, LATER_TYPES, TYPES, VERSIONS
 from harness.dialects.agentspec.flows import Node
 from harness.dialects.agentspec.plugins import Plugins
 from harness.dialects.agentspec.properties import Property
@@ -30,6 +30,7 @@ from harness.source.models import keys_of
 
 pytest.importorskip("pyagentspec", reason="pyagentspec, the official SDK of Agent Spec, is not installed")
 
+from pyagentspec._component_registry import BUILTIN_CLASS_MAP
 from pyagentspec._utils import BetaComponentDeserializationPlugin, BetaComponentSerializationPlugin
 from pyagentspec.component import Component as SdkComponent
 from pyagentspec.component import ComponentWithIO as SdkComponentWithIO
@@ -139,19 +140,28 @@ def test_the_cases_are_made_of_every_component_type() -> None:
 
 
 def test_what_the_next_version_adds_is_known_with_its_defaults() -> None:
-    """No field more and no value more than the SDK writes where nothing of the new is used."""
+    """No field more, in no component more and no value more than the SDK writes where nothing of the new is used."""
     added: dict[str, list[Any]] = {}
+    owners: dict[str, set[str]] = {}
     for component in _components_at("25.4.2"):
         known = {*keys_of(TYPES[component[TYPE]]), TYPE, TABLE, VERSION}
         for key, value in component.items():
             if key not in known and not key.startswith("component_plugin_"):
+                owners.setdefault(key, set()).add(component[TYPE])
                 values = added.setdefault(key, [])
                 if value not in values:
                     values.append(value)
     assert added.keys() == LATER.keys()
-    for key, known_values in LATER.items():
+    for key, (kinds, known_values) in LATER.items():
+        assert owners[key] == {name for name, model in TYPES.items() if issubclass(model, kinds)}, key
         if known_values is not None:
             assert sorted(map(repr, added[key])) == sorted(map(repr, known_values)), key
+
+
+def test_the_component_types_of_later_versions_are_known_as_such() -> None:
+    concrete = {name for name, model in BUILTIN_CLASS_MAP.items() if not model._is_abstract}
+    assert concrete - TYPES.keys() - {"LlmConfig"} <= LATER_TYPES  # abstract in 25.4.1
+    assert not LATER_TYPES & TYPES.keys()
 
 
 # ------------------------------------------------------------------ from the harness to the SDK

@@ -77,6 +77,47 @@ def test_later_fields_cannot_say_more(loader: Loader) -> None:
     assert problem.message == "'requires_confirmation' other than false is not supported"
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "hint"),
+    [
+        ("toolboxes", "[]", "25.4.2 has it; say agentspec_version: 25.4.2"),
+        ("human_in_the_loop", "false", "25.4.2 has it; human_in_the_loop is not supported"),
+    ],
+)
+def test_a_later_field_in_25_4_1_says_which_version_has_it(
+    loader: Loader, field: str, value: str, hint: str
+) -> None:
+    problem = loader.problem(agent(**{field: value}))
+    assert (problem.code, loader.place(problem), problem.hint) == ("unknown-key", field, hint)
+    assert problem.message == f"'guide': unknown key '{field}' in an Agent"
+
+
+def test_a_later_field_belongs_to_the_components_that_get_it(loader: Loader) -> None:
+    confused = agent(requires_confirmation="false").replace("25.4.1", "25.4.2")
+    assert loader.problem(confused).message == "'guide': unknown key 'requires_confirmation' in an Agent"
+
+
+@pytest.mark.parametrize("later", ["Swarm", "ManagerWorkers", "A2AAgent"])
+def test_a_component_type_of_a_later_version_is_not_supported(loader: Loader, later: str) -> None:
+    problem = loader.problem(f"agentspec_version: 25.4.2\ncomponent_type: {later}\nname: crew\n")
+    assert (problem.code, loader.place(problem)) == ("unsupported", later)
+    assert problem.message == f"component type '{later}' is not supported"
+    assert problem.hint == "Agent Spec 25.4.1 does not have it, a later version does"
+
+
+@pytest.mark.parametrize(
+    ("version", "hint"),
+    [
+        ("26.4.0", "if it needs nothing that came later, say agentspec_version: 25.4.2"),
+        ("25.4.10", "if it needs nothing that came later, say agentspec_version: 25.4.2"),
+        ("25.3.1", ""),
+        ("next", ""),
+    ],
+)
+def test_of_a_later_version_what_is_known_may_be_run(loader: Loader, version: str, hint: str) -> None:
+    assert loader.problem(f"agentspec_version: {version}\n{AGENT}").hint == hint
+
+
 def test_25_4_1_has_no_later_fields(loader: Loader) -> None:
     assert loader.problem(agent(toolboxes="[]")).code == "unknown-key"
 
