@@ -53,11 +53,13 @@ def accepts_everything(schema: Any) -> bool:
     return schema is True or (isinstance(schema, Mapping) and not _ASKING.intersection(schema))
 
 
-def misspelt_keywords(schema: Any, path: tuple[str | int, ...] = ()) -> Iterator[Misspelt]:
+def misspelt_keywords(
+    schema: Any, path: tuple[str | int, ...] = (), *, cutoff: float = _MISSPELT
+) -> Iterator[Misspelt]:
     """The keywords of a schema, and of those inside it, that are nearly one that JSON Schema knows."""
     for at, inside in schemas_inside(schema, path):
         for keyword in inside:
-            if keyword not in _KNOWN and (meant := nearest(str(keyword), _KNOWN, cutoff=_MISSPELT)):
+            if keyword not in _KNOWN and (meant := nearest(str(keyword), _KNOWN, cutoff=cutoff)):
                 yield Misspelt((*at, keyword), str(keyword), meant)
 
 

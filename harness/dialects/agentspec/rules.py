@@ -25,7 +25,8 @@ from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.types import castable, same_type, type_of
 from harness.dialects.agentspec.wording import listed, none_at_all
 from harness.errors import Problem
-from harness.source.suggest import did_you_mean, nearest
+from harness.matchers.schema_flaws import misspelt_keywords
+from harness.source.suggest import did_you_mean
 
 
 def problems(root: Component) -> Iterator[Problem]:
@@ -102,53 +103,20 @@ def _equal_lists(node: StartNode | EndNode) -> Iterator[Problem]:
                 yield Problem("unequal-lists", text, node.span("outputs"))
 
 
-_KEYWORDS: Final = (
-    *("title", "type", "default", "description", "items", "properties", "additionalProperties", "required"),
-    *(
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "not",
-        "if",
-        "then",
-        "else",
-        "enum",
-        "const",
-        "$ref",
-        "$defs",
-        "$id",
-        "$schema",
-    ),
-    *("$anchor", "$comment", "prefixItems", "contains", "minContains", "maxContains", "patternProperties"),
-    *("propertyNames", "dependentSchemas", "dependentRequired", "unevaluatedItems", "unevaluatedProperties"),
-    *(
-        "minItems",
-        "maxItems",
-        "uniqueItems",
-        "minLength",
-        "maxLength",
-        "pattern",
-        "format",
-        "minimum",
-        "maximum",
-    ),
-    *("exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minProperties", "maxProperties", "deprecated"),
-    *("readOnly", "writeOnly", "contentEncoding", "contentMediaType", "contentSchema", "example", "examples"),
-)
-_KNOWN: Final = frozenset(_KEYWORDS)
 _NEAR: Final = 0.75
 """The similarity from which a key counts as a misspelling of a keyword."""
+_OF_OTHERS: Final = "example"
+"""A keyword of OpenAPI."""
 
 
 def keywords_are_known(component: ComponentWithIO) -> Iterator[Problem]:
     """A key of a property that is nearly a keyword is a warning: JSON Schema passes over any key it does not know."""
     for side, written in (("inputs", component.declared_inputs), ("outputs", component.declared_outputs)):
         for at, item in enumerate(written or ()):
-            for key in (key for key in item.schema if key not in _KNOWN):
-                near = nearest(key, _KEYWORDS, cutoff=_NEAR)
-                if near is not None:
-                    text = f"{component}: property '{item.title}': '{key}' is no keyword of JSON Schema"
-                    span, hint = component.span(side, at, key), f"did you mean '{near}'?"
+            for found in misspelt_keywords(item.schema, cutoff=_NEAR):
+                if found.keyword != _OF_OTHERS:
+                    text = f"{component}: property '{item.title}': '{found.keyword}' is no keyword of JSON Schema"
+                    span, hint = component.span(side, at, *found.path), f"did you mean '{found.meant}'?"
                     yield Problem("unknown-key", text, span, hint, "warning")
 
 

@@ -175,6 +175,36 @@ def test_a_key_that_is_nearly_a_keyword_of_json_schema_is_a_warning(loader: Load
     assert (loader.place(warning), warning.hint) == ("string", "did you mean 'type'?")
 
 
+@pytest.mark.parametrize(
+    ("schema", "keyword", "meant"),
+    [
+        ("type: array, items: {tpye: string}", "tpye", "type"),
+        ("type: object, properties: {crop: {type: array, itmes: {type: string}}}", "itmes", "items"),
+        ("anyOf: [{type: 'null'}, {type: object, additionalPropertys: false}]", "additionalPropertys", None),
+    ],
+)
+def test_nor_is_one_anywhere_inside_a_property(
+    loader: Loader, schema: str, keyword: str, meant: str | None
+) -> None:
+    [warning] = loader.graph(flow_of(SAY + f", inputs: [{{title: a, {schema}}}]")).warnings
+    assert (
+        warning.message == f"OutputMessageNode 'it': property 'a': '{keyword}' is no keyword of JSON Schema"
+    )
+    assert warning.hint == f"did you mean '{meant or 'additionalProperties'}'?"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "type: object, properties: {tpye: {type: string}, itmes: {type: string}}",
+        "type: object, default: {tpye: x}, key_type: {type: string}",
+        "type: string, example: wool",
+    ],
+)
+def test_names_and_values_and_notes_are_no_keywords(loader: Loader, schema: str) -> None:
+    assert loader.graph(flow_of(SAY + f", inputs: [{{title: a, {schema}}}]")).warnings == ()
+
+
 def test_the_input_of_a_branching_node_has_any_name(loader: Loader) -> None:
     text = changed(
         [
