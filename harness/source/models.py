@@ -181,7 +181,8 @@ def _problems(finding: ValidationIssue, model: type[BaseModel], document: Docume
     if finding.type == "missing":
         models = models_at(model, finding.steps)
         message = f"missing key '{finding.key}'{_within(models)}"
-        return [Problem("missing-key", message, document.span(path), _misspelt(finding.key, finding, models))]
+        hint = _misspelt(finding.key, finding, models) or _example(finding.key, models)
+        return [Problem("missing-key", message, document.span(path), hint)]
     if finding.type == "union_tag_not_found" and "discriminator" in finding.context:
         key = finding.context["discriminator"].strip("'")
         hint = _misspelt(key, finding, models_at(model, finding.steps))
@@ -189,6 +190,8 @@ def _problems(finding: ValidationIssue, model: type[BaseModel], document: Docume
     if finding.type == "union_tag_invalid":
         path = (*path, finding.context["discriminator"].strip("'"))
     code, message, hint = _judged(finding, path)
+    if code == "wrong-type" and not hint and path:
+        hint = _example(str(path[-1]), models_at(model, finding.steps[:-1]))
     span = document.key_span(path) if finding.on_key else document.span(path)
     return [Problem(code, message, span, hint)]
 
@@ -201,6 +204,12 @@ def _misspelt(missing: str | None, finding: ValidationIssue, models: Sequence[ty
     known = {key for candidate in models for key in keys_of(candidate)}
     found = nearest(missing, [key for key in finding.found if isinstance(key, str) and key not in known])
     return f"'{found}' stands there: did you mean '{missing}'?" if found is not None else ""
+
+
+def _example(key: str | None, models: Sequence[type[BaseModel]]) -> str:
+    """The first of the `examples` of a field: what one could write for this key."""
+    fields = [candidate.model_fields[key] for candidate in models if key in candidate.model_fields]
+    return next((f"write {field.examples[0]}" for field in fields if field.examples), "")
 
 
 def _of_mistake(mistake: Mistake, path: DocumentPath, document: Document) -> Problem:

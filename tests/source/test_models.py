@@ -193,5 +193,18 @@ def test_an_ignored_key_may_be_what_is_missing() -> None:
     )
 
 
+def test_a_missing_key_and_a_value_of_another_type_come_with_an_example() -> None:
+    class Plan(Strict, title="a plan"):
+        steps: list[str] = Field(examples=["steps: [first, then]"])
+        end: str = Field(examples=["end: later"])
+
+    with pytest.raises(ManifestError) as caught:
+        validate(Plan, parse("steps: go on, then stop!", file="f"))
+    assert [(problem.message, problem.hint) for problem in caught.value.problems] == [
+        ("missing key 'end' in a plan", "write end: later"),
+        ("steps: expected a list, found text 'go on, then stop!'", "write steps: [first, then]"),
+    ]
+
+
 def test_an_integer_that_python_does_not_write_is_told_by_its_length() -> None:
     assert describe(10**5000) == "a number of about 5,000 digits"

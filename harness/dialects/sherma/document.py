@@ -195,7 +195,7 @@ class Agent(Section, title="an agent"):
 class Manifest(Section, title="a manifest"):
     """A whole manifest. `data` is not in the document; the reference runtime offers it to CEL."""
 
-    manifest_version: int
+    manifest_version: int = Field(examples=[f"manifest_version: {MANIFEST_VERSION}"])
     prompts: list[Prompt] = Field(default_factory=list)
     llms: list[LLM] = Field(default_factory=list)
     tools: list[Tool] = Field(default_factory=list)

@@ -32,13 +32,17 @@ class CallLLM(Section, title="the args of a call_llm node"):
     """spec: `call_llm`."""
 
     llm: Ref | None = None
-    prompt: list[PromptItem]
+    prompt: list[PromptItem] = Field(
+        examples=[
+            "prompt: [{role: system, content: '\"Be kind.\"'}, {role: messages, content: state.messages}]"
+        ]
+    )
     tools: list[Ref] | None = None
     use_tools_from_registry: bool = False
     use_tools_from_loaded_skills: bool = False
     use_sub_agents_as_tools: bool | Literal["all"] | list[Ref] = False
     response_format: ResponseFormat | None = None
-    state_updates: dict[str, Expression]
+    state_updates: dict[str, Expression] = Field(examples=["state_updates: {messages: '[llm_response]'}"])
 
     @property
     def flags(self) -> list[str]:
