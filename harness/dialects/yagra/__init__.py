@@ -2,7 +2,7 @@
 
 Section of the documentation                    what it does
 Top-Level Structure, Validation Rules           `document`, `rules`, `prompt_warnings`
-State Schema                                    `state`
+State Schema                                    `state`, `state_warnings`
 Node Specification, Node Handler Signature      `nodes`, `handlers`
 Node with Parameters, Global Parameters         `prompts`; `model_nodes`, `structured`, `streaming`, `model_warnings`
 Edge Specification, Fan-Out Edge                `routing`

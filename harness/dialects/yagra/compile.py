@@ -16,6 +16,7 @@ from harness.dialects.yagra.prompts import Params, PromptReferences
 from harness.dialects.yagra.routing import edges_and_routers
 from harness.dialects.yagra.rules import Rules
 from harness.dialects.yagra.state import StateKeys
+from harness.dialects.yagra.state_warnings import state_warnings
 from harness.dialects.yagra.subgraph import Subgraphs, inner_warnings
 from harness.dialects.yagra.vocabulary import vocabulary
 from harness.errors import Problem
@@ -52,7 +53,8 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
                 inner[node.id] = subgraphs.compile(node, params[at], at, document, request)
     problems.raise_errors()
     warnings = [
-        *prompt_warnings(workflow, document, params, inner),
+        *state_warnings(workflow, document, params),
+        *prompt_warnings(workflow, params, inner),
         *model_warnings(workflow, document, params),
     ]
     for node in workflow.nodes:

@@ -1,24 +1,21 @@
-"""What is allowed about prompts and output keys, and probably a mistake. spec: validation rule 9."""
+"""What is allowed about prompts, and probably a mistake. spec: validation rule 9."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from harness.dialects.yagra.document import ERROR, NEXT, NodeSpec, Workflow
-from harness.dialects.yagra.handlers import BUILT_IN
+from harness.dialects.yagra.document import ERROR, NEXT, Workflow
 from harness.dialects.yagra.prompts import Params
 from harness.errors import Problem
 from harness.graph.model import Graph
-from harness.source.document import Document
 from harness.source.suggest import did_you_mean
 
 
 def prompt_warnings(
-    workflow: Workflow, document: Document, params: Sequence[Params], subgraphs: Mapping[str, Graph]
+    workflow: Workflow, params: Sequence[Params], subgraphs: Mapping[str, Graph]
 ) -> Iterator[Problem]:
-    """The warnings of rule 9, and those of versions of prompts that differ from the pinned ones."""
+    """The warnings of placeholders, and those of versions of prompts that differ from the pinned ones."""
     yield from _placeholders(workflow, params, subgraphs)
-    yield from _output_keys(workflow, document, params)
     yield from _versions(params)
 
 
@@ -61,28 +58,6 @@ def _items(workflow: Workflow, id_: str) -> tuple[set[str], bool]:
         None in leading or id_ == workflow.start_at or any(node.fallback == id_ for node in workflow.nodes)
     )
     return items, bool(items) and not otherwise
-
-
-def _output_keys(workflow: Workflow, document: Document, params: Sequence[Params]) -> Iterator[Problem]:
-    fields = workflow.state_schema
-    for at, (node, resolved) in enumerate(zip(workflow.nodes, params, strict=True)):
-        has_prompt = resolved.prompt is not None and isinstance(resolved.prompt.value, dict)
-        if fields and has_prompt and _writes(workflow, node, resolved) and resolved.output_key not in fields:
-            text = (
-                f"node '{node.id}': its output_key '{resolved.output_key}' is not in state_schema, "
-                f"so that what it writes is lost"
-            )
-            where = document.span(("nodes", at, "params", "output_key"))
-            yield Problem(
-                "undeclared-output", text, where, did_you_mean(resolved.output_key, fields), "warning"
-            )
-
-
-def _writes(workflow: Workflow, node: NodeSpec, params: Params) -> bool:
-    """True if a node writes its output key: it says so, or a model node has it from its default."""
-    if "output_key" in params.values:
-        return True
-    return node.handler in BUILT_IN and not workflow.is_switch(node.id)
 
 
 def _versions(params: Sequence[Params]) -> Iterator[Problem]:

@@ -99,7 +99,7 @@ def flow(*nodes: str, edges: str = "", more: str = "") -> str:
 
 
 Z = "{id: z, handler: rest}"
-SCHEMA = "state_schema: {topics: {type: list}, notes: {type: list, reducer: add}}\n"
+SCHEMA = "state_schema: {topics: {type: list}, notes: {type: messages}}\n"
 MAPPED = "{source: a, target: z, fan_out: {items_key: topics, item_key: topic}}"
 TEXTS = {
     "flows/p.yaml": "topic: {user: 'About {topic}'}\nnotes: {user: '{notes}'}\nerror: {user: '{__error__}'}\n"

@@ -1,0 +1,81 @@
+"""What nodes write that the state loses or cannot take. spec: validation rule 9, "Fan-Out Edge", "State Schema"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harness.dialects.yagra.document import SUBGRAPH, NodeSpec, Workflow
+from harness.dialects.yagra.handlers import BUILT_IN
+from harness.dialects.yagra.prompts import Params
+from harness.errors import Problem
+from harness.source.document import Document, DocumentPath
+from harness.source.suggest import did_you_mean
+
+
+def state_warnings(workflow: Workflow, document: Document, params: Sequence[Params]) -> Iterator[Problem]:
+    """The warnings of output keys, and of nodes of one superstep that write the same key."""
+    yield from _output_keys(workflow, document, params)
+    if workflow.state_schema:
+        yield from _items(workflow, document)
+    else:
+        yield from _side_by_side(workflow, document)
+
+
+def _output_keys(workflow: Workflow, document: Document, params: Sequence[Params]) -> Iterator[Problem]:
+    fields = workflow.state_schema
+    for at, (node, resolved) in enumerate(zip(workflow.nodes, params, strict=True)):
+        has_prompt = resolved.prompt is not None and isinstance(resolved.prompt.value, dict)
+        if not (fields and has_prompt and _writes(workflow, node, resolved)):
+            continue
+        key, where = resolved.output_key, ("nodes", at, "params", "output_key")
+        if key not in fields:
+            text = (
+                f"node '{node.id}': its output_key '{key}' is not in state_schema, "
+                f"so that what it writes is lost"
+            )
+            yield _warning("undeclared-output", text, document, where, did_you_mean(key, fields))
+        elif fields[key].is_reduced_list and node.handler in BUILT_IN:
+            text = f"node '{node.id}': '{key}' appends lists (reducer: add), and {node.handler} writes none"
+            hint = f"write another key, and have a handler of your own return {{{key}: [...]}}"
+            yield _warning("not-a-list", text, document, where, hint)
+
+
+def _writes(workflow: Workflow, node: NodeSpec, params: Params) -> bool:
+    """True if a node writes its output key: it says so, or a model node has it from its default."""
+    if "output_key" in params.values:
+        return True
+    return node.handler in BUILT_IN and not workflow.is_switch(node.id)
+
+
+def _items(workflow: Workflow, document: Document) -> Iterator[Problem]:
+    """Item keys that are kept: each mapped call writes back what it was given."""
+    subgraphs = {node.id for node in workflow.nodes if node.handler == SUBGRAPH}
+    for at, edge in enumerate(workflow.edges):
+        if edge.fan_out is None or edge.target in subgraphs:
+            continue
+        key = edge.fan_out.item_key
+        field = workflow.state_schema.get(key)
+        if field is not None and field.reducer is None and field.type != "messages":
+            text = f"'{key}' is in state_schema, so that '{edge.target}' for several items collides on it"
+            hint = "leave it out of state_schema: the node is given its item all the same"
+            yield _warning("collision", text, document, ("edges", at, "fan_out", "item_key"), hint)
+
+
+def _side_by_side(workflow: Workflow, document: Document) -> Iterator[Problem]:
+    """Nodes of one superstep, where the state is one value that each of them writes."""
+    hint = "declare what they write in state_schema, with reducer: add where several write the same"
+    targets: dict[str, set[str]] = {}
+    for at, edge in enumerate(workflow.edges):
+        if edge.fan_out is not None:
+            text = f"without a state_schema '{edge.target}' for several items collides"
+            yield _warning("collision", text, document, ("edges", at, "fan_out"), hint)
+        elif edge.condition is None:
+            known = targets.setdefault(edge.source, set())
+            known.add(edge.target)
+            if len(known) == 2:
+                text = f"the nodes after '{edge.source}' run side by side, and collide without a state_schema"
+                yield _warning("collision", text, document, ("edges", at), hint)
+
+
+def _warning(code: str, text: str, document: Document, path: DocumentPath, hint: str) -> Problem:
+    return Problem(code, text, document.span(path), hint, "warning")
