@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import islice
 from math import log10
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -185,7 +185,8 @@ def _problems(finding: ValidationIssue, model: type[BaseModel], document: Docume
         return [Problem("missing-key", message, document.span(path), hint)]
     if finding.type == "union_tag_not_found" and "discriminator" in finding.context:
         key = finding.context["discriminator"].strip("'")
-        hint = _misspelt(key, finding, models_at(model, finding.steps))
+        candidates = models_at(model, finding.steps)
+        hint = _misspelt(key, finding, candidates) or _choices(key, candidates)
         return [Problem("missing-key", f"missing key '{key}'", document.span(path), hint)]
     if finding.type == "union_tag_invalid":
         path = (*path, finding.context["discriminator"].strip("'"))
@@ -238,7 +239,8 @@ def _judged(finding: ValidationIssue, path: DocumentPath) -> tuple[str, str, str
         )
         listed = ", ".join(options)
         message = f"{name}expected {'one of ' if len(options) > 1 else ''}{listed}, found {found}"
-        return "bad-value", message, did_you_mean(str(value), options, listing=False)
+        hint = _hint("text", value) if not isinstance(value, str) and str(value) in options else ""
+        return "bad-value", message, hint or did_you_mean(str(value), options, listing=False)
     if finding.type in ("value_error", "assertion_error"):
         return "bad-value", str(finding.context.get("error", finding.message)), ""
     return "bad-value", f"{name}{_reworded(finding.message)}, found {found}", ""
@@ -254,6 +256,8 @@ def _hint(wanted: str, value: Any) -> str:
         return "leave its key out, or write []"
     if wanted == "a list" and isinstance(value, Mapping) and value:
         return "each of its items begins with '- '"
+    if wanted == "a mapping" and isinstance(value, list) and {type(item) for item in value} == {dict}:
+        return "its items are `key: value`, and none begins with '- '"
     if wanted in ("a number", "a whole number") and isinstance(value, str):
         if _NUMBER.fullmatch(value):
             return "write it without quotes"
@@ -266,6 +270,13 @@ def _reworded(message: str) -> str:
     message = re.sub(r"^(Input|String|List|Dictionary|Value|Tuple) should ", "must ", message)
     message = re.sub(r"( after validation)?, not \d+$", "", message)
     return message[:1].lower() + message[1:]
+
+
+def _choices(key: str, models: Sequence[type[BaseModel]]) -> str:
+    """The values of the key that tells the members of a union apart."""
+    fields = [candidate.model_fields[key] for candidate in models if key in candidate.model_fields]
+    values = dict.fromkeys(str(value) for field in fields for value in get_args(field.annotation))
+    return f"one of {', '.join(values)}" if values else ""
 
 
 def _name(path: DocumentPath) -> str:

@@ -46,6 +46,7 @@ class Graph(Strict):
     share: float = Field(0.5, gt=0, le=1)
     mode: Literal["fast", "slow"] = "fast"
     voice: Literal["low", "high"] | Shout = "low"
+    version: Literal["1.0"] = "1.0"
     when: str = ""
     from_: str = Field("", alias="from")
     words: list[str] = Field(["a"], min_length=1)
@@ -121,7 +122,7 @@ def test_a_part_is_validated_at_its_path() -> None:
             "nodes: [{type: aks}]",
             ["1:16 bad-value: type: expected one of ask, tell, found text 'aks'|did you mean 'ask'?"],
         ),
-        ("nodes: [{prompt: x}]", ["1:9 missing-key: missing key 'type'|"]),
+        ("nodes: [{prompt: x}]", ["1:9 missing-key: missing key 'type'|one of ask, tell"]),
         ("nodes: 3", ["1:8 wrong-type: nodes: expected a list, found the number 3|"]),
         ("nodes: [3]", ["1:9 wrong-type: nodes[0]: expected a mapping, found the number 3|"]),
         ("start: 3", ["1:8 wrong-type: start: expected text, a list or a mapping, found the number 3|"]),
@@ -145,11 +146,23 @@ def test_a_part_is_validated_at_its_path() -> None:
             ],
         ),
         ("limits: {a: 1.5}", ["1:13 wrong-type: a: expected a whole number, found the number 1.5|"]),
+        (
+            "limits: [a: 1, b: 2]",
+            [
+                "1:9 wrong-type: limits: expected a mapping, found a list|"
+                "its items are `key: value`, and none begins with '- '"
+            ],
+        ),
+        ("limits: [a]", ["1:9 wrong-type: limits: expected a mapping, found a list|"]),
         ("limits: {bad: 1}", ["1:10 bad-value: a bad limit|"]),
         ("share: 0", ["1:8 bad-value: share: must be greater than 0, found the number 0|"]),
         (
             "mode: fsat",
             ["1:7 bad-value: mode: expected one of fast, slow, found text 'fsat'|did you mean 'fast'?"],
+        ),
+        (
+            "version: 1.0",
+            ["1:10 bad-value: version: expected 1.0, found the number 1.0|quote it to make it text"],
         ),
         ("when: true", ["1:7 wrong-type: when: expected text, found true|quote it to make it text"]),
         ("when: never", ["1:7 bad-value: never is no time|"]),
