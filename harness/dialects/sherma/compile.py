@@ -22,7 +22,7 @@ from harness.dialects.sherma.section import INTERNAL
 from harness.dialects.sherma.sections import Sections
 from harness.dialects.sherma.visit import node_function
 from harness.dialects.sherma.vocabulary import vocabulary
-from harness.dialects.sherma.warnings import agent_warnings, unknown_keys
+from harness.dialects.sherma.warnings import agent_warnings, declared_twice, unknown_keys
 from harness.errors import ManifestError, Problem, Span
 from harness.graph.messages import MessageLog, append_messages, to_messages
 from harness.graph.model import Channel, Graph, Node
@@ -55,7 +55,7 @@ def _loaded(request: LoadRequest, document: Document) -> Graph:
     sections.problems.add(Rules(manifest, name, document).problems())
     sections.problems.raise_errors()
     warnings = [*unknown_keys(document), *sections.problems.warnings]
-    warnings += agent_warnings(agent, document)
+    warnings += [*declared_twice(manifest, document), *agent_warnings(agent, document)]
     if request.agent is not None and request.agent != name:
         text = f"agent '{request.agent}' is not in the manifest; its only agent '{name}' is run"
         warnings.append(Problem("other-agent", text, document.span(("agents",)), severity="warning"))

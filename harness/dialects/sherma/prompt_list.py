@@ -70,7 +70,7 @@ def _sub_agent(declared: doc.SubAgent, part: Document, request: LoadRequest) -> 
     offer_stand_in()
     where = part.span(("import_path",))
     found = imported(_substituted(part, "import_path", request), request.folders, where)
-    return local_manifest(declared, request, None, found)
+    return local_manifest(declared, request, None, found, where)
 
 
 def _substituted(part: Document, key: str, request: LoadRequest) -> str:

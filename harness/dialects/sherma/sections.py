@@ -127,7 +127,7 @@ class Sections:
         for given in self.request.hooks:
             with self.problems.collecting():
                 found = imported_hook(given, self.request)
-                name = given if isinstance(given, str) else type(given).__name__
+                name = given if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
                 installed.append(InstalledHook(found, name, self.request.place_of(given)))
         for at, declared in enumerate(self.manifest.hooks):
             path = ("hooks", at, "import_path")
@@ -144,13 +144,15 @@ class Sections:
         for at, declared in enumerate(self.manifest.sub_agents):
             imported = None
             path = None
+            where = self.document.span(("sub_agents", at))
             if declared.import_path is not None:
+                where = self.document.span(("sub_agents", at, "import_path"))
                 imported = self._import(declared.import_path, ("sub_agents", at, "import_path"))
             if declared.yaml_path is not None:
                 where = self.document.span(("sub_agents", at, "yaml_path"))
                 with self.problems.collecting():
                     path = self.request.resolve(declared.yaml_path, where)
-            agents[declared.id] = sub_agent(declared, self.request, path, imported, self.load)
+            agents[declared.id] = sub_agent(declared, self.request, path, imported, where, self.load)
         return agents
 
     def mcp_servers(self) -> tuple[MCPDeclaration, ...]:

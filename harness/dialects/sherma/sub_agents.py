@@ -21,7 +21,7 @@ from harness.dialects.sherma.tools import Arguments, Origin, Tool
 from harness.engine.callables import call
 from harness.engine.context import NodeContext
 from harness.engine.nested import run_nested
-from harness.errors import HarnessError
+from harness.errors import HarnessError, Span
 from harness.graph.effects import AgentCall, ToolSpec
 from harness.graph.messages import message_text
 from harness.graph.model import Graph
@@ -37,10 +37,10 @@ class NotCallable(HarnessError):
 
 
 def sub_agent(
-    declared: doc.SubAgent, parent: LoadRequest, path: Path | None, imported: Any, load: Load
+    declared: doc.SubAgent, parent: LoadRequest, path: Path | None, imported: Any, where: Span, load: Load
 ) -> SubAgent:
-    """A declared sub-agent. `path` is set for `yaml_path`, `imported` for `import_path`."""
-    manifest = local_manifest(declared, parent, path, imported)
+    """A declared sub-agent. `path` is set for `yaml_path`, `imported` for `import_path`; it is named at `where`."""
+    manifest = local_manifest(declared, parent, path, imported, where)
     compiled: list[Graph] = []
 
     def graph() -> Graph:
@@ -107,9 +107,11 @@ async def _call_object(imported: Any, text: str, declared: doc.SubAgent) -> str 
 
 
 def local_manifest(
-    declared: doc.SubAgent, parent: LoadRequest, path: Path | None, imported: Any
+    declared: doc.SubAgent, parent: LoadRequest, path: Path | None, imported: Any, where: Span
 ) -> LoadRequest | None:
     """The manifest of a local sub-agent: a file, or that of a declarative agent object; None for other agents.
+
+    What cannot be placed in it, as a file that is not there or an object among its hooks, is placed at `where`.
 
     Variables, import folders and readable folders are those of the agent that calls.
     """
@@ -122,6 +124,7 @@ def local_manifest(
     return replace(
         parent.beside(Path(yaml_path or declared.id), getattr(imported, "id", declared.id)),
         hooks=tuple(getattr(imported, "hooks", ())),
+        named_at=where,
         text=None if yaml_path is not None else text,
         base=Path(base) if base is not None else None,
     )

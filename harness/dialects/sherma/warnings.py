@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from harness.dialects.kit.reachable import reachable
 from harness.dialects.sherma import document as doc
@@ -28,6 +29,24 @@ def unknown_keys(document: Document) -> Iterator[Problem]:
         for problem in refusal.problems:
             if problem.code == "unknown-key":
                 yield replace(problem, message=f"{problem.message} is ignored", severity="warning")
+
+
+_BY_ID: Final = ("sub_agents", "mcp_servers")
+_BY_VERSION: Final = ("prompts", "llms", "tools", "skills")
+
+
+def declared_twice(manifest: doc.Manifest, document: Document) -> Iterator[Problem]:
+    """Second declarations of one id, or of one version of it: sherma's registries keep one."""
+    for section in (*_BY_VERSION, *_BY_ID):
+        seen: set[tuple[str, str]] = set()
+        for at, declared in enumerate(getattr(manifest, section)):
+            name = (declared.id, declared.version if section in _BY_VERSION else "")
+            if name in seen:
+                version = f" with version '{declared.version}'" if section in _BY_VERSION else ""
+                text = f"'{declared.id}' stands in '{section}' twice{version}: only one of them is used"
+                where = document.span((section, at, "id"))
+                yield Problem("duplicate-name", text, where, severity="warning")
+            seen.add(name)
 
 
 def agent_warnings(agent: Agent, document: Document) -> Iterator[Problem]:
