@@ -214,7 +214,8 @@ def mcp_tool(endpoint: MCPEndpoint, server_version: str, prefix: str, listed: To
             raise ToolReportedError(f"Error: {error}") from error
         content = [_block(part) for part in result.content]
         if result.is_error:
-            raise ToolReportedError(_SILENT, content or [{"type": "text", "text": _SILENT}])
+            why = "\n".join(part["text"] for part in content if part.get("type") == "text") or _SILENT
+            raise ToolReportedError(why, content or [{"type": "text", "text": _SILENT}])
         return content
 
     return Tool(name, server_version, _mcp_spec(name, listed), call, Origin.MCP_SERVER)

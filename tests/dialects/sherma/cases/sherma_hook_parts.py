@@ -35,6 +35,15 @@ class Reaching(BaseHookExecutor):
         return ctx
 
 
+class AsksAServer(BaseHookExecutor):
+    """Calls a tool of an MCP server."""
+
+    async def node_execute(self, ctx: Any) -> Any:
+        high = await ctx.registries.tool_registry.get("sea_high")
+        ctx.result = {"seen": [await high.function.ainvoke({})]}
+        return ctx
+
+
 class WrongVersion(BaseHookExecutor):
     """Asks for a version that nobody declared."""
 
