@@ -5,10 +5,10 @@ spec: `hooks`, "Hooks".
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from inspect import isclass, isfunction, signature
 from typing import Any, Final
 
 from harness.dialects.kit.manifest import NotImported
@@ -43,7 +43,7 @@ class InstalledHook:
 
     @property
     def _classes(self) -> tuple[type, ...]:
-        kind: type = self.found if inspect.isclass(self.found) else type(self.found)
+        kind: type = self.found if isclass(self.found) else type(self.found)
         return kind.__mro__
 
     @property
@@ -69,13 +69,14 @@ class InstalledHook:
             yield Problem("not-a-hook", text, self.span, severity="warning")
 
     def _misspelt(self) -> Iterator[tuple[str, str]]:
-        """Its methods with nearly the name of a point that it does not override."""
-        for method in {
-            name: None for part in self._own for name, value in vars(part).items() if callable(value)
-        }:
-            point = (
-                None if method in POINTS or method.startswith("_") else nearest(method, POINTS, cutoff=0.8)
-            )
+        """Its methods with nearly the name of a point that it does not override, which take a context alone."""
+        methods = {
+            name: value for part in self._own for name, value in vars(part).items() if isfunction(value)
+        }
+        for method, function in methods.items():
+            if method in POINTS or method.startswith("_") or len(signature(function).parameters) != 2:
+                continue
+            point = nearest(method, POINTS, cutoff=0.8)
             if point is not None and point not in self.overridden:
                 yield method, point
 
@@ -85,7 +86,7 @@ class InstalledHook:
         Raises:
             ManifestError: the class cannot be called without arguments.
         """
-        if not inspect.isclass(self.found):
+        if not isclass(self.found):
             return self.found
         try:
             return self.found()

@@ -73,7 +73,10 @@ class Idle(BaseHookExecutor):
 
 
 class OfModels(BaseHookExecutor):
-    """Has nothing for custom nodes."""
+    """Has nothing for custom nodes, and a method of its own."""
+
+    def node_entered(self) -> bool:
+        return True
 
     async def before_llm_call(self, ctx: Any) -> Any:
         return ctx
