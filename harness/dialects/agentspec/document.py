@@ -5,6 +5,7 @@ spec: "Versioning", "Symbolic references", "Disaggregated components", "Note abo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -189,15 +190,16 @@ def version_problems(document: Document, *, required: bool) -> Iterator[Problem]
         text = f"{VERSION}: expected text, found {describe(version)}"
         yield Problem("wrong-type", text, span, "quote it to make it text")
     elif version not in VERSIONS:
-        hint = (
-            f"if it needs nothing that came later, say {VERSION}: {VERSIONS[-1]}"
-            if _is_later(version)
-            else ""
-        )
-        yield Problem("unknown-version", f"{VERSION} {version} is not known; known are {known}", span, hint)
+        later = f"if it needs nothing that came later, say {VERSION}: {VERSIONS[-1]}"
+        text = f"{VERSION} {version} is not known; known are {known}"
+        yield Problem("unknown-version", text, span, later if _is_later(version) else "")
+
+
+_RELEASE: Final = re.compile(r"\d{1,4}(\.\d{1,4})*", re.ASCII)
 
 
 def _is_later(version: str) -> bool:
     """True if a version stands behind all that are known."""
-    parts = version.split(".")
-    return all(map(str.isdecimal, parts)) and [*map(int, parts)] > [*map(int, VERSIONS[-1].split("."))]
+    if not _RELEASE.fullmatch(version):
+        return False
+    return [*map(int, version.split("."))] > [*map(int, VERSIONS[-1].split("."))]

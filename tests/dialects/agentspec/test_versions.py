@@ -112,6 +112,7 @@ def test_a_component_type_of_a_later_version_is_not_supported(loader: Loader, la
         ("25.4.10", "if it needs nothing that came later, say agentspec_version: 25.4.2"),
         ("25.3.1", ""),
         ("next", ""),
+        (f"'{'9' * 5000}.1'", ""),
     ],
 )
 def test_of_a_later_version_what_is_known_may_be_run(loader: Loader, version: str, hint: str) -> None:
