@@ -13,8 +13,11 @@ from typing import Any, Final
 
 from harness.world.mcp.tools import MCPFailure
 
-CONNECT_LIMIT_S: Final = 30.0
-"""Real seconds that a server may take until it is connected, and again until it has answered `initialize`."""
+CONNECT_LIMIT_S: Final = 50.0
+"""Real seconds that a server may take until it is connected, and again until it has answered `initialize`.
+
+A command such as `npx` downloads it first.
+"""
 
 
 @contextmanager
