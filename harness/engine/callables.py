@@ -1,8 +1,8 @@
 """Calls of people's Python: functions and LangChain tools, in the task that awaits the result.
 
 A synchronous function blocks the loop, so that no thread is involved and runs repeat exactly. What people's Python
-raises beside exceptions (`sys.exit()`, `GeneratorExit`, a group with a `KeyboardInterrupt`) would end the process and
-so the runs of others: `contained` makes it a failure of the code that raised it.
+raises beside exceptions (`sys.exit()`, `CancelledError`, `GeneratorExit`, a group with a `KeyboardInterrupt`) would
+end the process and so the runs of others: `contained` makes it a failure of the code that raised it.
 """
 
 from __future__ import annotations
@@ -69,8 +69,6 @@ async def contained(work: Awaitable[T]) -> T:
     task = asyncio.current_task()
     try:
         return await work
-    except asyncio.CancelledError:
-        raise
     except Exception as error:
         noted = _raised.get()
         if noted is not None and len(noted) < _MOST_NOTED and error not in noted:
@@ -86,6 +84,8 @@ def _is_from_outside(error: BaseException, task: asyncio.Task[Any] | None) -> bo
     """True if it is not people's Python that raised this, but what ends it."""
     if type(error).__module__.startswith("harness."):
         return True
+    if isinstance(error, asyncio.CancelledError):  # people's Python may cancel what it waits for
+        return task is None or task.cancelling() > 0
     if isinstance(error, GeneratorExit):  # a coroutine that is closed is no longer run by its task
         return asyncio._get_running_loop() is None or asyncio.current_task() is not task
     if isinstance(error, KeyboardInterrupt):

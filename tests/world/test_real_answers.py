@@ -1,5 +1,6 @@
 """What stands in for a stub: a function by its dotted path, and the real thing."""
 
+import asyncio
 import re
 from typing import Any
 
@@ -33,6 +34,7 @@ def test_local_agents_run_for_real_unless_stubbed_and_tools_only_when_told() -> 
     [
         (SystemExit(3), "it called sys.exit(3)"),
         (GeneratorExit("bye"), "it raised GeneratorExit: bye"),
+        (asyncio.CancelledError(), "it raised CancelledError"),
         (KeyboardInterrupt(), "it raised KeyboardInterrupt"),
         (BaseExceptionGroup("two", [KeyboardInterrupt(), ValueError()]), "it raised BaseExceptionGroup: two"),
     ],
