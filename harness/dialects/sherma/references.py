@@ -69,7 +69,9 @@ def _versions(agent: Agent, document: Document, path: DocumentPath) -> Iterator[
 def _version(
     what: str, reference: Ref, declared: Sequence[Any], document: Document, path: DocumentPath
 ) -> Iterator[Problem]:
-    used = next((item.version for item in reversed(declared) if item.id == reference.id), "*")
+    # Of models the first is used, of agents the last.
+    in_order = declared if what == "llm" else reversed(declared)
+    used = next((item.version for item in in_order if item.id == reference.id), "*")
     is_plain = _NUMBERS.fullmatch(reference.version) is not None
     if is_plain and not same_version(used, reference.version):
         text = f"version '{used}' of {what} '{reference.id}' is used, not '{reference.version}'"

@@ -50,7 +50,7 @@ class Sections:
             variables=self.variables(skills),
             tools=registry,
             skills=skills,
-            llms={llm.id: llm for llm in self.manifest.llms},
+            llms=self.llms(),
             sub_agents=sub_agents,
             hooks=self.hooks(),
             mcp_servers=self.mcp_servers(),
@@ -60,6 +60,13 @@ class Sections:
                 key: self.document.span(("agents", name, key)) for key in ("input_schema", "output_schema")
             },
         )
+
+    def llms(self) -> Mapping[str, doc.LLM]:
+        """By id. Of several versions nodes get the first that is declared; in CEL, `llms` has the last (observed)."""
+        found: dict[str, doc.LLM] = {}
+        for llm in self.manifest.llms:
+            found.setdefault(llm.id, llm)
+        return found
 
     def variables(self, skills: Skills) -> Mapping[str, Any]:
         """spec: CEL, the variables `prompts`, `llms` and `skills` beside `state`."""
