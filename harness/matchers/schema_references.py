@@ -28,8 +28,8 @@ def lost_references(schema: Any) -> Iterator[Lost]:
     root = Registry().resolver_with_root(DRAFT202012.create_resource(schema))
     resolvers: dict[tuple[str | int, ...], Any] = {(): root}
     for path, inside in schemas_inside(schema):
-        around = next(resolvers[path[:end]] for end in range(len(path), -1, -1) if path[:end] in resolvers)
-        resolvers[path] = around.in_subresource(DRAFT202012.create_resource(inside)) if path else around
+        enclosing = next(resolvers[path[:end]] for end in range(len(path), -1, -1) if path[:end] in resolvers)
+        resolvers[path] = enclosing.in_subresource(DRAFT202012.create_resource(inside)) if path else enclosing
         for keyword in _KEYWORDS:
             reference = inside.get(keyword)
             if isinstance(reference, str) and (why := _fault(inside, keyword, resolvers[path])):

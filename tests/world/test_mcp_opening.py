@@ -151,21 +151,21 @@ HTTP = {
 def test_a_server_over_sse_that_does_not_connect_is_given_up_with_the_reason(
     server: Server, why: str
 ) -> None:
-    with serving(server) as url:
-        assert why_not(connect(MCPEndpoint("weather", "sse", url=url), limit(why))) == (
-            f"cannot connect to {url}: {why}; see that server 'weather' runs there and speaks MCP over SSE, "
-            "or script its tools under `mcp:`"
-        )
+    gives_up(server, why, "sse", "SSE")
 
 
 @pytest.mark.parametrize(("server", "why"), HTTP.values(), ids=HTTP)
 def test_a_server_over_http_that_does_not_connect_is_given_up_with_the_reason(
     server: Server, why: str
 ) -> None:
+    gives_up(server, why, "streamable_http", "streamable HTTP")
+
+
+def gives_up(server: Server, why: str, transport: Any, name: str) -> None:
     with serving(server) as url:
-        assert why_not(connect(MCPEndpoint("weather", "streamable_http", url=url), limit(why))) == (
-            f"cannot connect to {url}: {why}; see that server 'weather' runs there and speaks MCP over "
-            "streamable HTTP, or script its tools under `mcp:`"
+        assert why_not(connect(MCPEndpoint("weather", transport, url=url), limit(why))) == (
+            f"cannot connect to {url}: {why}; see that server 'weather' runs there and speaks MCP over {name}, "
+            "or script its tools under `mcp:`"
         )
 
 

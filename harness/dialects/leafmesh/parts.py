@@ -40,8 +40,8 @@ class Handover:
     whole     the whole output of the caller; None where an entry point calls
     caller    the call that settled, or failed; None where an entry point calls
     position  of the can_call entry; None where the Summarizer or an escalation calls
-    repeated  the start of the agent that is done again, where it had one
-    rerun     what an agent that is done again is told, if anything
+    repeated  the last start of an agent that is run again, where it had one
+    rerun     the feedback that an agent which is run again finds in its input, if any
     """
 
     input: Output

@@ -31,11 +31,11 @@ def repeating(rerun: Rerun, session: Session) -> Dispatch:
     else:
         text = f"agent '{rerun.node}' has not run in this session, so it has no input to be run again with"
         raise LeafMeshError(text)
-    told = None
+    review = None
     if rerun.feedback is not None or rerun.reason:
         previous = None if before is None else before.call.output
-        told = {"previous_output": previous, "feedback": rerun.feedback, "reason": rerun.reason}
-    return handing(Edge(START, rerun.node), Handover(given, repeated=before, rerun=told))
+        review = {"previous_output": previous, "feedback": rerun.feedback, "reason": rerun.reason}
+    return handing(Edge(START, rerun.node), Handover(given, repeated=before, rerun=review))
 
 
 def out_of_reach(name: str, called: Mapping[str, Sequence[str]], parts: Parts) -> frozenset[str]:

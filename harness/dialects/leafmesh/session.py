@@ -54,7 +54,7 @@ class Start:
 
     @property
     def plain_input(self) -> dict[str, Any]:
-        """Its input without what a run that is done again is told."""
+        """Its input without the feedback of a rerun."""
         return {key: value for key, value in self.input.items() if key != RERUN or self.rerun is None}
 
 

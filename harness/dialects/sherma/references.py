@@ -51,6 +51,7 @@ def _tool_references(agent: Agent) -> Iterator[tuple[DocumentPath, Ref]]:
 def _versions(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
     """Models, and agents of call_agent nodes, are found by their id alone."""
     manifest = agent.manifest
+    sub_agents = manifest.sub_agents[::-1]  # of several with one id, the last is used
     default = manifest.default_llm
     if default is not None:
         yield from _version("llm", default, manifest.llms, document, ("default_llm",))
@@ -61,17 +62,16 @@ def _versions(agent: Agent, document: Document, path: DocumentPath) -> Iterator[
         if node.type == "call_llm" and isinstance(node.args.use_sub_agents_as_tools, list):
             for number, reference in enumerate(node.args.use_sub_agents_as_tools):
                 place = (*args, "use_sub_agents_as_tools", number)
-                yield from _version("agent", reference, manifest.sub_agents, document, place)
+                yield from _version("agent", reference, sub_agents, document, place)
         elif node.type == "call_agent":
-            yield from _version("agent", node.args.agent, manifest.sub_agents, document, (*args, "agent"))
+            yield from _version("agent", node.args.agent, sub_agents, document, (*args, "agent"))
 
 
 def _version(
     what: str, reference: Ref, declared: Sequence[Any], document: Document, path: DocumentPath
 ) -> Iterator[Problem]:
-    # Of models the first is used, of agents the last.
-    in_order = declared if what == "llm" else reversed(declared)
-    used = next((item.version for item in in_order if item.id == reference.id), "*")
+    """`declared`: of those with one id, the first is used."""
+    used = next((item.version for item in declared if item.id == reference.id), "*")
     is_plain = _NUMBERS.fullmatch(reference.version) is not None
     if is_plain and not same_version(used, reference.version):
         text = f"version '{used}' of {what} '{reference.id}' is used, not '{reference.version}'"

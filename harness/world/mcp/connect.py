@@ -22,7 +22,7 @@ from harness.world.mcp.session import SDKSession, SessionOptions
 from harness.world.mcp.tools import MCPFailure
 from harness.world.network import network_is_closed
 
-_SPEAKS = {
+_EXPECTED = {
     "stdio": "starts and speaks MCP on its standard input and output",
     "sse": "runs there and speaks MCP over SSE",
     "streamable_http": "runs there and speaks MCP over streamable HTTP",
@@ -55,7 +55,7 @@ def options_for(endpoint: MCPEndpoint, **more: Any) -> SessionOptions:
     return SessionOptions(
         endpoint.command or bare_url(endpoint.url or ""),
         read_timeout_s=endpoint.read_timeout_s,
-        advice=f"see that server {endpoint.id!r} {_SPEAKS[endpoint.transport]}, or script its tools under `mcp:`",
+        advice=f"see that server {endpoint.id!r} {_EXPECTED[endpoint.transport]}, or script its tools under `mcp:`",
         **more,
     )
 

@@ -9,55 +9,7 @@ import pytest
 
 from harness.errors import ManifestError
 from tests.dialects.loki.loader import Loader
-
-GRAPH = """\
-name: desk
-version: "1.0"
-model: openai:gpt-4o
-global_tools: [gauge.sh]
-mcp_servers: [tides]
-settings: {max_loop_iterations: 5, timeout: 60}
-initial_state: {place: Holm}
-start: read
-nodes:
-  read: {type: llm, prompt: "{{initial_prompt}}", tools: [gauge, flood], fallback: sorry, next: weigh}
-  weigh: {type: script, script: scripts/weigh.py, fallback: sorry, next: ask}
-  ask:
-    id: ask
-    type: approval
-    question: "{{place}}?"
-    options: ["yes", later]
-    routes: {"yes": send, later: note}
-    on_other: note
-  note: {type: input, question: Why?, validation: len(input) > 0, next: send}
-  send: {type: agent, agent: courier, prompt: go, tools: [ignored], next: recall}
-  recall:
-    type: rag
-    documents: [./papers/]
-    state_updates: {found: "{{output.context}}"}
-    next: done
-  done: {type: end, output: ok}
-  sorry: {type: end}
-"""
-FILES = {
-    "agents/desk/scripts/weigh.py": "print('{}')\n",
-    "agents/desk/scripts/weigh.js": "console.log('{}')\n",
-    "agents/desk/recall.yaml": "files: {}\n",
-    "agents/desk/tools.py": "def flood(gauge: str): ...\n",
-    "agents/courier/config.yaml": "instructions: Carry.\n",
-    "agents/hollow/README.md": "",
-    "agents/yml/config.yml": "instructions: Carry.\n",
-    "functions/tools/gauge.sh": "# @option --gauge!\nmain() { :; }\n",
-}
-
-
-def changed(*changes: tuple[str, str]) -> str:
-    """The sound graph with texts in it replaced."""
-    text = GRAPH
-    for old, new in changes:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    return text
+from tests.dialects.loki.sound import FILES, GRAPH, changed
 
 
 def test_the_sound_graph_is_sound(loader: Loader) -> None:
@@ -377,90 +329,6 @@ def test_without_validation_what_the_validator_finds_is_no_error(rule: str, load
 def test_without_validation_files_outside_are_refused_all_the_same(loader: Loader) -> None:
     text = changed(("scripts/weigh.py", "../../../weigh.py"), ("timeout: 60", "validate_before_run: false"))
     assert [problem.code for problem in loader.problems(text, FILES)] == ["path-outside"]
-
-
-# the change, the code of the warning, a part of its message, the place
-WARNINGS = {
-    "a node no declared edge leads to": (
-        ("  sorry: {", "  lost: {type: end}\n  sorry: {"),
-        "unreachable",
-        "to node lost",
-        "lost",
-    ),
-    "a route without an option": (('["yes", later]', '["yes"]'), "spare-route", "the route 'later'", "later"),
-    "a search that goes nowhere": (
-        ('    state_updates: {found: "{{output.context}}"}\n', ""),
-        "unused-retrieval",
-        "'recall'",
-        "recall",
-    ),
-    "a key that is put back": (("{found:", "{output:"), "scoped-key", "'output' is put back", "output"),
-    "a seed of the prompt": (
-        ("{place: Holm}", "{place: a, initial_prompt: b}"),
-        "seeded-prompt",
-        "is replaced",
-        "init",
-    ),
-    "an unknown key": (("initial_state:", "initial_sate:"), "unknown-key", "'initial_sate'", "initial_sate"),
-    "an unknown key of settings": (
-        ("timeout: 60", "time_out: 60"),
-        "unknown-key",
-        "'time_out' in the settings",
-        "time",
-    ),
-    "an unknown key of a node": (
-        ("> 0, next", "> 0, max: 1, next"),
-        "unknown-key",
-        "'max' in an input node",
-        "max",
-    ),
-    "a script that nothing runs": (
-        ("scripts/weigh.py", "scripts/weigh.js"),
-        "no-runtime",
-        "the script of node 'weigh' has no runtime",
-        "scripts/weigh.js",
-    ),
-    "a validation of another form": (
-        ("len(input) > 0", "len(input) != 0"),
-        "bad-validation",
-        "the validation of node 'note' cannot be read",
-        "len(input) != 0",
-    ),
-    "the next of an approval": (
-        ("    on_other: note\n", "    on_other: note\n    next: done\n"),
-        "unused-key",
-        "the next of the approval node 'ask' is ignored",
-        "next",
-    ),
-    "the next of an end": (
-        ("output: ok}", "output: ok, next: sorry}"),
-        "unused-key",
-        "the next of the end node 'done' is ignored",
-        "next",
-    ),
-    "a tool without a file": (
-        ("[gauge.sh]", "[gauge.sh, wind.sh]"),
-        "unread-tool",
-        "tools/wind.sh",
-        "wind.sh",
-    ),
-}
-
-
-@pytest.mark.parametrize("which", WARNINGS)
-def test_a_warning_is_located(which: str, loader: Loader) -> None:
-    change, code, message, place = WARNINGS[which]
-    (problem,) = loader.graph(changed(change), FILES).warnings
-    assert (problem.code, message in problem.message, problem.severity) == (code, True, "warning"), problem
-    assert loader.place(problem).startswith(place)
-
-
-def test_an_end_that_only_a_script_can_reach_is_a_warning(loader: Loader) -> None:
-    text = "start: a\nnodes:\n  a: {type: script, script: scripts/weigh.py}\n  b: {type: end}\n"
-    assert [warning.code for warning in loader.graph(text, FILES).warnings] == [
-        "unreachable",
-        "unreachable-end",
-    ]
 
 
 def test_the_agent_is_named_by_its_manifest_or_its_folder(loader: Loader) -> None:

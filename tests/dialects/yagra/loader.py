@@ -13,6 +13,7 @@ from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.graph.model import Graph
 from tests.dialects.places import text_at
+from tests.dialects.yagra.sound import PROMPTS, changed
 
 
 class Loader:
@@ -38,5 +39,12 @@ class Loader:
         with pytest.raises(ManifestError) as refusal:
             self.graph(text, files)
         return refusal.value.problems
+
+    def finds(self, change: tuple[str, str], code: str, message: str, place: str, hint: str) -> None:
+        """The sound workflow with this change has one problem: its code, part of its message, place and hint."""
+        (problem,) = self.problems(changed(change), PROMPTS)
+        assert problem.code == code
+        assert message in problem.message
+        assert (text_at(problem), problem.hint.replace(f"{self.folder.parent}/", "")) == (place, hint)
 
     place = staticmethod(text_at)
