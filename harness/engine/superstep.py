@@ -16,6 +16,7 @@ from langgraph.types import Command
 from langsmith import tracing_context
 
 from harness.engine.checkpoints import Checkpoints
+from harness.engine.collision import collision
 from harness.engine.context import RunContext
 from harness.engine.endless import in_own_words
 from harness.engine.field_names import field_names
@@ -138,6 +139,8 @@ class SuperstepScheduler:
                 async for state in self._compiled.astream(given, config, context=thread, **self._options):
                     state.pop("__interrupt__", None)
                     self.state = self._reached = self._fields.outside(state)
+        except InvalidUpdateError as error:
+            raise collision(self._graph, thread.last.writes) or error from None
         except Exception as error:
             raise in_own_words(error, run, thread.steps.values()) from None
 

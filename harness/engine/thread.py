@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+from harness.engine.collision import Write
 from harness.engine.context import RunContext
 from harness.engine.pauses import Question, Replay
 from harness.graph.model import Edge, Update
@@ -19,17 +20,18 @@ from harness.graph.model import Edge, Update
 
 @dataclass
 class Superstep:
-    """The last superstep of a thread: its nodes, and the routes chosen after it, which nothing followed yet."""
+    """The last superstep of a thread: its nodes, what they wrote, and the routes that nothing followed yet."""
 
     number: int | None = None
     nodes: list[str] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
     routes: list[Edge] = field(default_factory=list)
     ended: bool = False
 
     def enter(self, number: int | None, *nodes: str) -> None:
         """A node starts in a superstep, or goes on in it; None: nothing has run, there is a new input."""
         if number is None or number != self.number:
-            self.number, self.nodes, self.routes, self.ended = number, [], [], False
+            self.number, self.nodes, self.writes, self.routes, self.ended = number, [], [], [], False
         self.nodes.extend(nodes)
 
     def ends_before(self, breakpoints: frozenset[str]) -> bool:

@@ -99,6 +99,7 @@ def _step(node: Node, graph: Graph) -> Callable[..., Awaitable[Mapping[str, Any]
                 ids = [item.id for item in stopped.args[0]]
                 thread.pending.update(zip(ids, paused.questions, strict=True))
                 raise
+        thread.last.writes.append((node.name, update.values.keys()))
         if has_choice:
             thread.updates[task] = update
         else:

@@ -204,6 +204,8 @@ class Graph:
     `sources` are the files it was compiled from, `import_folders` those that Python was imported from beside the
     folders of the request. Supersteps run it, or the event scheduler if it is an `EventGraph`.
 
+    `collision_hint` says, in the words of the dialect, what to do where nodes of one superstep write one field.
+
     `vocabulary` gives the names of what it calls and of what runs inside it; without it, scenarios are held only
     against the names of its nodes.
 
@@ -233,6 +235,7 @@ class Graph:
     inside_is_own: bool = False
     reruns: bool = False
     takes_hooks: bool = True
+    collision_hint: str = ""
     sources: tuple[Path, ...] = ()
     import_folders: tuple[Path, ...] = ()
     vocabulary: Callable[[], Vocabulary] | None = None

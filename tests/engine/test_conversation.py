@@ -44,6 +44,26 @@ def test_two_writes_to_a_plain_field_in_one_superstep_fail_the_run() -> None:
     built = graph({"a": writes(n=1), "b": writes(n=2)}, [(START, "a"), (START, "b")], [COUNT])
     ending, _ = send(built)
     assert (ending.status, type(ending.error).__name__) == ("failed", "InvalidUpdateError")
+    assert str(ending.error) == "'a' and 'b' wrote in one superstep field 'n', which has no reducer"
+    assert ending.error.code == "invalid-update"
+
+
+def test_a_collision_with_what_was_written_beside_a_pause_names_all_fields_and_nodes() -> None:
+    async def asks_then_writes(state: Any, ctx: Any) -> Any:
+        await ctx.pause("?")
+        return Update({"n": 2, "m": 2})
+
+    built = graph(
+        {"a": writes(n=1, m=1), "b": asks_then_writes}, [(START, "a"), (START, "b")], [COUNT, Channel("m")]
+    )
+
+    async def main(simulation: Any) -> Any:
+        conversation = Conversation(built, simulation)
+        await conversation.send({})
+        return await conversation.resume("go on")
+
+    text = "'a' and 'b' wrote in one superstep field 'n', which has no reducer (nor has 'm')"
+    assert str(simulate(main).error) == text
 
 
 def test_fields_that_are_not_declared_are_dropped_and_absent_ones_stay_absent() -> None:

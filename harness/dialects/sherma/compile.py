@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from harness.dialects.kit.manifest import only_document
 from harness.dialects.request import LoadRequest
@@ -30,6 +30,10 @@ from harness.source.document import Document, DocumentPath
 from harness.source.environment import substitute
 from harness.source.models import validate
 from harness.source.suggest import did_you_mean
+
+_COLLISION_HINT: Final = (
+    "only `messages` has a reducer: give each node a field of its own, or have them run one after the other"
+)
 
 
 def load(request: LoadRequest) -> Graph:
@@ -114,6 +118,7 @@ def _graph(agent: Agent, document: Document, warnings: Sequence[Problem]) -> Gra
         # A hook may pause a node by itself.
         may_pause=bool(agent.hooks) or any(node.kind == "interrupt" for node in nodes),
         warnings=tuple(warnings),
+        collision_hint=_COLLISION_HINT,
         vocabulary=lambda: vocabulary(agent, tuple(nodes)),
     )
 

@@ -16,7 +16,7 @@ from harness.dialects.yagra.prompts import Params, PromptReferences
 from harness.dialects.yagra.routing import edges_and_routers
 from harness.dialects.yagra.rules import Rules
 from harness.dialects.yagra.state import StateKeys
-from harness.dialects.yagra.state_warnings import state_warnings
+from harness.dialects.yagra.state_warnings import CARRIED_KEY_HINT, OPEN_STATE_HINT, state_warnings
 from harness.dialects.yagra.subgraph import Subgraphs, inner_warnings
 from harness.dialects.yagra.vocabulary import vocabulary
 from harness.errors import Problem
@@ -83,6 +83,7 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
         pause_after=pause_after,
         inside_is_own=True,
         takes_hooks=False,
+        collision_hint=OPEN_STATE_HINT if keys.is_open else CARRIED_KEY_HINT,
         vocabulary=lambda: vocabulary(workflow, params, inner),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from harness.dialects.yagra.document import SUBGRAPH, NodeSpec, Workflow
 from harness.dialects.yagra.handlers import BUILT_IN
@@ -10,6 +11,15 @@ from harness.dialects.yagra.prompts import Params
 from harness.errors import Problem
 from harness.source.document import Document, DocumentPath
 from harness.source.suggest import did_you_mean
+
+OPEN_STATE_HINT: Final = (
+    "declare what they write in state_schema, with reducer: add where several write the same"
+)
+
+CARRIED_KEY_HINT: Final = (
+    "a node writes back every key that it was given: declare it with `type: list` and `reducer: add`; the item of a "
+    "fan_out needs no declaration"
+)
 
 
 def state_warnings(workflow: Workflow, document: Document, params: Sequence[Params]) -> Iterator[Problem]:
@@ -63,18 +73,17 @@ def _items(workflow: Workflow, document: Document) -> Iterator[Problem]:
 
 def _side_by_side(workflow: Workflow, document: Document) -> Iterator[Problem]:
     """Nodes of one superstep, where the state is one value that each of them writes."""
-    hint = "declare what they write in state_schema, with reducer: add where several write the same"
     targets: dict[str, set[str]] = {}
     for at, edge in enumerate(workflow.edges):
         if edge.fan_out is not None:
             text = f"without a state_schema '{edge.target}' for several items collides"
-            yield _warning("collision", text, document, ("edges", at, "fan_out"), hint)
+            yield _warning("collision", text, document, ("edges", at, "fan_out"), OPEN_STATE_HINT)
         elif edge.condition is None:
             known = targets.setdefault(edge.source, set())
             known.add(edge.target)
             if len(known) == 2:
                 text = f"the nodes after '{edge.source}' run side by side, and collide without a state_schema"
-                yield _warning("collision", text, document, ("edges", at), hint)
+                yield _warning("collision", text, document, ("edges", at), OPEN_STATE_HINT)
 
 
 def _warning(code: str, text: str, document: Document, path: DocumentPath, hint: str) -> Problem:
