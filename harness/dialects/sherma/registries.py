@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.dialects.sherma.agent import Agent, AgentSession
 from harness.dialects.sherma.document import Prompt
-from harness.dialects.sherma.tools import Tool, version_order
+from harness.dialects.sherma.tools import Tool, same_version, version_order
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.source.suggest import did_you_mean
@@ -50,11 +50,14 @@ class Registry:
         wanted = version.removeprefix("==")
         if wanted in ("*", ""):
             return versions[max(versions, key=version_order)]
+        if wanted in versions:
+            return versions[wanted]
         # An item that was declared without a version is one of any.
-        if wanted not in versions and "*" not in versions:
+        found = [known for known in versions if same_version(known, wanted)]
+        if not found:
             known = ", ".join(versions)
             raise NotRegistered(f"{self._kind} '{id_}' has no version '{wanted}' (it has {known})")
-        return versions.get(wanted, versions.get("*"))
+        return versions[max(found, key=version_order)]
 
 
 class RegisteredTool:

@@ -85,7 +85,7 @@ class Folder:
         if not path.is_relative_to(self.path):
             raise SkillNotFound(f"'{name}' is outside the skill's folder")
         try:
-            return path.read_text(encoding="utf-8")
+            return path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise SkillNotFound(f"cannot read '{name}': {error}") from None
 

@@ -21,7 +21,7 @@ class Reaching(BaseHookExecutor):
         registries = ctx.registries
         verdict = await registries.chat_models["m"].with_structured_output(Verdict).ainvoke("Shall I ring?")
         ring = await registries.tool_registry.get("ring")
-        old = await registries.tool_registry.get("ring", "1.2.0")
+        old = await registries.tool_registry.get("ring", "1.2")
         guide = await registries.tool_registry.get("guide")
         ctx.result = {
             "seen": [
