@@ -73,9 +73,9 @@ class RunContext:
         """Virtual seconds since the simulation began."""
         return self.simulation.now
 
-    def warn(self, text: str) -> None:
-        """Raise a warning: it stands in the trace and in `warnings`."""
-        self.simulation.warn(text)
+    def warn(self, text: str, node: str = "") -> None:
+        """Raise a warning: it stands in the trace, and with the place of the node, if there is one, in `warnings`."""
+        self.simulation.warn(text, next((each.span for each in self.graph.nodes if each.name == node), None))
 
     def new_id(self, prefix: str) -> str:
         """An id that comes from the seed."""
@@ -264,8 +264,8 @@ class NodeContext:
         return await self.pauses.once(key, make)
 
     def warn(self, text: str) -> None:
-        """Raise a warning: it stands in the trace and in `warnings`."""
-        self.run.warn(text)
+        """Raise a warning: it stands in the trace, and with the place of the node in `warnings`."""
+        self.run.warn(text, self.name)
 
     def new_id(self, prefix: str) -> str:
         """An id that comes from the seed."""

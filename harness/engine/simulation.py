@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from harness.errors import HarnessError
+from harness.errors import HarnessError, Span
 from harness.graph.effects import Effect, LLMCall, World
 from harness.graph.trace import Trace
 from harness.units import PRECISION
@@ -78,6 +78,6 @@ class Simulation:
         """An id that depends on nothing but the seed and how many were made before."""
         return f"{prefix}-{self.random.getrandbits(64):016x}"
 
-    def warn(self, text: str) -> None:
-        """Raise a warning: it stands in the trace and in `warnings`."""
-        self.trace.record("warning", self.now, text=text)
+    def warn(self, text: str, span: Span | None = None) -> None:
+        """Raise a warning: it stands in the trace, and with its place, if it has one, in `warnings`."""
+        self.trace.warn(text, self.now, span)

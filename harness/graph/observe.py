@@ -7,11 +7,12 @@ and tokens of nested graphs count too. Times are virtual seconds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from harness.errors import Problem, Span
 from harness.graph.model import ANY_NODE, END, GOTO, START, Edge, Graph
 from harness.graph.trace import Event
 from harness.units import MOST_TOKENS, PRECISION
@@ -211,9 +212,11 @@ def interrupts(events: Sequence[Event]) -> list[Any]:
     return found
 
 
-def warnings(events: Sequence[Event]) -> list[str]:
-    """The texts of the warnings raised while running."""
-    return [event["text"] for event in events if event["event"] == "warning"]
+def warnings(events: Sequence[Event], places: Mapping[int, Span] | None = None) -> list[str]:
+    """The texts of the warnings raised while running, behind their place, if `places` (of the trace) has one."""
+    found = [event for event in events if event["event"] == "warning"]
+    spans = [(places or {}).get(id(event)) for event in found]
+    return [Problem("", event["text"], span).one_line for event, span in zip(found, spans, strict=True)]
 
 
 def coverage(events: Sequence[Event]) -> dict[str, Any]:

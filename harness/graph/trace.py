@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from harness.errors import Span
 from harness.graph.effects import Effect, LLMCall, LLMReply, ToolSpec
 from harness.graph.snapshots import Hashes, Snapshots
 from harness.graph.to_json import error_text, to_json
@@ -47,6 +48,8 @@ class Trace:
         self.snapshots = Snapshots()
         self.tools: dict[str, ToolSpec] = {}
         """The tools that models were offered, by name: no part of the events, which name them."""
+        self.places: dict[int, Span] = {}
+        """The places of warnings, by the id of the event: no part of the events, which are the same in any folder."""
         self.listener: Callable[[Event], None] | None = None
         self._numbers = count(1)
         self._plain_messages: dict[int, tuple[BaseMessage, Any]] = {}
@@ -58,9 +61,19 @@ class Trace:
 
     def record(self, event: str, at: float, **data: Any) -> None:
         """Add an event. The data must be plain already."""
-        self.events.append({"event": event, "at": at, **data})
+        self._add({"event": event, "at": at, **data})
+
+    def _add(self, event: Event) -> None:
+        self.events.append(event)
         if self.listener is not None:
-            self.listener(self.events[-1])
+            self.listener(event)
+
+    def warn(self, text: str, at: float, span: Span | None = None) -> None:
+        """Add a warning, and note its place."""
+        event = {"event": "warning", "at": at, "text": text}
+        if span is not None:
+            self.places[id(event)] = span
+        self._add(event)
 
     def call(self, effect: Effect, at: float) -> int:
         """Record that an effect is performed; returns its number."""

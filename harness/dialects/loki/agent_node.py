@@ -111,7 +111,7 @@ class Child:
             text = replace(warning, span=place).one_line
             if text not in raised:
                 raised.add(text)
-                ctx.warn(text)
+                ctx.run.warn(text)
 
 
 async def spawn(

@@ -93,7 +93,7 @@ def _warn_of_dropped(result: Mapping[str, Any], node: str, agent: Agent, ctx: No
     declared = declared_fields(agent.definition)
     for field in result:
         if field not in declared:
-            ctx.warn(dropped_while_running(node, field, agent.definition, ctx.run.graph))
+            ctx.run.warn(dropped_while_running(node, field, agent.definition, ctx.run.graph))
 
 
 async def _failed(visit: Visit, error: Exception) -> Update:

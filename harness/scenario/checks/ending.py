@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -15,6 +16,7 @@ from harness.scenario.outcome import Observed
 from harness.source.display import clip
 
 _NAME_LENGTH: Final = 60
+_PLACE: Final = re.compile(r"\A[^\n]*?:\d+:\d+: ")
 
 
 def status(expected: Any, observed: Observed) -> Finding:
@@ -61,7 +63,7 @@ def warnings(expected: Any, observed: Observed) -> Finding:
     """Each of these is the text of a warning (a plain text must be equal); the share found."""
     raised = "; ".join(map(one_line, observed.warnings)) or "none"
     faults = [
-        None if any(matches(wanted, text) for text in observed.warnings) else f"no warning {one_line(wanted)}"
+        None if any(_says(text, wanted) for text in observed.warnings) else f"no warning {one_line(wanted)}"
         for wanted in as_list(expected)
     ]
     finding = partial_credit(faults, observed.warnings)
@@ -71,10 +73,13 @@ def warnings(expected: Any, observed: Observed) -> Finding:
 
 def never_warnings(expected: Any, observed: Observed) -> Finding:
     """None of these is the text of a warning; else 0."""
-    raised = [
-        text for text in observed.warnings if any(matches(wanted, text) for wanted in as_list(expected))
-    ]
+    raised = [text for text in observed.warnings if any(_says(text, wanted) for wanted in as_list(expected))]
     return pass_or_fail(not raised, observed.warnings, "\n".join(f"warned: {text}" for text in raised))
+
+
+def _says(text: str, wanted: Any) -> bool:
+    """True if a warning matches, with the place before it or without."""
+    return matches(wanted, text) or matches(wanted, _PLACE.sub("", text))
 
 
 def unused(_: Any, observed: Observed) -> Finding:

@@ -116,6 +116,6 @@ def test_a_base_that_cannot_be_kept_is_told(
     outcome = desk.run("expect: {status: completed}", RecordMode.LIVE)
     assert outcome.verdict == "passed"
     assert outcome.observed.warnings == [
-        "node 'recall': its knowledge base cannot be kept: No space left on device"
+        "agents/desk/graph.yaml:4:3: node 'recall': its knowledge base cannot be kept: No space left on device"
     ]
     assert sorted(path.name for path in desk.folder.iterdir()) == ["graph.yaml", "mill.md"]
