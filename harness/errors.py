@@ -97,10 +97,12 @@ class ManifestError(SourceError):
 class ExpressionError(HarnessError):
     """An expression that cannot be parsed or evaluated.
 
-    `source` is the whole expression; `column` (from 1, 0 when unknown) points into it.
+    `source` is the whole expression; `column` (from 1, 0 when unknown) points into it. `span` is its place in a file,
+    where whoever evaluates it knows that.
     """
 
     code = "expression"
+    span: Span | None = None
 
     def __init__(self, message: str, *, source: str, line: int = 1, column: int = 0) -> None:
         self.source, self.line, self.column = source, line, column

@@ -14,7 +14,7 @@ from harness.dialects.sherma.installed_hooks import InstalledHook
 from harness.dialects.sherma.skills import Skills
 from harness.dialects.sherma.tools import ToolRegistry
 from harness.engine.context import NodeContext, RunContext
-from harness.errors import Span
+from harness.errors import ExpressionError, Span
 from harness.expressions.cel import compile as compile_cel
 from harness.graph.effects import MCPEndpoint
 from harness.graph.messages import MessageLog
@@ -57,7 +57,8 @@ class Agent:
     """One agent of a manifest, ready to run.
 
     `variables` are the CEL names beside `state`. The cards of `remote_skills` are fetched when a run begins;
-    modules are imported from `folders`. `schema_places` says where `input_schema` and `output_schema` stand.
+    modules are imported from `folders`. `schema_places` says where `input_schema` and `output_schema` stand,
+    `expression_place` where an expression of a node failed.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Agent:
     remote_skills: tuple[tuple[doc.Skill, Span], ...] = ()
     folders: tuple[Path, ...] = ()
     schema_places: Mapping[str, Span] = field(default_factory=dict)
+    expression_place: Callable[[str, ExpressionError], Span | None] = lambda _node, _error: None
 
     def evaluate(self, expression: str, state: State, **names: Any) -> Any:
         """The value of a CEL expression. It is parsed here, so a syntax error fails the node, not the load.

@@ -6,10 +6,22 @@ from collections.abc import Iterator
 from typing import Final
 
 from harness.dialects.sherma import document as doc
-from harness.source.document import DocumentPath
+from harness.errors import ExpressionError, Span
+from harness.source.document import Document, DocumentPath
 
 BUILT_IN: Final = "has_tool_calls"
 """The condition of a branch that is no CEL, as in manifests from before tool nodes were injected."""
+
+
+def expression_place(
+    agent: doc.Agent, document: Document, path: DocumentPath, node: str, error: ExpressionError
+) -> Span | None:
+    """Where an expression of a node failed, by its text; `path` is that of the graph. None for texts of hooks."""
+    for below, text in cel_texts(agent):
+        section, at = below[0], below[1]
+        if text == error.source and section == "nodes" and agent.graph.nodes[int(at)].name == node:
+            return document.span_within((*path, *below), error.line, error.column)
+    return None
 
 
 def cel_texts(agent: doc.Agent) -> Iterator[tuple[DocumentPath, str]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from harness.dialects.sherma import graph_document as doc
 from harness.dialects.sherma.agent import Agent, AgentSession
 from harness.dialects.sherma.expressions import BUILT_IN
 from harness.engine.context import RunContext
-from harness.errors import ExpressionError
+from harness.errors import ExpressionError, Span
 from harness.graph.model import END, START, Dispatch, Edge, Router, State
 from harness.source.document import Document, DocumentPath
 from harness.source.models import describe
@@ -95,12 +96,13 @@ def _choice(document: Document, edge: doc.Edge, path: DocumentPath) -> Choice:
     for number, branch in enumerate(edge.branches):
         span = document.span((*path, "branches", number))
         chosen = Edge(edge.source, branch.target, branch.condition.strip(), span=span)
-        branches.append((_condition(edge.source, branch.condition), chosen))
+        place = partial(document.span_within, (*path, "branches", number, "condition"))
+        branches.append((_condition(edge.source, branch.condition, place), chosen))
     return Choice(tuple(branches), Edge(edge.source, edge.default or END, DEFAULT, span=document.span(path)))
 
 
-def _condition(source: str, text: str) -> Condition:
-    """spec: branches. A condition must be a boolean; anything else, and any CEL error, fails the run."""
+def _condition(source: str, text: str, place: Callable[[int, int], Span]) -> Condition:
+    """spec: branches. A condition must be a boolean; anything else, and any CEL error, fails the run at its place."""
     if text.strip() == BUILT_IN:
         return _has_tool_calls
 
@@ -109,9 +111,13 @@ def _condition(source: str, text: str) -> Condition:
         try:
             value = agent.evaluate(text, state)
         except ExpressionError as error:
-            raise ExpressionError(f"{where}: {error}", source=text) from None
+            failed = ExpressionError(f"{where}: {error}", source=text)
+            failed.span = place(error.line, error.column)
+            raise failed from None
         if not isinstance(value, bool):
-            raise NotABoolean(f"{where} gave {describe(value)}, not a boolean", source=text)
+            failed = NotABoolean(f"{where} gave {describe(value)}, not a boolean", source=text)
+            failed.span = place(1, 1)
+            raise failed
         return value
 
     return holds

@@ -11,6 +11,7 @@ from harness.dialects.kit.manifest import NotImported, Problems, imported, impor
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent, MCPDeclaration, SubAgent
+from harness.dialects.sherma.expressions import expression_place
 from harness.dialects.sherma.installed_hooks import InstalledHook
 from harness.dialects.sherma.prompt_list import read_instructions
 from harness.dialects.sherma.skill_tools import skill_tools
@@ -56,6 +57,9 @@ class Sections:
             mcp_servers=self.mcp_servers(),
             remote_skills=self.remote_skills(),
             folders=self.request.folders,
+            expression_place=partial(
+                expression_place, self.manifest.agents[name], self.document, ("agents", name, "graph")
+            ),
             schema_places={
                 key: self.document.span(("agents", name, key)) for key in ("input_schema", "output_schema")
             },

@@ -16,6 +16,7 @@ from harness.dialects.sherma.agent import Agent, AgentSession, hook_state
 from harness.dialects.sherma.section import INTERNAL
 from harness.dialects.sherma.state_fields import declared_fields, dropped_while_running
 from harness.engine.context import NodeContext
+from harness.errors import ExpressionError
 from harness.graph.messages import to_messages
 from harness.graph.model import State, Update
 from harness.source.models import describe
@@ -81,6 +82,8 @@ def node_function(node: Any, body: Callable[[Visit], Awaitable[Result]]) -> Call
         except Exception as error:
             if ctx.is_fatal(error):
                 raise
+            if isinstance(error, ExpressionError) and error.span is None:
+                error.span = session.agent.expression_place(node.name, error)
             return await _failed(visit, error)
         _warn_of_dropped(result, node.name, session.agent, ctx)
         return Update(written(result, session.agent, ctx))

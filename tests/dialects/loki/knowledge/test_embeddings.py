@@ -79,7 +79,10 @@ def test_documents_without_text_find_nothing_and_ask_no_model(desk: Desk) -> Non
     desk.write("mill.md", " \n")
     outcome = desk.run()
     assert (outcome.observed.output, http_calls(outcome)) == ("", [])
-    assert "agents/desk/graph.yaml:4:3: node 'recall': its knowledge base holds no text" in outcome.observed.warnings
+    assert (
+        "agents/desk/graph.yaml:4:3: node 'recall': its knowledge base holds no text"
+        in outcome.observed.warnings
+    )
 
 
 @pytest.mark.parametrize("package", ["bm25s", "langchain_text_splitters"])
