@@ -26,6 +26,7 @@ PLUGIN_KEYS: Final = "component_plugin_"
 
 VERSIONS: Final = ("25.4.1", "25.4.2")
 OLD_VERSIONS: Final = ("25.4.0",)
+_RELEASE: Final = re.compile(r"\d{1,4}(\.\d{1,4})*", re.ASCII)
 
 
 class Later(NamedTuple):
@@ -46,22 +47,16 @@ LATER: Final[Mapping[str, Later]] = {
 }
 """The fields that 25.4.2 adds."""
 
-LATER_TYPES: Final = frozenset(
-    (
-        *("Swarm", "ManagerWorkers", "SpecializedAgent", "AgentSpecializationParameters"),
-        *("A2AAgent", "A2AConnectionConfig"),
-        *("ParallelFlowNode", "ParallelMapNode", "CatchExceptionNode"),
-        *("BuiltinTool", "MCPToolBox", "MCPToolSpec"),
-        *("AnthropicLlmConfig", "DbmsVectorChainLlmConfig"),
-        *("GeminiConfig", "GeminiAIStudioAuthConfig", "GeminiVertexAIAuthConfig"),
-        *("OAuthConfig", "OAuthClientConfig"),
-        *("MessageSummarizationTransform", "ConversationSummarizationTransform"),
-        *("InMemoryCollectionDatastore", "OracleDatabaseDatastore", "PostgresDatabaseDatastore"),
-        *("TlsOracleDatabaseConnectionConfig", "MTlsOracleDatabaseConnectionConfig"),
-        "TlsPostgresDatabaseConnectionConfig",
-    )
-)
-"""The component types that versions behind 25.4.1 add."""
+_LATER_TYPES: Final = """
+Swarm ManagerWorkers SpecializedAgent AgentSpecializationParameters A2AAgent A2AConnectionConfig
+ParallelFlowNode ParallelMapNode CatchExceptionNode BuiltinTool MCPToolBox MCPToolSpec
+AnthropicLlmConfig DbmsVectorChainLlmConfig GeminiConfig GeminiAIStudioAuthConfig GeminiVertexAIAuthConfig
+OAuthConfig OAuthClientConfig MessageSummarizationTransform ConversationSummarizationTransform
+InMemoryCollectionDatastore OracleDatabaseDatastore PostgresDatabaseDatastore
+TlsOracleDatabaseConnectionConfig MTlsOracleDatabaseConnectionConfig TlsPostgresDatabaseConnectionConfig
+"""
+LATER_TYPES: Final = frozenset(_LATER_TYPES.split())
+"""The component types that versions after 25.4.1 add."""
 
 EXPORTED: Final[Mapping[str, type[Component]]] = {
     "agents": agentic.Agent,
@@ -195,11 +190,8 @@ def version_problems(document: Document, *, required: bool) -> Iterator[Problem]
         yield Problem("unknown-version", text, span, later if _is_later(version) else "")
 
 
-_RELEASE: Final = re.compile(r"\d{1,4}(\.\d{1,4})*", re.ASCII)
-
-
 def _is_later(version: str) -> bool:
-    """True if a version stands behind all that are known."""
+    """True if a version comes after all that are known."""
     if not _RELEASE.fullmatch(version):
         return False
     return [*map(int, version.split("."))] > [*map(int, VERSIONS[-1].split("."))]
