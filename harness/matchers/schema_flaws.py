@@ -1,11 +1,15 @@
-"""What a valid JSON Schema does not ask for: one that accepts everything, and keywords that no one knows."""
+"""Flaws of JSON Schemas: what makes one invalid, keywords that nobody knows, and schemas that accept everything."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from harness.source.suggest import nearest
+from harness.source.display import clip
+from harness.source.models import describe
+from harness.source.suggest import did_you_mean, nearest
+
+TYPES: Final = ("null", "boolean", "string", "integer", "number", "array", "object")
 
 _OF_SCHEMA: Final = (
     *("items", "contains", "additionalProperties", "propertyNames", "unevaluatedItems"),
@@ -16,28 +20,30 @@ _OF_LIST: Final = ("prefixItems", "allOf", "anyOf", "oneOf")
 _OF_MAPPING: Final = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
 _OF_VALUES: Final = (
     *("type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum"),
-    *(
-        "maxLength",
-        "minLength",
-        "pattern",
-        "maxItems",
-        "minItems",
-        "uniqueItems",
-        "maxContains",
-        "minContains",
-    ),
-    *("maxProperties", "minProperties", "required", "dependentRequired", "$ref", "$dynamicRef"),
+    *("maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems"),
+    *("maxContains", "minContains", "maxProperties", "minProperties", "required"),
+    *("dependentRequired", "$ref", "$dynamicRef"),
 )
 _NOTES: Final = (
     *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "format"),
     *("contentMediaType", "contentEncoding", "$schema", "$id", "$comment", "$anchor", "$dynamicAnchor"),
     *("$vocabulary", "$defs", "definitions", "then", "else", "contentSchema", "maxContains", "minContains"),
+    "example",  # of OpenAPI
 )
 """Keywords that ask for nothing by themselves."""
-_KNOWN: Final = (*_OF_SCHEMA, *_OF_LIST, *_OF_MAPPING, *_OF_VALUES, *_NOTES)
-_ASKING: Final = frozenset(_KNOWN) - set(_NOTES)
+KEYWORDS: Final = frozenset((*_OF_SCHEMA, *_OF_LIST, *_OF_MAPPING, *_OF_VALUES, *_NOTES))
+_ASKING: Final = KEYWORDS - set(_NOTES)
+_LONGEST_MESSAGE: Final = 200
 _MISSPELT: Final = 0.8
 """So alike are a misspelt keyword and the one that is meant; others are the schema's own notes."""
+
+
+class Invalid(NamedTuple):
+    """Why a value is no JSON Schema; `path` leads to what is wrong in it."""
+
+    path: tuple[str | int, ...]
+    message: str
+    hint: str = ""
 
 
 class Misspelt(NamedTuple):
@@ -46,6 +52,35 @@ class Misspelt(NamedTuple):
     path: tuple[str | int, ...]
     keyword: str
     meant: str
+
+
+def invalid(schema: Any, *, patterns: bool = True) -> Invalid | None:
+    """The first flaw of what is no JSON Schema (2020-12), of its patterns too; None if it is one.
+
+    Raises:
+        RecursionError: it is nested too deep to be checked.
+    """
+    from jsonschema import Draft202012Validator, FormatChecker  # takes as long as loading a manifest
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        checker = Draft202012Validator.FORMAT_CHECKER if patterns else FormatChecker(())
+        Draft202012Validator.check_schema(schema, checker)
+    except SchemaError as error:
+        if error.validator == "anyOf":  # in the metaschema that is a `type`
+            return _bad_type(tuple(error.absolute_path), error.instance)
+        return Invalid(tuple(error.absolute_path), clip(error.message, _LONGEST_MESSAGE))
+    return None
+
+
+def _bad_type(path: tuple[str | int, ...], found: Any) -> Invalid:
+    unknown = [at for at, one in enumerate(found) if one not in TYPES] if isinstance(found, list) else []
+    if unknown:
+        path, found = (*path, unknown[0]), found[unknown[0]]
+    hint = did_you_mean(found, TYPES) if isinstance(found, str) else ""
+    if found is None:
+        hint = "quote it to name the type: 'null'"
+    return Invalid(path, f"expected a type, or a list of different types, found {describe(found)}", hint)
 
 
 def accepts_everything(schema: Any) -> bool:
@@ -59,7 +94,7 @@ def misspelt_keywords(
     """The keywords of a schema, and of those inside it, that are nearly one that JSON Schema knows."""
     for at, inside in schemas_inside(schema, path):
         for keyword in inside:
-            if keyword not in _KNOWN and (meant := nearest(str(keyword), _KNOWN, cutoff=cutoff)):
+            if keyword not in KEYWORDS and (meant := nearest(str(keyword), KEYWORDS, cutoff=cutoff)):
                 yield Misspelt((*at, keyword), str(keyword), meant)
 
 

@@ -10,13 +10,12 @@ from typing import Any, Final
 
 from harness.dialects.agentspec.casts import cast_as, fits
 from harness.dialects.agentspec.types import TYPES, Type, type_of
+from harness.matchers.schema_flaws import invalid
 from harness.source.document import DocumentPath
 from harness.source.models import Mistake, describe
-from harness.source.suggest import did_you_mean
 
 _NOT_IN_TITLES: Final = frozenset(".,{}'\" \n")
 _KEYS_OF_SIMPLE: Final = {"title", "description", "type", "default", "items"}
-_LONGEST_MESSAGE: Final = 200
 MOST_NODES: Final = 10_000
 """The limit of values in a property's schema; checking a JSON Schema takes 50 µs for each."""
 
@@ -149,29 +148,11 @@ def _is_simple(schema: Any) -> bool:
 
 
 def _schema_mistakes(schema: Mapping[str, Any]) -> Iterator[Mistake]:
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-
     try:
-        if not _is_simple(schema):
-            Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        path, found = tuple(error.absolute_path), error.instance
-        if path == ("title",):  # `_title_mistakes` has a better message
-            return
-        if error.validator == "anyOf":  # in the metaschema of 2020-12 that is a `type`
-            message = f"type: expected a type, or a list of different types, found {describe(found)}"
-            yield Mistake(message, path, code="bad-schema", hint=_nearest_type(found))
-        else:
-            message = f"not a JSON Schema (2020-12): {error.message[:_LONGEST_MESSAGE]}"
-            yield Mistake(message, path, code="bad-schema")
+        flaw = None if _is_simple(schema) else invalid(schema)
     except RecursionError:
         yield Mistake("a JSON Schema that is nested too deep to be checked", code="too-deep")
-
-
-def _nearest_type(found: Any) -> str:
-    if found is None:
-        return "quote it to name the type: 'null'"
-    names = found if isinstance(found, list) else [found]
-    unknown = next((name for name in names if isinstance(name, str) and name not in TYPES), "")
-    return did_you_mean(unknown, TYPES)
+        return
+    if flaw is not None and flaw.path != ("title",):  # `_title_mistakes` has a better message
+        message = f"not a JSON Schema: {flaw.message}"
+        yield Mistake(message, flaw.path, code="bad-schema", hint=flaw.hint)

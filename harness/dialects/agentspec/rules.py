@@ -105,8 +105,6 @@ def _equal_lists(node: StartNode | EndNode) -> Iterator[Problem]:
 
 _NEAR: Final = 0.75
 """The similarity from which a key counts as a misspelling of a keyword."""
-_OF_OTHERS: Final = "example"
-"""A keyword of OpenAPI."""
 
 
 def keywords_are_known(component: ComponentWithIO) -> Iterator[Problem]:
@@ -114,10 +112,9 @@ def keywords_are_known(component: ComponentWithIO) -> Iterator[Problem]:
     for side, written in (("inputs", component.declared_inputs), ("outputs", component.declared_outputs)):
         for at, item in enumerate(written or ()):
             for found in misspelt_keywords(item.schema, cutoff=_NEAR):
-                if found.keyword != _OF_OTHERS:
-                    text = f"{component}: property '{item.title}': '{found.keyword}' is no keyword of JSON Schema"
-                    span, hint = component.span(side, at, *found.path), f"did you mean '{found.meant}'?"
-                    yield Problem("unknown-key", text, span, hint, "warning")
+                text = f"{component}: property '{item.title}': '{found.keyword}' is no keyword of JSON Schema"
+                span, hint = component.span(side, at, *found.path), f"did you mean '{found.meant}'?"
+                yield Problem("unknown-key", text, span, hint, "warning")
 
 
 def tools_are_named_apart(agent: Agent) -> Iterator[Problem]:

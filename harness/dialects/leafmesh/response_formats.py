@@ -6,18 +6,15 @@ spec: "`response_format` — Structured Output".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from harness.dialects.leafmesh.path_patterns import EACH, matches
 from harness.errors import Problem, Severity
 from harness.graph.to_json import to_json
-from harness.matchers.schema_flaws import misspelt_keywords
+from harness.matchers.schema_flaws import invalid, misspelt_keywords
 from harness.matchers.schema_references import ELSEWHERE, NOWHERE, lost_references
 from harness.source.document import Document, DocumentPath
-from harness.source.models import describe
 from harness.source.suggest import did_you_mean
-
-_TYPES: Final = ("object", "string", "number", "integer", "boolean", "array", "null")
 
 
 def response_format_problems(document: Document) -> Iterator[Problem]:
@@ -25,13 +22,11 @@ def response_format_problems(document: Document) -> Iterator[Problem]:
     for path, written in matches(document.value, "agents", EACH, "response_format"):
         if not isinstance(written, dict):
             continue
-        wrapped = written.get("type") == "json_schema"
-        at = (*path, "json_schema", "schema") if wrapped else path
-        schema = (
-            next((value for _, value in matches(written, "json_schema", "schema")), None)
-            if wrapped
-            else written
-        )
+        at: DocumentPath = path
+        schema: Any = written
+        if written.get("type") == "json_schema":
+            at = (*path, "json_schema", "schema")
+            schema = next((value for _, value in matches(written, "json_schema", "schema")), None)
         if not isinstance(schema, dict):
             text = "response_format: of type json_schema, it needs a mapping 'schema' inside 'json_schema'"
             yield Problem("missing-key", text, document.span(at))
@@ -40,18 +35,9 @@ def response_format_problems(document: Document) -> Iterator[Problem]:
 
 
 def _of_schema(schema: Mapping[str, Any], document: Document, at: DocumentPath) -> Iterator[Problem]:
-    from jsonschema import Draft202012Validator  # takes as long as all else
-    from jsonschema.exceptions import SchemaError
-
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        where, hint = document.span((*at, *error.absolute_path)), ""
-        text = f"response_format is not a JSON Schema: {error.message}"
-        if error.validator == "anyOf":  # in the metaschema that is a `type`
-            text = f"response_format: expected a type of JSON Schema, found {describe(error.instance)}"
-            hint = did_you_mean(str(error.instance), _TYPES)
-        yield Problem("bad-schema", text, where, hint)
+    if (flaw := invalid(schema)) is not None:
+        text = f"response_format is not a JSON Schema: {flaw.message}"
+        yield Problem("bad-schema", text, document.span((*at, *flaw.path)), flaw.hint)
         return
     defined = [f"#/{key}/{name}" for key in ("$defs", "definitions") for name in schema.get(key, ())]
     for lost in lost_references(schema):

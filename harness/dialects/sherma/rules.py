@@ -13,6 +13,7 @@ from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.graph_document import Retry
 from harness.errors import Problem
 from harness.graph.model import END, START
+from harness.matchers.schema_flaws import invalid
 from harness.source.document import Document, DocumentPath
 from harness.source.suggest import did_you_mean
 
@@ -199,20 +200,11 @@ class Rules:
     def schemas(self) -> Iterator[Problem]:
         """spec: `input_schema`, `output_schema` are JSON Schema."""
         schemas = {key: getattr(self.agent, key) for key in ("input_schema", "output_schema")}
-        given = {key: schema for key, schema in schemas.items() if schema is not None}
-        if not given:
-            return  # the import takes as long as the rest of loading a manifest
-        from jsonschema import Draft202012Validator
-        from jsonschema.exceptions import SchemaError
-
-        for key, schema in given.items():
-            try:
-                Draft202012Validator.check_schema(schema)
-            except SchemaError as error:
-                path = ("agents", self.name, key, *error.absolute_path)
-                yield Problem(
-                    "bad-schema", f"{key} is not a JSON Schema: {error.message}", self.document.span(path)
-                )
+        for key, schema in schemas.items():
+            if schema is not None and (flaw := invalid(schema)) is not None:
+                where = self.document.span(("agents", self.name, key, *flaw.path))
+                text = f"{key} is not a JSON Schema: {flaw.message}"
+                yield Problem("bad-schema", text, where, flaw.hint)
 
     def _of_type(self, kind: str) -> Iterator[tuple[int, Any]]:
         return ((at, node) for at, node in enumerate(self.graph.nodes) if node.type == kind)

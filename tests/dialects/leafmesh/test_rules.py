@@ -101,7 +101,7 @@ AGENTS = [
     (f"{WEBHOOK}, channels: {{}}", "nowhere to send to", "webhook"),
     (f"{WEBHOOK}, webhook_config: {{outbound_url: ''}}", "nowhere to send to", "webhook"),
     ("name: b", "the name 'b' is not the key of its agent, 'a'", "b"),
-    ("response_format: {type: text}", "expected a type of JSON Schema, found text 'text'", "text"),
+    ("response_format: {type: text}", "or a list of different types, found text 'text'", "text"),
     ("response_format: {type: json_schema}", "needs a mapping 'schema' inside 'json_schema'", "{type: json_schema}"),
     ("response_format: {type: json_schema, json_schema: {schema: {minimum: x}}}", "is not a JSON Schema", "x"),
     ("response_format: {$ref: '#/$defs/pot', $defs: {pott: {}}}", "'#/$defs/pot' leads nowhere", "'#/$defs/pot'"),

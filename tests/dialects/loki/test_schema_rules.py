@@ -16,14 +16,14 @@ MISTAKES = {
     "a type that is none": (
         "{type: objct}",
         "bad-schema",
-        "expects a type of JSON Schema, and finds text 'objct'",
+        "is not a JSON Schema: expected a type, or a list of different types, found text 'objct'",
         "objct",
         "did you mean 'object'?",
     ),
     "a type that is none, inside": (
         '{properties: {k: {type: [strng, "null"]}}}',
         "bad-schema",
-        "finds text 'strng'",
+        "found text 'strng'",
         "strng",
         "did you mean 'string'?",
     ),
@@ -37,7 +37,7 @@ MISTAKES = {
     "a list that is none": (
         "{type: object, required: k}",
         "bad-schema",
-        "is no JSON Schema: 'k' is not of type 'array'",
+        "is not a JSON Schema: 'k' is not of type 'array'",
         "k",
         "",
     ),
@@ -73,6 +73,7 @@ def test_a_mistake_in_a_schema_is_located(which: str, loader: Loader) -> None:
         "{}",
         "true",
         "{type: array, items: {type: string}}",
+        r"{type: string, pattern: '\p{L}+'}",
         "{description: whatever it is}",
         "{properties: {type: {type: string, format: date, example: x, nullable: true, x-note: y}}}",
         '{type: object, properties: {n: {type: ["integer", "null"]}}, required: [n]}',
