@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.report.compare.explained import Explained
     from harness.report.compare.text import Line
 
-_MOST_TOLD: Final = 20
+_MOST_SHOWN: Final = 20
 """Scenarios of each kind that are printed."""
 _MOST_READ: Final = 100
 """Scenarios of each kind whose traces are read, to tell which have the same first difference."""
@@ -131,9 +131,9 @@ def _lines(comparison: Comparison) -> Iterator[Line]:
             continue
         yield from section(kind, len(changes), comparison)
         groups = _grouped(each for each in explained if each.change.kind == kind)
-        for first, *alike in groups[:_MOST_TOLD]:
+        for first, *alike in groups[:_MOST_SHOWN]:
             yield from entry_lines(first, [each.change for each in alike])
-        left = len(changes) - sum(map(len, groups[:_MOST_TOLD]))
+        left = len(changes) - sum(map(len, groups[:_MOST_SHOWN]))
         if left:
             yield f"  … and {left} more (--json has up to {_MOST_IN_JSON:,})", "dim"
 

@@ -65,14 +65,14 @@ def patch_of(
 
 @dataclass(frozen=True)
 class _Form:
-    """How a file is written: with a byte order mark, with line ends of Windows."""
+    """The byte order mark and the line ends of a file."""
 
     mark: bool
     crlf: bool
 
     @classmethod
     def of(cls, text: str) -> _Form:
-        """That of a file with this text. One with line ends of both kinds stays as it is."""
+        """The form of a file with this text. Mixed line ends are left as they are."""
         return cls(text.startswith(_MARK), 0 < text.count("\n") == text.count("\r\n"))
 
     def read(self, text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from harness.errors import ExpressionError
 
 LITERALS: Final = ("true", "false", "null")
-_ELSEWHERE: Final = {
+_OTHER_LANGUAGES: Final = {
     "True": "true",
     "False": "false",
     "None": "null",
@@ -80,7 +80,7 @@ class Failure(Exception):
         if not isinstance(self.missing, str):
             return ""
         names = [name for name in self.known if isinstance(name, str)]
-        meant = _ELSEWHERE.get(self.missing)
+        meant = _OTHER_LANGUAGES.get(self.missing)
         if meant in names:
             return f" (did you mean {meant!r}?)"
         close = get_close_matches(self.missing, names, n=1)

@@ -1,4 +1,4 @@
-"""The problems of graphs that run inside others, which front ends read when a run comes to them."""
+"""The problems of graphs that run inside others; front ends load these only when a run reaches them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.graph.model import Graph
 
 
 def nested_problems(graph: Graph) -> Iterator[Problem]:
-    """Those of all graphs inside, errors as warnings: a scenario may answer for what runs there."""
+    """The problems of all inner graphs, errors as warnings: a scenario may answer for what runs there."""
     seen: set[Hashable] = set()
     ahead = [graph]
     while ahead:

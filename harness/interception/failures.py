@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-_TOLD: Final = re.compile(
+_FAILURE_TEXT: Final = re.compile(
     r"(?P<name>\w+)(?:\((?P<reason>\w+)\))?(?P<body> in the body)?: (?P<text>.*)", re.DOTALL
 )
 _OF_REASON: Final = re.compile(r"^<urlopen error (.*)>$|\(Caused by \w+\(['\"](.*)['\"]\)\)$", re.DOTALL)
@@ -25,7 +25,7 @@ def failure_text(error: Exception, *, in_body: bool = False) -> str:
 
 def is_in_body(failure: str) -> bool:
     """True if the exception came while the body was read, after status and headers."""
-    found = _TOLD.fullmatch(failure)
+    found = _FAILURE_TEXT.fullmatch(failure)
     return found is not None and found["body"] is not None
 
 
@@ -46,7 +46,7 @@ def to_exception(
     kind, _, message = failure.partition(": ")
     if kind in own:
         failure = own[kind].format(message)
-    found = _TOLD.fullmatch(failure)
+    found = _FAILURE_TEXT.fullmatch(failure)
     if found is None:
         return _saying(kinds[0], failure)
     error = _saying(_class(found["name"], modules, kinds) or kinds[0], found["text"])

@@ -237,7 +237,7 @@ def _leaf(count: int, reason: str | None, at: _At, expected: Any, actual: Any) -
 
 
 def _invisible(expected: Any, actual: Any) -> str:
-    """Said of two texts that look the same: a letter with an accent may be one character or two."""
+    """A hint if two texts differ in Unicode form only: a letter with an accent may be one character or two."""
     if not (isinstance(expected, str) and isinstance(actual, str)):
         return ""
     same = normalize("NFC", expected) == normalize("NFC", actual)

@@ -26,7 +26,7 @@ def unknown_arguments(kind: str, args: Any) -> Iterator[tuple[str, str]]:
 
 
 def written_arguments(args: Any) -> list[str]:
-    """The names of the arguments that are asked for; none where one matcher speaks of them all."""
+    """The names of the arguments that are asked for; none if one matcher is for all of them."""
     return [str(name) for name in args] if isinstance(args, Mapping) and not is_matcher(args) else []
 
 

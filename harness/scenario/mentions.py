@@ -139,7 +139,7 @@ def _absent(value: Any, path: DocumentPath, *, negated: bool = False) -> Iterato
 
 
 def _optional(schema: Any) -> list[str]:
-    """The properties that a schema speaks of, and does not require."""
+    """The properties that a schema lists and does not require."""
     if not isinstance(schema, Mapping) or not isinstance(schema.get("properties"), Mapping):
         return []
     return [name for name in schema["properties"] if name not in schema.get("required", ())]

@@ -34,7 +34,7 @@ from harness.source.suggest import did_you_mean
 
 _NAME_LENGTH: Final = 60
 
-_TOLD_BY_THE_RUN: Final = ("calls", "calls.node", "error.node")
+_FAILED_BY_THE_RUN: Final = ("calls", "calls.node", "error.node")
 """Expectations that fail if there is no such name."""
 
 _NOUNS: Final = {
@@ -242,7 +242,7 @@ class _Known:
         outer = self.names.inner.get(mention.name.rpartition("/")[2]) if self.names is not None else None
         if problem is not None and outer is not None:
             inside = f"it is a node inside '{clip(outer, _NAME_LENGTH)}'"
-            problem = replace(problem, hint=f"{inside}; this speaks of the outer graph alone")
+            problem = replace(problem, hint=f"{inside}; the name is looked up in the outer graph only")
         return problem
 
     @cached_property
@@ -315,7 +315,7 @@ class _Known:
         meant = self.names.aliases.get(kind, {}).get(mention.name) if self.names is not None else None
         hint = f"did you mean '{meant}'?" if meant else self._suggestion(mention.name, noun, known)
         if why_open:
-            if mention.key in _TOLD_BY_THE_RUN:
+            if mention.key in _FAILED_BY_THE_RUN:
                 return None
             text = f"{text} as far as is known before it runs: {why_open}"
         is_fine = mention.in_world and self.scenario.allow_unused

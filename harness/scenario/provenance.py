@@ -12,7 +12,7 @@ from typing import Final
 from harness import DISTRIBUTION, __version__
 from harness.source.document import relative_path
 
-SPEAKERS: Final = (
+CLIENTS: Final = (
     "anthropic",
     "langchain-anthropic",
     "langchain-openai",
@@ -36,9 +36,9 @@ def fingerprints(files: Sequence[Path], base: Path) -> dict[str, str]:
 
 @cache  # to look them up takes several milliseconds
 def versions() -> Mapping[str, str]:
-    """The installed version of this package, and of each package that speaks to providers."""
+    """The installed version of this package, and of each client of a provider."""
     found = {DISTRIBUTION: __version__}
-    for package in SPEAKERS:
+    for package in CLIENTS:
         try:
             found[package] = version(package)
         except PackageNotFoundError:

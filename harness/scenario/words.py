@@ -24,8 +24,8 @@ from harness.world.spec import WorldSpec
 
 _WORD: Final = re.compile(r"\w+")
 _CODE: Final = (".py", ".sh", ".js", ".ts")
-_OF_PROVIDERS: Final = ("_API_KEY", "_BASE_URL", "_API_BASE", "_ENDPOINT")
-"""What variables that clients of providers read end with."""
+_PROVIDER_SUFFIXES: Final = ("_API_KEY", "_BASE_URL", "_API_BASE", "_ENDPOINT")
+"""The ends of the names of variables that clients of providers read."""
 _MOST_FILES: Final = 300
 _MOST_BYTES: Final = 2 * 1024 * 1024
 _FRONT_ENDS: Final = Path(dialects.__file__).parent
@@ -61,7 +61,7 @@ class Words:
 
     def may_ask_for(self, variable: str) -> bool:
         """False if nothing reads this variable of the environment."""
-        return variable.endswith(_OF_PROVIDERS) or self.may_have(variable)
+        return variable.endswith(_PROVIDER_SUFFIXES) or self.may_have(variable)
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(frozenset().union(*self._found)))

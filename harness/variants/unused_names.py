@@ -55,7 +55,7 @@ def _unused(variant: Variant, agents: _Agents) -> Iterator[Problem]:
 
 
 class _Agents:
-    """What the agents of scenarios have of names, each manifest looked into once."""
+    """The names that the agents of scenarios use, each manifest read once."""
 
     def __init__(self, scenarios: Sequence[Scenario], projects: Projects) -> None:
         self._graphs: list[Graph] = []

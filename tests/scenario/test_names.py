@@ -194,7 +194,7 @@ def test_a_name_that_nothing_can_have_is_an_error(told: Told, dialect: str, keys
         (
             "agentspec",
             "expect: {never: [expert]}",
-            "it is a node inside 'consult'; this speaks of the outer graph alone",
+            "it is a node inside 'consult'; the name is looked up in the outer graph only",
         ),
         ("yagra", "handlers: {askng: {return: {}}}", "did you mean 'asking'?"),
         ("mesh", "scripts: {find: {return: {}}}", "it has a tool of that name"),

@@ -109,7 +109,7 @@ class AgencyFiles:
 
 
 def implied(mesh: Mesh, request: LoadRequest) -> AutoDiscover | None:
-    """Where the Python of a mesh is that does not say it, and stands in the documented layout.
+    """The `auto_discover` of a mesh that leaves it out and has the documented layout; None for any other.
 
     The folder `agency` stands beside the mesh file, or beside its folder if that is `configs`.
     """

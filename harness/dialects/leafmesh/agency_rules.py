@@ -71,7 +71,7 @@ def _decorators(file: PythonFile, agents: Collection[str]) -> Iterator[Problem]:
 
 
 def _agents_named(decorator: str, call: ast.Call | None) -> Iterator[tuple[str, ast.expr]]:
-    """The agents that a decorator makes an input for, or keeps a tool for, as far as its text tells."""
+    """The agents that `@compose` makes an input for or `allowed_agents` lists, where they are written out."""
     for keyword in call.keywords if call else ():
         if decorator == "compose" and keyword.arg is not None:
             yield keyword.arg, keyword.value

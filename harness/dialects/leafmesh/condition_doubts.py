@@ -19,7 +19,7 @@ from harness.source.document import Document, DocumentPath
 from harness.source.suggest import nearest
 
 _NEAR: Final = 0.8
-_OTHERWISE: Final = ("else", "otherwise", "default")
+_LIKE_ELSE: Final = ("else", "otherwise", "default")
 
 
 def doubtful_conditions(mesh: Mesh, document: Document) -> Iterator[Problem]:
@@ -68,7 +68,7 @@ def _doubts(
         elif first in condition.words and (known or any(root in str(condition.text) for root in roots)):
             text = f"the condition compares with a field '{first}', which nothing declares"
             yield Problem("unknown-name", text, where, f"a text stands in quotes: '{first}'", "warning")
-        elif condition.text in _OTHERWISE:
+        elif condition.text in _LIKE_ELSE:
             text = f"the condition `{condition.text}` reads a field of that name, which nothing declares"
             hint = "every entry whose condition holds is called; one without a condition always is"
             yield Problem("unknown-name", text, where, hint, "warning")

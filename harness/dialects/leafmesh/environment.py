@@ -18,8 +18,8 @@ from harness.source.rewriting import Replacement, Rewritten
 
 _OPENING: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)([:}])")
 _END: Final = re.compile(r"[}\r\n]")
-_OF_SHELLS: Final = ("-", "=", "?", "+")
-"""What begins the default of a variable in a shell: `${VAR:-default}`."""
+_SHELL_OPERATORS: Final = ("-", "=", "?", "+")
+"""The characters between the colon and the default in a shell: `${VAR:-default}`."""
 _NUMBER: Final = re.compile(r"[-+][\d .()/-]*\d")
 _HARMLESS: Final = 3  # characters; a value that short is no secret
 _LOADER: Final[Any] = getattr(pyyaml, "CSafeLoader", pyyaml.SafeLoader)
@@ -97,21 +97,18 @@ class _Reference(NamedTuple):
 
 
 def _doubt(found: _Reference) -> tuple[str, str] | None:
-    """What is doubtful of a variable without a value, and a hint; None if its default is a plain one."""
+    """The text and the hint of the warning of a variable without a value; None if it has a plain default."""
     unset = f"the environment variable {found.name} is not set"
     if found.default is None:
         hint = "give it a value under 'env' in the scenario, or a default: ${NAME:default}"
         return f"{unset}: it is empty", hint
     if "${" in found.default:
-        return (
-            f"{unset}, and its default ends at the first }}: '{found.default}'",
-            "a default holds no variable",
-        )
-    if found.default[:1] in _OF_SHELLS and not _NUMBER.fullmatch(found.default):
-        hint = (
-            f"it begins right after the colon, unlike that of a shell: ${{{found.name}:{found.default[1:]}}}"
-        )
-        return f"{unset}, and its default is '{found.default}', with the '{found.default[0]}'", hint
+        text = f"{unset}, and its default ends at the first }}: '{found.default}'"
+        return text, "a default holds no variable"
+    first, rest = found.default[:1], found.default[1:]
+    if first in _SHELL_OPERATORS and not _NUMBER.fullmatch(found.default):
+        hint = f"it begins right after the colon, unlike that of a shell: ${{{found.name}:{rest}}}"
+        return f"{unset}, and its default is '{found.default}', with the '{first}'", hint
     return None
 
 

@@ -69,18 +69,18 @@ def inert_notes(mesh: Mesh, document: Document) -> Iterator[Problem]:
     for path, agent in matches(document.value, "agents", EACH):
         for key, (needed, default, written) in _NEEDED.items() if isinstance(agent, dict) else ():
             if agent.get(key) and not agent.get(needed, default):
-                yield _useless(document, (*path, key), f"without `{written}`")
+                yield _no_effect(document, (*path, key), f"without `{written}`")
     for path, config in matches(document.value, "agents", EACH, "connector_config"):
         yield from _of_a_connector(document, path, config)
     yield from _of_the_manager(mesh, document)
     for name, one in mesh.agents.items():
         if one.shown_knowledge is not None and not isinstance(one, LLMAgent):
             why = "in a simulated run: only llm agents look it up"
-            yield _useless(document, ("agents", name, "knowledge"), why)
+            yield _no_effect(document, ("agents", name, "knowledge"), why)
 
 
 def _of_a_connector(document: Document, path: DocumentPath, config: Any) -> Iterator[Problem]:
-    """What only the other mode, or the other transport, would read. spec: "Common connector_config fields", "mcp"."""
+    """Notes of keys for the other mode or the other transport. spec: "Common connector_config fields", "mcp"."""
     if not isinstance(config, dict):
         return
     needed = {"callback_timeout": ("mode", "sync", "callback")}
@@ -89,25 +89,25 @@ def _of_a_connector(document: Document, path: DocumentPath, config: Any) -> Iter
         needed |= dict.fromkeys(("command", "args", "env"), ("transport", "stdio", "stdio"))
     for key, (field, default, value) in needed.items():
         if key in config and config.get(field, default) != value:
-            yield _useless(document, (*path, key), f"without `{field}: {value}`")
+            yield _no_effect(document, (*path, key), f"without `{field}: {value}`")
 
 
 def _of_the_manager(mesh: Mesh, document: Document) -> Iterator[Problem]:
-    """What only a manager that is enabled, and its Summarizer, would read. spec: "Narration Routing"."""
+    """Notes of keys for a manager that is enabled, and for its Summarizer. spec: "Narration Routing"."""
     narrating = [("agents", name, "narration") for name, agent in mesh.agents.items() if agent.narration]
     if not reads_narrations(mesh):
         needed = "manager.can_intervene" if mesh.manager.enabled else "manager.enabled"
-        yield from (_useless(document, path, f"without `{needed}: true`") for path in narrating)
+        yield from (_no_effect(document, path, f"without `{needed}: true`") for path in narrating)
     if not mesh.manager.enabled and mesh.manager.escalation is not None:
-        yield _useless(document, ("manager", "escalation"), "without `manager.enabled: true`")
+        yield _no_effect(document, ("manager", "escalation"), "without `manager.enabled: true`")
     if not narrating or not reads_narrations(mesh):
         for key in ("prompt", "model"):
             if key in mesh.manager.model_fields_set:
                 why = "without a `narration` of an agent for it to read"
-                yield _useless(document, ("manager", key), why)
+                yield _no_effect(document, ("manager", key), why)
 
 
-def _useless(document: Document, path: DocumentPath, why: str) -> Problem:
+def _no_effect(document: Document, path: DocumentPath, why: str) -> Problem:
     what = f"'{path[-1]}' of agent '{path[1]}'" if path[0] == "agents" else f"'{path[0]}.{path[-1]}'"
     return Problem("no-effect", f"{what} changes nothing {why}", document.key_span(path), severity="note")
 

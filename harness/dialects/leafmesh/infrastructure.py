@@ -35,7 +35,7 @@ class Redis(Section, title="redis"):
 
 
 class Bedrock(Section, title="bedrock"):
-    """spec: "BedrockConfig (AWS)". AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are for its clients."""
+    """spec: "BedrockConfig (AWS)". Only clients read AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."""
 
     region: str = "us-east-1"
     profile: str | None = None
@@ -43,14 +43,14 @@ class Bedrock(Section, title="bedrock"):
 
 
 class Vertex(Section, title="vertex"):
-    """spec: "VertexConfig (Google Cloud)". GOOGLE_APPLICATION_CREDENTIALS is for its clients."""
+    """spec: "VertexConfig (Google Cloud)". Only clients read GOOGLE_APPLICATION_CREDENTIALS."""
 
     project: Name
     location: str = "us-central1"
 
 
 class Foundry(Section, title="foundry"):
-    """spec: "FoundryConfig (Azure)". AZURE_FOUNDRY_API_KEY and AZURE_FOUNDRY_TOKEN are for its clients."""
+    """spec: "FoundryConfig (Azure)". Only clients read AZURE_FOUNDRY_API_KEY and AZURE_FOUNDRY_TOKEN."""
 
     endpoint: Name
     api_version: str | None = None

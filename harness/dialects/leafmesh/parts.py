@@ -41,7 +41,7 @@ class Handover:
     caller    the call that settled, or failed; None where an entry point calls
     position  of the can_call entry; None where the Summarizer or an escalation calls
     repeated  the last start of an agent that is run again, where it had one
-    rerun     the feedback that an agent which is run again finds in its input, if any
+    rerun     the feedback for an agent that is run again, if any
     """
 
     input: Output

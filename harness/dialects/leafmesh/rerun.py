@@ -39,10 +39,10 @@ def repeating(rerun: Rerun, session: Session) -> Dispatch:
 
 
 def out_of_reach(name: str, called: Mapping[str, Sequence[str]], parts: Parts) -> frozenset[str]:
-    """The fan-in agents whose joins the rerun of an agent cannot complete; `called` are those each agent may call.
+    """The fan-in agents whose joins the rerun of an agent cannot complete; `called` has the callees of each agent.
 
-    Their joins were resolved in the session, and another member alone would only wait in vain. Narrations may lead
-    anywhere.
+    These joins have fired in the session, and would wait in vain for their other members. A narration may lead to any
+    agent.
     """
     mesh, joins = parts.mesh, parts.joins
     reached: set[str] = set()

@@ -1,4 +1,4 @@
-"""What `response_format` of agents must be: a JSON Schema, bare or inside `json_schema`.
+"""The rules for `response_format` of agents: a JSON Schema, bare or inside `json_schema`.
 
 spec: "`response_format` — Structured Output".
 """
@@ -18,7 +18,7 @@ from harness.source.suggest import did_you_mean
 
 
 def response_format_problems(document: Document) -> Iterator[Problem]:
-    """What is wrong with the schemas of agents, and what they say in vain."""
+    """Errors of the schemas of agents, and warnings of keywords that are misspelt."""
     for path, written in matches(document.value, "agents", EACH, "response_format"):
         if not isinstance(written, dict):
             continue

@@ -41,7 +41,7 @@ class Start:
     input       `input_data`, with the keys that every callee gets and, after a failure, `_rerun_context`
     caller      who called it, the last of several; empty where an entry point did
     is_entered  True if an entry point did
-    rerun       the `_rerun_context` of a run that is done again; a field of that name in an input means nothing
+    rerun       the `_rerun_context` of a rerun or a second try; a field of that name in the input is not one
     context     the `context` of Python functions. NOTES 3.5
     """
 

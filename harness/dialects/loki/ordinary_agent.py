@@ -26,10 +26,10 @@ MOST_TURNS: Final = 1000
 _ANSWER: Final = "answer"
 
 _UNSUPPORTED: Final = ("can_spawn_agents", "documents", "variables")
-"""Keys of a `config.yaml` that mean something to Loki and nothing here."""
+"""Keys of a `config.yaml` that Loki reads and the harness does not."""
 
 _MISSPELT: Final = 0.85
-"""How like a key must be to one that is read; Loki has others, of which not all are known here."""
+"""The similarity from which a key counts as a misspelling; Loki has keys that are not known here."""
 
 
 def ordinary_graph(name: str, request: LoadRequest) -> Graph:
@@ -61,14 +61,14 @@ def ordinary_graph(name: str, request: LoadRequest) -> Graph:
         channels=(),
         lifecycle=Lifecycle(finish=finish),
         may_pause=False,
-        warnings=(*_unheeded(document), *tools.warnings(document)),
+        warnings=(*_ignored_keys(document), *tools.warnings(document)),
         open_state=True,
         takes_hooks=False,
         vocabulary=lambda: Vocabulary(names={"llm": [model.name], **tools.called()}),
     )
 
 
-def _unheeded(document: Document) -> Iterator[Problem]:
+def _ignored_keys(document: Document) -> Iterator[Problem]:
     """Warnings of keys without effect: what is not supported, and what is probably misspelt."""
     known = keys_of(AgentConfig)
     for key, value in document.value.items():

@@ -11,7 +11,7 @@ from harness.source.document import Document
 
 
 def schema_warnings(graph: doc.GraphFile, document: Document) -> Iterator[Problem]:
-    """What is wrong with the schemas, in the order of the nodes."""
+    """The warnings in the order of the nodes."""
     for id_, node in graph.nodes.items():
         schema = getattr(node, "output_schema", None)
         if not isinstance(schema, Mapping):

@@ -29,7 +29,7 @@ _SCOPES: Final[Mapping[str, str]] = {
     "choice": "approval nodes",
     "input": "input nodes",
 }
-_OF_RETRIEVAL: Final = ("context", "sources")
+_RETRIEVAL_KEYS: Final = ("context", "sources")
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _part_of_result(written: str, steps: list[str], node: doc.NodeSpec) -> Flaw 
     if not steps:
         return None
     if isinstance(node, doc.RagNode):
-        parts: tuple[str, ...] | None = _OF_RETRIEVAL
+        parts: tuple[str, ...] | None = _RETRIEVAL_KEYS
     else:
         schema = getattr(node, "output_schema", None)
         if schema is None:
@@ -152,7 +152,7 @@ def _part_of_result(written: str, steps: list[str], node: doc.NodeSpec) -> Flaw 
     near = nearest(steps[0], parts, cutoff=_NEAR)
     hint = f"did you mean '{near}'?" if near else ""
     if isinstance(node, doc.RagNode):
-        text = f"{written} is never there: what a rag node finds has {' and '.join(_OF_RETRIEVAL)}"
+        text = f"{written} is never there: what a rag node finds has {' and '.join(_RETRIEVAL_KEYS)}"
         return Flaw("unset-key", text, hint)
     return Flaw("unset-key", f"{written}: output_schema has no '{steps[0]}'", hint) if near else None
 

@@ -16,7 +16,7 @@ from harness.source.suggest import did_you_mean
 
 _RESPONSE: Final = "llm_response"
 _WORDS: Final = re.compile(r"[A-Za-z][\w ,.;:!?'’-]{0,60}")
-"""What is no expression, and reads like text without its quotes."""
+"""An invalid expression that matches is probably text without its quotes."""
 _NAMES: Final = re.compile(r"\b(state|prompts|llms|skills|llm_response)\b")
 
 
@@ -50,7 +50,7 @@ def _as_text(text: str) -> str:
 
 
 def _meant(expression: Expression, agent: Agent) -> str:
-    """What an unknown name is probably meant to be. spec: "always accessed through the state prefix"."""
+    """A hint for an unknown name. spec: "always accessed through the state prefix"."""
     for field in agent.definition.state.fields_:
         if field.name in expression.names and field.name not in agent.variables:
             return f"fields are read from the state: state.{field.name}"

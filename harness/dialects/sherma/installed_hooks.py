@@ -48,7 +48,7 @@ class InstalledHook:
 
     @property
     def _own(self) -> list[Any]:
-        """Its classes but for the bases, and the object itself where it keeps attributes."""
+        """Its classes except the bases, and the object itself if it has attributes of its own."""
         parts: list[Any] = [part for part in self._classes if part.__name__ not in _BASES]
         return [*parts, self.found] if hasattr(self.found, "__dict__") else parts
 
@@ -69,7 +69,7 @@ class InstalledHook:
             yield Problem("not-a-hook", text, self.span, severity="warning")
 
     def _misspelt(self) -> Iterator[tuple[str, str]]:
-        """Its methods with nearly the name of a point that it does not override, which take a context alone."""
+        """Its methods of one parameter that are named almost like a point it does not override, and that point."""
         methods = {
             name: value for part in self._own for name, value in vars(part).items() if isfunction(value)
         }

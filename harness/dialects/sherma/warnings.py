@@ -80,7 +80,7 @@ def _field_types(agent: doc.Agent, document: Document, path: DocumentPath) -> It
 
 
 def _custom_nodes(agent: Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
-    """spec: `custom`. Its logic is that of hooks; one for the way out of nodes may be meant for it, too."""
+    """spec: `custom`. Hooks execute it: `node_execute`, and possibly `node_exit`."""
     if any(not hook.overridden.isdisjoint(("node_execute", "node_exit")) for hook in agent.hooks):
         return
     why = (
@@ -121,7 +121,7 @@ def _without_effect(agent: doc.Agent, document: Document, path: DocumentPath) ->
 
 
 def _not_built(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
-    """What LangGraph refuses when sherma builds the graph. The document does not say so, and it runs here."""
+    """Warnings of what sherma's LangGraph refuses, and the document does not. It runs here."""
     for at, node in enumerate(agent.graph.nodes):
         if taken := sorted({":", "|"}.intersection(node.name)):
             text = f"sherma refuses '{taken[0]}' in the name of a node: '{node.name}'"

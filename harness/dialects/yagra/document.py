@@ -15,8 +15,8 @@ from harness.source.suggest import did_you_mean
 FIELD_TYPES: Final = ("str", "int", "float", "bool", "list", "dict", "messages")
 REDUCERS: Final = ("add",)
 REDUCIBLE: Final = ("list", "messages")
-SAME_TYPES: Final = {"object": "dict", "array": "list", "number": "float", "text": "str"}
-"""What other languages call some of the types."""
+_SYNONYMS: Final = {"object": "dict", "array": "list", "number": "float", "text": "str"}
+"""The names of some types in JSON Schema and elsewhere."""
 SUBGRAPH: Final = "subgraph"
 TEXT_INPUT: Final = "input"
 """The key that an input of text becomes."""
@@ -57,7 +57,7 @@ class StateField(Section, title="a state field"):
         mistakes = []
         if self.type not in FIELD_TYPES:
             text = f"state type '{self.type}' is not known: expected one of {', '.join(FIELD_TYPES)}"
-            meant = SAME_TYPES.get(self.type, self.type)
+            meant = _SYNONYMS.get(self.type, self.type)
             mistakes.append(Mistake(text, ("type",), hint=did_you_mean(meant, FIELD_TYPES, listing=False)))
         if self.reducer is not None and self.reducer not in REDUCERS:
             text = f"reducer '{self.reducer}' is not known: expected {', '.join(REDUCERS)}"

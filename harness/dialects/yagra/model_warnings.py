@@ -1,6 +1,6 @@
-"""What a node says to a built-in handler in vain, and what that handler will refuse when it runs.
+"""Params that a built-in handler does not read, or will refuse when it runs.
 
-A scenario may take over a built-in handler, so none of it is an error.
+They are warnings, since a scenario may replace a built-in handler.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from harness.source.document import Document
 from harness.source.suggest import did_you_mean, nearest
 
 _MODEL: Final = "model"
-_OF_MODELS: Final = (PROMPT_REF, _MODEL, OUTPUT_KEY)
+_PARAMS_OF_MODELS: Final = (PROMPT_REF, _MODEL, OUTPUT_KEY)
 _READ: Final[Mapping[str, Sequence[str]]] = {
-    "llm": _OF_MODELS,
-    "structured_llm": (*_OF_MODELS, SCHEMA),
-    "streaming_llm": _OF_MODELS,
+    "llm": _PARAMS_OF_MODELS,
+    "structured_llm": (*_PARAMS_OF_MODELS, SCHEMA),
+    "streaming_llm": _PARAMS_OF_MODELS,
     SUBGRAPH: ("workflow_ref",),
 }
 """The params that each built-in handler reads."""
 
-_OF_MODEL: Final = ("provider", "name", "kwargs")
+_KEYS_OF_A_MODEL: Final = ("provider", "name", "kwargs")
 _BESIDE_PARAMS: Final = frozenset(NodeSpec.model_fields) | {"timeout"}
 _SETTINGS: Final = frozenset(
     ("temperature", "max_tokens", "top_p", "stop", "seed", "n", "presence_penalty", "frequency_penalty")
@@ -56,6 +56,8 @@ def model_warnings(workflow: Workflow, document: Document, params: Sequence[Para
 
 
 class _OfNode:
+    """The warnings of one node."""
+
     def __init__(self, node: NodeSpec, at: int, document: Document, params: Params) -> None:
         self.node, self.at, self.document, self.params = node, at, document, params
 
@@ -82,15 +84,15 @@ class _OfNode:
     def _unread_of_model(self) -> Iterator[Problem]:
         model = self.params.values.get(_MODEL)
         for name in model if isinstance(model, Mapping) else ():
-            if name not in _OF_MODEL:
-                near = nearest(name, _OF_MODEL)
+            if name not in _KEYS_OF_A_MODEL:
+                near = nearest(name, _KEYS_OF_A_MODEL)
                 hint = f"did you mean '{near}'?" if near else _setting(name)
                 text = f"'{name}' of a model is not read: it has provider, name and kwargs"
                 where = self.document.key_span((*self._path(_MODEL), name))
                 yield self._warning("unread-param", text, where, hint)
 
     def _refused(self) -> Iterator[Problem]:
-        """What fails whatever the state holds."""
+        """Warnings of params that fail with every state."""
         values = self.params.values
         checks: dict[str, Callable[[], object]] = {
             OUTPUT_KEY: lambda: output_key_of(values),
@@ -139,7 +141,7 @@ class _OfNode:
         return self._warning("model-params", text, where, hint)
 
     def _path(self, name: str) -> tuple[str | int, ...]:
-        """Where a param stands: in the node's own, or in the workflow's."""
+        """The path of a param, in the node or in the workflow."""
         inherited = name in self.params.values and name not in self.node.params
         return ("params", name) if inherited else ("nodes", self.at, "params", name)
 

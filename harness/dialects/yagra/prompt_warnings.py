@@ -1,4 +1,4 @@
-"""What is allowed about prompts, and probably a mistake. spec: validation rule 9."""
+"""Warnings of prompts: unknown placeholders, and versions other than the pinned ones. spec: validation rule 9."""
 
 from __future__ import annotations
 

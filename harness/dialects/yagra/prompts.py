@@ -24,7 +24,7 @@ MODEL_REF: Final = "model_ref"
 
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 _BRACES: Final = re.compile(r"\{\{|\}\}")
-_NO_NAME: Final = re.compile(r"[{}]")
+_BRACE: Final = re.compile(r"[{}]")
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _placeholders(template: str) -> Iterator[tuple[str, int]]:
 def first_odd_brace(template: str) -> int:
     """The offset of the first brace that is neither doubled nor of a `{word}`; 0 without one."""
     text = _PLACEHOLDER.sub(lambda found: " " * len(found[0]), _BRACES.sub("  ", template))
-    found = _NO_NAME.search(text)
+    found = _BRACE.search(text)
     return found.start() if found else 0
 
 

@@ -18,8 +18,6 @@ from harness.source.suggest import did_you_mean, nearest
 
 LABELLESS: Final = ("structured_llm", "streaming_llm")
 """Built-in handlers that never choose a branch."""
-
-
 _NOT_WRITTEN: Final = ("START", "END")
 """spec: "Do not write END explicitly"."""
 

@@ -1,4 +1,4 @@
-"""What nodes write that the state loses or cannot take. spec: validation rule 9, "Fan-Out Edge", "State Schema"."""
+"""Warnings of writes that the state loses or cannot take. spec: validation rule 9, "Fan-Out Edge", "State Schema"."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def connect(
 
 
 def options_for(endpoint: MCPEndpoint, **more: Any) -> SessionOptions:
-    """How a session treats a real server."""
+    """The options of a session with a real server."""
     return SessionOptions(
         endpoint.command or bare_url(endpoint.url or ""),
         read_timeout_s=endpoint.read_timeout_s,

@@ -1,4 +1,4 @@
-"""The opening of a connection to a real MCP server, which may take so many real seconds, and over SSE may break off.
+"""Opening a connection to a real MCP server, with a limit in real seconds and an end where SSE breaks off.
 
 The SDK waits for ever for the first event of an SSE server, also where the connection it should come over is closed.
 """
@@ -22,7 +22,7 @@ A command such as `npx` downloads it first.
 
 @contextmanager
 def after_real_seconds(seconds: float, then: Callable[[], None]) -> Iterator[None]:
-    """Call `then` in the running loop when what is inside takes longer, also while the loop's clock stands still."""
+    """Call `then` in the running loop if the block takes longer, even while the loop's clock stands still."""
     timer = Timer(seconds, asyncio.get_running_loop().call_soon_threadsafe, (then,))
     timer.daemon = True
     timer.start()
@@ -57,7 +57,7 @@ class Opening:
 async def opened_in_time(
     streams: Callable[[Opening], AbstractAsyncContextManager[Any]], limit_s: float
 ) -> AsyncIterator[Any]:
-    """What the SDK's transport gives, once it is open.
+    """The streams of the SDK's transport, once it is open.
 
     Raises:
         MCPFailure: it was not open in time, or has failed.

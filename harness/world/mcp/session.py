@@ -109,11 +109,11 @@ class SessionOptions:
 
     @property
     def initialize_limit_s(self) -> float:
-        """How long it may take for `initialize`."""
+        """The time limit of `initialize`, in seconds."""
         return min(self.connect_limit_s, self.read_timeout_s or self.connect_limit_s)
 
     def not_connected(self, why: str) -> str:
-        """That it cannot be connected to, for people."""
+        """The message that it cannot be connected to."""
         return "; ".join(filter(None, [f"cannot connect to {self.name}: {why}", self.advice]))
 
     def holding(self) -> AbstractContextManager[None]:
@@ -126,7 +126,7 @@ class SessionOptions:
 
     @contextmanager
     def limit(self, seconds: float | None, then: Callable[[], None]) -> Iterator[None]:
-        """Call `then` in the loop when what is inside takes longer than so many seconds."""
+        """Call `then` in the loop if the block takes longer."""
         if seconds is None:
             yield
         elif self.is_external:
