@@ -103,7 +103,7 @@ def _graph(opened: Opened, entry: EntryPoint, agency: Agency) -> EventGraph:
         lifecycle=_lifecycle(mesh),
         recursion_limit=MOST_STARTS,
         may_pause=any(isinstance(agent, HumanAgent) for agent in mesh.agents.values()),
-        warnings=(*opened.warnings, *agency.warnings, *unused_parts(opened, edges, agency)),
+        warnings=(*opened.warnings, *agency.warnings, *unused_parts(opened, edges, joins, agency)),
         notes=opened.notes,
         import_folders=agency.import_folders,
         vocabulary=lambda: vocabulary(parts),

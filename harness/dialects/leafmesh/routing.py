@@ -38,7 +38,10 @@ class Entry:
 
 
 def entries(mesh: Mesh, joins: Mapping[str, Join], document: Document) -> dict[str, list[Entry]]:
-    """Whom each agent may call, in order: its can_call, then the fan-in agents that wait for it. NOTES 11.3."""
+    """Whom each agent may call, in order: its can_call, then the fan-in agents that wait for it. NOTES 11.3.
+
+    An agent that waits for itself calls itself where its `can_call` says so only: else it would never end.
+    """
     found: dict[str, list[Entry]] = {}
     for name, agent in mesh.agents.items():
         own = []
@@ -48,7 +51,7 @@ def entries(mesh: Mesh, joins: Mapping[str, Join], document: Document) -> dict[s
             own.append(Entry(at, Edge(name, call.agent, condition.text, span=where), condition))
         named = {call.agent for call in agent.can_call}
         for fan_in, join in joins.items():
-            if name in join.members and fan_in not in named:
+            if name in join.members and fan_in not in (*named, name):
                 where = document.span(("agents", fan_in, "wait_for"))
                 own.append(Entry(len(own), Edge(name, fan_in, span=where), _ALWAYS))
         found[name] = own

@@ -1,8 +1,8 @@
-"""Parts of a mesh that no run of it can come to: agents that nobody calls, tools that no agent has, or may choose."""
+"""Parts of a mesh that no run can come to: agents that nobody calls, joins that never hold, tools that nobody has."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.dialects.leafmesh.agency import Agency
 from harness.dialects.leafmesh.document import LLMAgent
@@ -10,11 +10,14 @@ from harness.dialects.leafmesh.opening import Opened
 from harness.dialects.leafmesh.summarizer import reads_narrations
 from harness.dialects.leafmesh.tools import QUERY_KNOWLEDGE, may_call_tools, offered_names
 from harness.errors import Problem
+from harness.graph.joins import Join
 from harness.graph.model import Edge
 from harness.source.suggest import did_you_mean
 
 
-def unused_parts(opened: Opened, edges: Iterable[Edge], agency: Agency) -> Iterator[Problem]:
+def unused_parts(
+    opened: Opened, edges: Sequence[Edge], joins: Mapping[str, Join], agency: Agency
+) -> Iterator[Problem]:
     """A warning for each; `edges` are all there are."""
     mesh, document = opened.mesh, opened.document
     reached = {edge.target for edge in edges}
@@ -25,12 +28,24 @@ def unused_parts(opened: Opened, edges: Iterable[Edge], agency: Agency) -> Itera
             text = f"agent '{name}' can never run: no agent calls it, and no entry point leads to it"
             hint = "name it under `can_call` of an agent, or enter it by `agent` in a scenario"
             yield Problem("unreachable-node", text, document.key_span(("agents", name)), hint, "warning")
+    yield from _own_waits(opened, edges, joins)
     yield from _tool_choices(opened, agency)
     yield from _stripped(opened)
     if agency.is_complete:
         yield from _categories(opened, agency)
     if agency.tools and agency.is_complete:
         yield from _tools(opened, agency)
+
+
+def _own_waits(opened: Opened, edges: Iterable[Edge], joins: Mapping[str, Join]) -> Iterator[Problem]:
+    """The joins that hold only after their own agent has run, which does not call itself."""
+    loops = {edge.source for edge in edges if edge.source == edge.target}
+    for name, join in joins.items():
+        if name not in loops and join.missing(join.members - {name}) is not None:
+            text = f"agent '{name}' waits for itself, and does not call itself: its join never holds"
+            where = opened.document.span(("agents", name, "wait_for"))
+            hint = f"take '{name}' out of its wait_for, or name it under its own can_call"
+            yield Problem("unreachable-node", text, where, hint, "warning")
 
 
 def _tool_choices(opened: Opened, agency: Agency) -> Iterator[Problem]:

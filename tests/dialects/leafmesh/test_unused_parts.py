@@ -56,6 +56,26 @@ def test_an_agent_that_nothing_leads_to(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("wait_for", "is_told"),
+    [
+        ("joined", True),
+        ("other AND joined", True),
+        ("other AND (joined OR joined)", True),
+        ("other OR joined", False),
+        ("other AND joined?", False),
+        ("other AND joined, can_call: [{agent: joined, condition: again}]", False),
+    ],
+)
+def test_an_agent_that_waits_for_itself(tmp_path: Path, wait_for: str, is_told: bool) -> None:
+    found = warned(tmp_path, MESH.replace("wait_for: other", f"wait_for: {wait_for}"), agent="joined")
+    text = (
+        "7:64 agent 'joined' waits for itself, and does not call itself: its join never holds|"
+        "take 'joined' out of its wait_for, or name it under its own can_call"
+    )
+    assert found == [text] * is_told
+
+
 def test_the_tool_of_knowledge_without_any(tmp_path: Path) -> None:
     mesh = MESH.replace("tools: [find]", "tools: [find, query_knowledge]")
     (text,) = warned(tmp_path, mesh)
