@@ -72,11 +72,11 @@ class Names:
         return Problem("unknown-agent", text, where, did_you_mean(name, self.agents))
 
     def _waits(self) -> Iterator[Problem]:
-        for pattern in (("agents", EACH, "wait_for"), ("agents", EACH, "wait_for", EACH)):
-            for place in texts(self.document.value, *pattern):
-                if pattern[-1] is EACH and place.value in self.agents:
-                    continue
-                faults = list(self._unreadable(place, wait_for.parse))
+        for place in texts(self.document.value, "agents", EACH, "wait_for"):
+            yield from list(self._unreadable(place, wait_for.parse)) or self._unknown_members(place)
+        for place in texts(self.document.value, "agents", EACH, "wait_for", EACH):
+            if place.value not in self.agents:
+                faults = list(self._unreadable(place, lambda item: wait_for.parse([item])))
                 yield from faults or self._unknown_members(place)
 
     def _unknown_members(self, place: Match) -> Iterator[Problem]:

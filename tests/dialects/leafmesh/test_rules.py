@@ -118,6 +118,8 @@ AGENTS = [
     ("wait_for: [a, b?]", "wait_for: there is no agent 'b'", "b"),
     ("wait_for: a AND", "the wait_for `a AND` cannot be read: it ends too early", "}"),
     ("wait_for: [a, b c]", "the wait_for `b c` cannot be read: unexpected 'c'", "c"),
+    ("wait_for: [a, '']", "the wait_for `` cannot be read: it is empty", "''"),
+    ("wait_for: [a, ' a OR']", "the wait_for `a OR` cannot be read: it ends too early", "'"),
     ("wait_for: a AND AND a", "cannot be read: unexpected 'AND'", "A"),
 ]  # fmt: skip
 
