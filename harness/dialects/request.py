@@ -56,6 +56,7 @@ class LoadRequest:
     imports   whether Python objects that the manifest names are imported; else they are only looked up
     allowed   further folders a manifest may read files from
     named_at  the span that names the manifest, for the message that it does not exist
+    agent_at  the span that names the agent, or else the manifest, for the message that there is none
     hooks_at  the spans that name hooks, by import path
     text      the manifest itself, if it is not in a file; its paths are then relative to `base`
     changes   what of its files is different from what they say
@@ -69,6 +70,7 @@ class LoadRequest:
     hooks: tuple[Any, ...] = ()
     allowed: tuple[Path, ...] = ()
     named_at: Span | None = field(default=None, compare=False)
+    agent_at: Span | None = field(default=None, compare=False)
     hooks_at: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
     text: str | None = None
     base: Path | None = None
@@ -188,7 +190,9 @@ class LoadRequest:
 
     def beside(self, path: Path, agent: str | None) -> LoadRequest:
         """The request for another manifest, named by this one; without the hooks of the caller."""
-        return replace(self, paths=(path,), agent=agent, hooks=(), named_at=None, text=None, base=None)
+        return replace(
+            self, paths=(path,), agent=agent, agent_at=None, hooks=(), named_at=None, text=None, base=None
+        )
 
 
 def _missing(kind: str, written: str, path: Path, where: Span) -> Problem:

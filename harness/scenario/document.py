@@ -232,6 +232,9 @@ class ScenarioKeys(WorldKeys):
             manifest_span=at.span(("manifest",)),
             dialect=self.dialect,
             agent=self.agent or self.entry_point,
+            agent_span=at.span(
+                (next((key for key in ("agent", "entry_point") if key in at.value), "manifest"),)
+            ),
             env=self.env or {},
             env_passthrough=env_passthrough or {},
             description=self.description or "",

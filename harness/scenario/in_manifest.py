@@ -61,6 +61,7 @@ def completed(scenario: Scenario, name: str, span: Span) -> Scenario:
     return replace(
         scenario,
         agent=own.agent,
+        agent_span=own.agent_span,
         weight=own.weight,
         timeout_s=own.timeout_s,
         turns=own.turns,

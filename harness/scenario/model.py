@@ -98,6 +98,7 @@ class Scenario:
     manifest_span: Span | None = None
     dialect: str | None = None
     agent: str | None = None
+    agent_span: Span | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     env_passthrough: Mapping[str, Span] = field(default_factory=dict)
     description: str = ""

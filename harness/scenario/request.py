@@ -34,6 +34,7 @@ def load_request(
         hooks=scenario.world.hooks,
         allowed=settings.allow_paths,
         named_at=scenario.manifest_span,
+        agent_at=scenario.agent_span,
         hooks_at={each.name: each.span for each in scenario.mentions if each.role == "hook"},
         changes=scenario.variation.changes if scenario.variation else Changes(),
     )

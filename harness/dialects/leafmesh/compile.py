@@ -51,7 +51,7 @@ def _entry(opened: Opened, request: LoadRequest) -> EntryPoint:
     """The entry point of a request; an agent that is none can be entered by its name. NOTES 3.1."""
     mesh, wanted = opened.mesh, request.agent
     by_name = {entry.name: entry for entry in mesh.entry_points}
-    where = opened.document.span()
+    where = request.agent_at or opened.document.span()
     if wanted is None:
         if len(by_name) == 1:
             return mesh.entry_points[0]

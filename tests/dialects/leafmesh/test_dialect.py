@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from harness.dialects.leafmesh import dialect
-from harness.dialects.load import load_prompts
+from harness.dialects.load import load_graph, load_prompts
 from harness.dialects.registry import dialect_of
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError
+from harness.scenario.load import load_file
+from harness.scenario.request import load_request
+from harness.settings import Settings
 from harness.source.document import parse
 
 FLOW = "redis: {port: ${PORT:6379}}\nentry_points: [{name: go, target: a}]\nagents: {a: {prompt: x}}\n"
@@ -95,3 +98,28 @@ def test_prompts_of_what_is_no_mesh(tmp_path: Path) -> None:
     path.write_text("agents: [a]")
     with pytest.raises(ManifestError, match="agents: expected a mapping, found a list"):
         load_prompts(LoadRequest((path,)), "leafmesh")
+
+
+@pytest.mark.parametrize(
+    ("head", "own", "message", "place"),
+    [
+        ("", ", entry_point: out", "there is no entry point or agent 'out'", (4, 36)),
+        ("", ", agent: out", "there is no entry point or agent 'out'", (4, 30)),
+        ("agent: out", "", "there is no entry point or agent 'out'", (3, 8)),
+        ("defaults: {entry_point: out}", "", "there is no entry point or agent 'out'", (3, 25)),
+        ("", "", "this mesh has 2 entry points, and none is named", (2, 11)),
+    ],
+)
+def test_an_entry_that_is_not_there_is_told_where_it_is_asked_for(
+    tmp_path: Path, head: str, own: str, message: str, place: tuple[int, int]
+) -> None:
+    (tmp_path / "m.yaml").write_text(FLOW.replace("[{", "[{name: come, target: a}, {"))
+    path = tmp_path / "s.scenario.yaml"
+    path.write_text(f"harness: 1\nmanifest: m.yaml\n{head}\nscenarios: [{{name: s{own}}}]\n")
+    (scenario,) = load_file(path).scenarios
+    with pytest.raises(ManifestError) as refused:
+        load_graph(load_request(scenario, Settings()), "leafmesh")
+    (problem,) = refused.value.problems
+    assert problem.span is not None
+    assert problem.message == message
+    assert (Path(problem.span.file).name, problem.span.line, problem.span.column) == (path.name, *place)
