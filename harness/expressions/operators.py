@@ -1,7 +1,8 @@
 """Operators: their results, and the failed operands that they absorb.
 
 An operation on values is cel-python's (its types carry CEL's overload rules); here it gets a failure that
-names the fragment. `||` and `&&` are the exception: they decide although one side failed.
+names the fragment. `||` and `&&` are the exception: they decide although one side failed. So are comparisons in
+scenario files: by the CEL specification nulls, and numbers of different types, can be compared.
 """
 
 from __future__ import annotations
@@ -10,7 +11,16 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from celpy.celtypes import BoolType, IntType, ListType, logical_and, logical_not, logical_or
+from celpy.celtypes import (
+    BoolType,
+    DoubleType,
+    IntType,
+    ListType,
+    UintType,
+    logical_and,
+    logical_not,
+    logical_or,
+)
 
 from harness.expressions.failure import Failure, Fragment
 from harness.expressions.limits import check_length
@@ -21,6 +31,7 @@ Frame = list[Any]
 Code = Callable[[Frame], Any]
 Operation = Callable[[Any, Any], Any]
 
+_NUMBERS = (IntType, UintType, DoubleType)
 _NOT_NUMERIC = (str, bytes, list, dict)
 _SIZED = (str, bytes, list)
 
@@ -28,12 +39,12 @@ _SIZED = (str, bytes, list)
 def operation(symbol: str, null: Null) -> Operation:
     """The operation of a binary operator on two values (all but `||` and `&&`). It raises Python's errors.
 
-    Where nulls are real (`null` is None), comparing anything with null is an answer and not an error:
-    CEL's rule, which cel-python does not keep for every type.
+    Where nulls are real (`null` is None), comparing anything with null, and numbers of different types with each
+    other, is an answer and not an error: CEL's rules, which cel-python does not keep.
     """
     compared = _EQUALITY.get(symbol)
-    if compared is not None and null is None:
-        return _with_nulls(compared)
+    if null is None and symbol in _ACROSS_TYPES:
+        return _with_nulls(_ACROSS_TYPES[symbol]) if compared else _ACROSS_TYPES[symbol]
     return compared or _OPERATIONS[symbol]
 
 
@@ -44,7 +55,7 @@ def _truth(compare: Operation) -> Operation:
 def _with_nulls(compare: Operation) -> Operation:
     def compared(left: Any, right: Any) -> Any:
         if left is None or right is None:
-            return TRUE if operator.is_(left, right) is (compare is _EQUALITY["=="]) else FALSE
+            return TRUE if operator.is_(left, right) is (compare is _ACROSS_TYPES["=="]) else FALSE
         return compare(left, right)
 
     return compared
@@ -80,21 +91,56 @@ def _integers_first(exact: Callable[[int, int], int], compute: Operation) -> Ope
     return computed
 
 
-def _is_in(item: Any, container: Any) -> Any:
-    if isinstance(container, dict) and isinstance(item, str) and item in container:
-        return TRUE
-    if not isinstance(container, (list, dict, str)):
-        raise TypeError("not a container")
-    mismatch: TypeError | None = None
-    for element in container:
-        try:
-            if element == item:
-                return TRUE
-        except TypeError as error:
-            mismatch = error
-    if mismatch is not None:
-        raise mismatch
-    return FALSE
+def _membership(equal: Operation) -> Operation:
+    def is_in(item: Any, container: Any) -> Any:
+        if isinstance(container, dict) and isinstance(item, str) and item in container:
+            return TRUE
+        if not isinstance(container, (list, dict, str)):
+            raise TypeError("not a container")
+        mismatch: TypeError | None = None
+        for element in container:
+            try:
+                if equal(element, item):
+                    return TRUE
+            except TypeError as error:
+                mismatch = error
+        if mismatch is not None:
+            raise mismatch
+        return FALSE
+
+    return is_in
+
+
+def _across_numbers(compare: Operation) -> Operation:
+    """The order of two numbers, whatever their types; of other values that of their type."""
+
+    def compared(left: Any, right: Any) -> Any:
+        if type(left) is not type(right) and isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS):
+            return TRUE if compare(_exact(left), _exact(right)) else FALSE
+        return TRUE if compare(left, right) else FALSE
+
+    return compared
+
+
+def _exact(number: Any) -> int | float:
+    """The number as Python's, which compares integers and floats by their value."""
+    return float(number) if isinstance(number, DoubleType) else int(number)
+
+
+def _equal(left: Any, right: Any) -> bool:
+    """Equality in which numbers of different types are equal by value, also inside lists and maps."""
+    if type(left) is not type(right) and isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS):
+        return _exact(left) == _exact(right)
+    try:
+        return bool(left == right)
+    except TypeError:
+        if isinstance(left, list) and isinstance(right, list):
+            return len(left) == len(right) and all(map(_equal, left, right))
+        if isinstance(left, dict) and isinstance(right, dict):
+            return len(left) == len(right) and all(
+                key in right and _equal(item, right[key]) for key, item in left.items()
+            )
+        raise
 
 
 _EQUALITY: dict[str, Operation] = {"==": _truth(operator.eq), "!=": _truth(operator.ne)}
@@ -103,12 +149,21 @@ _OPERATIONS: dict[str, Operation] = {
     "<=": _truth(operator.le),
     ">": _truth(operator.gt),
     ">=": _truth(operator.ge),
-    "in": _is_in,
+    "in": _membership(operator.eq),
     "+": _integers_first(int.__add__, _add),
     "-": _integers_first(int.__sub__, _numeric(operator.sub)),
     "*": _integers_first(int.__mul__, _numeric(operator.mul)),
     "/": _numeric(operator.truediv),
     "%": _numeric(operator.mod),
+}
+_ACROSS_TYPES: dict[str, Operation] = {
+    "==": _truth(_equal),
+    "!=": _truth(lambda left, right: not _equal(left, right)),
+    "<": _across_numbers(operator.lt),
+    "<=": _across_numbers(operator.le),
+    ">": _across_numbers(operator.gt),
+    ">=": _across_numbers(operator.ge),
+    "in": _membership(_equal),
 }
 
 

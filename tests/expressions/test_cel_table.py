@@ -277,8 +277,6 @@ def test_a_failed_side_is_absorbed_when_the_other_decides(source: str, expected:
     "source",
     [
         "1 + 0.5",
-        "1 < 1.5",
-        "1 == 1.0",
         '1 == "1"',
         '"a" + 1',
         '"a" * 2',
@@ -326,6 +324,38 @@ def test_a_failed_side_is_absorbed_when_the_other_decides(source: str, expected:
     ],
 )
 def test_there_is_no_value(source: str) -> None:
+    with pytest.raises(ExpressionError):
+        value(source)
+
+
+MIXED = table("""
+    1 < 1.5 => True
+    3 <= 1.5 => False
+    2 > 1.5 => True
+    state.n >= 3.5 => False
+    1 == 1.0 => True
+    2u != 2 => False
+    9007199254740993 == 9007199254740992.0 => False
+    2 in [1.0, 2.0] => True
+    [1, 2.0] == [1.0, 2] => True
+    {"a": [3]} == {"a": [3.0]} => True
+    {"a": 1} != {"b": 1.0} => True
+    """)
+
+
+@pytest.mark.parametrize(("source", "expected"), MIXED)
+def test_numbers_of_different_types_are_compared_by_value_in_scenario_files(source: str, expected: str) -> None:
+    assert same(value(source), expected)
+
+
+@pytest.mark.parametrize("source", [row.values[0] for row in MIXED if "!=" not in row.values[0]])
+def test_they_cannot_be_compared_in_sherma(source: str) -> None:
+    with pytest.raises(ExpressionError):
+        compile(source, null_as_false=True).evaluate(BINDINGS)
+
+
+@pytest.mark.parametrize("source", ['1 == "1"', "1 != true", '"a" < 1.5', '[1, "a"] == [1.0, 5]', "1 in ['1']"])
+def test_values_that_are_no_numbers_are_compared_with_their_own_type_only(source: str) -> None:
     with pytest.raises(ExpressionError):
         value(source)
 

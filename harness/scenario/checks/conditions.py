@@ -32,7 +32,8 @@ def condition(expected: Mapping[str, Any], observed: Observed) -> Finding:
         expression = compile_cel(source)
         result = expression.evaluate(sees)
     except ExpressionError as error:
-        raise CannotEvaluate(f"{source}: {error}\n  has(…) asks for what may be absent") from None
+        hint = "\n  has(…) asks for what may be absent" if "no such key" in str(error) else ""
+        raise CannotEvaluate(f"{source}: {error}{hint}") from None
     values = _values_of(expression, sees)
     if not isinstance(result, bool):
         raise CannotEvaluate(f"{source} is {one_line(result)}, neither true nor false{values}")
