@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from harness.errors import FormatError, Problem, Span
-from harness.report.alike import Key, Line, label
+from harness.report.alike import COUNTED, Key, Line, label
 from harness.report.coverage import GraphCoverage
 from harness.report.formatting import percent, plural
 from harness.report.reading import read_lines, results_file
@@ -126,8 +127,10 @@ class ScenarioCollector:
         """Add the run of a line.
 
         Raises:
-            ValueError: there is this repeat already.
+            ValueError: there is this repeat already, or its verdict and `passed` contradict each other.
         """
+        if line["passed"] != (line["verdict"] == "passed"):
+            raise ValueError(f"verdict is '{line['verdict']}', and passed is {str(line['passed']).lower()}")
         key = line["id"], line["variant"] or ""
         scenario = self.scenarios.get(key)
         if scenario is None:
@@ -175,16 +178,20 @@ def read_run(path: Path, listeners: Iterable[Callable[[Line], object]] = ()) -> 
         manifest: {part: (found["taken"], found["all"]) for part, found in parts.items()}
         for manifest, parts in graphs.summary().items()
     }
-    return Run(shown_path(path), collector.scenarios, _incomplete(path, count), coverage)
+    return Run(shown_path(path), collector.scenarios, _incomplete(path, count, collector.scenarios), coverage)
 
 
-def _incomplete(run: Path, count: int) -> str:
+def _incomplete(run: Path, count: int, scenarios: Mapping[Key, ScenarioRuns]) -> str:
     """Why results with so many lines are not those of a whole run; "" if they are."""
     summary = summary_of(run)
-    said = (summary.get("total") or {}).get("runs")
-    if said != count:
-        message = f"{shown_path(run)} has {plural(count, 'run')}, and its summary.json counts {said}"
-        raise FormatError(Problem("results-damaged", message, hint="run the scenarios again"))
+    total = summary.get("total") or {}
+    verdicts = Counter(repeat.verdict for each in scenarios.values() for repeat in each.repeats.values())
+    found = {"runs": count, **{name: verdicts[verdict] for verdict, name in COUNTED.items()}}
+    for name, number in found.items():
+        if total.get(name) != number:
+            counted = plural(number, "run") if name == "runs" else f"{number} {name}"
+            message = f"{shown_path(run)} has {counted}, and its summary.json counts {total.get(name)}"
+            raise FormatError(Problem("results-damaged", message, hint="run the scenarios again"))
     return why_incomplete(summary)
 
 

@@ -62,6 +62,8 @@ def test_the_checks_that_changed_are_those_that_did_not_fail_before(tmp_path: Pa
     ("change", "said"),
     [
         ({"verdict": "splendid"}, "verdict cannot be 'splendid'"),
+        ({"verdict": "failed"}, "verdict is 'failed', and passed is true"),
+        ({"passed": False}, "verdict is 'passed', and passed is false"),
         ({"score": float("nan")}, "not a line of JSON: 'NaN,"),
         ({"score": 95}, "score cannot be 95"),
         ({"latency": {"total": "fast", "nodes": {}}}, "latency.total must be a number or null, found 'fast'"),
@@ -88,6 +90,18 @@ def test_results_that_lack_lines_are_damaged(tmp_path: Path) -> None:
 
     with pytest.raises(FormatError, match=r"has 1 run, and its summary\.json counts 2"):
         read_run(tmp_path / "run")
+
+
+def test_results_with_other_verdicts_than_the_summary_are_damaged(tmp_path: Path) -> None:
+    file = write_run(tmp_path / "run", {"x": Said(), "y": Said("failed")}) / RESULTS
+    first, second = file.read_text(encoding="utf-8").splitlines()
+    changed = json.dumps({**json.loads(second), "verdict": "passed", "passed": True})
+    file.write_text(f"{first}\n{changed}\n", encoding="utf-8")
+
+    with pytest.raises(FormatError, match=r"has 2 passed, and its summary\.json counts 1") as refused:
+        read_run(tmp_path / "run")
+
+    assert refused.value.code == "results-damaged"
 
 
 def test_a_repeat_is_there_once(tmp_path: Path) -> None:
