@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack, redirect_stdout, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 import click
@@ -22,11 +24,15 @@ if TYPE_CHECKING:
 
 
 class Finished(NamedTuple):
-    """A run that has ended: its exit code, where its results are, and whether Ctrl-C ended it."""
+    """A run that has ended: its exit code, where its results are, and whether Ctrl-C ended it.
+
+    `refusals` are the errors of files that only a run shows, each with the variants it is of.
+    """
 
     code: int
     report: Path
     interrupted: bool = False
+    refusals: Mapping[str, Collection[str | None]] = MappingProxyType({})
 
 
 def run_selection(
@@ -115,7 +121,7 @@ def run_selection(
             click.echo(text, err=to_stderr)
     if not scored:
         tell_github(settings.report, lambda text: click.echo(text, err=to_stderr))
-    return Finished(code, settings.report, session.interrupted)
+    return Finished(code, settings.report, session.interrupted, session.refusals)
 
 
 def _opened(file: str, open_files: ExitStack) -> IO[bytes]:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -28,6 +28,8 @@ from harness.variants.independence import reasons
 from harness.variants.schedule import Schedule
 from harness.variants.table import table
 
+_MOST_REFUSALS: Final = 10
+
 
 def conclude(
     finished: Finished,
@@ -46,6 +48,7 @@ def conclude(
     to_stderr, folder = json_ == "-", finished.report
     if finished.code == exit_code.BAD_INPUT:
         write_page(folder)
+        _say_what_was_refused(finished, variants)
         return finished.code
     if schedule.spending.calls:
         click.echo(spent(schedule.spending), err=to_stderr)
@@ -75,6 +78,18 @@ def conclude(
         click.echo(f"'{require}' is not better than all others", err=True)
         return exit_code.FAILED
     return exit_code.OK
+
+
+def _say_what_was_refused(finished: Finished, variants: Sequence[Variant]) -> None:
+    refusals = list(finished.refusals.items())
+    for message, of in refusals[:_MOST_REFUSALS]:
+        whom = [repr(variant.name) for variant in variants if variant.name in of]
+        click.echo(f"error: {message}\n    as {', '.join(whom)}", err=True)
+    if len(refusals) > _MOST_REFUSALS:
+        click.echo(f"… {len(refusals) - _MOST_REFUSALS} more", err=True)
+    click.echo("nothing is scored", err=True)
+    for place in places(finished.report):
+        click.echo(place, err=True)
 
 
 def _say_what_was_left_out(schedule: Schedule, made: dict[str, int]) -> None:

@@ -63,8 +63,8 @@ class Session:
     runs: int = 0
     recorded: dict[Path, Recorded] = field(default_factory=dict)
     verdicts: set[str] = field(default_factory=set)
-    refused: bool = False
-    """Whether a scenario says something that its file alone does not show to be wrong."""
+    refusals: dict[str, set[str | None]] = field(default_factory=dict)
+    """What scenarios say that their file alone does not show to be wrong, and the variants that it is wrong of."""
 
     def run(self, selection: Selection) -> int:
         """Run, report, and give the exit code. Ctrl-C ends the run; what is done is reported and written.
@@ -156,8 +156,9 @@ class Session:
     ) -> None:
         self.verdicts.add(outcome.verdict)
         self.runs += 1
-        if outcome.verdict == "error" and (outcome.observed.error or {}).get("type") == FormatError.__name__:
-            self.refused = True
+        error = outcome.observed.error or {}
+        if outcome.verdict == "error" and error.get("type") == FormatError.__name__:
+            self.refusals.setdefault(error["message"], set()).add(outcome.variant)
         if outcome.recorded is not None:
             self.recorded[outcome.recorded.folder] = outcome.recorded
         self._write(writer, made, number)
@@ -181,7 +182,7 @@ class Session:
                 raise unwritable(Path(file), error) from None
 
     def _exit_code(self, selection: Selection) -> int:
-        if selection.refused or self.refused:
+        if selection.refused or self.refusals:
             return exit_code.BAD_INPUT
         if self.interrupted or "error" in self.verdicts:
             return exit_code.NOT_JUDGED

@@ -344,7 +344,9 @@ MIXED = table("""
 
 
 @pytest.mark.parametrize(("source", "expected"), MIXED)
-def test_numbers_of_different_types_are_compared_by_value_in_scenario_files(source: str, expected: str) -> None:
+def test_numbers_of_different_types_are_compared_by_value_in_scenario_files(
+    source: str, expected: str
+) -> None:
     assert same(value(source), expected)
 
 
@@ -354,7 +356,9 @@ def test_they_cannot_be_compared_in_sherma(source: str) -> None:
         compile(source, null_as_false=True).evaluate(BINDINGS)
 
 
-@pytest.mark.parametrize("source", ['1 == "1"', "1 != true", '"a" < 1.5', '[1, "a"] == [1.0, 5]', "1 in ['1']"])
+@pytest.mark.parametrize(
+    "source", ['1 == "1"', "1 != true", '"a" < 1.5', '[1, "a"] == [1.0, 5]', "1 in ['1']"]
+)
 def test_values_that_are_no_numbers_are_compared_with_their_own_type_only(source: str) -> None:
     with pytest.raises(ExpressionError):
         value(source)

@@ -428,3 +428,17 @@ def test_a_trace_is_that_of_a_variant(score: Score) -> None:
         cli, ["trace", "a.scenario.yaml::ask[q0]", "reports/score", "--variant", "polite"]
     )
     assert "Say PLEASE." in told.stdout
+
+
+def test_a_name_that_only_a_variant_lacks_is_said_with_that_variant(score: Score) -> None:
+    """It is wrong of no file before that variant runs."""
+    Path("b.scenario.yaml").write_text(
+        f"harness: 1\nmanifest: {TUTORIAL / 'agents/triage.yaml'}\nenv: {{TRIAGE_MODEL: gpt-4o}}\nscenarios:\n"
+        "  - {name: b, input: q, llm: {classify: ['{\"intent\": 1}'], answer: [a]}, expect: {never: [open_ticket]}}\n"
+    )
+    way_out = "{op: replace, path: /agents/triage/graph/edges/0/branches/0/target, value: answer}"
+    gone = "{op: remove, path: /agents/triage/graph/nodes/2}"
+    result = score(f"  - {{name: direct, edit: [{way_out}, {gone}]}}\n", "b.scenario.yaml", questions=1)
+    assert result.exit_code == 2
+    assert "b.scenario.yaml:5:91: never names 'open_ticket', which is no node of 'triage'" in result.output
+    assert "    as 'direct'\nnothing is scored\nresults: " in result.output
