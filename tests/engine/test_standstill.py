@@ -81,6 +81,13 @@ def test_a_state_that_doubles_ends_the_run_before_memory_does(grown: Any) -> Non
 
 
 @pytest.mark.usefixtures("low")
+def test_a_long_text_counts_as_often_as_it_stands_in_a_state_that_doubles() -> None:
+    ending, _ = send(looping(writes(log=lambda state: state["log"] or ["x" * 10_000])))
+    assert ending.error.code == "endless-loop"
+    assert sum(map(len, ending.state["log"])) < 50_000_000
+
+
+@pytest.mark.usefixtures("low")
 def test_the_same_run_ends_in_the_same_place() -> None:
     (one, first), (other, second) = send(looping(writes(log=["x"]))), send(looping(writes(log=["x"])))
     assert str(one.error) == str(other.error)
