@@ -27,6 +27,7 @@ def state_warnings(workflow: Workflow, document: Document, params: Sequence[Para
     yield from _output_keys(workflow, document, params)
     if workflow.state_schema:
         yield from _items(workflow, document)
+        yield from _mapped_outputs(workflow, document, params)
     else:
         yield from _side_by_side(workflow, document)
 
@@ -69,6 +70,22 @@ def _items(workflow: Workflow, document: Document) -> Iterator[Problem]:
             text = f"'{key}' is in state_schema, so that '{edge.target}' for several items collides on it"
             hint = "leave it out of state_schema: the node is given its item all the same"
             yield _warning("collision", text, document, ("edges", at, "fan_out", "item_key"), hint)
+
+
+def _mapped_outputs(workflow: Workflow, document: Document, params: Sequence[Params]) -> Iterator[Problem]:
+    """Output keys of mapped model nodes that take one value: each mapped call writes its own."""
+    mapped = {edge.target for edge in workflow.edges if edge.fan_out is not None}
+    for at, (node, resolved) in enumerate(zip(workflow.nodes, params, strict=True)):
+        field = workflow.state_schema.get(resolved.output_key)
+        if node.id in mapped and node.handler in BUILT_IN and field is not None and field.reducer is None:
+            if field.type == "messages" or not _writes(workflow, node, resolved):
+                continue
+            key = resolved.output_key
+            text = f"'{key}' has no reducer, so that '{node.id}' for several items collides on it"
+            hint = (
+                f"map a handler of your own that returns {{{key}: [...]}}, and declare it with reducer: add"
+            )
+            yield _warning("collision", text, document, ("nodes", at, "params", "output_key"), hint)
 
 
 def _side_by_side(workflow: Workflow, document: Document) -> Iterator[Problem]:

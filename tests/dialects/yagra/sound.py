@@ -10,7 +10,7 @@ interrupt_before: [file]
 interrupt_after: [press]
 params: {paper: thin, model: {provider: openai, name: gpt-4o-mini}}
 state_schema:
-  leaf: {type: str}
+  leaf: {type: messages}
   sheets: {type: list, reducer: add}
 nodes:
   - {id: sort, handler: sort_leaf, retry: {max_attempts: 2, base_delay_seconds: 1}, timeout_seconds: 9}

@@ -87,21 +87,21 @@ FAULTS = {
         "",
     ),
     "a state type that is known": (
-        ("{type: str}", "{type: string}"),
+        ("{type: messages}", "{type: string}"),
         "bad-value",
         "state type 'string' is not known: expected one of str, int, float, bool, list, dict, messages",
         "string",
         "did you mean 'str'?",
     ),
     "a state type as in JSON Schema": (
-        ("{type: str}", "{type: object}"),
+        ("{type: messages}", "{type: object}"),
         "bad-value",
         "state type 'object' is not known",
         "object",
         "did you mean 'dict'?",
     ),
     "a state field in short": (
-        ("{type: str}", "str"),
+        ("{type: messages}", "str"),
         "wrong-type",
         "a state field: expected a mapping, found text 'str'",
         "str",
@@ -122,7 +122,7 @@ FAULTS = {
         "write {items_key: sheets, item_key: …}",
     ),
     "messages need no reducer": (
-        ("{type: str}", "{type: messages, reducer: add_messages}"),
+        ("{type: messages}", "{type: messages, reducer: add_messages}"),
         "bad-value",
         "reducer 'add_messages' is not known: expected add",
         "add_messages",
@@ -153,7 +153,7 @@ def test_a_fault_of_the_document_is_named_at_its_place(loader: Loader, fault: tu
 def test_all_faults_of_the_document_are_told_at_once_and_hide_the_rules(loader: Loader) -> None:
     text = changed(
         ("handler: discard", "handlr: discard"),
-        ("{type: str}", "{type: strr}"),
+        ("{type: messages}", "{type: strr}"),
         ("start_at: sort", "start_at: x"),
     )
     codes = [problem.code for problem in loader.problems(text, PROMPTS)]

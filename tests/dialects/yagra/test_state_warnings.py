@@ -92,6 +92,16 @@ def test_an_item_key_that_a_subgraph_does_not_give_back_does_not(loader: Loader)
     assert loader.graph(text, FILES).warnings == ()
 
 
+def test_a_mapped_model_node_collides_on_a_key_without_a_reducer(loader: Loader) -> None:
+    asks = f"handler: llm, {ASKS.replace('sums', 'said')}"
+    text = changed(
+        ("parts: {type: list}", "parts: {type: list}\n  said: {type: str}"), ("handler: sum_up", asks)
+    )
+    (warning,) = loader.graph(text, FILES).warnings
+    assert (warning.code, loader.place(warning)) == ("collision", "said")
+    assert warning.message == "'said' has no reducer, so that 'sum_up' for several items collides on it"
+
+
 def test_mapped_calls_collide_without_a_state_schema(loader: Loader) -> None:
     (warning,) = loader.graph(changed((SCHEMA, ""))).warnings
     assert (warning.code, loader.place(warning)) == ("collision", "{items_key: parts, item_key: part}")

@@ -12,7 +12,7 @@ from tests.dialects.yagra.sound import PROMPTS, WORKFLOW, changed, parent
 # what is odd: the changes that make it so; the code, the message, the place it points to
 WARNINGS = {
     "a placeholder nobody sets": (
-        [("output_key: leaf", "output_key: name"), ("leaf: {type: str}", "name: {type: str}")],
+        [("output_key: leaf", "output_key: name"), ("leaf: {type: messages}", "name: {type: messages}")],
         "unknown-placeholder",
         "node 'name': nothing is known to set '{leaf}' of its prompt: "
         "it is neither in state_schema nor the output_key of a node",
