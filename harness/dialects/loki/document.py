@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -158,12 +158,9 @@ class EndNode(NodeSpec, title="an end node"):
     output: str = ""
 
 
-NODE_TYPES: Final = (AgentNode, ScriptNode, ApprovalNode, InputNode, LLMNode, RagNode, EndNode)
-
-AnyNode = Annotated[
-    AgentNode | ScriptNode | ApprovalNode | InputNode | LLMNode | RagNode | EndNode,
-    Field(discriminator="type"),
-]
+_Node = AgentNode | ScriptNode | ApprovalNode | InputNode | LLMNode | RagNode | EndNode
+NODE_TYPES: Final[tuple[type[NodeSpec], ...]] = get_args(_Node)
+AnyNode = Annotated[_Node, Field(discriminator="type")]
 
 
 class GraphFile(Section, title="a graph agent"):

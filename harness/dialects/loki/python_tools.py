@@ -72,9 +72,7 @@ def _generic(name: str, inner: list[ast.expr]) -> tuple[dict[str, Any], bool]:
         return _union(inner)
     if name == "Literal":
         values = (each.value for each in inner if isinstance(each, ast.Constant))
-        return one_of(
-            value for value in values if value is None or isinstance(value, str | int | float)
-        ), False
+        return one_of(value for value in values if isinstance(value, str | int | float | None)), False
     if _TYPES.get(name) == "array":
         return {"type": "array", "items": _type(inner[0])[0]}, False
     return {"type": _TYPES.get(name, "string")}, False

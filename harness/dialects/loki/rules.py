@@ -206,10 +206,12 @@ class Rules:
 
 
 def _owners(key: Any) -> str:
-    """A hint for a key that stands in the wrong part: the parts that have it; "" if none does."""
-    parts = (doc.GraphFile, doc.Settings, *doc.NODE_TYPES)
-    *others, last = [part.model_config.get("title") for part in parts if key in keys_of(part)] or [None]
-    return f"it is a key of {', '.join(map(str, others))}{' and ' if others else ''}{last}" if last else ""
+    """A hint for a key in the wrong section: the sections that have it; "" if none does."""
+    sections: tuple[type[doc.Section], ...] = (doc.GraphFile, doc.Settings, *doc.NODE_TYPES)
+    titles = [str(section.model_config.get("title")) for section in sections if key in keys_of(section)]
+    if len(titles) > 1:
+        titles[-2:] = [" and ".join(titles[-2:])]
+    return f"it is a key of {', '.join(titles)}" if titles else ""
 
 
 def _has_manifest(folder: Path) -> bool:

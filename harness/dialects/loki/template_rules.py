@@ -1,6 +1,8 @@
-"""Templates that nothing can fill, and braces that are no templates. Warnings: they are text, or empty.
+"""Warnings of templates that nothing can fill, and of braces that are no templates.
 
-spec: "State and Template Syntax", "state_updates". Scripts, and schemas that do not list their keys, may set any key.
+A key that nothing in the graph sets may come with the input of the run, so it is a warning only if it is nearly one
+that is set. Scripts, and schemas that do not list their keys, may set any key. spec: "State and Template Syntax",
+"state_updates".
 """
 
 from __future__ import annotations
@@ -11,18 +13,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from harness.dialects.loki import document as doc
-from harness.dialects.loki.templates import TEMPLATE, is_path
+from harness.dialects.loki.templates import NEAR, TEMPLATE, is_path
 from harness.errors import Problem
 from harness.source.document import Document, DocumentPath
 from harness.source.suggest import nearest
 
 _FIELDS: Final = ("instructions", "prompt", "question", "query", "output", "default")
+_WHERE: Final = (
+    f"templates stand in {', '.join(_FIELDS[:-1])} and {_FIELDS[-1]}, and in the values of state_updates"
+)
 _BRACES: Final = re.compile(r"\{\{([^{}\n]*)\}\}")
 _LIKE_A_PATH: Final = re.compile(r"\s*([^\W\d][\w.\[\]-]*)\s*(?:\|.*)?")
-_NEAR: Final = 0.8
-"""So alike are a misspelt key and the one that is meant; others may come with the input of the run."""
 _MOST_MISSPELT: Final = 20
-"""Nobody misspells more keys: those of a graph that leaves so many unset come with its input."""
+"""The limit of keys that are compared with those that are set: with more unset ones, they come with the input."""
 
 _SCOPES: Final[Mapping[str, str]] = {
     "output": "agent, llm and rag nodes",
@@ -43,7 +46,7 @@ class _Site:
 
 
 class Flaw(NamedTuple):
-    """What is wrong with one template."""
+    """The warning of one template."""
 
     code: str
     message: str
@@ -118,24 +121,19 @@ class TemplateRules:
         self.unset.add(key)
         if len(self.unset) > _MOST_MISSPELT:
             return None
-        return nearest(key, (*self.known, *([scoped] if scoped else ())), cutoff=_NEAR)
-
-
-_WHERE: Final = (
-    f"templates stand in {', '.join(_FIELDS[:-1])} and {_FIELDS[-1]}, and in the values of state_updates"
-)
+        return nearest(key, (*self.known, *([scoped] if scoped else ())), cutoff=NEAR)
 
 
 def _sites(id_: str, node: doc.NodeSpec) -> Iterator[_Site]:
     for name in _FIELDS:
         if isinstance(text := getattr(node, name, None), str):
             yield _Site(("nodes", id_, name), text, node, False)
-    for key, text in (node.state_updates or {}).items():
+    for key, text in node.state_updates.items():
         yield _Site(("nodes", id_, "state_updates", key), text, node, True)
 
 
 def _part_of_result(written: str, steps: list[str], node: doc.NodeSpec) -> Flaw | None:
-    """What is wrong with a part of what the node made."""
+    """The flaw of a path into the result of its node."""
     if not steps:
         return None
     if isinstance(node, doc.RagNode):
@@ -149,7 +147,7 @@ def _part_of_result(written: str, steps: list[str], node: doc.NodeSpec) -> Flaw 
         parts = _listed_keys(schema)
     if parts is None or steps[0] in parts:
         return None
-    near = nearest(steps[0], parts, cutoff=_NEAR)
+    near = nearest(steps[0], parts, cutoff=NEAR)
     hint = f"did you mean '{near}'?" if near else ""
     if isinstance(node, doc.RagNode):
         text = f"{written} is never there: what a rag node finds has {' and '.join(_RETRIEVAL_KEYS)}"
@@ -161,7 +159,7 @@ def _keys_that_are_set(graph: doc.GraphFile) -> tuple[list[str], bool]:
     """The keys that the graph itself sets, and whether it may set others too."""
     known, is_open = [doc.INITIAL_PROMPT, *graph.initial_state], False
     for node in graph.nodes.values():
-        known += node.state_updates or {}
+        known += node.state_updates
         schema = getattr(node, "output_schema", None)
         listed = _listed_keys(schema)
         known += listed or ()

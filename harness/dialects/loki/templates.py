@@ -19,8 +19,8 @@ _PATH: Final = re.compile(r"(\w+)((?:\[\d+\])*)(?:\.(?=\w)|$)", re.ASCII)
 _WHOLE_PATH: Final = re.compile(r"\w+(?:\[\d+\])*(?:\.\w+(?:\[\d+\])*)*", re.ASCII)
 _INDEX: Final = re.compile(r"\d+", re.ASCII)
 _MISSING: Final = object()
-_NEAR: Final = 0.8
-"""So alike are a misspelt key and the one that is meant."""
+NEAR: Final = 0.8
+"""The similarity from which a key counts as a misspelling of another."""
 _MOST_DIGITS: Final = 1000  # of an index; Python refuses to read numbers of many thousand digits
 
 
@@ -79,7 +79,7 @@ def _named(missing: str, state: Mapping[str, Any]) -> str:
     holder, at = state, 0
     while isinstance(holder, Mapping) and (step := _PATH.match(missing, at)) is not None:
         if step[1] not in holder:
-            near = nearest(step[1], map(str, holder), cutoff=_NEAR)
+            near = nearest(step[1], map(str, holder), cutoff=NEAR)
             meant = f"{missing[:at]}{near}{missing[at + len(step[1]) :]}"
             known = near is not None and look_up(meant, state) is not _MISSING
             return f"{{{{{missing}}}}}" + (f" (did you mean {{{{{meant}}}}}?)" if known else "")
