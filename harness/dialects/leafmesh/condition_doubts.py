@@ -1,7 +1,7 @@
-"""Conditions that can be read, and are probably meant otherwise: what they read is nothing that there is.
+"""Warnings of valid conditions that probably mean something else: they read a field that nothing declares.
 
-A field that is not there is null, so such a condition holds for no output, without an error. What agents put out
-beside their `yields` is not known; so a name is doubtful only if it is nearly another.
+A missing field is null, so such a condition holds for no output, without an error. An agent may put out other fields
+than its `yields`, so a name is doubtful only if it is nearly another, or looks like a text without its quotes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from harness.dialects.leafmesh.conditions import INPUT, OUTPUT, Condition
 from harness.dialects.leafmesh.document import Agent, HumanAgent, LLMAgent, Mesh
 from harness.dialects.leafmesh.human_agent import output_of
 from harness.dialects.leafmesh.llm_agent import schema_of
-from harness.errors import Problem
-from harness.source.document import Document, DocumentPath
+from harness.errors import Problem, Span
+from harness.source.document import Document
 from harness.source.suggest import nearest
 
 _NEAR: Final = 0.8
@@ -24,22 +24,18 @@ _LIKE_ELSE: Final = ("else", "otherwise", "default")
 
 def doubtful_conditions(mesh: Mesh, document: Document) -> Iterator[Problem]:
     """A warning for each doubtful name in a condition."""
-    path: DocumentPath
     for name, agent in mesh.agents.items():
         for at, call in enumerate(agent.can_call):
-            condition, path = conditions.parse(call.condition), ("agents", name, "can_call", at, "condition")
-            yield from _doubts(condition, (OUTPUT,), _known(agent), document, path)
+            where = document.span(("agents", name, "can_call", at, "condition"))
+            yield from _doubts(conditions.parse(call.condition), (OUTPUT,), _declared_output(agent), where)
     for at, entry in enumerate(mesh.entry_points):
-        condition, path = (
-            conditions.parse(entry.condition, of_input=True),
-            ("entry_points", at, "condition"),
-        )
-        inputs = mesh.agents[entry.target].inputs
-        yield from _doubts(condition, (OUTPUT, INPUT), list(inputs), document, path)
+        condition = conditions.parse(entry.condition, of_input=True)
+        where = document.span(("entry_points", at, "condition"))
+        yield from _doubts(condition, (OUTPUT, INPUT), mesh.agents[entry.target].inputs, where)
 
 
-def _known(agent: Agent) -> list[str]:
-    """The fields that an agent says it puts out."""
+def _declared_output(agent: Agent) -> list[str]:
+    """The fields of an agent's output that are known before it runs."""
     known = list(agent.yields)
     if isinstance(agent, HumanAgent):
         known += output_of({}, "", "")
@@ -50,19 +46,14 @@ def _known(agent: Agent) -> list[str]:
 
 
 def _doubts(
-    condition: Condition,
-    roots: Collection[str],
-    known: Collection[str],
-    document: Document,
-    path: DocumentPath,
+    condition: Condition, roots: Collection[str], known: Collection[str], where: Span
 ) -> Iterator[Problem]:
-    where = document.span(path)
+    """The doubts of a condition; `roots` are the words for the whole output or input, `known` are fields of it."""
     for first, *rest in condition.paths:
         if first in known:
             continue
-        if meant := nearest(first, roots if rest else (), cutoff=_NEAR) or nearest(
-            first, known, cutoff=_NEAR
-        ):
+        near_root = nearest(first, roots, cutoff=_NEAR) if rest else None
+        if meant := near_root or nearest(first, known, cutoff=_NEAR):
             text = f"the condition reads a field '{first}', which nothing declares"
             yield Problem("unknown-name", text, where, f"did you mean '{meant}'?", "warning")
         elif first in condition.words and (known or any(root in str(condition.text) for root in roots)):

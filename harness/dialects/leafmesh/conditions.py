@@ -71,7 +71,7 @@ _ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 class Condition:
     """A condition: its text, None if it always holds, and the paths of fields it reads.
 
-    `words` are fields that another field is compared with, each a plain word: a text without its quotes looks so.
+    `words` are the fields of one word that another field is compared with: they may be texts without their quotes.
     """
 
     text: str | None
@@ -140,7 +140,7 @@ def _is_number(value: Any) -> bool:
 
 
 class _Part(NamedTuple):
-    """A part of a condition, the paths it reads, and the words it compares with. `word` is the one that it is."""
+    """A part of a condition, the paths it reads, and the words it compares with; `word` if it is one itself."""
 
     value: Evaluate
     paths: tuple[tuple[str, ...], ...] = ()

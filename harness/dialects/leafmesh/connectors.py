@@ -6,7 +6,7 @@ spec: "connector_config fields per framework".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, get_args
 
 from harness.dialects.kit.manifest import Problems
 from harness.dialects.leafmesh.connector_document import (
@@ -17,14 +17,12 @@ from harness.dialects.leafmesh.connector_document import (
     Integration,
     Zapier,
 )
-from harness.dialects.leafmesh.fields import Fallback, Section
+from harness.dialects.leafmesh.fields import Fallback, with_fallbacks
 from harness.dialects.leafmesh.path_patterns import EACH, matches
 from harness.dialects.leafmesh.unknown_keys import unknown_keys
 from harness.errors import Problem
 from harness.source.document import Document, DocumentPath
 from harness.source.models import validate
-
-Filled = TypeVar("Filled", bound=Section)
 
 CONFIG: Final = "connector_config"
 
@@ -56,17 +54,6 @@ def _kind(agent: Any) -> str | None:
             return kind
         case _:
             return None
-
-
-def with_fallbacks(section: Filled, env: Mapping[str, str]) -> Filled:
-    """The section with the values of variables in fields that the file leaves out, or leaves empty."""
-    values = {}
-    for field, info in type(section).model_fields.items():
-        for fallback in (item for item in info.metadata if isinstance(item, Fallback)):
-            value = next((env[name] for name in fallback.names if env.get(name)), None)
-            if value and (field not in section.model_fields_set or not getattr(section, field)):
-                values[field] = value
-    return section.model_copy(update=values)
 
 
 def _missing(

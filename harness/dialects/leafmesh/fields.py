@@ -5,7 +5,8 @@ Values are read as leniently as the reference does, so that a number may be writ
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
@@ -48,3 +49,17 @@ class Section(BaseModel, extra="allow"):
     """
 
     has_own_keys: ClassVar[bool] = False
+
+
+Filled = TypeVar("Filled", bound=Section)
+
+
+def with_fallbacks(section: Filled, env: Mapping[str, str]) -> Filled:
+    """The section with the values of variables in fields that the file leaves out, or leaves empty."""
+    values = {}
+    for field, info in type(section).model_fields.items():
+        for fallback in (item for item in info.metadata if isinstance(item, Fallback)):
+            value = next((env[name] for name in fallback.names if env.get(name)), None)
+            if value and (field not in section.model_fields_set or not getattr(section, field)):
+                values[field] = value
+    return section.model_copy(update=values)

@@ -12,9 +12,10 @@ from typing import Final
 from harness.dialects.kit.manifest import Problems, only_document
 from harness.dialects.leafmesh.condition_doubts import doubtful_conditions
 from harness.dialects.leafmesh.connector_document import Connector
-from harness.dialects.leafmesh.connectors import connectors, with_fallbacks
+from harness.dialects.leafmesh.connectors import connectors
 from harness.dialects.leafmesh.document import Mesh
 from harness.dialects.leafmesh.environment import Environment
+from harness.dialects.leafmesh.fields import with_fallbacks
 from harness.dialects.leafmesh.inert import inert_notes
 from harness.dialects.leafmesh.infrastructure import Local
 from harness.dialects.leafmesh.references import Names
@@ -76,7 +77,7 @@ def _open(request: LoadRequest, environment: Environment) -> Opened:
     problems.add(_default_entry(mesh, document))
     problems.add(doubtful_conditions(mesh, document))
     local = with_fallbacks(mesh.mesh.local or Local(), request.env)
-    if local.model_fields_set:
+    if local.model_fields_set:  # an empty section would make it the provider of all models
         mesh.mesh.local = local
     warnings = map(environment.hidden, in_file_order(problems.warnings))
     return Opened(mesh, document, found, tuple(warnings), tuple(in_file_order(inert_notes(mesh, document))))

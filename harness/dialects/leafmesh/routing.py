@@ -16,7 +16,7 @@ from harness.dialects.leafmesh.conditions import Condition
 from harness.dialects.leafmesh.document import EntryPoint, Mesh
 from harness.dialects.leafmesh.parts import Handover, Parts, handing
 from harness.dialects.leafmesh.rerun import out_of_reach, repeating
-from harness.dialects.leafmesh.session import Task, session_of
+from harness.dialects.leafmesh.session import session_of
 from harness.dialects.leafmesh.summarizer import recommended
 from harness.dialects.leafmesh.yields import declared_part
 from harness.engine.context import RunContext
@@ -93,26 +93,19 @@ def settling(name: str, own: Sequence[Entry], parts: Parts) -> Router:
             session.task.upstream_yields[name] = deepcopy(declared_part(agent, settled.output))
         if agent.memory:
             session.remember(name, settled.user_message, compact_json(settled.output))
-        called = _called(own, settled.output)
-        for entry in called:
-            if _is_left_alone(entry, session.task, parts):
+        calls = []
+        for entry in _called(own, settled.output):
+            target = entry.edge.target
+            if target in session.task.left_alone and name in parts.joins[target].members:
                 run.warn(
-                    f"agent '{entry.edge.target}' is not called by '{name}': it waits for "
-                    f"{parts.joins[entry.edge.target].missing({name})}, too, and this rerun does not run that"
+                    f"agent '{target}' is not called by '{name}': it waits for "
+                    f"{parts.joins[target].missing({name})}, too, and this rerun does not run that"
                 )
-        return [
-            handed(entry.edge, settled, entry.position)
-            for entry in called
-            if not _is_left_alone(entry, session.task, parts)
-        ]
+            else:
+                calls.append(handed(entry.edge, settled, entry.position))
+        return calls
 
     return settle
-
-
-def _is_left_alone(entry: Entry, task: Task, parts: Parts) -> bool:
-    """True if the entry calls a fan-in agent for which a rerun has not all members."""
-    target = entry.edge.target
-    return target in task.left_alone and entry.edge.source in parts.joins[target].members
 
 
 def narrating(name: str, own: Sequence[Entry], parts: Parts) -> Router:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
@@ -119,14 +120,10 @@ class Toolbox:
             limit = min(limit, registered.timeout_s)
 
         async def perform(args: Mapping[str, Any]) -> Any:
-            async def real() -> Any:
-                assert registered is not None
-                return await registered.call(args)
-
-            hint = (
-                f"or write `tools: {{{name}: real}}`: the mesh registers it" if registered is not None else ""
-            )
-            effect = ToolCall(name=name, args=args, real=real if registered is not None else None, hint=hint)
+            effect = ToolCall(name=name, args=args)
+            if registered is not None:
+                hint = f"or write `tools: {{{name}: real}}`: the mesh registers it"
+                effect = replace(effect, real=partial(registered.call, args), hint=hint)
             return await self._ctx.perform(effect)
 
         return Offered(spec, limit, perform)
