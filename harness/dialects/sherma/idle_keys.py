@@ -1,4 +1,4 @@
-"""Keys of a manifest that have no effect beside others: of servers, and of nodes where no skills are declared."""
+"""Warnings of keys that have no effect beside the others: of servers, of edges, and of nodes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from harness.dialects.sherma.agent import Agent
+from harness.dialects.sherma.graph_document import Graph
 from harness.errors import Problem
 from harness.source.document import Document, DocumentPath
 
@@ -18,6 +19,7 @@ def idle_keys(agent: Agent, document: Document, path: DocumentPath) -> Iterator[
     yield from _of_servers(agent, document)
     if not agent.manifest.skills:
         yield from _of_skills(agent, document, path)
+    yield from _of_graph(agent.definition.graph, document, path)
 
 
 def _of_servers(agent: Agent, document: Document) -> Iterator[Problem]:
@@ -45,3 +47,19 @@ def _of_skills(agent: Agent, document: Document, path: DocumentPath) -> Iterator
         else:
             continue
         yield Problem("no-effect", text, where, severity="warning")
+
+
+def _of_graph(graph: Graph, document: Document, path: DocumentPath) -> Iterator[Problem]:
+    for at, edge in enumerate(graph.edges):
+        key = "target" if edge.branches else "default"
+        if getattr(edge, key) is not None:
+            why = "beside 'branches'" if edge.branches else "without 'branches'"
+            hint = "where no branch holds, 'default' leads on" if edge.branches else ""
+            where = document.key_span((*path, "edges", at, key))
+            text = f"'{key}' of the edge from '{edge.source}' changes nothing {why}"
+            yield Problem("no-effect", text, where, hint, "warning")
+    for at, node in enumerate(graph.nodes):
+        if node.on_error is not None and node.on_error.retry is None and node.on_error.fallback is None:
+            text = f"'on_error' of node '{node.name}' changes nothing: it has neither 'retry' nor 'fallback'"
+            where = document.key_span((*path, "nodes", at, "on_error"))
+            yield Problem("no-effect", text, where, severity="warning")

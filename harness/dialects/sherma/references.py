@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.dialects.sherma.agent import Agent
 from harness.dialects.sherma.section import Ref
-from harness.dialects.sherma.tools import same_version
+from harness.dialects.sherma.versions import same_version
 from harness.errors import Problem
 from harness.source.document import Document, DocumentPath
 from harness.source.suggest import did_you_mean

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from harness.dialects.sherma.agent import Agent, AgentSession
 from harness.dialects.sherma.document import Prompt
-from harness.dialects.sherma.tools import Tool, same_version, version_order
+from harness.dialects.sherma.tools import Tool
+from harness.dialects.sherma.versions import chosen_version
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.source.suggest import did_you_mean
@@ -48,28 +49,19 @@ class Registry:
             raise NotRegistered(f"no {self._kind} '{id_}' is registered" + (f" ({hint})" if hint else ""))
         versions = self._items[id_]
         wanted = version.removeprefix("==")
-        if wanted in ("*", ""):
-            return versions[max(versions, key=version_order)]
-        if wanted in versions:
-            return versions[wanted]
-        # An item that was declared without a version is one of any.
-        found = [known for known in versions if same_version(known, wanted)]
-        if not found:
+        found = chosen_version(versions, wanted)
+        if found is None:
             known = ", ".join(versions)
             raise NotRegistered(f"{self._kind} '{id_}' has no version '{wanted}' (it has {known})")
-        return versions[max(found, key=version_order)]
+        return versions[found]
 
 
 class RegisteredTool:
     """A tool for a hook: `await tool.function.ainvoke({…})`. The world answers, as it does for a tool node."""
 
     def __init__(self, tool: Tool, ctx: NodeContext) -> None:
-        self.id, self.version, self.name, self.description = (
-            tool.id,
-            tool.version,
-            tool.name,
-            tool.description,
-        )
+        self.id, self.version = tool.id, tool.version
+        self.name, self.description = tool.name, tool.description
         self._tool, self._ctx = tool, ctx
 
     @cached_property

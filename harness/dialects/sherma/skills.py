@@ -18,14 +18,8 @@ from harness.dialects.kit.manifest import NotImported, imported
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.section import INTERNAL, Section
-from harness.dialects.sherma.tools import (
-    Origin,
-    Tool,
-    python_tool,
-    same_version,
-    unimported_tool,
-    version_order,
-)
+from harness.dialects.sherma.tools import Origin, Tool, python_tool, unimported_tool
+from harness.dialects.sherma.versions import chosen_version
 from harness.errors import HarnessError, ManifestError, Problem
 from harness.source.document import Document, parse, read
 from harness.source.models import validate
@@ -147,16 +141,15 @@ class Skills:
         Raises:
             SkillNotFound: no such skill, or no such version.
         """
-        found = [skill for skill in self.skills if skill.id == id_]
-        if not found:
+        versions = {skill.version: skill for skill in reversed(self.skills) if skill.id == id_}
+        if not versions:
             hint = did_you_mean(id_, [skill.id for skill in self.skills])
             raise SkillNotFound(f"skill '{id_}' not found" + (f" ({hint})" if hint else ""))
-        if version not in ("*", ""):
-            wanted = version.removeprefix("==")
-            found = [skill for skill in found if same_version(skill.version, wanted)]
-            if not found:
-                raise SkillNotFound(f"skill '{id_}' has no version '{wanted}'")
-        return max(found, key=lambda skill: version_order(skill.version))
+        wanted = version.removeprefix("==")
+        found = chosen_version(versions, wanted)
+        if found is None:
+            raise SkillNotFound(f"skill '{id_}' has no version '{wanted}'")
+        return versions[found]
 
     def listed(self) -> list[dict[str, str]]:
         """The result of `list_skills`."""

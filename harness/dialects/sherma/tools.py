@@ -6,7 +6,6 @@ spec: `tools`, `mcp_servers` (tool registration), `sub_agents` (wrapped as tools
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -19,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from harness.dialects.kit.manifest import NotImported
 from harness.dialects.kit.tool_calls import BadArguments, ToolReportedError
 from harness.dialects.kit.tool_specs import spec_of_tool
+from harness.dialects.sherma.versions import chosen_version, version_order
 from harness.engine.callables import call_with
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
@@ -28,7 +28,6 @@ from harness.source.models import describe
 from harness.source.suggest import did_you_mean
 
 Arguments = Mapping[str, Any]
-_PLAIN_VERSION: Final = re.compile(r"\d+(\.\d+)*")
 
 
 class ToolNotFound(HarnessError):
@@ -112,30 +111,10 @@ class ToolRegistry:
         if versions is None:
             hint = did_you_mean(id_, self._versions)
             raise ToolNotFound(f"tool '{id_}' is not registered" + (f" ({hint})" if hint else ""))
-        found = [known for known in versions if same_version(known, version)]
-        if not found:
+        found = chosen_version(versions, version)
+        if found is None:
             raise ToolNotFound(f"tool '{id_}' has no version '{version}' (it has {', '.join(versions)})")
-        return versions[max(found, key=version_order)]
-
-
-def version_order(version: str) -> list[int]:
-    """A key that sorts versions by their numbers."""
-    return [int(part) for part in re.findall(r"\d+", version)]
-
-
-def same_version(one: str, other: str) -> bool:
-    """Whether two versions are the same, as `1.0` and `1.0.0` are. `*`, which is none, is the same as any."""
-    if one == other or not {"*", ""}.isdisjoint((one, other)):
-        return True
-    plain = all(_PLAIN_VERSION.fullmatch(version) for version in (one, other))
-    return plain and _without_zeros(one) == _without_zeros(other)
-
-
-def _without_zeros(version: str) -> list[int]:
-    numbers = version_order(version)
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
-    return numbers
+        return versions[found]
 
 
 def distinct(tools: Iterable[Tool]) -> list[Tool]:

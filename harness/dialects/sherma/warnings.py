@@ -59,7 +59,6 @@ def agent_warnings(agent: Agent, document: Document) -> Iterator[Problem]:
     yield from loose_references(agent, document, graph)
     yield from idle_keys(agent, document, graph)
     yield from _unreachable_nodes(definition, document, graph)
-    yield from _without_effect(definition, document, graph)
     yield from _not_built(definition, document, graph)
     yield from _custom_nodes(agent, document, graph)
 
@@ -101,23 +100,6 @@ def _unreachable_nodes(agent: doc.Agent, document: Document, path: DocumentPath)
             text = f"node '{node.name}' can never run: nothing leads to it"
             where = document.span((*path, "nodes", at, "name"))
             yield Problem("unreachable-node", text, where, severity="warning")
-
-
-def _without_effect(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:
-    """Keys that sherma reads, and that mean nothing beside the others."""
-    for at, edge in enumerate(agent.graph.edges):
-        key = "target" if edge.branches else "default"
-        if getattr(edge, key) is not None:
-            why = "beside 'branches'" if edge.branches else "without 'branches'"
-            hint = "where no branch holds, 'default' leads on" if edge.branches else ""
-            where = document.key_span((*path, "edges", at, key))
-            text = f"'{key}' of the edge from '{edge.source}' changes nothing {why}"
-            yield Problem("no-effect", text, where, hint, "warning")
-    for at, node in enumerate(agent.graph.nodes):
-        if node.on_error is not None and node.on_error.retry is None and node.on_error.fallback is None:
-            text = f"'on_error' of node '{node.name}' changes nothing: it has neither 'retry' nor 'fallback'"
-            where = document.key_span((*path, "nodes", at, "on_error"))
-            yield Problem("no-effect", text, where, severity="warning")
 
 
 def _not_built(agent: doc.Agent, document: Document, path: DocumentPath) -> Iterator[Problem]:

@@ -1,0 +1,37 @@
+"""Versions of tools, skills and other things that sherma keeps in registries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final
+
+_PLAIN: Final = re.compile(r"\d+(\.\d+)*")
+
+
+def chosen_version(versions: Collection[str], wanted: str) -> str | None:
+    """The version that is wanted as it is written, else the latest that is the same; None if there is none."""
+    if wanted in versions and wanted != "*":
+        return wanted
+    fitting = [version for version in versions if same_version(version, wanted)]
+    return max(fitting, key=version_order, default=None)
+
+
+def same_version(one: str, other: str) -> bool:
+    """True for `1.0` and `1.0.0`. `*` is the same as any version, both as what is wanted and as what is declared."""
+    if one == other or not {"*", ""}.isdisjoint((one, other)):
+        return True
+    plain = all(_PLAIN.fullmatch(version) for version in (one, other))
+    return plain and _without_zeros(one) == _without_zeros(other)
+
+
+def version_order(version: str) -> list[int]:
+    """A key that sorts versions by their numbers."""
+    return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def _without_zeros(version: str) -> list[int]:
+    numbers = version_order(version)
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return numbers
