@@ -108,17 +108,16 @@ def detected(
         document = documents[key]
         if isinstance(document, Document) and dialect.detect(document):
             return dialect, document
-    read_as = [found for found in documents.values() if isinstance(found, Document)]
+    readable = [found for found in documents.values() if isinstance(found, Document)]
     for dialect in dialects:
         found = documents[manifest_at(path, dialect), dialect.yaml]
-        # `yes: …` has a boolean for its key in one YAML, and a text in another.
-        if isinstance(found, ManifestError) and any(map(dialect.detect, read_as)):
+        # A key `yes` is a boolean in one version of YAML and text in another.
+        if isinstance(found, ManifestError) and any(map(dialect.detect, readable)):
             raise found
     errors = {file: found for (file, _), found in documents.items() if isinstance(found, ManifestError)}
-    # A dialect does not recognize what its YAML cannot parse, and another YAML may take.
-    unparsed = [error for error in errors.values() if error.problems[0].code == "syntax"]
-    if read_as and (_is_scenario_file(read_as[0]) or not unparsed):
-        return None, read_as[0]
+    may_be_of_another_yaml = any(error.problems[0].code == "syntax" for error in errors.values())
+    if readable and (_is_scenario_file(readable[0]) or not may_be_of_another_yaml):
+        return None, readable[0]
     raise next((error for file, error in errors.items() if file != path), None) or errors[path]
 
 

@@ -52,7 +52,7 @@ def _warned(varied: Scenario, variant: Variant) -> Scenario:
 def check_all_apply(config: pytest.Config, items: Sequence[ScenarioItem]) -> None:
     """See that each variant has something to change, when all files were collected.
 
-    Scenarios are warned of names in their variants that nothing of the agents has.
+    Names in variants that no agent uses become warnings of the scenarios that run as these variants.
 
     Raises:
         FormatError: no manifest has a prompt, a model or a place that a variant changes.
@@ -67,9 +67,8 @@ def check_all_apply(config: pytest.Config, items: Sequence[ScenarioItem]) -> Non
 
     check(applications)
     variants = [application.variant for application in applications]
-    for problem, names in unused_names(
-        variants, [item.scenario for item in items], projects_of(config)
-    ).items():
+    scenarios = [item.scenario for item in items]
+    for problem, names in unused_names(variants, scenarios, projects_of(config)).items():
         for item in items:
             if item.scenario.variant in names:
                 item.scenario = replace(item.scenario, warnings=(*item.scenario.warnings, problem))

@@ -214,16 +214,13 @@ class RecordedBackend:
     def left_over(self, *, named: bool = True) -> list[str]:
         """A warning for what was recorded and not played, in a run that only plays.
 
-        A cassette that is not recorded is one only if the scenario has `named` it.
+        A cassette that is not recorded is worth a warning only if the scenario has `named` it.
         """
         if self.is_real:
             return []
         if not self._playable and self._source.cassette:
-            return (
-                []
-                if not named
-                else [f"cassette {self._source.cassette!r} is not recorded, and nothing asks for it"]
-            )
+            text = f"cassette {self._source.cassette!r} is not recorded, and nothing asks for it"
+            return [text] if named else []
         left = self.unused()
         file = shown_path(self._source.folder / "http.yaml")
         texts = [f"{each.request.method} {each.request.url} ({file}:{each.line})" for each in left.http]

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from harness import dialects
-from harness.errors import ManifestError
 from harness.graph.model import Graph
+from harness.graph.nested import inner_graphs
 from harness.scenario.model import Scenario
 from harness.scenario.request import import_folders
 from harness.settings import Settings
@@ -37,7 +37,8 @@ class Words:
 
     def __init__(self, scenario: Scenario, graph: Graph, settings: Settings) -> None:
         files = [
-            *_sources(graph, set()),
+            *graph.sources,
+            *(file for inner in inner_graphs(graph) if isinstance(inner, Graph) for file in inner.sources),
             *_code_in((*import_folders(scenario, settings), *graph.import_folders)),
         ]
         of_files = [_words_of(file) for file in dict.fromkeys(files[:_MOST_FILES])]
@@ -83,20 +84,6 @@ def _said_in(world: WorldSpec) -> Iterator[Any]:
         yield tool.input_schema
         stubs += tool.stubs
     yield from (stub.answer for stub in stubs)
-
-
-def _sources(graph: Graph, seen: set[Hashable]) -> Iterator[Path]:
-    """The files of a graph, and of those inside it, which may run each other in a circle."""
-    yield from graph.sources
-    inside = graph.vocabulary().inside if graph.vocabulary is not None else {}
-    for each in (each for graphs in inside.values() for each in graphs):
-        if each.key in seen:
-            continue
-        seen.add(each.key)
-        try:
-            yield from _sources(each.graph(), seen)
-        except ManifestError:  # a run says so, if it comes there
-            continue
 
 
 def _code_in(folders: tuple[Path, ...]) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""Names in `params` and `env` of variants that nothing of the agents has, which are probably misspelt.
+"""Names in `params` and `env` of variants that no agent uses, which are probably misspelt.
 
 A parameter is known if a provider documents it, or a file of the manifest has a key of its name. A variable is known
 if its name stands in the agent's files, or the code beside it: see `Words`.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 from harness.dialects.load import load_graph
 from harness.errors import ManifestError, Problem
-from harness.graph.model import Graph
 from harness.scenario.model import Scenario
 from harness.scenario.request import load_request
 from harness.scenario.words import Words
@@ -58,7 +58,7 @@ class _Agents:
     """The names that the agents of scenarios use, each manifest read once."""
 
     def __init__(self, scenarios: Sequence[Scenario], projects: Projects) -> None:
-        self._graphs: list[Graph] = []
+        self._sources: set[Path] = set()
         self._words: list[Words] = []
         self._is_whole = bool(scenarios)
         seen: set[object] = set()
@@ -74,22 +74,22 @@ class _Agents:
             except ManifestError:  # the run says what is wrong with it; it may have any name
                 self._is_whole = False
                 continue
-            self._graphs.append(graph)
+            self._sources.update(graph.sources)
             self._words.append(Words(scenario, graph, settings))
 
     def set_parameter(self, name: str) -> bool:
         """False if no file of a manifest has such a key."""
-        return not self._is_whole or any(
-            name in _KEY.findall(file.read_text(encoding="utf-8", errors="replace"))
-            for graph in self._graphs
-            for file in graph.sources
-            if Path(file).is_file()
-        )
+        return not self._is_whole or name in self._keys
+
+    @cached_property
+    def _keys(self) -> frozenset[str]:
+        texts = (file.read_text("utf-8", errors="replace") for file in self._sources if file.is_file())
+        return frozenset(key for text in texts for key in _KEY.findall(text))
 
     def ask_for(self, variable: str) -> bool:
         """False if the name of a variable stands nowhere."""
         return not self._is_whole or any(words.may_ask_for(variable) for words in self._words)
 
     def words(self) -> list[str]:
-        """All that stands in the agents' files."""
+        """All words of the agents' files."""
         return sorted({word for words in self._words for word in words})
