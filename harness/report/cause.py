@@ -32,6 +32,9 @@ _LOOPS: Final = ("too-many-steps", "too-many-starts", "endless-loop")
 """Errors of runs that went round: their path, and how often they were where, are no other fault."""
 _OF_A_LOOP: Final = ("path", "max_visits", "usage")
 
+_OF_AN_EARLIER_TURN: Final = ("not-interrupted",)
+"""Errors of a turn that begins where the one before it did not lead: the status of that one is the cause."""
+
 _TURN: Final = re.compile(r"turn (\d+): ")
 
 
@@ -57,6 +60,9 @@ def reasons(outcome: Outcome) -> Reasons:
     observed = outcome.observed
     ends = [check for check in failed if _key(check) == "status"] if observed.status in _ENDS_EARLY else []
     is_error = observed.error is not None and (bool(ends) or could_not_be_judged(observed))
+    if is_error and (observed.error or {}).get("code") in _OF_AN_EARLIER_TURN and any(map(_turn, ends)):
+        first = min(_turn(check) for check in ends if _turn(check))
+        is_error, ends = False, [check for check in ends if _turn(check) == first]
     if is_error or ends:
         since = min((_turn(check) for check in ends), default=0)
         loops = is_error and (observed.error or {}).get("code") in _LOOPS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -26,6 +27,7 @@ _MOST_LISTED: Final = 5
 _MOST_SCENARIOS: Final = 30
 _ARGS_LENGTH: Final = 60
 _WARNING_LENGTH: Final = 300
+_REASON_LENGTH: Final = 120
 
 _CUT_OFF: Final = ("real-timeout", "worker-died")
 """Errors of runs that nobody could ask any more where they had been."""
@@ -182,7 +184,8 @@ def _facts(
         facts += _last("warned", list(dict.fromkeys(observed.warnings)), _warning)
         cut_off = (observed.error or {}).get("code") in _CUT_OFF
         facts.append(("path", "(not known)" if cut_off and not observed.path else path_text(observed.path)))
-        facts += _last("calls", observed.calls, _call)
+        told = [str(error.get("message")) for error in (observed.error, *observed.raised) if error]
+        facts += _last("calls", observed.calls, partial(_call, told=told))
     facts += _same(same)
     facts.append(("rerun", rerun_command(outcome)))
     if report is not None and (command := trace_command(outcome)):
@@ -219,7 +222,17 @@ def _warning(text: str) -> str:
     return printable(clip(" ".join(text.split()), _WARNING_LENGTH))
 
 
-def _call(call: dict[str, Any]) -> str:
+def _ends(text: str) -> str:
+    """The text on one line; of many lines the first and the last, which says what a traceback ended with."""
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    shown = " ".join(lines)
+    if len(shown) <= _REASON_LENGTH or len(lines) == 1:
+        return clip(shown, _WARNING_LENGTH)
+    return " … ".join(clip(line, _REASON_LENGTH) for line in (lines[0], lines[-1]))
+
+
+def _call(call: dict[str, Any], told: Sequence[str]) -> str:
+    """A call and what became of it; why it failed, unless that is `told` elsewhere."""
     from harness.scenario.diff import one_line
 
     parts = [f"{call.get('kind')} {short_name(call.get('name'))}"]
@@ -229,8 +242,10 @@ def _call(call: dict[str, Any]) -> str:
         parts.append(one_line(call["args"], _ARGS_LENGTH))
     if call.get("latency"):
         parts.append(seconds(call["latency"]))
-    if call.get("refused"):
-        parts.append(clip(f"refused: {' '.join(str(call['reason']).split())}", _WARNING_LENGTH))
-    elif call.get("ok") is False:
-        parts.append("failed")
+    if call.get("ok") is False:
+        reason = str(call.get("reason") or "")
+        word = "refused" if call.get("refused") else "failed"
+        parts.append(
+            f"{word}: {_ends(reason)}" if reason and not any(reason in text for text in told) else word
+        )
     return printable("  ".join(parts))

@@ -1,4 +1,5 @@
-"""What a run left untried of its scenario: faults that hit nothing, bounds and texts with nothing to be held against.
+"""What a run left untried of its scenario: faults that hit nothing, tool calls of stubs that were refused, bounds and
+texts with nothing to be held against.
 
 Only a run shows it. These are warnings of a run that came to its end; what shows before it runs: `vacuous`.
 """
@@ -9,21 +10,33 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from harness.errors import Problem, Span
+from harness.scenario.checks.calls import call_matches
+from harness.scenario.checks.finding import as_list
 from harness.scenario.model import Expectations
 from harness.scenario.outcome import Observed
-from harness.world.spec import FaultSpec
+from harness.source.display import clip
+from harness.world.spec import FaultSpec, Stub
 
+_REASON_LENGTH: Final = 120
 _TOKENS: Final = ("input_tokens", "output_tokens", "cost")
 
 
 def untried(
     expected: Sequence[tuple[Observed, Expectations]],
     faults: Iterable[tuple[FaultSpec, int]],
+    stubs: Iterable[Stub] = (),
 ) -> Iterator[Problem]:
-    """A warning for each; `faults` are those that hit nothing, each with how many calls fit it."""
+    """A warning for each.
+
+    Args:
+        expected: what was observed of each turn and, last, of the whole run, each with what was expected of it.
+        faults: those that hit nothing, each with how many calls fit it.
+        stubs: of models.
+    """
     for fault, fitting in faults:
         if fault.rate is None or not fitting:
             yield _warning(f"this fault never struck: {_why(fault, fitting)}", fault.span)
+    yield from _refused(expected, stubs)
     for observed, expect in expected:
         yield from _bounds(observed, expect)
         yield from _near_misses(observed, expect)
@@ -34,6 +47,23 @@ def _why(fault: FaultSpec, fitting: int) -> str:
     if not fitting:
         return "no call fits it"
     return f"{fitting} {'call fits' if fitting == 1 else 'calls fit'} it, and it waits for number {number}"
+
+
+def _refused(expected: Sequence[tuple[Observed, Expectations]], stubs: Iterable[Stub]) -> Iterator[Problem]:
+    """Tool calls of stubs that were refused, unless a failed call is expected there."""
+    wanted = [item for _, expect in expected for item in as_list(expect.values.get("calls", ()))]
+    awaited = [item for item in wanted if item.get("ok") is False]
+    whole, _ = expected[-1]
+    calls = [call for call in whole.calls if call.get("refused")]
+    calls = [call for call in calls if not any(call_matches(item, call) for item in awaited)]
+    for stub in stubs if calls else ():
+        for asked in stub.answer.get("tool_calls") or ():
+            key = (asked["name"], asked.get("args") or {})
+            call = next((call for call in calls if (call["name"], call["args"]) == key), None)
+            if call is not None:
+                reason = clip(" ".join(str(call.get("reason")).split()), _REASON_LENGTH)
+                text = f"the call of '{asked['name']}' in this stub was refused: {reason}"
+                yield _warning(text, stub.span, "where that is meant, expect it in `calls` with `ok: false`")
 
 
 def _bounds(observed: Observed, expect: Expectations) -> Iterator[Problem]:

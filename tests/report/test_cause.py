@@ -101,6 +101,15 @@ def test_turns_before_the_one_that_failed_have_reasons_of_their_own(
     assert names(why.checks) == ["turn 1: state"]
 
 
+def test_a_turn_that_did_not_pause_is_the_cause_where_the_next_finds_nothing_to_resume(
+    outcome: MakeOutcome, failed_check: MakeCheck
+) -> None:
+    error = {"type": "NotInterrupted", "code": "not-interrupted", "message": "nothing to resume"}
+    checks = [failed_check(name) for name in ("turn 1: status", "turn 2: status", "turn 2: output", "status")]
+    why = reasons(outcome("failed", status="failed", error=error, checks=checks))
+    assert (why.is_error, names(why.checks)) == (False, ["turn 1: status"])
+
+
 def test_a_pause_nobody_expected_is_a_cause(outcome: MakeOutcome, failed_check: MakeCheck) -> None:
     checks = [failed_check("status", "expected completed, was interrupted"), failed_check("output")]
     shown = failure_text(outcome("failed", status="interrupted", checks=checks))

@@ -83,6 +83,23 @@ def test_without_an_error_the_reason_is_told(outcome: MakeOutcome) -> None:
     )
 
 
+def test_a_failed_call_says_why_unless_the_error_of_the_run_does(outcome: MakeOutcome) -> None:
+    trace = (
+        "exited with code 1: Traceback (most recent call last):\n"
+        + '  File "a.py", line 1\n' * 9
+        + "KeyError: 'x'"
+    )
+    calls = [
+        {"kind": "script", "name": name, "ok": False, "reason": why}
+        for name, why in (("a", trace), ("b", "late"))
+    ]
+    shown = failure_text(outcome("failed", calls=calls, error={"type": "Late", "message": "it was late"}))
+    assert (
+        "script a  failed: exited with code 1: Traceback (most recent call last): … KeyError: 'x'\n" in shown
+    )
+    assert "script b  failed\n" in shown
+
+
 def test_only_the_last_five_calls_are_shown(outcome: MakeOutcome) -> None:
     calls = [{"kind": "tool", "name": f"t{i}", "args": {}, "ok": True, "latency": 0.0} for i in range(7)]
     shown = failure_text(outcome("failed", calls=calls))

@@ -110,6 +110,13 @@ def test_what_was_tried(warned: Warned, keys: str) -> None:
     assert warned(keys) == []
 
 
+def test_a_tool_call_of_a_stub_that_is_refused_is_a_warning_unless_it_is_expected(warned: Warned) -> None:
+    asks = "llm: [{tool_calls: [{name: look, args: {at: 1}}]}], expect: "
+    refused = "a.scenario.yaml:4:7: the call of 'look' in this stub was refused: the model has no tool 'look'"
+    assert [text for text in warned(asks + "{path: [ask]}") if text.startswith(refused)]
+    assert not [text for text in warned(asks + "{calls: [{tool: look, ok: false}]}") if "refused" in text]
+
+
 def test_an_argument_that_no_call_has_is_a_warning(warned: Warned) -> None:
     (text,) = warned("llm: [ok], expect: {never_calls: [{llm: '*', args: {promt: x}}]}")
     assert "4:53: no call of kind 'llm' has an argument 'promt'" in text
