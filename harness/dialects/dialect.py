@@ -70,6 +70,13 @@ class WithTunables(Dialect, Protocol):
         """The temperatures and lists of tools of the main document of a manifest."""
 
 
+class WithFragments(Dialect, Protocol):
+    """A dialect that has documents which are only parts of its manifests."""
+
+    def fragment(self, document: Document) -> Problem | None:
+        """What keeps a document from being a manifest, if it is such a part; None for any other. Must not raise."""
+
+
 class WithEvolution(Dialect, Protocol):
     """A dialect whose manifests say how they are to be evolved."""
 
@@ -93,7 +100,11 @@ def _methods(protocol: type) -> Mapping[str, Any]:
 
 
 _METHODS: Final = _methods(Dialect)
-_OPTIONAL: Final = {**_methods(WithScenarios), **_methods(WithTunables), **_methods(WithEvolution)}
+_OPTIONAL: Final = {
+    name: method
+    for protocol in (WithScenarios, WithTunables, WithFragments, WithEvolution)
+    for name, method in _methods(protocol).items()
+}
 
 
 def verified(found: Any, name: str, origin: str) -> Dialect:

@@ -75,6 +75,8 @@ def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
     """
     dialect, document = detected(path, map(dialect_named, names()), named_at)
     if dialect is None:
+        if (problem := _fragment(document)) is not None:
+            raise ManifestError(problem)
         text = f"{shown_path(path)} is a manifest of no known dialect ({', '.join(names())})"
         hint = "if it is one of these, name it: `dialect:` in a scenario, or --dialect"
         if _is_scenario_file(document):
@@ -82,6 +84,12 @@ def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
             hint = "`manifest` names the file of the agent"
         raise ManifestError(Problem("unknown-dialect", text, document.span(), hint))
     return dialect
+
+
+def _fragment(document: Document) -> Problem | None:
+    """The problem of a document that is a part of the manifests of some dialect."""
+    described = (getattr(dialect_named(name), "fragment", None) for name in names())
+    return next((found for each in described if each and (found := each(document)) is not None), None)
 
 
 def _is_scenario_file(document: Document) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, referenced
+from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, parts_alone, referenced
 from harness.dialects.dialect import YamlVersion, single_file
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.dialects.tunable import Tunable
+from harness.errors import Problem
 from harness.graph.model import Graph
 from harness.source.document import Document
 
@@ -24,6 +25,11 @@ def detect(document: Document) -> bool:
     if not isinstance(value, dict):
         return False
     return isinstance(value.get(TYPE), str) or REFERENCE in value or (VERSION in value and TABLE not in value)
+
+
+def fragment(document: Document) -> Problem | None:
+    """The problem of a document of components for others, which is no configuration by itself."""
+    return parts_alone(document)
 
 
 def agents(document: Document) -> list[str]:

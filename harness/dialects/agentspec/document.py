@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from harness.dialects.agentspec import agents as agentic
 from harness.dialects.agentspec import flows, llm_configs, tools, transports
 from harness.dialects.agentspec.component import Component
-from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION
+from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, parts_alone
 from harness.dialects.kit.manifest import Problems
 from harness.errors import Problem
 from harness.source.document import Document
@@ -143,10 +143,8 @@ def top_problem(document: Document) -> Problem | None:
     value = document.value
     if TYPE in value or REFERENCE in value:
         return None
-    if TABLE in value and value.keys() <= {TABLE, VERSION}:
-        text = "there is no component at the top to run"
-        hint = "a document of disaggregated components goes behind the one that refers to them"
-        return Problem("no-component", text, document.span(), hint)
+    if (problem := parts_alone(document)) is not None:
+        return problem
     if VERSION in value or TABLE in value:
         near = nearest(TYPE, value, cutoff=_NEAR)
         hint = f"it is written '{near}' here" if near else "such as Agent or Flow"

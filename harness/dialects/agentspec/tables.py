@@ -8,12 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from harness.errors import Problem
 from harness.source.document import Document, DocumentPath
 
 REFERENCE: Final = "$component_ref"
 TABLE: Final = "$referenced_components"
 VERSION: Final = "agentspec_version"
 TYPE: Final = "component_type"
+
+
+def parts_alone(document: Document) -> Problem | None:
+    """The problem of a document that has nothing but components for others; None for any other."""
+    value = document.value
+    if not isinstance(value, dict) or TABLE not in value or not value.keys() <= {TABLE, VERSION}:
+        return None
+    text = "there is no component at the top to run"
+    hint = "a document of disaggregated components goes behind the one that refers to them"
+    return Problem("no-component", text, document.span(), hint)
 
 
 def referenced(document: Document) -> Iterator[tuple[str, Document]]:
