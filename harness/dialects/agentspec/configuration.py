@@ -39,6 +39,7 @@ from harness.dialects.kit.manifest import Problems
 from harness.errors import ManifestError, Problem, Span
 from harness.source.document import Document
 from harness.source.models import describe, keys_of, validate
+from harness.source.sexagesimal import sexagesimals
 from harness.source.suggest import did_you_mean
 
 _LEFT_OUT: Final = object()
@@ -58,6 +59,7 @@ class Configuration:
         check_shapes(documents)
         for at, document in enumerate(documents):
             self.problems.add(version_problems(document, required=at == 0))
+            self.problems.add(sexagesimals(document))
         self.problems.raise_errors()  # what else is wrong with a version that is not known, nobody can tell
         self._main = documents[0]
         self._allows_later_fields = allows_later_fields(self._main)

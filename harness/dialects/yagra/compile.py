@@ -23,6 +23,7 @@ from harness.errors import Problem
 from harness.graph.model import Graph, Node
 from harness.source.document import Document
 from harness.source.models import validate
+from harness.source.sexagesimal import sexagesimals
 
 STEPS: Final = 10007
 """The limit of supersteps of a run. A workflow cannot set it; this is LangGraph's own."""
@@ -56,6 +57,7 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
         *state_warnings(workflow, document, params),
         *prompt_warnings(workflow, params, inner),
         *model_warnings(workflow, document, params),
+        *sexagesimals(document),
     ]
     for node in workflow.nodes:
         if node.id in inner:

@@ -147,3 +147,11 @@ def test_only_a_flow_has_an_exported_state(loader: Loader) -> None:
 def test_a_document_is_a_mapping(loader: Loader, text: Any, found: Any) -> None:
     problem = loader.problem(text)
     assert (problem.code, problem.message) == ("wrong-type", f"a configuration is a mapping, found {found}")
+
+
+def test_a_time_that_yaml_reads_as_a_number_is_warned_of(loader: Loader) -> None:
+    text = agent(
+        inputs="[{type: string, title: t, default: 12:30}]", system_prompt="'{{t}}'", metadata="{x: 7:00}"
+    )
+    [warning] = loader.graph(text).warnings
+    assert (warning.code, loader.place(warning)) == ("sexagesimal", "12:30")

@@ -166,3 +166,11 @@ def test_a_subgraph_may_set_what_a_prompt_asks_for(loader: Loader) -> None:
     assert odd(loader, outer, {"flows/inner.yaml": declared}) == []
     others = flow("{id: a, handler: x}", Z, more="state_schema: {topics: {type: list}}\n")
     assert len(odd(loader, outer, {"flows/inner.yaml": others})) == 1
+
+
+def test_a_time_that_yaml_reads_as_a_number_is_warned_about(loader: Loader) -> None:
+    text = changed(("paper: thin", 'paper: 12:30, day: ["7:00", 1:2.5, 7, 1.5]'))
+    first, second = loader.graph(text, PROMPTS).warnings
+    assert (first.code, loader.place(first)) == ("sexagesimal", "12:30")
+    assert first.message == "12:30 is read as the number 750, to the base of 60 (YAML 1.1)"
+    assert loader.place(second) == "1:2.5"
