@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from harness.dialects.kit.attempts import in_time
 from harness.dialects.leafmesh.channels import message_call
 from harness.dialects.leafmesh.document import HumanAgent
 from harness.dialects.leafmesh.session import Start
-from harness.dialects.leafmesh.templates import filled
+from harness.dialects.leafmesh.templates import filled, unfilled
 from harness.dialects.leafmesh.work import Work
 from harness.dialects.leafmesh.yields import RERUN
 from harness.engine.context import NodeContext
@@ -76,6 +77,7 @@ async def _answer(agent: HumanAgent, start: Start, request: Mapping[str, Any], c
     value: dict[str, Any] = {"agent": ctx.name, "from_agent": start.caller, "input": dict(request)}
     if agent.human_prompt_template is not None:
         value["prompt"] = filled(agent.human_prompt_template, request)
+        await ctx.once("prompted", partial(_warn_of_unfilled, agent.human_prompt_template, request, ctx))
     if start.rerun is not None:
         value[RERUN] = start.rerun
     effect = HumanCall(name=ctx.name, args={"value": to_json(value)})
@@ -98,6 +100,14 @@ async def _answer(agent: HumanAgent, start: Start, request: Mapping[str, Any], c
             return agent.fallback_response or {}
         text = f"nobody answered human agent '{ctx.name}' within {agent.human_timeout_seconds} s"
         raise HumanTimeout(text) from error
+
+
+async def _warn_of_unfilled(template: str, request: Mapping[str, Any], ctx: NodeContext) -> None:
+    for field in unfilled(template, request):
+        shown = f"'{{{{{field}}}}}'"
+        ctx.warn(
+            f"human_prompt_template of '{ctx.name}': its input does not fill {shown}, which stays as it is"
+        )
 
 
 async def _perform(effect: HumanCall, ctx: NodeContext) -> Any:

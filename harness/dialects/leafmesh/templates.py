@@ -9,6 +9,7 @@ from typing import Any, Final
 from harness.dialects.kit.templates import fill, placeholders
 from harness.graph.to_json import as_text
 
+_MISSING: Final = object()
 _FIELD: Final = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}")
 
 
@@ -21,11 +22,21 @@ def filled(template: Any, values: Mapping[str, Any]) -> Any:
     """A template, or a mapping of templates, with the fields of `values` in it. Unknown fields stay as they are."""
 
     def text_of(found: re.Match[str]) -> str:
-        value: Any = values
-        for key in found[1].split("."):
-            if not isinstance(value, Mapping) or key not in value:
-                return found.group()
-            value = value[key]
-        return as_text(value)
+        value = _value(found[1], values)
+        return found.group() if value is _MISSING else as_text(value)
 
     return fill(template, _FIELD, text_of)
+
+
+def unfilled(template: Any, values: Mapping[str, Any]) -> list[str]:
+    """The fields that a template names and `values` does not have, each once."""
+    return [name for name in dict.fromkeys(fields_of(template)) if _value(name, values) is _MISSING]
+
+
+def _value(name: str, values: Mapping[str, Any]) -> Any:
+    value: Any = values
+    for key in name.split("."):
+        if not isinstance(value, Mapping) or key not in value:
+            return _MISSING
+        value = value[key]
+    return value
