@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from harness.dialects.load import load_scenarios
 from harness.dialects.registry import dialect_of
@@ -24,8 +26,15 @@ from harness.settings import Settings
 from harness.source.document import Document, shown_path
 from harness.source.models import in_file_order, validate
 from harness.source.suggest import did_you_mean
+from harness.units import MOST
 
 _NOT_JUDGED: Final = {"status": 0.0, "unused": 0.0}
+
+
+class _OwnKeys(ScenarioKeys):
+    """One scenario of a manifest. Its dialect lets it weigh nothing: it runs, and does not count."""
+
+    weight: Annotated[float, Field(ge=0, le=MOST)] = 1.0
 
 
 def scenarios_in(path: Path) -> tuple[Scenario, ...] | None:
@@ -81,7 +90,7 @@ def built(documents: Iterable[Document], path: Path, dialect: str | None) -> tup
     for at in documents:
         part = at.with_value({**at.value, "manifest": path.name})
         try:
-            keys = validate(ScenarioKeys, part)
+            keys = validate(_OwnKeys, part)
         except ManifestError as error:
             problems += error.problems
             continue

@@ -167,9 +167,9 @@ def _pairs(run: Run, baseline: str, name: str) -> list[Pair]:
 
 
 def _paired(pairs: Sequence[Pair]) -> list[Paired]:
-    """The scores of the repeats that both were judged in, by scenario."""
+    """The scores of the repeats that both were judged in, by scenario, of those that count."""
     found = ((pair.after.weight, _scores(pair)) for pair in pairs)
-    return [Paired(scores, weight) for weight, scores in found if scores]
+    return [Paired(scores, weight) for weight, scores in found if scores and weight]
 
 
 def _scores(pair: Pair) -> list[tuple[float, float]]:

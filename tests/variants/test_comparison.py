@@ -39,3 +39,10 @@ def test_repeats_that_could_not_differ_count_once(
     found = scored(tmp_path, before, Said(variant="new", repeats=20, score=scores[1], **more))
     assert found.verdict == verdict
     assert found.needed is None
+
+
+def test_a_scenario_that_weighs_nothing_is_evidence_of_nothing(tmp_path: Path) -> None:
+    found = scored(
+        tmp_path, Said(variant="now", weight=0, score=0.0), Said(variant="new", weight=0, score=1.0)
+    )
+    assert (found.difference, found.why) == (None, "no scenario was judged for it and for the baseline")

@@ -16,6 +16,7 @@ from harness.scenario.in_manifest import built
 from harness.scenario.load import load_file
 from harness.scenario.model import Scenario
 from harness.scenario.run import run_scenario
+from harness.scenario.score import suite_fitness
 from harness.settings import RecordMode, Settings
 
 MESH = """\
@@ -78,6 +79,17 @@ def test_numbers_may_be_written_as_texts(tmp_path: Path) -> None:
     assert (one.weight, one.timeout_s) == (2, 3.5)
 
 
+def test_15_2_who_weighs_nothing_runs_and_does_not_count(tmp_path: Path) -> None:
+    counted = "name: counted, entry_point: press, weight: 2"
+    read(tmp_path, counted, "name: kept, entry_point: press, weight: 0, expected_outcome: {juice: 4}")
+    (tmp_path / "presser_agent.py").write_text("def presser(first, input_data, context):\n    return {}\n")
+    mesh = tmp_path / "config.yaml"
+    mesh.write_text(mesh.read_text() + "auto_discover: {directory: .}\n")
+    outcomes = [outcome for one in load_file(mesh).scenarios for outcome in run_scenario(one)]
+    assert [(outcome.weight, outcome.score) for outcome in outcomes] == [(2, 1), (0, 0)]
+    assert suite_fitness((outcome.weight, outcome.score) for outcome in outcomes) == 1
+
+
 def test_a_date_is_expected_as_the_text_it_is_in_an_output(tmp_path: Path) -> None:
     (one,) = read(tmp_path, "entry_point: press, expected_outcome: {days: [2024-01-31]}")
     assert one.expect.values == {"output": {"days": ["2024-01-31"]}}
@@ -96,7 +108,14 @@ def test_an_entry_point_or_an_agent_is_entered(tmp_path: Path, entry: str) -> No
             ("a test scenario enters 'pres', which is neither an entry point nor an agent", 6, 21),
         ),
         ("name: none", ("a test scenario enters 'test', which is neither an entry point nor an agent", 6, 7)),
-        ("entry_point: press, weight: 0", ("weight: must be greater than 0, found the number 0.0", 6, 36)),
+        (
+            "entry_point: press, weight: -1",
+            ("weight: must be greater than or equal to 0, found the number -1", 6, 36),
+        ),
+        (
+            "entry_point: press, weight: 1.0e+16",
+            ("weight: must be less than or equal to 1000000000000000, found the number 1e+16", 6, 36),
+        ),
         ("entry_point: press, timeout: 0", ("timeout: must be greater than 0, found the number 0", 6, 37)),
         ("entry_point: press, input: [1]", ("input: expected text or a mapping, found a list", 6, 35)),
         ("entry_point: press, expected_outcome: {a: {$foo: 1}}", ("unknown matcher '$foo'", 6, 51)),
