@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
@@ -130,7 +130,7 @@ def _named_by_kind(error: Exception) -> Exception:
 def _checked(agent: LLMAgent, text: str, ctx: NodeContext) -> Any:
     """The reply as a function gets it: a JSON object as a mapping, else its text. NOTES 7.3, 7.4."""
     try:
-        value: Any = json.loads(without_fence(text))
+        value: Any = json.loads(without_fence(text), parse_constant=_no_json)
     except (ValueError, RecursionError):
         value = None
         if agent.response_format is not None:
@@ -143,6 +143,10 @@ def _checked(agent: LLMAgent, text: str, ctx: NodeContext) -> Any:
                 f"the reply to agent '{ctx.name}' is not of its response_format: {problem}"
             )
     return value if isinstance(value, Mapping) else text
+
+
+def _no_json(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON, though Python reads it")
 
 
 def schema_of(response_format: Mapping[str, Any]) -> Mapping[str, Any]:
