@@ -107,6 +107,7 @@ class RunReporter:
         self._not_passed = 0
         self._failures: dict[Any, tuple[Outcome, list[str]]] = {}
         self._progress: Progress | None = None
+        self._above = ""  # the fault of the line that was printed last
 
     def start(self, total: int) -> None:
         """Begin; so many runs are to come."""
@@ -118,6 +119,7 @@ class RunReporter:
         redraws = self._progress is not None and self._progress.redraws
         if not redraws or not_passed or (outcome.passed and outcome.score < 1):
             self._print_line(outcome)
+            self._above = fault(outcome)
         if not_passed:
             self._keep(outcome)
         if self._progress is not None:
@@ -162,10 +164,19 @@ class RunReporter:
     def _remark(self, outcome: Outcome) -> str:
         """Why a run did not pass, or what one that passed has lost; "" for one without fault."""
         if outcome.verdict in NOT_PASSED:
-            return "the same as above" if fault(outcome) in self._failures else failed_checks(outcome)
+            known = self._failures.get(fault(outcome))
+            return failed_checks(outcome) if known is None else self._same_as(known[0])
         if outcome.passed and outcome.score < 1:
             return ": ".join(filter(None, (f"score {outcome.score:.2f}", lost_checks(outcome))))
         return ""
+
+    def _same_as(self, first: Outcome) -> str:
+        """That a run failed as an earlier one did, which is named where other lines stand between."""
+        return (
+            "the same as above"
+            if self._above == fault(first)
+            else f"the same as {first.suite}::{title(first)}"
+        )
 
     def stop(self) -> None:
         """Take the progress bar away; needed only when `finish` is not called."""

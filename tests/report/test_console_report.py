@@ -216,6 +216,16 @@ def test_a_fault_of_many_scenarios_is_told_once_with_their_names(outcome: MakeOu
     assert [text for text in shown if text.endswith("two  the same as above")]
 
 
+def test_the_same_as_a_run_that_is_not_directly_above_is_named(outcome: MakeOutcome) -> None:
+    error = {"type": "ManifestError", "code": "unknown-node", "message": "m.yaml:3:1: no node 'x'"}
+    broken = [
+        outcome("error", scenario=name, status="invalid", error=error) for name in ("one", "two", "three")
+    ]
+    shown = _report(_console(), [broken[0], outcome(scenario="fine"), *broken[1:]])
+    assert [text for text in shown if text.endswith("two  the same as triage.scenario.yaml::one")]
+    assert [text for text in shown if text.endswith("three  the same as above")]
+
+
 def test_on_a_terminal_there_is_a_bar_and_a_line_for_each_failure(
     outcome: MakeOutcome, failed_check: MakeCheck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
