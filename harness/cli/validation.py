@@ -158,6 +158,4 @@ def _with_option(problem: Problem) -> Problem:
     """The problem with a hint for the command line."""
     if problem.code == "missing-variable" and problem.hint:
         return replace(problem, hint=f"{problem.hint}; here with --env NAME=value")
-    if problem.code == "import" and problem.hint.startswith("looked in"):
-        return replace(problem, hint=f"{problem.hint}; pythonpath in [tool.harness] adds folders")
     return problem

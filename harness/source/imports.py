@@ -120,7 +120,8 @@ def no_module(name: str, dotted: str, folders: Sequence[Path]) -> ImportProblem:
     options = sorted({option for folder in folders for option in _top_level_names(folder)})
     similar = nearest(name, options)
     looked_in = ", ".join(shown_path(folder) for folder in folders)
-    hint = f"did you mean '{similar}'?" if similar else f"looked in {looked_in}" if looked_in else ""
+    elsewhere = f"looked in {looked_in}; pythonpath in [tool.harness] adds folders" if looked_in else ""
+    hint = f"did you mean '{similar}'?" if similar else elsewhere
     return ImportProblem(dotted, f"cannot import '{dotted}': there is no module '{name}'", hint)
 
 

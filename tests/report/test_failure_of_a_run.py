@@ -102,6 +102,7 @@ def test_a_tool_that_is_real_but_has_no_function_is_told_how_to_get_one(told: An
 def test_a_function_that_cannot_be_imported_is_told_at_the_line_that_names_it(told: Any) -> None:
     shown = told(TOOL, "tools: {lookup: no.such}")
     assert "cannot import 'no.such': there is no module 'no'" in shown
+    assert "; pythonpath in [tool.harness] adds folders" in shown
     assert "a.scenario.yaml:3:" in shown.partition("    at ")[2].partition("\n")[0]
     assert "                                            ^\n" in shown
 
