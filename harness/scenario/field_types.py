@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import Annotated, Any, Final
 
@@ -121,14 +121,28 @@ def cel(*variables: str) -> AfterValidator:
     def validator(source: str) -> str:
         from harness.expressions.cel import compile as compile_cel
 
+        hint = ""
         try:
-            compile_cel(source).check_names(variables)
+            expression = compile_cel(source)
+            hint = _known_names(expression.names, variables)
+            expression.check_names(variables)
         except ExpressionError as error:
             within = (error.line, error.column) if error.column else None
-            raise mistaken(Mistake(f"not valid CEL: {error}", code="bad-expression", within=within)) from None
+            hint = "" if "did you mean" in str(error) else hint
+            mistake = Mistake(f"not valid CEL: {error}", code="bad-expression", within=within, hint=hint)
+            raise mistaken(mistake) from None
         return source
 
     return AfterValidator(validator)
+
+
+def _known_names(used: Collection[str], known: Sequence[str]) -> str:
+    """The hint for names that do not exist; what is asked of the world has its parts in `request`."""
+    lost = sorted(set(used).difference(known))
+    if not lost:
+        return ""
+    example = f"; of what is asked it is request.{lost[0]}" if "request" in known else ""
+    return f"the names here are {', '.join(known)}{example}"
 
 
 When = Annotated[str, cel("request", "state")]

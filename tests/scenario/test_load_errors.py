@@ -405,6 +405,13 @@ def test_cel_is_located_inside_block_texts(file: Path) -> None:
     assert (problem.span.line, problem.span.column) == (9, 24)
 
 
+def test_a_condition_of_a_stub_that_names_neither_request_nor_state_shows_both(file: Path) -> None:
+    (text,) = in_scenario(file, "llm: [{when: 'prompt.contains(\"a\")', reply: b}]")
+    assert text.endswith(
+        "undeclared name 'prompt'|the names here are request, state; of what is asked it is request.prompt"
+    )
+
+
 def test_a_mistake_in_the_defaults_is_told_once(file: Path) -> None:
     text = "harness: 1\nmanifest: m\ndefaults: {weight: -1}\nscenarios: [{name: x}, {name: y}]"
     assert told(file, text) == ["3:20 weight: must be greater than 0, found the number -1|"]
