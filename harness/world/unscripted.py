@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -29,10 +29,48 @@ def _shortest_stub(effect: Effect) -> str:
         return f"http: [{{url: {json.dumps(effect.name, ensure_ascii=False)}, json: {{}}}}]"
     if not isinstance(effect, LLMCall | HumanCall):
         return ""
-    answer = "{json: {}}" if isinstance(effect, LLMCall) and effect.response_format else '"…"'
+    wanted = effect.response_format if isinstance(effect, LLMCall) else None
+    answer = f"{{json: {_example(_schema_of(wanted))}}}" if wanted else '"…"'
     node = effect.node or ""
-    key = node if _PLAIN.fullmatch(node) else json.dumps(node, ensure_ascii=False)
-    return f"{effect.kind}: {{{key}: [{answer}]}}" if node else f"{effect.kind}: [{answer}]"
+    return f"{effect.kind}: {{{_key(node)}: [{answer}]}}" if node else f"{effect.kind}: [{answer}]"
+
+
+def _key(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+
+
+def _schema_of(response_format: Any) -> Any:
+    """The JSON Schema of a response format, in one of its forms; {} where it has none."""
+    if not isinstance(response_format, Mapping):
+        return {}
+    inner = response_format.get("json_schema", response_format)
+    schema = inner.get("schema", inner) if isinstance(inner, Mapping) else {}
+    return {"properties": {}, **schema} if isinstance(schema, Mapping) else {}
+
+
+_OF_TYPE: Final = {
+    "string": '"…"',
+    "integer": "1",
+    "number": "1",
+    "boolean": "true",
+    "array": "[]",
+    "object": "{}",
+}
+
+
+def _example(schema: Any) -> str:
+    """A value of a JSON Schema in YAML: its first choice, or what it requires of a mapping, else one of its type."""
+    if not isinstance(schema, Mapping):
+        return '"…"'
+    for choices in (schema.get("enum"), [schema["const"]] if "const" in schema else None):
+        if isinstance(choices, Sequence) and choices:
+            return json.dumps(choices[0], ensure_ascii=False)
+    properties = schema.get("properties")
+    if isinstance(properties, Mapping):
+        required = [name for name in schema.get("required") or () if name in properties]
+        return f"{{{', '.join(f'{_key(name)}: {_example(properties[name])}' for name in required)}}}"
+    kind = schema.get("type")
+    return _OF_TYPE.get(kind, '"…"') if isinstance(kind, str) else '"…"'
 
 
 def without_headers(effect: Effect) -> Effect:

@@ -40,6 +40,27 @@ def test_left_over_stubs_are_told_unless_they_may_be_used_any_number_of_times() 
     assert "used 1 of 3 times" in left
 
 
+RATING = {
+    "type": "object",
+    "properties": {
+        "why": {"type": "string"},
+        "stars": {"type": "integer"},
+        "the case": {
+            "type": "object",
+            "properties": {
+                "open": {"type": "boolean"},
+                "kind": {"enum": ["a", "b"]},
+                "note": {"type": "string"},
+            },
+            "required": ["open", "kind"],
+        },
+        "tags": {"type": "array"},
+        "more": {"type": "string"},
+    },
+    "required": ["why", "stars", "the case", "tags"],
+}
+
+
 @pytest.mark.parametrize(
     ("effect", "stub"),
     [
@@ -48,6 +69,17 @@ def test_left_over_stubs_are_told_unless_they_may_be_used_any_number_of_times() 
         (llm("a: b"), 'llm: {"a: b": ["…"]}'),
         (llm("null"), 'llm: {"null": ["…"]}'),
         (llm("sort", response_format={"type": "json_object"}), "llm: {sort: [{json: {}}]}"),
+        (
+            llm(
+                "rate",
+                response_format={"type": "json_schema", "json_schema": {"name": "r", "schema": RATING}},
+            ),
+            'llm: {rate: [{json: {why: "…", stars: 1, the case: {open: true, kind: "a"}, tags: []}}]}',
+        ),
+        (
+            llm("rate", response_format={"name": "r", "schema": {"type": "object"}}),
+            "llm: {rate: [{json: {}}]}",
+        ),
         (llm(None), 'llm: ["…"]'),
         (HumanCall(node="ask", name="ask", args={"value": "Go?"}), 'human: {ask: ["…"]}'),
         (http_call("GET", "https://a.test/x"), 'http: [{url: "https://a.test/x", json: {}}]'),
