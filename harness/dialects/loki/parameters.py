@@ -23,7 +23,8 @@ def schema(parameters: Iterable[Parameter]) -> dict[str, Any]:
     properties = {
         each.name: {**each.type, **({"description": each.about} if each.about else {})} for each in listed
     }
-    required = [name for name in properties if any(each.name == name and each.required for each in listed)]
+    needed = {each.name for each in listed if each.required}
+    required = [name for name in properties if name in needed]
     return {"type": "object", "properties": properties, "required": required}
 
 

@@ -12,30 +12,44 @@ from typing import Any, Final
 from harness.dialects.loki.parameters import Parameter, one_of, schema
 from harness.graph.effects import ToolSpec
 
-_FUNCTION: Final = re.compile(
-    r"(?:/\*\*(?P<about>(?:(?!\*/).)*)\*/\s*)?export\s+(?:default\s+)?(?:async\s+)?function\s+(?P<name>\w+)\s*(?:<[^>]*>)?\s*\(",
-    re.DOTALL,
-)
+_FUNCTION: Final = re.compile(r"export\s+(?:default\s+)?(?:async\s+)?function\s+(\w+)\s*(?=[<(])")
 _PARAMETER: Final = re.compile(r"(\w+)\s*(\?)?\s*(?::(.*))?$", re.DOTALL)
-_ARGUMENT: Final = re.compile(r"@param\s+(?:\{[^}]*\}\s*)?\[?(\w+)(?:=[^\]]*)?\]?\??\s*-?\s*(.*)")
+_ARGUMENT: Final = re.compile(r"@param\s+(?:\{[^{}]*\}\s*)?\[?(\w+)(?:=[^\]\n]*)?\]?\??\s*-?\s*(.*)")
+# What is not closed ends with its line, a comment with the text: each character is looked at once.
 _TOKEN: Final = re.compile(
-    r"""=>|[()\[\]{}<>,|=]|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|/\*.*?\*/|//[^\n]*""", re.DOTALL
+    r"""=>|[()\[\]{}<>,|=]|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|/\*.*?(?:\*/|\Z)|//[^\n]*""", re.DOTALL
 )
-_COMMENT: Final = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 _LITERAL: Final = re.compile(r"""["']([^"']*)["']""")
 _TYPES: Final = {"number": "number", "boolean": "boolean", "object": "object"}
 _NOTHING: Final = ("null", "undefined")
+_DEEPEST: Final = 20  # brackets of a type; what is inside more of them is text
 
 
 def tools_in_typescript(text: str) -> Iterator[ToolSpec]:
-    """The exported functions of a module, in their order."""
-    for function in _FUNCTION.finditer(text):
-        lines = (line.strip().lstrip("*").strip() for line in (function["about"] or "").splitlines())
+    """The exported functions of a module, in their order. What is read for each ends where the next one begins."""
+    functions = list(_FUNCTION.finditer(text))
+    ends = [*(function.start() for function in functions), len(text)][1:]
+    before = 0
+    for function, end in zip(functions, ends, strict=True):
+        lines = (line.strip().lstrip("*").strip() for line in _about(text[before : function.start()]))
         comment = "\n".join(lines)
         about = dict(_ARGUMENT.findall(comment))
-        written = _parts(text, ",", function.end())
-        summary = re.split(r"^@", comment, maxsplit=1, flags=re.MULTILINE)[0].strip()
-        yield ToolSpec(function["name"], summary, schema(_parameters(written, about)))
+        start = before = function.end()
+        if text[start] == "<":
+            start = text.find("(", _split(text, ",", start + 1, end)[1], end)
+        if start >= 0:
+            written, _ = _split(text, ",", start + 1, end)
+            summary = re.split(r"^@", comment, maxsplit=1, flags=re.MULTILINE)[0].strip()
+            yield ToolSpec(function[1], summary, schema(_parameters(written, about)))
+
+
+def _about(before: str) -> list[str]:
+    """The lines of the `/** … */` comment at the end of a text; none if there is no such comment."""
+    before = before.rstrip()
+    if not before.endswith("*/"):
+        return []
+    return before[:-2].rpartition("*/")[2].partition("/**")[2].splitlines()
 
 
 def _parameters(written: list[str], about: dict[str, str]) -> Iterator[Parameter]:
@@ -48,8 +62,10 @@ def _parameters(written: list[str], about: dict[str, str]) -> Iterator[Parameter
             yield Parameter(found[1], type_, about.get(found[1], "").strip(), required)
 
 
-def _type(written: str) -> tuple[dict[str, Any], bool]:
+def _type(written: str, depth: int = 0) -> tuple[dict[str, Any], bool]:
     """The JSON Schema of a type, and True if it may be null. What is not known is text."""
+    if depth > _DEEPEST:
+        return {"type": "string"}, False
     members = [member.strip() for member in _parts(written, "|")]
     given = [member for member in members if member not in ("", *_NOTHING)]
     optional = any(member in _NOTHING for member in members)
@@ -58,28 +74,35 @@ def _type(written: str) -> tuple[dict[str, Any], bool]:
         return one_of(found[1] for found in literals if found), optional
     name = given[0] if given else ""
     if name.startswith("(") and name.endswith(")"):
-        return _type(name[1:-1])[0], optional
+        return _type(name[1:-1], depth + 1)[0], optional
     if name.endswith("[]"):
-        return {"type": "array", "items": _type(name[:-2])[0]}, optional
+        return {"type": "array", "items": _type(name[:-2], depth + 1)[0]}, optional
     if found := re.fullmatch(r"(?:Readonly)?Array\s*<(.*)>", name, re.DOTALL):
-        return {"type": "array", "items": _type(found[1])[0]}, optional
+        return {"type": "array", "items": _type(found[1], depth + 1)[0]}, optional
     if name.startswith(("{", "Record<")):
         return {"type": "object"}, optional
     return {"type": _TYPES.get(name, "string")}, optional
 
 
-def _parts(text: str, separator: str, start: int = 0) -> list[str]:
-    """What stands between separators from `start` on, up to the bracket that closes; brackets inside are skipped."""
+def _split(text: str, separator: str, start: int, end: int) -> tuple[list[str], int]:
+    """What stands between separators from `start` on, up to the bracket that closes, and where it stops.
+
+    Brackets inside are skipped. It stops at `end` if no bracket closes.
+    """
     parts: list[str] = []
     depth, begin = 0, start
-    for token in _TOKEN.finditer(text, start):
+    for token in _TOKEN.finditer(text, start, end):
         if token[0] in ("(", "[", "{", "<"):
             depth += 1
         elif token[0] in (")", "]", "}", ">"):
             if not depth:
-                return [*parts, text[begin : token.start()]]
+                return [*parts, text[begin : token.start()]], token.end()
             depth -= 1
         elif token[0] == separator and not depth:
             parts.append(text[begin : token.start()])
             begin = token.end()
-    return [*parts, text[begin:]]
+    return [*parts, text[begin:end]], end
+
+
+def _parts(text: str, separator: str) -> list[str]:
+    return _split(text, separator, 0, len(text))[0]

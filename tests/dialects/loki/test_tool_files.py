@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -180,6 +181,8 @@ TYPESCRIPT = {
     "a: {b: string, c: number}": ({"type": "object"}, True),
     "a: number /* how many, at most */": ({"type": "number"}, True),
     "a: (b: string) => void": ({"type": "string"}, True),
+    "a: 'it\\'s, (' | 'x'": ({"type": "string"}, True),
+    "a: number // it's a number\n": ({"type": "number"}, True),
 }
 
 
@@ -189,6 +192,63 @@ def test_a_parameter_of_a_typescript_tool(written: str, tmp_path: Path) -> None:
     expected = {"type": "object", "properties": {"a": value}, "required": ["a"] if required else []}
     text = f"export async function run({written}): Promise<string> {{ return ''; }}\nfunction own(b: string) {{}}\n"
     assert schema_of(text, tmp_path, "tools.ts") == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "kind"),
+    [(f"number{'[]' * 3000}", "array"), (f"{'(' * 3000}number{')' * 3000}", "string")],
+    ids=["lists", "brackets"],
+)
+def test_a_typescript_type_of_many_brackets(written: str, kind: str, tmp_path: Path) -> None:
+    schema = schema_of(f"export function run(a: {written}) {{}}\n", tmp_path, "tools.ts")
+    assert schema["properties"]["a"]["type"] == kind
+
+
+def test_type_parameters_and_comments_before_a_typescript_function(tmp_path: Path) -> None:
+    path = tmp_path / "tools.ts"
+    path.write_text("""\
+/** Of the file. */
+/* no */ const x = "/** nor this */";
+/** Paints. */
+export async function paint<T extends () => void, U = Array<string>>(a: T, b?: U) {}
+/**/ export function cut(a: string) {}
+/** Open: export function sink(a: string, /* in a comment
+export function wash<T(a: string) {}
+export function dry(a: string) {}
+""")
+    found = [(tool.name, tool.description, list(tool.schema["properties"])) for tool in tools_in(path)]
+    assert found == [
+        ("paint", "Paints.", ["a", "b"]),
+        ("cut", "", ["a"]),
+        ("sink", "", ["a"]),
+        ("dry", "", ["a"]),
+    ]
+
+
+BROKEN_TYPESCRIPT = {
+    "functions": "export function f(a: string,\n",
+    "type parameters": "export function f<\n",
+    "comments": "/** \n",
+    "quotes": 'export function f(a: "' + '\\"' * 10,
+}
+
+
+@pytest.mark.parametrize("unclosed", BROKEN_TYPESCRIPT)
+def test_what_is_never_closed_is_read_once(unclosed: str, tmp_path: Path) -> None:
+    path = tmp_path / "tools.ts"
+    path.write_text(BROKEN_TYPESCRIPT[unclosed] * 5_000)
+    start = process_time()
+    tools_in(path)
+    assert process_time() - start < 5
+
+
+def test_a_tool_of_many_parameters(tmp_path: Path) -> None:
+    path = tmp_path / "tools.ts"
+    path.write_text(f"export function f({', '.join(f'a{at}: string' for at in range(15_000))}) {{}}\n")
+    start = process_time()
+    (tool,) = tools_in(path)
+    assert len(tool.schema["required"]) == 15_000
+    assert process_time() - start < 5
 
 
 @pytest.mark.parametrize(
