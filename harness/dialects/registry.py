@@ -122,11 +122,20 @@ def detected(
         # A key `yes` is a boolean in one version of YAML and text in another.
         if isinstance(found, ManifestError) and any(map(dialect.detect, readable)):
             raise found
-    errors = {file: found for (file, _), found in documents.items() if isinstance(found, ManifestError)}
+    errors: dict[Path, ManifestError] = {}
+    for (file, _), found in documents.items():
+        if isinstance(found, ManifestError):
+            errors[file] = _in_both(errors[file], found) if file in errors else found
     may_be_of_another_yaml = any(error.problems[0].code == "syntax" for error in errors.values())
     if readable and (_is_scenario_file(readable[0]) or not may_be_of_another_yaml):
         return None, readable[0]
     raise next((error for file, error in errors.items() if file != path), None) or errors[path]
+
+
+def _in_both(first: ManifestError, second: ManifestError) -> ManifestError:
+    """What is wrong with a file in two versions of YAML; all that is wrong in the second if they share nothing."""
+    shared = [problem for problem in second.problems if problem in first.problems]
+    return ManifestError(*shared) if shared else second
 
 
 def manifest_at(path: Path, dialect: Dialect) -> Path:

@@ -221,6 +221,19 @@ def test_a_manifest_with_a_key_that_only_its_own_yaml_takes_for_no_text_is_refus
     assert "tide.yaml is left out, as it cannot be read: this key" in invoke("validate", ".").stdout
 
 
+def test_a_manifest_that_no_version_of_yaml_takes_is_refused_with_what_none_takes(
+    invoke: Invoke, write: WriteFile
+) -> None:
+    """`yes` is a boolean in one version only, and the manifest is written in the other."""
+    routes = "{yes: done, 1: done}"
+    node = f"{{type: approval, question: q, options: [yes], routes: {routes}, on_other: done}}"
+    write("graph.yaml", f"start: ask\nnodes:\n  ask: {node}\n  done: {{type: end}}\n")
+    result = invoke("validate", "graph.yaml")
+    assert result.exit_code == 2
+    assert "this key is read as a number, not as text" in result.stdout
+    assert "boolean" not in result.stdout
+
+
 def test_such_a_key_in_any_other_file_of_a_folder_is_nobodys_concern(
     invoke: Invoke, write: WriteFile, counter: str
 ) -> None:
