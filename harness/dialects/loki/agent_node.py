@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from harness.dialects.kit.attempts import in_time
 from harness.dialects.loki.document import INITIAL_PROMPT, AgentNode
+from harness.dialects.loki.json_text import text_of
 from harness.dialects.loki.models import ModelSettings
 from harness.dialects.loki.ordinary_agent import ordinary_graph
 from harness.dialects.loki.routing import leaving
@@ -25,7 +26,6 @@ from harness.engine.nested import run_inside
 from harness.errors import ManifestError, Problem
 from harness.graph.effects import AgentCall
 from harness.graph.model import Graph, State, Update
-from harness.graph.to_json import as_text
 from harness.graph.vocabulary import Inside
 
 GRAPH: Final = "graph.yaml"
@@ -100,7 +100,7 @@ class Child:
         self._warn(graph, ctx)
         inputs = {INITIAL_PROMPT: prompt}
         ending = await run_inside(ctx, graph, inputs, attribute_to_caller=self.is_ordinary)
-        return as_text(ending.output)
+        return text_of(ending.output)
 
     def _warn(self, graph: Graph, ctx: NodeContext) -> None:
         """Raise the warnings of its manifest. Their places begin with its folder: a trace names none above."""
@@ -130,7 +130,7 @@ async def spawn(
         return await child.answer(prompt, ctx)
 
     async def body() -> tuple[dict[str, Any], Any]:
-        text = as_text(await ctx.perform(AgentCall(name=node.agent, args={"input": prompt}, real=real)))
+        text = text_of(await ctx.perform(AgentCall(name=node.agent, args={"input": prompt}, real=real)))
         if node.output_schema is None:
             return dict(state), text
         value = await structured(text, node.output_schema, agents, ctx)

@@ -17,6 +17,7 @@ from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
 
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Section(BaseModel, extra="ignore", strict=True):
@@ -120,8 +121,8 @@ class LLMNode(NodeSpec, title="an llm node"):
     prompt: str
     tools: list[str] = Field(default_factory=list)
     model: str | None = None
-    temperature: float | None = None
-    top_p: float | None = None
+    temperature: Finite | None = None
+    top_p: Finite | None = None
     max_attempts: int = Field(default=1, ge=1)
     max_iterations: int = Field(default=10, ge=1)
     fallback: str | None = None
@@ -172,8 +173,8 @@ class GraphFile(Section, title="a graph agent"):
     description: str | None = None
     version: Literal["1.0"] = "1.0"
     model: str | None = None
-    temperature: float | None = None
-    top_p: float | None = None
+    temperature: Finite | None = None
+    top_p: Finite | None = None
     global_tools: list[str] = Field(default_factory=list)
     mcp_servers: list[str] = Field(default_factory=list)
     conversation_starters: list[str] = Field(default_factory=list)
@@ -193,8 +194,9 @@ class GraphFile(Section, title="a graph agent"):
             if key in (START, END):
                 text = f"'{key}' is not a name for a node"
                 mistakes.append(Mistake(text, ("nodes", key), on_key=True, code="reserved-name"))
-        for path in _not_finite(self.initial_state, ("initial_state",)):
-            mistakes.append(Mistake(f"{path[-1]}: a number that JSON does not have", path))
+            if isinstance(node, AgentNode | LLMNode):
+                mistakes += _no_json(node.output_schema, ("nodes", key, "output_schema"))
+        mistakes += _no_json(self.initial_state, ("initial_state",))
         if self.start not in self.nodes:
             text = f"start must be the id of a node, and there is no node '{self.start}'"
             hint = did_you_mean(self.start, self.nodes)
@@ -204,13 +206,13 @@ class GraphFile(Section, title="a graph agent"):
         return self
 
 
-def _not_finite(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
-    """The places of `.nan` and `.inf` in a value."""
+def _no_json(value: Any, path: DocumentPath) -> Iterator[Mistake]:
+    """The numbers of YAML in a value that JSON does not have: `.nan` and `.inf`."""
     if isinstance(value, float) and not math.isfinite(value):
-        yield path
+        yield Mistake(f"{path[-1]}: a number that JSON does not have", path)
     elif isinstance(value, dict | list):
         for key, part in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _not_finite(part, (*path, key))
+            yield from _no_json(part, (*path, key))
 
 
 class AgentConfig(Section, title="an agent"):
@@ -218,8 +220,8 @@ class AgentConfig(Section, title="an agent"):
 
     name: str | None = None
     model: str | None = None
-    temperature: float | None = None
-    top_p: float | None = None
+    temperature: Finite | None = None
+    top_p: Finite | None = None
     instructions: str = ""
     global_tools: list[str] = Field(default_factory=list)
     mcp_servers: list[str] = Field(default_factory=list)

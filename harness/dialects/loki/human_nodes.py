@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from harness.dialects.loki.document import ApprovalNode, InputNode
+from harness.dialects.loki.json_text import text_of
 from harness.dialects.loki.routing import ON_OTHER, Answered, leaving
 from harness.dialects.loki.state import updated
 from harness.dialects.loki.templates import render, render_leniently
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.model import State, Update
-from harness.graph.to_json import as_text
 
 _OPERATORS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     ">": operator.gt,
@@ -38,7 +38,7 @@ class InvalidInput(HarnessError):
 async def approval(node: ApprovalNode, state: State, ctx: NodeContext) -> Update:
     """Ask, and take the route of exactly this answer, or `on_other`."""
     question = render(node.question, state)
-    choice = as_text(await ctx.pause({"question": question, "options": node.options}))
+    choice = text_of(await ctx.pause({"question": question, "options": node.options}))
     return leaving(updated(state, node, choice), Answered(choice) if choice in node.routes else ON_OTHER)
 
 
@@ -48,7 +48,7 @@ async def ask_input(node: InputNode, state: State, ctx: NodeContext) -> Update:
     Raises:
         InvalidInput: the answer is not valid.
     """
-    answer = as_text(await ctx.pause({"question": render(node.question, state)}))
+    answer = text_of(await ctx.pause({"question": render(node.question, state)}))
     if not answer and node.default is not None:
         answer = render_leniently(node.default, state)
     elif node.validation is not None and not satisfies(answer, node.validation):

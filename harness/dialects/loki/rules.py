@@ -43,6 +43,7 @@ class Rules:
         yield from self._targets()
         yield from self._cycles()
         yield from self._ends()
+        yield from self._model(self.graph.model, "model")
         for id_, node in self.graph.nodes.items():
             match node:
                 case doc.ApprovalNode():
@@ -56,6 +57,7 @@ class Rules:
                     yield self._problem("no-documents", text, "nodes", id_, "documents")
                 case doc.LLMNode():
                     yield from self._tools(id_, node)
+                    yield from self._model(node.model, "nodes", id_, "model")
 
     def _targets(self) -> Iterator[Problem]:
         for way in self.edges:
@@ -122,6 +124,12 @@ class Rules:
             yield self._problem("empty-agent", text, *where, hint=hint)
         for name in (GRAPH, CONFIG):
             self.request.record(folder / name)
+
+    def _model(self, model: str | None, *where: str) -> Iterator[Problem]:
+        """A model that no client can have; which models there are is not known here."""
+        if model is not None and not model.partition(":")[0].strip():
+            hint = "write client:name, such as openai:gpt-4o, or leave it out for the model that is active"
+            yield self._problem("unknown-model", f"there is no model '{model}'", *where, hint=hint)
 
     def _tools(self, id_: str, node: doc.LLMNode) -> Iterator[Problem]:
         unknown = set(self.tools.unknown(node.tools))

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from harness.dialects.kit.attempts import in_time
 from harness.dialects.loki.document import ScriptNode
+from harness.dialects.loki.json_text import json_text
 from harness.dialects.loki.routing import FALLBACK, NEXT, Named, exit_after_failure, leaving
 from harness.dialects.loki.state import updated
 from harness.dialects.loki.strict_json import parse_json
@@ -15,7 +16,7 @@ from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.effects import ScriptCall
 from harness.graph.model import State, Update
-from harness.graph.to_json import compact_json, error_text
+from harness.graph.to_json import error_text
 from harness.source.models import describe
 
 RUNTIMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -59,6 +60,8 @@ async def run_script(
             ctx.warn(f"node '{ctx.name}' failed, and the run goes on to '{node.next}': {error_text(error)}")
         return leaving(dict(state), exit_)
     target = output.pop(_NEXT, None)
+    if target is not None and not isinstance(target, str):
+        ctx.warn(f"the `{_NEXT}` of node '{ctx.name}' is ignored: expected text, found {describe(target)}")
     after = updated({**state, **output}, node)
     return leaving(after, Named(target) if isinstance(target, str) else NEXT)
 
@@ -71,7 +74,7 @@ def _effect(node: ScriptNode, path: Path | None, cwd: Path, state: State, ctx: N
     """
     name = ctx.name
     runtime = RUNTIMES.get(Path(node.script).suffix)
-    text = compact_json(state)
+    text = json_text(state)
     inline = len(text.encode("utf-8", "surrogatepass")) <= INLINE_LIMIT
     if runtime is None:
         raise ScriptError(

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from harness.dialects.kit.templates import fill, placeholders
+from harness.dialects.loki.json_text import text_of
 from harness.errors import HarnessError
-from harness.graph.to_json import as_text
 from harness.source.suggest import nearest
 
 TEMPLATE: Final = re.compile(r"\{\{([\w.\[\]]+)\}\}", re.ASCII)
@@ -90,4 +90,4 @@ def _named(missing: str, state: Mapping[str, Any]) -> str:
 
 def _text(value: Any) -> str:
     """spec: "Rendering rules per value type"."""
-    return "" if value is _MISSING else as_text(value)
+    return "" if value is _MISSING else text_of(value)

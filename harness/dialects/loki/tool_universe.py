@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.dialects.kit.tool_calls import ToolReportedError, mcp_texts
+from harness.dialects.loki.json_text import text_of
 from harness.dialects.loki.tool_files import SUFFIXES, global_tool, tools_in
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext, RunContext
 from harness.errors import HarnessError, Problem
 from harness.graph.effects import MCPCall, MCPEndpoint, ToolCall, ToolSpec
-from harness.graph.to_json import as_text
 from harness.source.document import Document
 
 SERVER: Final = "mcp:"
@@ -152,7 +152,7 @@ def shared_file(tool: str, request: LoadRequest) -> str | None:
 
 def _local(spec: ToolSpec) -> Tool:
     async def call(args: Mapping[str, Any], ctx: NodeContext) -> str:
-        return as_text(await ctx.perform(ToolCall(name=spec.name, args=args)))
+        return text_of(await ctx.perform(ToolCall(name=spec.name, args=args)))
 
     return Tool(spec, call)
 
@@ -168,6 +168,6 @@ def _function(endpoint: MCPEndpoint, spec: ToolSpec) -> Tool:
         texts = "\n".join(mcp_texts(result.content))
         if result.is_error:
             raise ToolReportedError(texts or f"{spec.name} failed")
-        return texts or as_text(result.structured)
+        return texts or text_of(result.structured)
 
     return Tool(spec, call)

@@ -30,6 +30,21 @@ REFUSED = {
     "a type that is a number": (graph("{type: 1}"), "rag, end, found the number 1", (3, 13)),
     "a type that is a list": (graph("{type: [end]}"), "rag, end, found a list", (3, 13)),
     "a node given twice": (graph("{type: end}") + "  a: {type: end}\n", "key 'a' is given twice", (5, 3)),
+    "a temperature that is no number": (
+        graph("{type: end}", "temperature: .nan\n"),
+        "temperature: expected a finite number, found the number nan",
+        (2, 14),
+    ),
+    "a top_p without end": (
+        graph("{type: llm, prompt: p, next: b, top_p: -.inf}"),
+        "top_p: expected a finite number",
+        (3, 45),
+    ),
+    "a number in a schema that JSON does not have": (
+        graph("{type: llm, prompt: p, next: b, output_schema: {maximum: .inf}}"),
+        "maximum: a number that JSON does not have",
+        (3, 63),
+    ),
     "an id that is a number": (graph("{id: 1, type: end}"), "id: expected text, found the number 1", (3, 11)),
     "a key that is a number": (
         "start: a\nnodes: {1: {type: end}}\n",

@@ -198,6 +198,20 @@ VALIDATOR = {
         "rename config.yml: it must end in .yaml",
     ),
     "documents": (("[./papers/]", "[]"), "no-documents", "'recall' has no documents", "[]", ""),
+    "a model has a client": (
+        ("tools: [gauge, flood]", "tools: [gauge, flood], model: ':mini'"),
+        "unknown-model",
+        "there is no model ':mini'",
+        "':mini'",
+        "write client:name",
+    ),
+    "a model has a name": (
+        ("model: openai:gpt-4o", 'model: " "'),
+        "unknown-model",
+        "there is no model ' '",
+        '" "',
+        "leave it out for the model that is active",
+    ),
     "a server": (
         ("tools: [gauge, flood]", 'tools: ["mcp:tide"]'),
         "unknown-tool",
