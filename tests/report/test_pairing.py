@@ -92,18 +92,6 @@ def test_results_that_lack_lines_are_damaged(tmp_path: Path) -> None:
         read_run(tmp_path / "run")
 
 
-def test_results_with_other_verdicts_than_the_summary_are_damaged(tmp_path: Path) -> None:
-    file = write_run(tmp_path / "run", {"x": Said(), "y": Said("failed")}) / RESULTS
-    first, second = file.read_text(encoding="utf-8").splitlines()
-    changed = json.dumps({**json.loads(second), "verdict": "passed", "passed": True})
-    file.write_text(f"{first}\n{changed}\n", encoding="utf-8")
-
-    with pytest.raises(FormatError, match=r"has 2 passed, and its summary\.json counts 1") as refused:
-        read_run(tmp_path / "run")
-
-    assert refused.value.code == "results-damaged"
-
-
 def test_a_repeat_is_there_once(tmp_path: Path) -> None:
     file = write_run(tmp_path / "run", {"x": Said()}) / RESULTS
     file.write_text(file.read_text(encoding="utf-8") * 2, encoding="utf-8")
