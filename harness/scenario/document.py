@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, field_validator, model_validator
 
@@ -143,7 +143,11 @@ class TurnKeys(WorldKeys):
     input: Input = Field(LEFT_OUT, description="The input; what it becomes depends on the dialect.")
     resume: Any = Field(LEFT_OUT, description="The answer to the interrupt the turn before ended with.")
     rerun: RerunKeys = Field(LEFT_OUT, description="An agent that is run again (LeafMesh).")
-    expect: Expect = Field(LEFT_OUT, description="What must hold when this turn ends, of this turn alone.")
+    expect: Expect = Field(
+        LEFT_OUT,
+        examples=["expect: {status: completed}"],
+        description="What must hold when this turn ends, of this turn alone.",
+    )
 
     @model_validator(mode="after")
     def _one_beginning(self) -> Self:
@@ -185,6 +189,10 @@ class ScenarioKeys(WorldKeys):
     """One scenario."""
 
     model_config = ConfigDict(title="a scenario")
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("assert", "asserts", "assertions", "expected", "then"), "did you mean 'expect'?"),
+        **dict.fromkeys(("prompt", "message", "messages", "user"), "did you mean 'input'?"),
+    }
 
     name: Annotated[str, AfterValidator(_one_line)] = Field(description="Unique in its file; the pytest id.")
     description: str = Field(LEFT_OUT, description="Free text.")
@@ -216,7 +224,7 @@ class ScenarioKeys(WorldKeys):
     )
     cassette: CassetteName = Field(LEFT_OUT, description="Name of a recorded world.")
     allow_unused: bool = Field(False, description="Left-over stub replies are fine.")
-    expect: Expect = Field(LEFT_OUT, description="What must hold.")
+    expect: Expect = Field(LEFT_OUT, examples=["expect: {status: completed}"], description="What must hold.")
 
     def spec(
         self, at: Document, file: Path, env_passthrough: Mapping[str, Span] | None = None
@@ -279,7 +287,9 @@ class _Head(Strict):
 
     model_config = ConfigDict(title="a scenario file")
 
-    harness: Annotated[int, AfterValidator(supported_version)] = Field(description="The format's version: 1.")
+    harness: Annotated[int, AfterValidator(supported_version)] = Field(
+        examples=["harness: 1"], description="The format's version: 1."
+    )
     manifest: Manifest = Field(
         LEFT_OUT,
         description="Path from this file; a list: the document, then those it draws components from.",
@@ -296,8 +306,18 @@ class _Head(Strict):
 class Head(_Head):
     """A file without what its scenarios say: they are checked one by one, with the defaults under them."""
 
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        "tests": "did you mean 'scenarios'?",
+        **{
+            key: f"'{key}' stands in an item of 'scenarios', or under 'defaults'"
+            for key in ScenarioKeys.model_fields
+        },
+    }
+
     defaults: dict[str, Any] = LEFT_OUT  # no description: the JSON Schema is that of File
-    scenarios: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    scenarios: Annotated[list[dict[str, Any]], Field(min_length=1)] = Field(
+        examples=["scenarios: [{name: …, input: …}]"]
+    )
 
     @field_validator("defaults")
     @classmethod

@@ -240,36 +240,70 @@ class Expect(Strict):
     status: Literal["completed", "interrupted", "failed", "timeout", "invalid"] = Field(
         "completed", description="How the run ends; `invalid`: the manifest is refused."
     )
-    path: list[Step] = Field(LEFT_OUT, description="The nodes ran in exactly this order.")
-    path_includes: list[str] = Field(LEFT_OUT, description="These nodes ran, in this order.")
-    visits: dict[str, Counted] = Field(LEFT_OUT, description="How often each node ran.")
+    path: list[Step] = Field(
+        LEFT_OUT, examples=["path: [classify, answer]"], description="The nodes ran in exactly this order."
+    )
+    path_includes: list[str] = Field(
+        LEFT_OUT,
+        examples=["path_includes: [classify, answer]"],
+        description="These nodes ran, in this order.",
+    )
+    visits: dict[str, Counted] = Field(
+        LEFT_OUT, examples=["visits: {answer: 2}"], description="How often each node ran."
+    )
     max_visits: dict[str, Count] = Field(LEFT_OUT, description="How often each node ran at most.")
-    never: list[str] = Field(LEFT_OUT, description="None of these nodes ran.")
-    routes: list[Route] = Field(LEFT_OUT, description="These transitions were taken.")
+    never: list[str] = Field(LEFT_OUT, examples=["never: [answer]"], description="None of these nodes ran.")
+    routes: list[Route] = Field(
+        LEFT_OUT,
+        examples=["routes: [{from: classify, to: answer}]"],
+        description="These transitions were taken.",
+    )
     state: Matcher = Field(LEFT_OUT, description="The final state matches.")
     output: Matcher = Field(LEFT_OUT, description="The result matches.")
     state_schema: JSONSchema = Field(LEFT_OUT, description="The final state is valid under this JSON Schema.")
     output_schema: JSONSchema = Field(LEFT_OUT, description="The result is valid under this JSON Schema.")
-    calls: list[Call] = Field(LEFT_OUT, description="These calls were made.")
+    calls: list[Call] = Field(
+        LEFT_OUT, examples=["calls: [{tool: find_order}]"], description="These calls were made."
+    )
     calls_order: Literal["in_order", "any", "exact"] = Field(
         "in_order", description="`calls` are a subsequence, stand anywhere, or are all there were."
     )
-    never_calls: list[Call] = Field(LEFT_OUT, description="No call matches any of these.")
-    call_counts: Annotated[dict[str, Counted], AfterValidator(_call_counts)] = Field(
-        LEFT_OUT, description="How many calls: by kind, or by `kind:name`."
+    never_calls: list[Call] = Field(
+        LEFT_OUT, examples=["never_calls: [{tool: find_order}]"], description="No call matches any of these."
     )
-    error: ExpectedError = Field(LEFT_OUT, description="The failure.")
+    call_counts: Annotated[dict[str, Counted], AfterValidator(_call_counts)] = Field(
+        LEFT_OUT,
+        examples=["call_counts: {llm: 3}"],
+        description="How many calls: by kind, or by `kind:name`.",
+    )
+    error: ExpectedError = Field(
+        LEFT_OUT, examples=["error: {message: {$contains: timed out}}"], description="The failure."
+    )
     interrupt: Matcher = Field(LEFT_OUT, description="Value or values the run paused with, in order.")
-    latency: Latency = Field(LEFT_OUT, description="Upper bounds in virtual seconds.")
-    usage: UsageBounds = Field(LEFT_OUT, description="Upper bounds of what models used.")
+    latency: Latency = Field(
+        LEFT_OUT, examples=["latency: {total: 2}"], description="Upper bounds in virtual seconds."
+    )
+    usage: UsageBounds = Field(
+        LEFT_OUT, examples=["usage: {llm_calls: 2}"], description="Upper bounds of what models used."
+    )
     warnings: list[Matcher] = Field(LEFT_OUT, description="These warnings were raised.")
     never_warnings: list[Matcher] = Field(LEFT_OUT, description="No such warning was raised.")
-    checks: list[Condition] = Field(LEFT_OUT, description="CEL conditions.")
-    custom: list[Custom] = Field(LEFT_OUT, description="Python functions that judge the run.")
+    checks: list[Condition] = Field(
+        LEFT_OUT, examples=["checks: [{that: 'state.count > 2'}]"], description="CEL conditions."
+    )
+    custom: list[Custom] = Field(
+        LEFT_OUT,
+        examples=["custom: [{call: my_checks.polite}]"],
+        description="Python functions that judge the run.",
+    )
     judge: Annotated[
         Annotated[list[Judge], Tag("list")] | Annotated[Judge, Tag("mapping")],
         by_shape("a judge, or a list of judges"),
-    ] = Field(LEFT_OUT, description="Grades of models: one judge, or a list.")
+    ] = Field(
+        LEFT_OUT,
+        examples=["judge: [{rubric: It is polite., model: gpt-4o}]"],
+        description="Grades of models: one judge, or a list.",
+    )
     unused: Annotated[bool, AfterValidator(_unused)] = Field(
         LEFT_OUT, description="No stub is left over; always checked."
     )

@@ -6,6 +6,7 @@ Source: docs/scenario-format.md, "The world".
 from __future__ import annotations
 
 import builtins
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
@@ -154,6 +155,10 @@ class ReplyToolCall(Strict):
     """A tool call of a model's answer."""
 
     model_config = ConfigDict(title="a tool call")
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        "function": "write {name: …, args: {…}}",
+        "input": "did you mean 'args'?",
+    }
 
     name: Name = Field(description="The tool.")
     args: dict[str, Any] = Field(LEFT_OUT, description="Its arguments; none when left out.")
@@ -177,12 +182,17 @@ class LLMStub(AnyStub):
     combinable: ClassVar[tuple[str, ...]] = ("reply", "tool_calls")
     details: ClassVar[tuple[str, ...]] = ("usage", "finish_reason")
     matched: ClassVar[tuple[str, ...]] = ("model",)
+    elsewhere: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("content", "text", "return", "response", "answer"), "did you mean 'reply'?"
+    )
 
     model: str = Field(LEFT_OUT, description="The requested model (glob).")
     reply: str = Field(LEFT_OUT, description="The answer's text.")
     json_: Any = Field(LEFT_OUT, alias="json", description="A value; the text is its compact JSON.")
     tool_calls: list[ReplyToolCall] = Field(
-        LEFT_OUT, description="Tools the model calls; may stand beside reply."
+        LEFT_OUT,
+        examples=["tool_calls: [{name: find_order, args: {number: 17}}]"],
+        description="Tools the model calls; may stand beside reply.",
     )
     chunks: list[str] = Field(LEFT_OUT, description="Texts streamed one by one.")
     usage: Usage = Field(LEFT_OUT, description="Tokens the provider reports.")
@@ -193,6 +203,9 @@ class ReturnStub(AnyStub):
     """A scripted result of a tool, handler, agent, script or retrieval."""
 
     model_config = ConfigDict(title="a stub")
+    elsewhere: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("reply", "response", "result", "value", "json", "output"), "did you mean 'return'?"
+    )
     answers: ClassVar[tuple[str, ...]] = ("return",)
     default_times: ClassVar[Literal[1, "any"]] = "any"
 
@@ -218,6 +231,9 @@ class HTTPStub(AnyStub):
     details: ClassVar[tuple[str, ...]] = ("status", "headers")
     needs_answer: ClassVar[bool] = False
     matched: ClassVar[tuple[str, ...]] = ("method", "url")
+    elsewhere: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("body", "return", "reply", "response", "content"), "the body is 'json' or 'text'"
+    )
 
     method: str = Field(LEFT_OUT, description="The request's method.")
     url: str = Field(LEFT_OUT, description="The request's URL without query (glob).")

@@ -51,7 +51,12 @@ def _callable(text: str) -> str:
     parts = text.split(".")
     if text == "real" or (len(parts) > 1 and all(part.isidentifier() for part in parts)):
         return text
-    hint = "did you mean 'real'?" if nearest(text, ("real",)) else f"to return it, write {{return: {text}}}"
+    if nearest(text, ("real",)):
+        hint = "did you mean 'real'?"
+    elif text.endswith(".py") or "/" in text:
+        hint = "a function is written module.function, its module as Python imports it"
+    else:
+        hint = f"to return it, write {{return: {text}}}"
     raise mistaken(Mistake(f"'{text}' is neither 'real' nor the dotted path of a callable", hint=hint))
 
 
@@ -91,7 +96,7 @@ class ScriptedMCPTool(Strict):
     name: Name = Field(description="Its name; unique in the server.")
     description: str = Field("", description="What it does, as models read it.")
     input_schema: JSONSchemaMapping = Field(LEFT_OUT, description="JSON Schema (2020-12) of its arguments.")
-    stubs: list[MCPStub] = Field(LEFT_OUT, description="What it answers.")
+    stubs: list[MCPStub] = Field(LEFT_OUT, examples=["stubs: [{return: …}]"], description="What it answers.")
 
     def spec(self, at: Document) -> built.MCPToolSpec:
         """The tool written at `at`."""
@@ -104,7 +109,9 @@ class ScriptedMCPServer(Strict):
 
     model_config = ConfigDict(title="an MCP server")
 
-    tools: list[ScriptedMCPTool] = Field(LEFT_OUT, description="Its tools.")
+    tools: list[ScriptedMCPTool] = Field(
+        LEFT_OUT, examples=["tools: [{name: search, stubs: [{return: …}]}]"], description="Its tools."
+    )
     latency: Seconds = Field(0.0, description="Virtual seconds added to every call.")
     error: Error = Field(LEFT_OUT, description="It cannot be reached.")
 
@@ -184,16 +191,38 @@ class WorldKeys(Strict):
     """The keys that describe the world, in a scenario and in a turn."""
 
     llm: LLMStubs = Field(LEFT_OUT, description="Answers of models: a list, or lists by node.")
-    tools: dict[str, Callee] = Field(LEFT_OUT, description="Who answers for each tool.")
-    mcp: dict[str, Server] = Field(LEFT_OUT, description="The MCP servers, by id.")
-    http: list[HTTPStub] = Field(LEFT_OUT, description="Answers of HTTP services.")
-    scripts: dict[str, Entry] = Field(
-        LEFT_OUT, description="Who answers for each script; by default the script."
+    tools: dict[str, Callee] = Field(
+        LEFT_OUT, examples=["tools: {find_order: {return: …}}"], description="Who answers for each tool."
     )
-    handlers: dict[str, Callee] = Field(LEFT_OUT, description="Who answers for each handler.")
-    agents: dict[str, Entry] = Field(LEFT_OUT, description="Who answers for each sub-agent.")
+    mcp: dict[str, Server] = Field(
+        LEFT_OUT,
+        examples=["mcp: {docs: {tools: [{name: search, stubs: [{return: …}]}]}}"],
+        description="The MCP servers, by id.",
+    )
+    http: list[HTTPStub] = Field(
+        LEFT_OUT,
+        examples=["http: [{url: https://shop.example/*, json: {…}}]"],
+        description="Answers of HTTP services.",
+    )
+    scripts: dict[str, Entry] = Field(
+        LEFT_OUT,
+        examples=["scripts: {check: {return: {…}}}"],
+        description="Who answers for each script; by default the script.",
+    )
+    handlers: dict[str, Callee] = Field(
+        LEFT_OUT,
+        examples=["handlers: {find_order: {return: …}}"],
+        description="Who answers for each handler.",
+    )
+    agents: dict[str, Entry] = Field(
+        LEFT_OUT, examples=["agents: {helper: {return: …}}"], description="Who answers for each sub-agent."
+    )
     human: HumanStubs = Field(LEFT_OUT, description="Answers of people: a list, or lists by node.")
-    retrieval: dict[str, Entry] = Field(LEFT_OUT, description="Who answers for each retrieval node.")
+    retrieval: dict[str, Entry] = Field(
+        LEFT_OUT,
+        examples=["retrieval: {search: {return: {context: …, sources: []}}}"],
+        description="Who answers for each retrieval node.",
+    )
     hooks: list[Dotted] = Field(LEFT_OUT, description="Dotted paths of hook executors to install.")
     faults: list[Fault] = Field(LEFT_OUT, description="Faults injected into the world.")
 

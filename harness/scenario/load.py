@@ -172,6 +172,13 @@ def _is_whole(path: DocumentPath, value: Any) -> bool:
     return (len(path) == 2 and path[0] in _BY_NAME) or any(str(key).startswith("$") for key in value)
 
 
+_OF_TURNS: Final = {
+    "input": "it is that of the first turn: turns: [{input: …}, …]",
+    "human": "each answer is a turn: turns: [{input: …}, {resume: …}]",
+}
+"""How a key is written where there are turns."""
+
+
 def _excluded(document: Document) -> list[Problem]:
     """Keys that cannot stand beside each other, in the file, its defaults and each scenario."""
     parts: list[DocumentPath] = [(), *(("scenarios", at) for at in _mappings(document.value))]
@@ -184,7 +191,10 @@ def _excluded(document: Document) -> list[Problem]:
             for other in EXCLUDED[key]:
                 if key in keys and other in keys:
                     message = f"'{other}' cannot stand beside '{key}'"
-                    problems.append(Problem("conflicting-keys", message, document.key_span((*path, other))))
+                    hint = _OF_TURNS.get(other, "") if key == "turns" else ""
+                    problems.append(
+                        Problem("conflicting-keys", message, document.key_span((*path, other)), hint)
+                    )
     return problems
 
 

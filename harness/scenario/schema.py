@@ -49,7 +49,7 @@ def _defaults(scenario: dict[str, Any]) -> dict[str, Any]:
 
 
 def _clean(node: Any) -> None:
-    """Takes out what pydantic adds for Python's sake: titles of keys, and null as default of keys left out."""
+    """Takes out what is there for Python's sake: titles and examples of keys, null as default of keys left out."""
     if isinstance(node, list):
         for item in node:
             _clean(item)
@@ -60,6 +60,7 @@ def _clean(node: Any) -> None:
             if key == "properties":
                 for entry in value.values():
                     entry.pop("title", None)
+                    entry.pop("examples", None)
             if key not in ("default", "enum", "const"):
                 _clean(value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, RootModel, Tag
 
@@ -20,6 +20,43 @@ def models_at(model: type[BaseModel], steps: Sequence[Step]) -> list[type[BaseMo
         else:
             members = [member for member in members if _is_called(member, element)] or members
     return [member for member, _ in members if isinstance(member, type) and issubclass(member, BaseModel)]
+
+
+def where_known(key: str, model: type[BaseModel], steps: Sequence[Step]) -> str:
+    """A hint for a key that is unknown at `steps`: under which key there, or how far out, it is known; else ""."""
+    here = models_at(model, steps)
+    for candidate in here:
+        if hint := getattr(candidate, "elsewhere", {}).get(key):
+            return str(hint)
+    if key in _EVERYWHERE:
+        return ""
+    known = [field.alias or name for candidate in here for name, field in candidate.model_fields.items()]
+    below = [name for name in known if any(_has(inner, key) for inner in _all_at(here, ((True, name),)))]
+    items = [
+        name for name in known if any(_has(inner, key) for inner in _all_at(here, ((True, name), (True, 0))))
+    ]
+    if below and len(below) <= _FEW:
+        return f"'{key}' stands under {' or '.join(map(repr, below))}"
+    if items and len(items) <= _FEW:
+        return f"'{key}' stands in an item of {' or '.join(map(repr, items))}"
+    inside = [end for end, (into, _) in enumerate(steps) if into]
+    outer = (candidate for end in reversed(inside) for candidate in models_at(model, steps[:end]))
+    titles = (candidate.model_config.get("title") for candidate in outer if _has(candidate, key))
+    title = next(titles, None)
+    return f"'{key}' stands further out, in {title}" if title else ""
+
+
+_EVERYWHERE: Final = frozenset({"name", "id", "type", "kind", "description"})
+"""Keys that so many models have that one of them says nothing."""
+_FEW: Final = 2
+
+
+def _all_at(models: Sequence[type[BaseModel]], steps: Sequence[Step]) -> list[type[BaseModel]]:
+    return [found for candidate in models for found in models_at(candidate, steps)]
+
+
+def _has(model: type[BaseModel], key: str) -> bool:
+    return any(key == (field.alias or name) for name, field in model.model_fields.items())
 
 
 _Member = tuple[Any, str | None]  # a type that is no union, and its tag

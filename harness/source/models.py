@@ -4,7 +4,8 @@
 key points at the key and names the nearest one, a union reports the alternative that was meant. A validator
 with more than one message, or a hint, raises `mistaken(...)`.
 
-A model names itself in messages with `model_config = ConfigDict(title="a stub")`.
+A model names itself in messages with `model_config = ConfigDict(title="a stub")`. The first of the `examples` of a
+field shows how it is written; `elsewhere: ClassVar[Mapping[str, str]]` has hints for keys that a model does not have.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from harness.errors import ManifestError, Problem, SourceError
-from harness.source.alternatives import ValidationIssue, chosen
+from harness.source.alternatives import Step, ValidationIssue, chosen
 from harness.source.display import clip
 from harness.source.document import Document, DocumentPath
-from harness.source.keys import models_at
+from harness.source.keys import models_at, where_known
 from harness.source.suggest import did_you_mean, nearest
 
 Model = TypeVar("Model", bound=BaseModel)
 
+_CLOSE: Final = 0.8
+"""How like a known key an unknown one is that cannot be meant for another place."""
 _LONGEST_NUMBER: Final = 200
 """Bits of an integer that is quoted. Python refuses to write very large ones."""
 
@@ -176,8 +179,9 @@ def _problems(finding: ValidationIssue, model: type[BaseModel], document: Docume
     if finding.type == "extra_forbidden":
         models = models_at(model, finding.steps[:-1])
         known = dict.fromkeys(key for candidate in models for key in keys_of(candidate))
-        message = f"unknown key '{path[-1]}'{_within(models)}"
-        return [Problem("unknown-key", message, document.key_span(path), did_you_mean(str(path[-1]), known))]
+        key, message = str(path[-1]), f"unknown key '{path[-1]}'{_within(models)}"
+        hint = "" if nearest(key, known, cutoff=_CLOSE) else where_known(key, model, finding.steps[:-1])
+        return [Problem("unknown-key", message, document.key_span(path), hint or did_you_mean(key, known))]
     if finding.type == "missing":
         models = models_at(model, finding.steps)
         message = f"missing key '{finding.key}'{_within(models)}"
@@ -191,8 +195,8 @@ def _problems(finding: ValidationIssue, model: type[BaseModel], document: Docume
     if finding.type == "union_tag_invalid":
         path = (*path, finding.context["discriminator"].strip("'"))
     code, message, hint = _judged(finding, path)
-    if code == "wrong-type" and not hint and path:
-        hint = _example(str(path[-1]), models_at(model, finding.steps[:-1]))
+    if code in ("wrong-type", "bad-value") and not hint:
+        hint = _example_around(finding.steps, model)
     span = document.key_span(path) if finding.on_key else document.span(path)
     return [Problem(code, message, span, hint)]
 
@@ -209,8 +213,23 @@ def _misspelt(missing: str | None, finding: ValidationIssue, models: Sequence[ty
 
 def _example(key: str | None, models: Sequence[type[BaseModel]]) -> str:
     """The first of the `examples` of a field: what one could write for this key."""
-    fields = [candidate.model_fields[key] for candidate in models if key in candidate.model_fields]
+    fields = [
+        field
+        for candidate in models
+        for name, field in candidate.model_fields.items()
+        if key == (field.alias or name)
+    ]
     return next((f"write {field.examples[0]}" for field in fields if field.examples), "")
+
+
+def _example_around(steps: Sequence[Step], model: type[BaseModel]) -> str:
+    """An example for the nearest key around a value that a model has: of an item, that of its list."""
+    for end in reversed(range(len(steps))):
+        inside, key = steps[end]
+        models = models_at(model, steps[:end]) if inside and isinstance(key, str) else []
+        if any(key in keys_of(candidate) for candidate in models):
+            return _example(str(key), models)
+    return ""
 
 
 def _of_mistake(mistake: Mistake, path: DocumentPath, document: Document) -> Problem:
@@ -243,7 +262,8 @@ def _judged(finding: ValidationIssue, path: DocumentPath) -> tuple[str, str, str
         return "bad-value", message, hint or did_you_mean(str(value), options, listing=False)
     if finding.type in ("value_error", "assertion_error"):
         return "bad-value", str(finding.context.get("error", finding.message)), ""
-    return "bad-value", f"{name}{_reworded(finding.message)}, found {found}", ""
+    hint = _hint("text", value) if finding.type == "shape" and "text" in finding.message else ""
+    return "bad-value", f"{name}{_reworded(finding.message)}, found {found}", hint
 
 
 def _hint(wanted: str, value: Any) -> str:

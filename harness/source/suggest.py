@@ -9,14 +9,22 @@ from typing import Any
 _LISTED = 20
 _FEW = 5
 _CUTOFF = 0.6
+_SURE = 0.75
 
 
 def nearest(word: str, options: Iterable[str], *, cutoff: float = _CUTOFF) -> str | None:
     """The option most like `word`, whatever its case, or None when none is near (`cutoff`: 1 for equal only)."""
     known = sorted(set(options))
     by_lower = {option.lower(): option for option in reversed(known)}
-    found = get_close_matches(word.lower(), list(by_lower), n=1, cutoff=cutoff)
-    return by_lower[found[0]] if found else None
+    found = get_close_matches(word.lower(), list(by_lower), n=_FEW, cutoff=cutoff)
+    return next((by_lower[option] for option in found if _likely(word.lower(), option)), None)
+
+
+def _likely(word: str, option: str) -> bool:
+    """A slip seldom changes the first letter: `path` is not `repeat`. Of words that are much alike it may."""
+    if word[:1] == option[:1] or word in option or option in word:
+        return True
+    return bool(get_close_matches(word, [option], n=1, cutoff=_SURE))
 
 
 def did_you_mean(

@@ -32,6 +32,9 @@ def in_scenario(file: Path, keys: str) -> list[str]:
     return told(file, f"harness: 1\nmanifest: m.yaml\nscenarios: [{{name: x,\n\n{keys}}}]")
 
 
+SCENARIOS = "write scenarios: [{name: …, input: …}]"
+
+
 def test_all_problems_of_a_file_are_told_at_once_in_its_order(file: Path) -> None:
     text = """\
 harness: 2
@@ -53,8 +56,8 @@ scenarios:
         "7:26 unknown matcher '$conatins'|did you mean '$contains'?",
         "8:12 a second scenario 'a' (first in line 5)|",
         "8:12 missing key 'manifest': neither the file nor the scenario names one|",
-        "8:36 'input' cannot stand beside 'turns'|",
-        "9:5 scenarios[2]: expected a mapping, found the number 5|",
+        "8:36 'input' cannot stand beside 'turns'|it is that of the first turn: turns: [{input: …}, …]",
+        f"9:5 scenarios[2]: expected a mapping, found the number 5|{SCENARIOS}",
     ]
 
 
@@ -77,15 +80,27 @@ def test_codes_are_stable(file: Path) -> None:
         ("", "1:1 the file is empty|"),
         ("a: [", "1:4 not valid YAML: this '[' is never closed|close it with ']'"),
         ("- 1", "1:1 expected a mapping, found a list|"),
-        ("manifest: m\nscenarios: [{name: x}]", "1:1 missing key 'harness' in a scenario file|"),
-        ("harness: 1\nmanifest: m", "1:1 missing key 'scenarios' in a scenario file|"),
+        (
+            "manifest: m\nscenarios: [{name: x}]",
+            "1:1 missing key 'harness' in a scenario file|write harness: 1",
+        ),
+        ("harness: 1\nmanifest: m", f"1:1 missing key 'scenarios' in a scenario file|{SCENARIOS}"),
+        (
+            "harness: 1\nmanifest: m\ntests: []\nscenarios: [{name: x}]",
+            "3:1 unknown key 'tests' in a scenario file|did you mean 'scenarios'?",
+        ),
+        (
+            "harness: 1\nmanifest: m\nexpect: {}\nscenarios: [{name: x}]",
+            "3:1 unknown key 'expect' in a scenario file|"
+            "'expect' stands in an item of 'scenarios', or under 'defaults'",
+        ),
         (
             "harness: '1'\nmanifest: m\nscenarios: [{name: x}]",
             "1:10 harness: expected a whole number, found text '1'|write it without quotes",
         ),
         (
             "harness: 1\nmanifest: m\nscenarios: []",
-            "3:12 scenarios: must have at least 1 item, found an empty list|",
+            f"3:12 scenarios: must have at least 1 item, found an empty list|{SCENARIOS}",
         ),
         (
             "harness: 1\nmanifest: []\nscenarios: [{name: x}]",
@@ -123,7 +138,16 @@ def test_mistakes_in_a_file(file: Path, text: str, expected: str) -> None:
     [
         ("timout: 3", "5:1 unknown key 'timout' in a scenario|did you mean 'timeout'?"),
         ("agent: a, entry_point: b", "5:1 'agent' cannot stand beside 'entry_point'|"),
-        ("turns: [{input: a}], human: [x]", "5:22 'human' cannot stand beside 'turns'|"),
+        (
+            "turns: [{input: a}], human: [x]",
+            "5:22 'human' cannot stand beside 'turns'|each answer is a turn: turns: [{input: …}, {resume: …}]",
+        ),
+        ("path: [a]", "5:1 unknown key 'path' in a scenario|'path' stands under 'expect'"),
+        ("assert: {}", "5:1 unknown key 'assert' in a scenario|did you mean 'expect'?"),
+        (
+            "turns: [{timeout: 3}]",
+            "5:10 unknown key 'timeout' in a turn|'timeout' stands further out, in a scenario",
+        ),
         ("turns: []", "5:8 turns: must have at least 1 item, found an empty list|"),
         ("turns: [{resume: a}]", "5:10 the first turn has nothing to resume, and nothing to run again|"),
         (
@@ -131,7 +155,7 @@ def test_mistakes_in_a_file(file: Path, text: str, expected: str) -> None:
             "5:32 a turn has an input, or resumes, or reruns: only one of these|",
         ),
         ("turns: [{input: a, expct: 1}]", "5:20 unknown key 'expct' in a turn|did you mean 'expect'?"),
-        ("input: 5", "5:8 input: expected text or a mapping, found the number 5|"),
+        ("input: 5", "5:8 input: expected text or a mapping, found the number 5|quote it to make it text"),
         ("weight: 0", "5:9 weight: must be greater than 0, found the number 0|"),
         (
             "weight: 1e308",
@@ -193,7 +217,7 @@ def test_a_name_is_one_line(file: Path) -> None:
             "5:6 llm: expected a list of stubs, or a mapping from node to such a list, found the number 3|",
         ),
         ("llm: {a: x}", "5:10 a: expected a list, found text 'x'|a list of one is written [x]"),
-        ("llm: [3]", "5:7 llm[0]: expected a text or a stub, found the number 3|"),
+        ("llm: [3]", "5:7 llm[0]: expected a text or a stub, found the number 3|quote it to make it text"),
         ("llm: [{reply: a, json: 1}]", "5:18 a stub gives one answer: 'json' stands beside 'reply'|"),
         (
             "llm: [{json: 1, tool_calls: []}]",
@@ -243,7 +267,29 @@ def test_a_name_is_one_line(file: Path) -> None:
             "5:24 unknown key 'return' in an entry with 'real'|known: real",
         ),
         ("tools: {t: {retrun: 1, return: 1}}", "5:13 unknown key 'retrun' in a stub|did you mean 'return'?"),
-        ("scripts: {s: pkg.fn}", "5:14 s: expected real, found text 'pkg.fn'|"),
+        (
+            "scripts: {s: pkg.fn}",
+            "5:14 s: expected real, found text 'pkg.fn'|write scripts: {check: {return: {…}}}",
+        ),
+        (
+            "tools: {t: [sunny]}",
+            "5:13 t[0]: expected a mapping, found text 'sunny'|write tools: {find_order: {return: …}}",
+        ),
+        (
+            "tools: {t: tools/a.py}",
+            "5:12 'tools/a.py' is neither 'real' nor the dotted path of a callable|"
+            "a function is written module.function, its module as Python imports it",
+        ),
+        ("llm: [{content: a}]", "5:8 unknown key 'content' in a stub|did you mean 'reply'?"),
+        (
+            "llm: [{tool_calls: [{name: a, function: a}]}]",
+            "5:31 unknown key 'function' in a tool call|write {name: …, args: {…}}",
+        ),
+        (
+            "mcp: {s: {tools: [{name: a, return: 1}]}}",
+            "5:29 unknown key 'return' in an MCP tool|'return' stands in an item of 'stubs'",
+        ),
+        ("http: [{url: '*', body: a}]", "5:19 unknown key 'body' in a stub|the body is 'json' or 'text'"),
         ("mcp: {s: {tools: [{name: a}, {name: a}]}}", "5:37 a second tool 'a'|"),
         (
             "mcp: {s: {tools: [{name: a, stubs: [{return: 1, content: []}]}]}}",
@@ -284,10 +330,11 @@ def test_mistakes_in_a_world(file: Path, keys: str, expected: str) -> None:
             "found text 'complete'|did you mean 'completed'?",
         ),
         ("{path: a}", "5:16 path: expected a list, found text 'a'|a list of one is written [a]"),
-        ("{path: [[[a]]]}", "5:18 path[0][0]: expected text, found a list|"),
+        ("{path: [[[a]]]}", "5:18 path[0][0]: expected text, found a list|write path: [classify, answer]"),
         (
             "{path: [3]}",
-            "5:17 path[0]: expected a node, or a list of the nodes of one superstep, found the number 3|",
+            "5:17 path[0]: expected a node, or a list of the nodes of one superstep, found the number 3|"
+            "write path: [classify, answer]",
         ),
         ("{visits: {a: -1}}", "5:22 expected a count, or a matcher for one, found the number -1|"),
         ("{routes: [{from: a, to: b, tow: b}]}", "5:36 unknown key 'tow' in a route|did you mean 'to'?"),
@@ -333,7 +380,21 @@ def test_mistakes_in_a_world(file: Path, keys: str, expected: str) -> None:
             "{judge: {rubric: a, model: m, prompt: {file: a.txt}}}",
             "5:39 'prompt' goes with a metric, whose prompt it replaces|",
         ),
-        ("{judge: 3}", "5:17 judge: expected a judge, or a list of judges, found the number 3|"),
+        (
+            "{judge: 3}",
+            "5:17 judge: expected a judge, or a list of judges, found the number 3|"
+            "write judge: [{rubric: It is polite., model: gpt-4o}]",
+        ),
+        ("{total: 2}", "5:10 unknown key 'total' in 'expect'|'total' stands under 'latency'"),
+        (
+            "{tool: a}",
+            "5:10 unknown key 'tool' in 'expect'|'tool' stands in an item of 'calls' or 'never_calls'",
+        ),
+        ("{latency: 2}", "5:19 latency: expected a mapping, found the number 2|write latency: {total: 2}"),
+        (
+            "{checks: [a]}",
+            "5:19 checks[0]: expected a mapping, found text 'a'|write checks: [{that: 'state.count > 2'}]",
+        ),
         (
             "{judge: [{rubric: a}]}",
             "5:18 missing key 'model' in a judge|or set judge_model in [tool.harness]",

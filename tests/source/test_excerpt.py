@@ -72,6 +72,12 @@ def test_the_nearest_word_is_found_whatever_its_case() -> None:
     assert nearest("REPLY", ["reply"]) == "reply"
 
 
+def test_a_word_that_only_shares_letters_is_not_near() -> None:
+    assert nearest("path", ["repeat"]) is None
+    assert nearest("assert", ["cassette"]) is None
+    assert [nearest("prompt", ["user_prompt"]), nearest("nswer", ["answer"])] == ["user_prompt", "answer"]
+
+
 def test_a_hint_names_the_nearest_word_or_else_the_known_ones() -> None:
     assert did_you_mean("repaly", ["reply", "json"]) == "did you mean 'reply'?"
     assert did_you_mean("zzz", ["reply", "json"]) == "known: reply, json"

@@ -168,7 +168,12 @@ def test_a_part_is_validated_at_its_path() -> None:
         ("when: never", ["1:7 bad-value: never is no time|"]),
         ("when: a ==", ["1:7 bad-value: really|look", "1:10 syntax: something is missing|"]),
         ("words: []", ["1:8 bad-value: words: must have at least 1 item, found an empty list|"]),
-        ("shaped: 3", ["1:9 bad-value: shaped: expected a text or a shout, found the number 3|"]),
+        (
+            "shaped: 3",
+            [
+                "1:9 bad-value: shaped: expected a text or a shout, found the number 3|quote it to make it text"
+            ],
+        ),
         ("shaped: {volme: 3, volume: 1}", ["1:10 unknown-key: unknown key 'volme'|did you mean 'volume'?"]),
         ("[]", ["1:1 wrong-type: expected a mapping, found an empty list|"]),
         (
