@@ -137,12 +137,12 @@ STACKS: list[tuple[str, list[Function], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("function", [desk, desk_async])
 @pytest.mark.parametrize(("stack", "output"), [row[1:] for row in STACKS], ids=[row[0] for row in STACKS])
-def test_a_stack(stack: list[Function], output: Any, function: Function) -> None:
-    for decorator in reversed(stack):
-        function = decorator(function)
-    assert called(function).value == output
+def test_a_stack(stack: list[Function], output: Any) -> None:
+    for function in (desk, desk_async):
+        for decorator in reversed(stack):
+            function = decorator(function)
+        assert called(function).value == output
 
 
 def test_what_is_synchronous_stays_so_and_what_is_not_too() -> None:

@@ -233,17 +233,16 @@ KEY = "-----BEGIN KEY-----\\nMIIBVQIBADANBgkqhkiG\n  9w0BAQEFAASCAT8wggE7\n"
         "prompt: 'x\n${TOKEN}",
     ],
 )
-@pytest.mark.parametrize("value", [SECRET, KEY, "four"])
-def test_what_is_said_of_a_mesh_does_not_show_values_of_variables(
-    opener: Opener, text: str, value: str
-) -> None:
-    try:
-        problems = opener.open(f"entry_points: []\nagents:\n  a:\n    {text}\n", {"TOKEN": value}).warnings
-    except ManifestError as error:
-        problems = error.problems
-    assert problems
-    for part in (value, value[:12], *value.splitlines()):
-        assert part not in str(problems)
+def test_what_is_said_of_a_mesh_does_not_show_values_of_variables(opener: Opener, text: str) -> None:
+    for value in (SECRET, KEY, "four"):
+        mesh = f"entry_points: []\nagents:\n  a:\n    {text}\n"
+        try:
+            problems = opener.open(mesh, {"TOKEN": value}).warnings
+        except ManifestError as error:
+            problems = error.problems
+        assert problems
+        for part in (value, value[:12], *value.splitlines()):
+            assert part not in str(problems)
 
 
 def test_a_value_that_breaks_the_yaml_is_to_blame_not_the_file(opener: Opener) -> None:

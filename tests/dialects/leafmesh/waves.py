@@ -175,7 +175,7 @@ class Waves:
         entries += [
             (fan_in, True)
             for fan_in, join in self.joins.items()
-            if call.agent in join.members and fan_in not in named
+            if call.agent in join.members and fan_in not in {call.agent, *named}
         ]
         called = set()
         for position, (target, always) in enumerate(entries):
