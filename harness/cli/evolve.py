@@ -12,7 +12,7 @@ import click
 from harness.cli import exit_code
 from harness.cli.budget_type import BudgetType
 from harness.cli.problems import print_problems
-from harness.cli.run_options import jobs_option, record_mode_option
+from harness.cli.run_options import jobs_option, record_mode_option, start_workers
 from harness.cli.selection_options import tags_option, words_option
 from harness.settings import RecordMode
 
@@ -93,6 +93,8 @@ def command(
 
     A search that was killed or interrupted goes on when the same command is given again.
     """
+    start_workers(jobs, RecordMode(record_mode))
+
     from harness.budget import Budget
     from harness.cli.evolution_report import Report
     from harness.cli.evolution_runs import ScenarioRuns

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.fail_under import Share, fail_under
-from harness.cli.run_options import jobs_option, record_mode_option
+from harness.cli.run_options import jobs_option, record_mode_option, start_workers
 from harness.cli.selection_options import (
     changed_option,
     paths_and_ref,
@@ -120,11 +120,7 @@ def command(
     mode = RecordMode.LIVE if live else RecordMode(record_mode)
     if watch and (lines is not None or fitness is not None or mode is not RecordMode.NONE):
         raise click.UsageError("--watch excludes --json, --fail-under, --live and --record-mode")
-    in_parallel = jobs > 1 and mode is RecordMode.NONE
-    if in_parallel:
-        from harness.workers import template
-
-        template.start()  # it imports more than this process does below
+    in_parallel = start_workers(jobs, mode)
 
     from harness.cli.run_selection import Finished, run_selection
     from harness.cli.selection import select

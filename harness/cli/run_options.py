@@ -36,6 +36,19 @@ def jobs_option(command: Command) -> Command:
     )(command)
 
 
+def start_workers(jobs: int, mode: RecordMode) -> bool:
+    """Start the process that workers are forked from, if there will be any: it imports more than the command does.
+
+    True if runs go on side by side.
+    """
+    if jobs == 1 or mode is not RecordMode.NONE:
+        return False
+    from harness.workers import template
+
+    template.start()
+    return True
+
+
 def record_mode_option(help: str) -> Callable[[Command], Command]:
     """Give a command the option `--record-mode`, as `record_mode`: every mode but that of `--live`."""
     return click.option(

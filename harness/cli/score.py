@@ -12,7 +12,7 @@ import click
 from harness.cli import exit_code
 from harness.cli.budget_type import BudgetType
 from harness.cli.output import check_place, stdout_to_stderr
-from harness.cli.run_options import jobs_option, record_mode_option
+from harness.cli.run_options import jobs_option, record_mode_option, start_workers
 from harness.cli.selection_options import tags_option, words_option
 from harness.settings import Projects, RecordMode
 
@@ -97,6 +97,8 @@ def command(
     Before models are asked anew (--record-mode), the number of calls and their cost are estimated and shown. A
     scoring that was interrupted goes on where it stopped when it is started again.
     """
+    start_workers(jobs, RecordMode(record_mode))
+
     from harness.budget import Budget
     from harness.cli.problems import print_problems
     from harness.cli.run_selection import run_selection

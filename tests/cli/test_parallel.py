@@ -123,6 +123,27 @@ def test_ctrl_c_is_ignored_by_the_process_that_workers_are_forked_from_and_by_no
     assert (inherited, handler()) == ([signal.SIG_IGN], before)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "gone.scenario.yaml"],
+        ["score", "gone.scenario.yaml", "--variants", "gone.yaml"],
+        ["evolve", "gone.yaml", "gone.scenario.yaml"],
+    ],
+    ids=["run", "score", "evolve"],
+)
+@pytest.mark.parametrize(
+    ("more", "starts"), [(["-j", "2"], True), ([], False), (["-j", "2", "--record-mode", "once"], False)]
+)
+def test_workers_begin_to_import_before_anything_is_read(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, command: list[str], more: list[str], starts: bool
+) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(template, "start", lambda: started.append("once"))
+    assert invoke(*command, *more).exit_code == 2
+    assert bool(started) == starts
+
+
 def test_a_worker_that_cannot_start_ends_it_with_the_reason(calls: Any, write: WriteFile) -> None:
     calls("fine", "fine", "fine")
     script = write("script.py", "from harness.cli.main import main\nmain()\n")  # each worker begins it again
