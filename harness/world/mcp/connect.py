@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from typing import Any
 
 from harness.errors import HarnessError, WorldError
 from harness.graph.effects import MCPEndpoint
 from harness.secrets import bare_url, bare_urls
-from harness.world.mcp.opening import CONNECT_LIMIT_S, Opening, opened_in_time, sse_streams
+from harness.world.mcp.opening import CONNECT_LIMIT_S, Opening, http_streams, opened_in_time, sse_streams
 from harness.world.mcp.session import SDKSession, SessionOptions
 from harness.world.mcp.tools import MCPFailure
 from harness.world.network import network_is_closed
@@ -83,7 +83,7 @@ def streams_to(endpoint: MCPEndpoint, limit_s: float = CONNECT_LIMIT_S) -> Abstr
             return _stdio_streams(endpoint)
         if endpoint.transport == "sse":
             return sse_streams(endpoint.url or "", endpoint.headers, opening)
-        return _http_streams(endpoint.url or "", endpoint.headers)
+        return http_streams(endpoint.url or "", endpoint.headers, opening)
 
     return opened_in_time(transport, limit_s)
 
@@ -179,18 +179,6 @@ async def _memory_streams(server: Any) -> AsyncIterator[Any]:
             yield client_side
         finally:
             tasks.cancel_scope.cancel()
-
-
-@asynccontextmanager
-async def _http_streams(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
-    from mcp.client.streamable_http import streamable_http_client
-    from mcp.shared._httpx_utils import create_mcp_http_client
-
-    async with (
-        create_mcp_http_client(headers=dict(headers)) as http,
-        streamable_http_client(url, http_client=http) as streams,
-    ):
-        yield streams
 
 
 def _stdio_streams(endpoint: MCPEndpoint) -> AbstractAsyncContextManager[Any]:

@@ -1,6 +1,7 @@
-"""Opening a connection to a real MCP server, with a limit in real seconds and an end where SSE breaks off.
+"""Opening a connection to a real MCP server, with a limit in real seconds and an end where the server breaks off.
 
 The SDK waits for ever for the first event of an SSE server, also where the connection it should come over is closed.
+The SDK 1.x waits for ever, too, for an answer over streamable HTTP that broke off.
 """
 
 from __future__ import annotations
@@ -99,3 +100,17 @@ def sse_streams(url: str, headers: Mapping[str, str], opening: Opening) -> Abstr
 
     factory: Any = with_hooks  # typed with names that differ between the versions of the SDK
     return sse_client(url, headers=dict(headers), httpx_client_factory=factory)
+
+
+@asynccontextmanager
+async def http_streams(url: str, headers: Mapping[str, str], opening: Opening) -> AsyncIterator[Any]:
+    """The SDK's transport over streamable HTTP, which ends where an answer breaks off."""
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
+    from harness.world.mcp.broken_answers import end_with_broken_answers
+
+    async with create_mcp_http_client(headers=dict(headers)) as http:
+        end_with_broken_answers(http, opening.fail)
+        async with streamable_http_client(url, http_client=http) as streams:
+            yield streams
