@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from harness.dialects.kit.manifest import NotImported
 from harness.dialects.kit.tool_calls import BadArguments
@@ -21,7 +21,7 @@ from harness.dialects.sherma.tools import Arguments, Origin, Tool
 from harness.engine.callables import call
 from harness.engine.context import NodeContext
 from harness.engine.nested import run_nested
-from harness.errors import HarnessError, Span
+from harness.errors import HarnessError, Problem, Span
 from harness.graph.effects import AgentCall, ToolSpec
 from harness.graph.messages import message_text
 from harness.graph.model import Graph
@@ -50,6 +50,7 @@ def sub_agent(
         return compiled[0]
 
     async def nested(text: str, ctx: NodeContext) -> str | None:
+        _warn_of_manifest(graph(), ctx)
         ending = await run_nested(ctx, graph(), text)
         if ending.status == "interrupted":
             return None  # a pause inside a sub-agent does not reach its caller
@@ -79,6 +80,19 @@ def sub_agent(
         is_python=imported is not None and manifest is None,
         is_unknown=isinstance(imported, NotImported),
     )
+
+
+def _warn_of_manifest(graph: Graph, ctx: NodeContext) -> None:
+    """Raise the warnings of a sub-agent's manifest, once a run: nobody sees them before it is called."""
+    simulation = ctx.run.simulation
+    raised: set[Problem] = simulation.resources.setdefault(_RAISED, set())
+    for warning in graph.warnings:
+        if warning not in raised:
+            raised.add(warning)
+            simulation.warn(replace(warning, span=None).one_line, warning.span)
+
+
+_RAISED: Final = "warnings of sub-agents' manifests"
 
 
 def _last_text(state: Any) -> str | None:
