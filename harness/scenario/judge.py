@@ -51,7 +51,7 @@ async def grade(
             observed.error = observed.error or error_json(error)
             observed.ungraded[key] = str(error)
         except Exception as error:
-            observed.grades[key] = (0.0, f"the judge failed: {error}")
+            observed.ungraded[key] = f"the judge failed: {error}"
         else:
             observed.grades[key] = read_grade(reply.text, strict="metric" in item)
             if cut:

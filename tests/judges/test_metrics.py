@@ -205,6 +205,13 @@ def test_an_answer_without_a_grade_from_0_to_1_and_a_reason_is_graded_0(judged: 
     assert check(outcome).message.startswith("tone: grade 0 is below 0.5: no grade in the answer: ")
 
 
+@pytest.mark.parametrize("judge", ["{metric: tone, model: m}", "{rubric: It is kind., model: m}"])
+def test_a_judge_whose_provider_is_down_has_given_no_grade(judged: Judged, judge: str) -> None:
+    outcome = judged(judge, judges="[{error: server_error}]")
+    assert (outcome.verdict, outcome.score) == ("error", 0)
+    assert "cannot be judged: the judge failed: 500 internal server error" in outcome.checks[-1].message
+
+
 def test_a_judge_that_nobody_answers_says_what_it_was_asked_in_a_turn_too(judged: Judged) -> None:
     turns = "turns: [{input: Umbrella?, expect: {judge: {metric: tone, model: g}}}]"
     outcome = judged("[]", judges="[]", keys=turns)
