@@ -54,6 +54,8 @@ class Case:
     def text(self, column: str) -> str:
         """The value as it is written inside a text."""
         value = self._at(column)
+        if self.written and column in self.values and isinstance(typed := _typed(value), str):
+            return typed  # without the quotes that keep a number a text
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     def has(self, column: str) -> bool:

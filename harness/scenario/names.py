@@ -68,7 +68,7 @@ def unknown_names(
     if not found:
         return []
     shared = _fitting_others(scenario, found, settings, load or loaded)
-    return [problem for mention, problem in found.items() if mention.span not in shared]
+    return [problem for mention, problem in found.items() if mention not in shared]
 
 
 def _unknown(scenario: Scenario, graph: Graph, settings: Settings) -> dict[Mention, Problem]:
@@ -92,24 +92,23 @@ def _expects_refusal(scenario: Scenario) -> bool:
 
 def _fitting_others(
     scenario: Scenario, found: Collection[Mention], settings: Settings, load: Load
-) -> set[Span]:
-    """The places of those mentions that other scenarios of the file share, and that fit one of them.
+) -> set[Mention]:
+    """Those mentions that other scenarios of the file share, and that fit one of them.
 
-    Where the manifest of the other is refused, what it stubs is not known, and any stub may be meant for it.
+    Where the manifest of the other is refused, what it stubs is not known, and any stub may be meant for it. Rows of
+    a table do not share what is filled from them: the same place, and another name.
     """
-    spans = {mention.span for mention in found}
-    stubs = {mention.span for mention in found if mention.in_world}
-    fitting: set[Span] = set()
+    stubs = {mention for mention in found if mention.in_world}
+    fitting: set[Mention] = set()
     for other in _others(scenario):
-        sharing = {mention.span for mention in other.mentions} & spans - fitting
+        sharing = set(other.mentions) & set(found) - fitting
         if sharing:
             try:
                 graph = load(other)
             except ManifestError:
                 fitting |= sharing & stubs
                 continue
-            unknown = _unknown(other, graph, settings)
-            fitting |= sharing - {mention.span for mention in unknown}
+            fitting |= sharing - _unknown(other, graph, settings).keys()
     return fitting
 
 

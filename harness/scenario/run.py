@@ -83,8 +83,11 @@ def outcomes(
                     outcome.events = redacted_events(progress.trace, secrets)
                     outcome.traced = bool(outcome.events)
                 yield redacted(outcome, secrets)
-    except (CassetteError, FormatError) as error:  # before anything ran
-        yield redacted(outcome_of(scenario, 0, failed(error), 0.0), secrets)
+    except (CassetteError, FormatError) as error:  # before anything ran, so that there is nothing to judge
+        outcome = outcome_of(scenario, 0, failed(error), 0.0)
+        if outcome.verdict != "skipped":
+            outcome.verdict, outcome.score = "error", 0.0
+        yield redacted(outcome, secrets)
 
 
 def _recording(

@@ -109,6 +109,13 @@ def test_a_number_is_written_as_in_the_table_inside_a_text(load: Load) -> None:
     assert one.turns[0].input == "It is 1.50 or true"
 
 
+def test_the_quotes_that_make_a_number_a_text_are_not_written(load: Load) -> None:
+    (one,) = load(
+        "cases: t.csv, input: 'It is ${case.v}, a ${case.w}'", t_csv='id,v,w\n1,"""007""","""a"" b"\n'
+    )
+    assert one.turns[0].input == 'It is 007, a "a" b'
+
+
 def test_a_part_of_a_value_has_a_dotted_name(load: Load) -> None:
     (one,) = load("cases: t.jsonl, input: '${case.ask.city}'", t_jsonl='{"id": 1, "ask": {"city": "Rome"}}')
     assert one.turns[0].input == "Rome"

@@ -337,6 +337,15 @@ def test_what_scenarios_share_need_only_fit_one_of_them(told: Told, tmp_path: Pa
     assert problems() == ["tools names 'pakcing', which is no tool of 'desk'"]
 
 
+def test_rows_of_a_table_do_not_share_what_is_filled_from_them(told: Told, tmp_path: Path) -> None:
+    told("sherma", "cases: [{n: ask}, {n: aks}], expect: {never: ['${case.n}']}")
+    first, second = load_file(tmp_path / "a.scenario.yaml").scenarios
+    graph = load_graph(load_request(first, Settings()), first.dialect)
+    assert unknown_names(first.whole(), graph, Settings()) == []
+    (problem,) = unknown_names(second.whole(), graph, Settings())
+    assert problem.message == "never names 'aks', which is no node of 'desk'"
+
+
 @pytest.mark.parametrize("other", ["absent.yaml", "other.yaml, expect: {status: invalid}"])
 def test_a_stub_may_be_meant_for_a_scenario_whose_manifest_is_refused(
     told: Told, tmp_path: Path, other: str
@@ -350,6 +359,13 @@ def test_a_stub_may_be_meant_for_a_scenario_whose_manifest_is_refused(
     graph = load_graph(load_request(scenario, Settings()), scenario.dialect)
     (problem,) = unknown_names(scenario, graph, Settings())
     assert problem.message == "never names 'aks', which is no node of 'desk'"
+
+
+def test_a_row_that_does_not_fit_is_an_error_of_its_run(told: Told, tmp_path: Path) -> None:
+    told("sherma", "cases: [{p: [ask]}, {p: 3}], pass_score: 0, expect: {path: '${case.p}'}")
+    (outcome,) = run_scenario(load_file(tmp_path / "a.scenario.yaml").scenarios[1])
+    error: Any = outcome.observed.error
+    assert (outcome.verdict, outcome.score, error["code"]) == ("error", 0, "wrong-type")
 
 
 def test_a_run_with_such_a_name_is_an_error_before_anything_runs(told: Told, tmp_path: Path) -> None:
