@@ -100,9 +100,10 @@ def cases_of(source: Any, at: Document, folder: Path) -> list[Case]:
     else:
         rows, name = rows_of_list(at), "the list"
     cases = _checked(_case(row, number) for number, row in enumerate(rows, start=1))
+    if not cases and isinstance(source, str):
+        raise FormatError(Problem("no-cases", f"no cases in {name}", Span(name, 1, 1), _why_none(path)))
     if not cases:
-        hint = _why_none(Path(folder, source)) if isinstance(source, str) else ""
-        raise FormatError(Problem("no-cases", f"no cases in {name}", at.span(), hint))
+        raise FormatError(Problem("no-cases", f"no cases in {name}", at.span()))
     return cases
 
 

@@ -181,10 +181,10 @@ def test_the_rest_of_a_large_table_is_built_when_it_runs(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("table", "refusal"),
     [
-        ("", "a.scenario.yaml:4 no cases in {t}|the file is empty"),
+        ("", "t.csv:1 no cases in {t}|the file is empty"),
         (
             "id\n",
-            "a.scenario.yaml:4 no cases in {t}|its first line names the columns, and no case is below it",
+            "t.csv:1 no cases in {t}|its first line names the columns, and no case is below it",
         ),
         (
             "id\na\nb\na\n",
