@@ -33,6 +33,35 @@ _NOTES: Final = (
 """Keywords that ask for nothing by themselves."""
 KEYWORDS: Final = frozenset((*_OF_SCHEMA, *_OF_LIST, *_OF_MAPPING, *_OF_VALUES, *_NOTES))
 _ASKING: Final = KEYWORDS - set(_NOTES)
+_OF_TYPE: Final[tuple[tuple[type | tuple[type, ...], frozenset[str]], ...]] = (
+    (
+        dict,
+        frozenset(
+            (
+                *(
+                    "properties",
+                    "patternProperties",
+                    "additionalProperties",
+                    "unevaluatedProperties",
+                    "required",
+                ),
+                *("propertyNames", "maxProperties", "minProperties", "dependentRequired", "dependentSchemas"),
+            )
+        ),
+    ),
+    (
+        list,
+        frozenset(
+            ("items", "prefixItems", "contains", "unevaluatedItems", "maxItems", "minItems", "uniqueItems")
+        ),
+    ),
+    (str, frozenset(("maxLength", "minLength", "pattern"))),
+    (
+        (int, float),
+        frozenset(("multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum")),
+    ),
+)
+"""Keywords that ask for something of values of one type; to all others they say nothing."""
 _LONGEST_MESSAGE: Final = 200
 _MISSPELT: Final = 0.8
 """So alike are a misspelt keyword and the one that is meant; others are the schema's own notes."""
@@ -86,6 +115,15 @@ def _bad_type(path: tuple[str | int, ...], found: Any) -> Invalid:
 def accepts_everything(schema: Any) -> bool:
     """No value can be invalid: there is no keyword that asks for anything."""
     return schema is True or (isinstance(schema, Mapping) and not _ASKING.intersection(schema))
+
+
+def keywords_of_other_types(schema: Any, value: Any) -> list[str]:
+    """The keywords of a schema if every one of them is of values of another type, so that it says nothing of this."""
+    asking = [keyword for keyword in schema if keyword in _ASKING] if isinstance(schema, Mapping) else []
+    others = frozenset[str]().union(
+        *(keywords for kind, keywords in _OF_TYPE if isinstance(value, bool) or not isinstance(value, kind))
+    )
+    return asking if others.issuperset(asking) else []
 
 
 def misspelt_keywords(

@@ -12,12 +12,15 @@ from typing import Final
 from harness.errors import Problem, Span
 from harness.scenario.checks.calls import call_matches
 from harness.scenario.checks.finding import as_list
+from harness.matchers.plain import kind_of
+from harness.matchers.schema_flaws import keywords_of_other_types
 from harness.scenario.model import Expectations
 from harness.scenario.outcome import Observed
 from harness.source.display import clip
 from harness.world.spec import FaultSpec, Stub
 
 _REASON_LENGTH: Final = 120
+_TYPED: Final = "say which `type` it has to be; of JSON in a text: {$json: {$schema: …}}"
 _TOKENS: Final = ("input_tokens", "output_tokens", "cost")
 
 
@@ -40,6 +43,7 @@ def untried(
     for observed, expect in expected:
         yield from _bounds(observed, expect)
         yield from _near_misses(observed, expect)
+        yield from _silent_schemas(observed, expect)
 
 
 def _why(fault: FaultSpec, fitting: int) -> str:
@@ -81,6 +85,15 @@ def _near_misses(observed: Observed, expect: Expectations) -> Iterator[Problem]:
         if isinstance(wanted, str) and any(_is_part(wanted, text) for text in observed.warnings):
             text = f"'{wanted}' is a part of a warning, and a text must be equal to it"
             yield _warning(text, expect.spans.get("never_warnings"), "write {$contains: …} for a part")
+
+
+def _silent_schemas(observed: Observed, expect: Expectations) -> Iterator[Problem]:
+    """Schemas of which no keyword speaks of a value of this type: `properties` of a text hold whatever it is."""
+    for key, value in (("state_schema", observed.state), ("output_schema", observed.output)):
+        if keywords := keywords_of_other_types(expect.values.get(key), value):
+            what = f"{key} says nothing of {kind_of(value)}, which it was held against"
+            text = f"{what}: '{keywords[0]}' is of values of another type"
+            yield _warning(text, expect.spans.get(key), _TYPED)
 
 
 def _is_part(wanted: str, text: str) -> bool:

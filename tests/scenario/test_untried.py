@@ -89,6 +89,10 @@ def test_a_run_that_could_not_be_judged_is_no_expected_failure_in_silence(
             "never_warnings: [is dropped]",
             "'is dropped' is a part of a warning, and a text must be equal to it",
         ),
+        (
+            "output_schema: {title: Answer, required: [x], properties: {x: {type: integer}}}",
+            "output_schema says nothing of text, which it was held against: 'required' is of values of another",
+        ),
     ],
 )
 def test_an_expectation_with_nothing_to_be_held_against(warned: Warned, expect: str, expected: str) -> None:
@@ -103,6 +107,8 @@ def test_an_expectation_with_nothing_to_be_held_against(warned: Warned, expect: 
         "faults: [{effect: llm, rate: 1.0e-9, error: auth}], llm: [ok], expect: {path: [ask]}",
         "llm: [{reply: ok, usage: {input_tokens: 1}}], expect: {usage: {input_tokens: 5, output_tokens: 0}}",
         "llm: [ok], expect: {never_warnings: [is late], usage: {llm_calls: 1}}",
+        "llm: [ok], expect: {output_schema: {minLength: 2, maximum: 3}, state_schema: {required: [messages]}}",
+        "llm: [ok], expect: {output_schema: {properties: {}, type: string}}",
         "cases: [{a: so}, {a: no}], llm: ['${case.a}'], expect: {path: [ask]}",
     ],
 )
