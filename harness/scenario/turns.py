@@ -103,8 +103,9 @@ class _Run:
         expected = [*self.turns, (whole, self.scenario.expect)]
         worlds = [turn.world for turn in self.scenario.turns] + [self.scenario.world]
         stubs = [stub for world in worlds for stub in world.llm]
-        found = untried(expected, self.world.never_struck(), stubs) if whole.error is None else ()
-        whole.warnings += [problem.one_line for problem in found]
+        if whole.error is None:
+            found = untried(expected, self.world.never_struck(), stubs, self.world.undecided())
+            whole.warnings += [problem.one_line for problem in found]
         for observed, expect in [*self.turns, (whole, self.scenario.expect)]:
             await judge_by_functions(observed, expect, self.scenario, self.seed, self.world.folders)
         result = RunResult(whole, turns, self.graph, self.simulation.trace)

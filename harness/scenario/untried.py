@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from harness.errors import Problem, Span
-from harness.scenario.checks.calls import call_matches
-from harness.scenario.checks.finding import as_list
 from harness.matchers.plain import kind_of
 from harness.matchers.schema_flaws import keywords_of_other_types
+from harness.scenario.checks.calls import call_matches
+from harness.scenario.checks.finding import as_list
 from harness.scenario.model import Expectations
 from harness.scenario.outcome import Observed
 from harness.source.display import clip
@@ -28,6 +28,7 @@ def untried(
     expected: Sequence[tuple[Observed, Expectations]],
     faults: Iterable[tuple[FaultSpec, int]],
     stubs: Iterable[Stub] = (),
+    undecided: Iterable[tuple[str, Span | None]] = (),
 ) -> Iterator[Problem]:
     """A warning for each.
 
@@ -35,7 +36,11 @@ def untried(
         expected: what was observed of each turn and, last, of the whole run, each with what was expected of it.
         faults: those that hit nothing, each with how many calls fit it.
         stubs: of models.
+        undecided: of each stub whose `when` never had a value, why, and where it is.
     """
+    for why, span in undecided:
+        text = f"this stub never answers: its `when` has no value in any call: {why}"
+        yield _warning(text, span, "has(…) asks for what may be absent" if "no such key" in why else "")
     for fault, fitting in faults:
         if fault.rate is None or not fitting:
             yield _warning(f"this fault never struck: {_why(fault, fitting)}", fault.span)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.engine.callables import call_with, contained
-from harness.errors import UnscriptedCall, WorldError
+from harness.errors import Span, UnscriptedCall, WorldError
 from harness.graph.effects import Answer, Effect, HandlerCall, ScriptCall, ToolCall
 from harness.graph.model import State
 from harness.interception.real_effects import within_effect
@@ -104,6 +104,11 @@ class Entries:
             if isinstance(layer, StubList)
             for text in layer.unused()
         ]
+
+    def undecided(self) -> list[tuple[str, Span | None]]:
+        """Of each stub whose `when` never had a value: why, and where it is."""
+        layers = (layer for layers in self._layers.values() for layer in layers)
+        return [found for layer in layers if isinstance(layer, StubList) for found in layer.undecided()]
 
     def _layers_of(self, effect: Effect) -> Sequence[Layer]:
         found = self._entry(effect)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from harness.errors import UnscriptedCall
+from harness.errors import Span, UnscriptedCall
 from harness.graph.effects import Answer, Effect
 from harness.graph.model import State
 
@@ -54,6 +54,10 @@ class ScriptedResponder(Responder, Protocol):
 
     def unused(self) -> list[str]:
         """One text for each stub that is left over."""
+        ...
+
+    def undecided(self) -> list[tuple[str, Span | None]]:
+        """Of each stub whose `when` never had a value: why, and where it is."""
         ...
 
 

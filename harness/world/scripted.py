@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import UnscriptedCall
+from harness.errors import Span, UnscriptedCall
 from harness.graph.effects import Answer, Effect, MCPEndpoint, ToolSpec
 from harness.graph.model import State
 from harness.world.entries import Entries
@@ -106,6 +106,10 @@ class ScriptedWorld:
     def unused(self) -> list[str]:
         """One text for each stub that is left over."""
         return [text for responder in self._scripted for text in responder.unused()]
+
+    def undecided(self) -> list[tuple[str, Span | None]]:
+        """Of each stub whose `when` never had a value: why, and where it is."""
+        return [found for responder in self._scripted for found in responder.undecided()]
 
     def never_struck(self) -> list[tuple[FaultSpec, int]]:
         """The faults that hit nothing, each with the number of calls that fit it."""

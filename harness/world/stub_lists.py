@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from harness.errors import UnscriptedCall
+from harness.errors import Span, UnscriptedCall
 from harness.graph.effects import Answer, Effect
 from harness.graph.model import State
 from harness.world.spec import WorldSpec
@@ -49,3 +49,7 @@ class StubLists:
     def unused(self) -> list[str]:
         """One text for each stub that is left over."""
         return [text for stubs in self._lists.values() for text in stubs.unused()]
+
+    def undecided(self) -> list[tuple[str, Span | None]]:
+        """Of each stub whose `when` never had a value: why, and where it is."""
+        return [found for stubs in self._lists.values() for found in stubs.undecided()]

@@ -8,7 +8,7 @@ from functools import cached_property
 from threading import Lock
 from typing import Any, Final
 
-from harness.errors import CannotEvaluate, ExpressionError, Nearest
+from harness.errors import CannotEvaluate, ExpressionError, Nearest, Span
 from harness.graph.effects import Effect
 from harness.graph.model import State
 from harness.matchers.glob import glob_matches, last_part_matches
@@ -20,14 +20,19 @@ _COMPARED: Final = (str, int, float)
 
 @dataclass(eq=False)
 class _Live:
-    """A stub and how often it was used."""
+    """A stub, how often it was used, and why its `when` had no value; "" once it had one."""
 
     stub: Stub
     used: int = 0
+    undecided: str | None = None
 
     @property
     def left(self) -> bool:
         return self.stub.times == "any" or self.used < self.stub.times
+
+    def note(self, undecided: str | None) -> None:
+        if undecided is not None and self.undecided != "":
+            self.undecided = undecided
 
     @property
     def unused(self) -> bool:
@@ -64,7 +69,9 @@ class StubList:
         request = _Request(effect, state)
         with self._lock:
             for at, live in enumerate(self._left):
-                if request.fits(live.stub):
+                fits = request.fits(live.stub)
+                live.note(request.undecided)
+                if fits:
                     live.used += 1
                     if not live.left:
                         del self._left[at]
@@ -83,6 +90,10 @@ class StubList:
             for live in self._live
             if live.unused
         ]
+
+    def undecided(self) -> list[tuple[str, Span | None]]:
+        """Of each stub whose `when` had no value in any call that it was compared with: why, and where it is."""
+        return [(live.undecided, live.stub.span) for live in self._live if live.undecided]
 
     def nearest(self, effect: Effect, state: State) -> Nearest | None:
         """The stub with the fewest reasons against it, those with uses left first."""
@@ -111,13 +122,18 @@ class _Request:
     def __init__(self, effect: Effect, state: State) -> None:
         self.effect = effect
         self.state = state
+        self.undecided: str | None = None
 
     @cached_property
     def _bindings(self) -> dict[str, Any]:
         return {"request": self.effect.request(), "state": self.state}
 
     def fits(self, stub: Stub) -> bool:
-        """True if all matchers of the stub hold."""
+        """True if all matchers of the stub hold. `undecided` then says why its `when` has no value.
+
+        It is "" if it has one, and None where it was not asked for.
+        """
+        self.undecided = None
         return not self._surely_differs(stub.args) and next(self.reasons_against(stub), None) is None
 
     def _surely_differs(self, wanted: Mapping[str, Any] | None) -> bool:
@@ -166,8 +182,10 @@ class _Request:
         try:
             holds = compile_cel(when).evaluate(self._bindings)
         except ExpressionError as error:
-            yield f"when: {when}: {error}"
+            self.undecided = f"{when}: {error}"
+            yield f"when: {self.undecided}"
             return
+        self.undecided = "" if isinstance(holds, bool) else f"{when} is {holds!r}, neither true nor false"
         if holds is not True:
             yield f"when: {when} is {holds!r}"
 

@@ -63,6 +63,26 @@ def test_what_was_not_tried_is_a_warning(warned: Warned, keys: str, expected: st
 
 
 @pytest.mark.parametrize(
+    ("when", "expected"),
+    [
+        (
+            "state.toen == 1",
+            "state.toen == 1: no such key: 'toen' in state.toen (has(…) asks for what may be absent)",
+        ),
+        ("size(state.messages) > '1'", "no such overload: > of int and string"),
+        ("request.node", "request.node is 'ask', neither true nor false"),
+    ],
+)
+def test_a_when_that_has_no_value_in_any_call_is_a_warning(warned: Warned, when: str, expected: str) -> None:
+    stub = f'{{when: "{when}", reply: no, times: any}}'
+    (text,) = warned(f"llm: [{stub}, ok], expect: {{path: [ask]}}")
+    assert text.startswith(
+        "a.scenario.yaml:4:7: this stub never answers: its `when` has no value in any call: "
+    )
+    assert expected in text
+
+
+@pytest.mark.parametrize(
     ("keys", "expected"),
     [
         ("expect: {path: [ask]}", "it was expected to fail (slow), and could not be judged: nothing answers"),
@@ -107,6 +127,10 @@ def test_an_expectation_with_nothing_to_be_held_against(warned: Warned, expect: 
         "faults: [{effect: llm, rate: 1.0e-9, error: auth}], llm: [ok], expect: {path: [ask]}",
         "llm: [{reply: ok, usage: {input_tokens: 1}}], expect: {usage: {input_tokens: 5, output_tokens: 0}}",
         "llm: [ok], expect: {never_warnings: [is late], usage: {llm_calls: 1}}",
+        "llm: [{when: request.prompt == 'x', reply: no, times: any}, ok], expect: {path: [ask]}",
+        "llm: [ok, {when: state.x == 1, reply: no, times: any}], expect: {path: [ask]}",
+        "llm: [{when: 'has(state.x) && state.x == 1', reply: no, times: any}, ok], expect: {path: [ask]}",
+        "llm: [{when: 'state.x == 1 || request.node == \"ask\"', reply: ok}], expect: {path: [ask]}",
         "llm: [ok], expect: {output_schema: {minLength: 2, maximum: 3}, state_schema: {required: [messages]}}",
         "llm: [ok], expect: {output_schema: {properties: {}, type: string}}",
         "cases: [{a: so}, {a: no}], llm: ['${case.a}'], expect: {path: [ask]}",

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from contextvars import ContextVar
 from typing import Any
 
-from harness.errors import UnscriptedCall
+from harness.errors import Span, UnscriptedCall
 from harness.graph.effects import Answer, Effect, MCPCall, MCPEndpoint, ToolSpec
 from harness.graph.model import State
 from harness.source.suggest import did_you_mean
@@ -97,6 +97,10 @@ class MCPServers(Responder):
     def unused(self) -> list[str]:
         """One text for each stub that is left over."""
         return self._stubs.unused()
+
+    def undecided(self) -> list[tuple[str, Span | None]]:
+        """Of each stub whose `when` never had a value: why, and where it is."""
+        return self._stubs.undecided()
 
     async def close(self) -> None:
         """Close every session, from any task. None is opened any more."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from harness.errors import Nearest
+from harness.errors import Nearest, Span
 from harness.graph.effects import Answer, Effect, MCPCall, MCPEndpoint
 from harness.graph.model import State
 from harness.world.answers import ScriptedAnswer
@@ -81,6 +81,10 @@ class MCPStubs(Responder):
     def unused(self) -> list[str]:
         """One text for each stub that is left over."""
         return [text for stubs in self._stubs.values() for text in stubs.unused()]
+
+    def undecided(self) -> list[tuple[str, Span | None]]:
+        """Of each stub whose `when` never had a value: why, and where it is."""
+        return [found for stubs in self._stubs.values() for found in stubs.undecided()]
 
     def _of(self, effect: Effect) -> StubList | None:
         if not isinstance(effect, MCPCall):
