@@ -58,17 +58,24 @@ _OF_TYPE: Final = {
 }
 
 
-def _example(schema: Any) -> str:
-    """A value of a JSON Schema in YAML: its first choice, or what it requires of a mapping, else one of its type."""
+_DEEPEST: Final = 5
+
+
+def _example(schema: Any, depth: int = 0) -> str:
+    """A value of a JSON Schema in YAML: its first choice, or what it requires of a mapping, else one of its type.
+
+    A tool may have sent anything for a schema.
+    """
     if not isinstance(schema, Mapping):
         return '"…"'
     for choices in (schema.get("enum"), [schema["const"]] if "const" in schema else None):
-        if isinstance(choices, Sequence) and choices:
-            return json.dumps(choices[0], ensure_ascii=False)
-    properties = schema.get("properties")
-    if isinstance(properties, Mapping):
-        required = [name for name in schema.get("required") or () if name in properties]
-        return f"{{{', '.join(f'{_key(name)}: {_example(properties[name])}' for name in required)}}}"
+        if isinstance(choices, list) and choices:
+            return json.dumps(choices[0], ensure_ascii=False, default=str)
+    properties, required = schema.get("properties"), schema.get("required")
+    if isinstance(properties, Mapping) and depth < _DEEPEST:
+        names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+        parts = [f"{_key(name)}: {_example(properties.get(name), depth + 1)}" for name in names]
+        return f"{{{', '.join(parts)}}}"
     kind = schema.get("type")
     return _OF_TYPE.get(kind, '"…"') if isinstance(kind, str) else '"…"'
 

@@ -80,6 +80,11 @@ RATING = {
             llm("rate", response_format={"name": "r", "schema": {"type": "object"}}),
             "llm: {rate: [{json: {}}]}",
         ),
+        (
+            llm("rate", response_format={"schema": {"properties": {1: 2}, "required": [["a"], 1, "b"]}}),
+            'llm: {rate: [{json: {b: "…"}}]}',
+        ),
+        (llm("rate", response_format={"schema": {"required": 5}}), "llm: {rate: [{json: {}}]}"),
         (llm(None), 'llm: ["…"]'),
         (HumanCall(node="ask", name="ask", args={"value": "Go?"}), 'human: {ask: ["…"]}'),
         (http_call("GET", "https://a.test/x"), 'http: [{url: "https://a.test/x", json: {}}]'),
