@@ -39,7 +39,7 @@ DEFAULT_MODEL: Final = "gpt-4o-mini"
 class Nested(Section, title="a nested field"):
     """spec: "Nested fields"."""
 
-    type: FieldType
+    type: FieldType = Field(examples=["type: object"])
     fields: dict[str, AnyField] = Field(default_factory=dict)
 
 
@@ -58,7 +58,7 @@ Fields = dict[str, AnyField]
 class CanCall(Section, extra="forbid", title="an entry of can_call"):
     """spec: "`can_call` Format". Without a condition it always holds; so a misspelt one is refused."""
 
-    agent: str
+    agent: str = Field(examples=["agent: writer"])
     condition: str | StrictBool = True
 
 
@@ -77,7 +77,7 @@ class Memory(Section, title="a memory"):
 class Knowledge(Section, title="a knowledge"):
     """spec: "Knowledge Config"."""
 
-    serviceName: Name
+    serviceName: Name = Field(examples=["serviceName: handbook"])
     enabled: bool = True
     groupName: str | None = None
 
@@ -105,9 +105,9 @@ class Agent(Section):
     wake_up: str | None = None
     yields: Fields = Field(default_factory=dict)
     inputs: Fields = Field(default_factory=dict)
-    can_call: list[CanCall] = Field(default_factory=list)
+    can_call: list[CanCall] = Field(default_factory=list, examples=["can_call: [{agent: writer}]"])
     narration: str | None = None
-    wait_for: str | list[str] = Field(default_factory=list)
+    wait_for: str | list[str] = Field(default_factory=list, examples=["wait_for: reader AND checker"])
     wait_for_timeout: Positive = 60
     auto_store_response: bool = True
     auto_store_yields: bool = True
@@ -337,8 +337,8 @@ class Manager(Section, title="a manager"):
 class EntryPoint(Section, title="an entry point"):
     """spec: "Entry Points"."""
 
-    name: Name
-    target: str
+    name: Name = Field(examples=["name: order"])
+    target: str = Field(examples=["target: intake"])
     description: str | None = None
     condition: str | StrictBool = "always"
 
@@ -346,7 +346,7 @@ class EntryPoint(Section, title="an entry point"):
 class AutoDiscover(Section, title="an auto_discover"):
     """spec: "Top-Level Config", `auto_discover`."""
 
-    directory: str
+    directory: str = Field(examples=["directory: agency"])
     pattern: str = "*.py"
     recursive: bool = True
 

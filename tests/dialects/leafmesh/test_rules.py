@@ -283,6 +283,24 @@ workflows: {}
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (mesh("can_call: [a]"), "write can_call: [{agent: writer}]"),
+        (mesh("can_call: [{}]"), "write agent: writer"),
+        (mesh("wait_for: 5"), "write wait_for: reader AND checker"),
+        (mesh("knowledge: {}"), "write serviceName: handbook"),
+        (mesh("yields: {a: {}}"), "write type: object"),
+        ("agents: {a: {}}\nentry_points: [{target: a}]", "write name: order"),
+        ("agents: {a: {}}\nentry_points: [{name: a}]", "write target: intake"),
+        ("agents: {a: {}}\nentry_points: []\nauto_discover: {}", "write directory: agency"),
+    ],
+)
+def test_what_is_missing_is_shown_as_it_is_written(opener: Opener, text: str, hint: str) -> None:
+    (problem,) = opener.problems(text)
+    assert problem.hint == hint
+
+
 def test_a_key_that_is_misspelt_is_told_beside_what_is_missing_for_it(opener: Opener) -> None:
     problems = opener.problems(mesh("agent_type: external, framwork: n8n"))
     assert [(problem.severity, problem.hint) for problem in problems] == [
