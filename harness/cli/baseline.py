@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.options import PATH, run_argument
 from harness.cli.output import deliver, warnings_at_end
 from harness.errors import FormatError, Problem
 from harness.source.document import shown_path
@@ -17,8 +18,8 @@ def command() -> None:
 
 
 @command.command("save")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("file", type=PATH)
+@run_argument
 def save(file: Path, run: Path | None) -> None:
     """Write the baseline FILE from a run: what each scenario came to, one a line.
 

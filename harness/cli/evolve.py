@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import exit_code
-from harness.cli.budget_type import BudgetType
+from harness.cli.options import (
+    PATH,
+    budget_option,
+    jobs_option,
+    record_mode_option,
+    start_workers,
+    tags_option,
+    words_option,
+)
 from harness.cli.problems import print_problems
-from harness.cli.run_options import jobs_option, record_mode_option, start_workers
-from harness.cli.selection_options import tags_option, words_option
 from harness.settings import RecordMode
 
 if TYPE_CHECKING:
@@ -33,24 +39,19 @@ Exit codes, the first that applies:
 
 
 @click.command("evolve", epilog=_EXIT_CODES)
-@click.argument("manifest", type=click.Path(path_type=Path))
+@click.argument("manifest", type=PATH)
 @click.argument("paths", nargs=-1, metavar="[SCENARIOS]...")
 @click.option(
     "--config",
     "file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="A YAML file with the keys of LeafMesh's evolution section, over that of the manifest.",
 )
 @click.option("--generations", type=click.IntRange(min=1), metavar="N", help="At most so many generations.")
 @click.option("--population", type=click.IntRange(min=1), metavar="N", help="Genomes of a generation.")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seeds every decision.")
-@click.option(
-    "--budget",
-    type=BudgetType(),
-    metavar="CALLS|COST",
-    help="Model calls (200) or US dollars ($1.50) that may be spent, confirmation and mutator included.",
-)
+@budget_option("spent, confirmation and mutator included")
 @click.option(
     "--holdout",
     type=click.FloatRange(0, 1, max_open=True),
@@ -59,7 +60,7 @@ Exit codes, the first that applies:
     metavar="SHARE",
     help="Share of the scenarios that only confirm the winner.",
 )
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder (reports/evolution).")
+@click.option("--out", type=PATH, metavar="DIR", help="Folder (reports/evolution).")
 @click.option("--fresh", is_flag=True, help="Throw away the search that is in the folder.")
 @words_option
 @tags_option

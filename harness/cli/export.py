@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from harness.cli.options import Parsed, run_argument
 from harness.cli.output import unwritable
 from harness.errors import FormatError, Problem
 from harness.source.document import shown_path
@@ -27,27 +28,23 @@ Examples:
 """
 
 
-class Start(click.ParamType[int]):
-    """A moment: ISO 8601, or `now`; in nanoseconds since 1970."""
-
-    name = "time"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if value == "now":
-            return time.time_ns()
-        try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(f"'{value}' is neither a time such as 2026-01-31T12:00:00Z nor 'now'", param, ctx)
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        seconds = int(moment.timestamp())
-        if seconds < 0:
-            self.fail(f"'{value}' is before 1970", param, ctx)
-        return seconds * _NANO + moment.microsecond * 1000
+def _moment(text: str) -> int:
+    """A moment, ISO 8601 or `now`, in nanoseconds since 1970."""
+    if text == "now":
+        return time.time_ns()
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is neither a time such as 2026-01-31T12:00:00Z nor 'now'") from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    seconds = int(moment.timestamp())
+    if seconds < 0:
+        raise ValueError(f"'{text}' is before 1970")
+    return seconds * _NANO + moment.microsecond * 1000
 
 
 @click.command("export", epilog=_EXAMPLES)
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@run_argument
 @click.option("--otlp", metavar="URL", help="Send the spans to this collector, by OTLP over HTTP.")
 @click.option("--file", metavar="FILE", help="Write them as OTLP JSON, a request a line; - is stdout.")
 @click.option(
@@ -55,7 +52,7 @@ class Start(click.ParamType[int]):
 )
 @click.option(
     "--start",
-    type=Start(),
+    type=Parsed("time", _moment),
     default=_START.isoformat(),
     metavar="TIME",
     help="When virtual time begins: ISO 8601, or 'now' (default: 2000-01-01T00:00:00Z).",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -12,21 +12,21 @@ from harness.cli import exit_code
 OPTION: Final = "--fail-under"
 
 
-class Share(click.ParamType[float]):
-    """A share from 0 to 1."""
+def share(text: str) -> float:
+    """The share, from 0 to 1, that a text is.
 
-    name = "share"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        text = str(value).strip()
-        try:
-            number = float(text.removesuffix("%"))
-        except ValueError:
-            self.fail(f"'{value}' is no number from 0 to 1", param, ctx)
-        if not text.endswith("%") and 0 <= number <= 1:
-            return number
-        meant = f"; did you mean {number / 100:g}?" if 0 <= number <= 100 else ""
-        self.fail(f"'{value}' is no share from 0 to 1{meant}", param, ctx)
+    Raises:
+        ValueError: it is none.
+    """
+    text = text.strip()
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        raise ValueError(f"'{text}' is no number from 0 to 1") from None
+    if not text.endswith("%") and 0 <= number <= 1:
+        return number
+    meant = f"; did you mean {number / 100:g}?" if 0 <= number <= 100 else ""
+    raise ValueError(f"'{text}' is no share from 0 to 1{meant}")
 
 
 def fail_under(report: Path, bound: float, *, to_stderr: bool = False) -> int:

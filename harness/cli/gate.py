@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from harness.cli.exit_code import FAILED, NOT_JUDGED, OK
+from harness.cli.options import PATH, run_argument
 from harness.cli.output import deliver, warnings_at_end
 from harness.errors import FormatError
 
@@ -21,16 +22,16 @@ Exit codes, the first that applies:
 
 
 @click.command("gate", epilog=_EXIT_CODES)
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@run_argument
 @click.option(
     "--baseline",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="RUN|FILE",
     help="What to compare with: a folder of results, or a file of `harness baseline save`.",
 )
 @click.option(
     "--policy",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="The rules, under `gate:` (default: [tool.harness.gate] in pyproject.toml).",
 )

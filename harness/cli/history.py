@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.options import PATH
 from harness.cli.output import deliver_json, warnings_at_end
 from harness.errors import FormatError, Problem
 
@@ -26,10 +27,10 @@ Examples:
 
 
 @click.command("history", epilog=_EXAMPLES)
-@click.argument("runs", nargs=-1, type=click.Path(path_type=Path), metavar="[RUN]...")
+@click.argument("runs", nargs=-1, type=PATH, metavar="[RUN]...")
 @click.option(
     "--file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="The history that runs are appended to (default: `history` of [tool.harness]).",
 )

@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+from harness.cli.options import PATH
 from harness.cli.output import unwritable
 from harness.cli.schema import schema_text
 from harness.errors import FormatError, Problem
@@ -52,7 +53,7 @@ _IGNORED: Final = ("reports/", "__pycache__/", ".pytest_cache/")
 
 
 @click.command("init")
-@click.argument("folder", default=".", metavar="[DIR]", type=click.Path(path_type=Path))
+@click.argument("folder", default=".", metavar="[DIR]", type=PATH)
 @click.option(
     "--dialect",
     type=click.Choice(list(_TEMPLATES)),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import exit_code
+from harness.cli.options import PATH, record_mode_option
 from harness.cli.output import check_place, deliver_json
-from harness.cli.run_options import record_mode_option
 from harness.settings import RecordMode
 from harness.source.document import shown_path
 
@@ -36,13 +36,11 @@ _SHARE = click.FloatRange(0, 1)
 
 
 @click.command("judge-check", epilog=_EXIT_CODES)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 @click.option("--metric", metavar="NAME", help="The ready judge to measure (`harness judges`).")
 @click.option("--rubric", metavar="TEXT", help="The rubric to measure, in place of a metric.")
 @click.option("--model", metavar="NAME", help="The model that judges (default: judge_model of the settings).")
-@click.option(
-    "--prompt", type=click.Path(path_type=Path), metavar="FILE", help="A prompt in place of the metric's own."
-)
+@click.option("--prompt", type=PATH, metavar="FILE", help="A prompt in place of the metric's own.")
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 1, min_open=True),

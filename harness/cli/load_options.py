@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
+from harness.cli.options import PATH
 from harness.dialects.request import LoadRequest
 from harness.scenario.model import Scenario
 from harness.settings import Projects
@@ -68,11 +69,7 @@ class LoadOptions:
         )
 
 
-def agent_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the option `--agent`."""
-    return click.option("--agent", metavar="NAME", help="The agent inside the manifest (default: all).")(
-        command
-    )
+agent_option = click.option("--agent", metavar="NAME", help="The agent inside the manifest (default: all).")
 
 
 def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,31 +88,7 @@ def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
         options = LoadOptions(Projects(), dialect, agent, _environment(env, passed), parts)
         return command(*args, options=options, **others)
 
-    for option in reversed(
-        (
-            click.option(
-                "--dialect", metavar="NAME", help="The manifest's dialect (default: by its content)."
-            ),
-            click.option(
-                "--with",
-                "parts",
-                multiple=True,
-                metavar="FILE",
-                type=click.Path(path_type=Path),
-                help="A document the manifest draws components from.",
-            ),
-            click.option(
-                "--env", "env", multiple=True, metavar="K=V", callback=_pairs, help="A value for ${K}."
-            ),
-            click.option(
-                "--env-passthrough",
-                "passed",
-                multiple=True,
-                metavar="NAME",
-                help="Take ${NAME} from the environment; nothing else is looked up there.",
-            ),
-        )
-    ):
+    for option in reversed(_OPTIONS):
         with_options = option(with_options)
     return with_options
 
@@ -131,3 +104,24 @@ def _pairs(_ctx: click.Context, _option: click.Parameter, written: tuple[str, ..
 def _environment(env: dict[str, str], passed: Sequence[str]) -> dict[str, str]:
     """The values of `${VAR}`: the named ones of the process, overridden by the given ones."""
     return {name: os.environ[name] for name in passed if name in os.environ} | env
+
+
+_OPTIONS: Final = (
+    click.option("--dialect", metavar="NAME", help="The manifest's dialect (default: by its content)."),
+    click.option(
+        "--with",
+        "parts",
+        multiple=True,
+        metavar="FILE",
+        type=PATH,
+        help="A document the manifest draws components from.",
+    ),
+    click.option("--env", "env", multiple=True, metavar="K=V", callback=_pairs, help="A value for ${K}."),
+    click.option(
+        "--env-passthrough",
+        "passed",
+        multiple=True,
+        metavar="NAME",
+        help="Take ${NAME} from the environment; nothing else is looked up there.",
+    ),
+)

@@ -11,6 +11,7 @@ import click
 
 from harness.cli.load_options import LoadOptions, load_options
 from harness.cli.manifests import check_not_a_scenario
+from harness.cli.options import PATH
 from harness.cli.problems import print_problems
 from harness.dialects.load import load_prompts
 from harness.dialects.prompt import Prompt
@@ -21,7 +22,7 @@ from harness.source.display import printable
 
 
 @click.command("prompts")
-@click.argument("manifest", type=click.Path(path_type=Path))
+@click.argument("manifest", type=PATH)
 @load_options
 @click.option("--json", "json_", is_flag=True, help="Print a JSON list of {id, kind, text, where}.")
 def command(manifest: Path, options: LoadOptions, json_: bool) -> None:

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import click
 
-from harness.cli.selection_options import tags_option, words_option
+from harness.cli.options import (
+    exit_first_option,
+    quiet_option,
+    report_option,
+    tags_option,
+    words_option,
+)
 from harness.settings import RecordMode
 
 _MODES = """\b
@@ -34,9 +40,9 @@ has ended, and stays as it was where the run broke off.
     help="What becomes of a cassette that is there.",
 )
 @click.option("--rewrite", is_flag=True, help="Ask for everything again: --record-mode rewrite.")
-@click.option("-x", "--exit-first", is_flag=True, help="Stop after the first that does not pass.")
-@click.option("--report", type=click.Path(path_type=Path), metavar="DIR", help="Folder for results.")
-@click.option("-q", "--quiet", is_flag=True, help="Tell only of what did not pass, and the summary.")
+@exit_first_option
+@report_option
+@quiet_option
 def command(
     paths: tuple[str, ...],
     words: str,

@@ -8,27 +8,26 @@ from typing import Any
 
 import click
 
+from harness.cli.options import PATH, run_argument
 from harness.cli.output import deliver, warnings_at_end
 from harness.source.document import shown_path
 
 
 @click.command("report")
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@run_argument
 @click.option(
     "--baseline",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="RUN",
     help="An earlier run, to show what is new, fixed, or went another way since.",
 )
 @click.option(
     "--history",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="A history, for the view of earlier runs (default: `history` of [tool.harness]).",
 )
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to write the page."
-)
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="Where to write the page.")
 @click.option(
     "--markdown",
     "as_markdown",

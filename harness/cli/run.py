@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.fail_under import Share, fail_under
-from harness.cli.run_options import jobs_option, record_mode_option, start_workers
-from harness.cli.selection_options import (
+from harness.cli.fail_under import fail_under, share
+from harness.cli.options import (
+    PATH,
+    Parsed,
     changed_option,
+    exit_first_option,
+    jobs_option,
     paths_and_ref,
+    quiet_option,
+    record_mode_option,
+    repeat_option,
+    report_option,
     shard_option,
+    start_workers,
     tags_option,
     words_option,
 )
@@ -40,18 +48,18 @@ Exit codes, the first that applies:
 @changed_option
 @shard_option
 @click.option("--watch", is_flag=True, help="Stay, and run again what a saved file touches; Ctrl-C ends.")
-@click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Run each scenario N times.")
+@repeat_option
 @jobs_option
 @click.option(
     "--fail-under",
     "fitness",
-    type=Share(),
+    type=Parsed("share", share),
     metavar="X",
     help="Exit with 1 if the fitness is below X (0 to 1): the rule min_fitness of `harness gate`.",
 )
-@click.option("-x", "--exit-first", is_flag=True, help="Stop after the first that does not pass.")
+@exit_first_option
 @click.option("--json", "lines", metavar="FILE", help="Also write the lines of results to FILE; - is stdout.")
-@click.option("--report", type=click.Path(path_type=Path), metavar="DIR", help="Folder for results.")
+@report_option
 @record_mode_option(
     "What becomes of calls that no stub answers, in scenarios with a cassette; see `harness record`."
 )
@@ -65,11 +73,11 @@ Exit codes, the first that applies:
 )
 @click.option(
     "--history",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Append the figures of this run to FILE; see `harness history`.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Tell only of what did not pass, and the summary.")
+@quiet_option
 @click.option(
     "-v",
     "--verbose",

@@ -10,10 +10,17 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import exit_code
-from harness.cli.budget_type import BudgetType
+from harness.cli.options import (
+    PATH,
+    budget_option,
+    jobs_option,
+    record_mode_option,
+    repeat_option,
+    start_workers,
+    tags_option,
+    words_option,
+)
 from harness.cli.output import check_place, stdout_to_stderr
-from harness.cli.run_options import jobs_option, record_mode_option, start_workers
-from harness.cli.selection_options import tags_option, words_option
 from harness.settings import Projects, RecordMode
 
 if TYPE_CHECKING:
@@ -33,31 +40,19 @@ Exit codes, the first that applies:
 
 @click.command("score", epilog=_EXIT_CODES)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option(
-    "--variants",
-    "file",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="FILE",
-    help="The variants file.",
-)
+@click.option("--variants", "file", type=PATH, required=True, metavar="FILE", help="The variants file.")
 @click.option(
     "--variant", "names", multiple=True, metavar="NAME", help="Only this variant, or another given."
 )
 @click.option("--require", metavar="NAME", help="Exit with 1 unless this variant is better than all others.")
 @words_option
 @tags_option
-@click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Run each scenario N times.")
+@repeat_option
 @jobs_option
 @record_mode_option(
     "What becomes of calls that no stub answers, in scenarios with a cassette; each variant has its own."
 )
-@click.option(
-    "--budget",
-    type=BudgetType(),
-    metavar="CALLS|COST",
-    help="Model calls (200) or US dollars ($1.50) that may be asked anew; what is left is not run.",
-)
+@budget_option("asked anew; what is left is not run")
 @click.option(
     "--race",
     is_flag=True,
@@ -67,9 +62,7 @@ Exit codes, the first that applies:
 @click.option("--yes", is_flag=True, help="Ask models anew without asking whether to.")
 @click.option("--fresh", is_flag=True, help="Take nothing over from a scoring that was interrupted.")
 @click.option("--json", "json_", metavar="FILE", help="Write the score as JSON to FILE; - is stdout.")
-@click.option(
-    "--report", type=click.Path(path_type=Path), metavar="DIR", help="Folder for results (reports/score)."
-)
+@click.option("--report", type=PATH, metavar="DIR", help="Folder for results (reports/score).")
 def command(
     paths: tuple[str, ...],
     file: Path,

@@ -10,6 +10,7 @@ import click
 
 from harness.cli.load_options import LoadOptions, agent_option, load_options
 from harness.cli.manifests import agents_of, agents_to_load, check_not_a_scenario
+from harness.cli.options import PATH
 from harness.cli.output import deliver
 from harness.cli.problems import print_problems
 from harness.dialects.load import load_graph
@@ -24,12 +25,12 @@ _TITLES: Final[Mapping[str, Callable[[str], str]]] = {
 
 
 @click.command("show")
-@click.argument("manifest", type=click.Path(path_type=Path))
+@click.argument("manifest", type=PATH)
 @agent_option
 @load_options
 @click.option("-f", "--format", "form", type=click.Choice(["text", "mermaid", "svg"]), default="text")
 @click.option("--data", is_flag=True, help="Draw also which output feeds which input (data edges).")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write it to a file.")
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="Write it to a file.")
 def command(
     manifest: Path,
     options: LoadOptions,

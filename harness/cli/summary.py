@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from harness.cli.options import PATH
 from harness.cli.output import deliver_json, warnings_at_end
 from harness.report.summary import GROUPS
 
@@ -21,7 +22,7 @@ _FIELDS = {word: field for field, word in GROUPS.items()}
 
 
 @click.command("summary", epilog=_EXAMPLES)
-@click.argument("runs", nargs=-1, type=click.Path(path_type=Path), metavar="[RUN]...")
+@click.argument("runs", nargs=-1, type=PATH, metavar="[RUN]...")
 @click.option("--by", type=click.Choice([*_FIELDS]), help="A table of these instead of suites.")
 @click.option("--coverage", is_flag=True, help="Print what no scenario took of each graph.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, as summary.md has it.")

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from harness.cli.options import PATH
 from harness.errors import FormatError, Problem
 from harness.report.formatting import plural, seconds
 from harness.report.last_whole import LAST_WHOLE
@@ -25,7 +26,7 @@ Line = dict[str, Any]
 
 @click.command("trace")
 @click.argument("scenario", metavar="FILE::NAME")
-@click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
+@click.argument("run", required=False, type=PATH, metavar="[RUN]")
 @click.option(
     "--repeat", type=click.IntRange(min=0), metavar="N", help="Of several repeats, that with number N."
 )

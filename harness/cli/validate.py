@@ -12,6 +12,7 @@ import click
 
 from harness.cli import exit_code
 from harness.cli.load_options import LoadOptions, agent_option, load_options
+from harness.cli.options import PATH
 from harness.cli.output import stdout_to_stderr
 from harness.cli.problems import as_json, print_problems
 from harness.cli.validation import Files, collect, problems
@@ -21,7 +22,7 @@ from harness.source.document import shown_path
 
 
 @click.command("validate")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=PATH)
 @agent_option
 @load_options
 @click.option("--imports", is_flag=True, help="Import tools, handlers and hooks: this runs their modules.")

@@ -1,0 +1,146 @@
+"""The arguments and options that several commands have, and their types."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from harness.budget import parse as parse_budget
+from harness.selection.shard import Shard
+from harness.settings import RecordMode
+
+T = TypeVar("T")
+
+PATH: Final = click.Path(path_type=Path)
+
+
+class Parsed(click.ParamType[T]):
+    """The type of what a function makes of the text; the ValueErrors of the function are shown."""
+
+    def __init__(self, name: str, parse: Callable[[str], T]) -> None:
+        self.name, self._parse = name, parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
+        try:
+            return self._parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _jobs(text: str) -> int:
+    """A number of processes, or `auto`: as many as this process may use processors."""
+    if text == "auto":
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"'{text}' is neither a number of processes nor 'auto'")
+    return int(text)
+
+
+# ---------------------------------------------------------------- which scenarios
+
+words_option = click.option(
+    "-k",
+    "words",
+    default="",
+    metavar="EXPRESSION",
+    help="Only scenarios with these words in folder, file, name or tag, such as 'slow and not (mail or fax)'.",
+)
+tags_option = click.option(
+    "--tag", "tags", multiple=True, metavar="TAG", help="Only scenarios with this tag, or another given."
+)
+shard_option = click.option(
+    "--shard",
+    type=Parsed("shard", Shard.parse),
+    metavar="I/N",
+    help="Only the I-th of N parts: for N machines, which run everything together.",
+)
+changed_option = click.option(
+    "--changed",
+    is_flag=False,
+    flag_value="HEAD",
+    metavar="[REF]",
+    help="Only what a change touches: since REF was left, or what is not committed (the default).",
+)
+
+
+def paths_and_ref(paths: tuple[str, ...], changed: str | None) -> tuple[tuple[str, ...], str | None]:
+    """The paths and the commit of a command line.
+
+    In `--changed scenarios/` a path stands where a commit may. As for git, what is no commit there is a path.
+
+    Raises:
+        click.UsageError: there is no path.
+    """
+    if changed is not None and os.path.lexists(changed):
+        from harness.selection.changes import is_ref
+
+        if not paths or not is_ref(Path.cwd(), changed):
+            paths, changed = (changed, *paths), "HEAD"
+    if not paths:
+        raise click.UsageError("Missing argument 'PATH...'.")
+    return paths, changed
+
+
+# ---------------------------------------------------------------- how they run
+
+jobs_option = click.option(
+    "-j",
+    "--jobs",
+    type=Parsed("jobs", _jobs),
+    default="1",
+    metavar="N|auto",
+    help="Run scenarios in N processes at once; auto is one for each processor.",
+)
+repeat_option = click.option(
+    "--repeat", type=click.IntRange(min=1), metavar="N", help="Run each scenario N times."
+)
+exit_first_option = click.option(
+    "-x", "--exit-first", is_flag=True, help="Stop after the first that does not pass."
+)
+quiet_option = click.option(
+    "-q", "--quiet", is_flag=True, help="Tell only of what did not pass, and the summary."
+)
+report_option = click.option("--report", type=PATH, metavar="DIR", help="Folder for results.")
+
+
+def start_workers(jobs: int, mode: RecordMode) -> bool:
+    """Start the process that workers are forked from, if there will be any: it imports more than the command does.
+
+    True if runs go on side by side.
+    """
+    if jobs == 1 or mode is not RecordMode.NONE:
+        return False
+    from harness.workers import template
+
+    template.start()
+    return True
+
+
+def record_mode_option(help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option `--record-mode`: every mode but that of `--live`."""
+    return click.option(
+        "--record-mode",
+        type=click.Choice([mode.value for mode in RecordMode if mode is not RecordMode.LIVE]),
+        default=RecordMode.NONE.value,
+        show_default=True,
+        help=help,
+    )
+
+
+def budget_option(spent_on: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option `--budget`; its help ends with what is `spent_on`."""
+    return click.option(
+        "--budget",
+        type=Parsed("budget", parse_budget),
+        metavar="CALLS|COST",
+        help=f"Model calls (200) or US dollars ($1.50) that may be {spent_on}.",
+    )
+
+
+# ---------------------------------------------------------------- a run that has ended
+
+run_argument = click.argument("run", type=PATH, required=False)
