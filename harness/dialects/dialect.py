@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, Final, Literal, Protocol, cast, get_args
 
 from harness.dialects.prompt import Prompt
@@ -82,6 +83,15 @@ class WithEvolution(Dialect, Protocol):
 
     def evolution(self, request: LoadRequest) -> Document | None:
         """The section that says so, with the keys of LeafMesh's `evolution`; None where a manifest has none."""
+
+
+def when_called(path: str) -> Callable[[LoadRequest], Any]:
+    """A member that is a function of another module, `package.module:function`, imported when it is called."""
+
+    def member(request: LoadRequest) -> Any:
+        return resolve_name(path)(request)
+
+    return member
 
 
 def single_file(path: Path) -> Sequence[Path]:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, parts_alone, referenced
-from harness.dialects.dialect import YamlVersion, single_file
-from harness.dialects.prompt import Prompt
-from harness.dialects.request import LoadRequest
-from harness.dialects.tunable import Tunable
+from harness.dialects.dialect import YamlVersion, single_file, when_called
 from harness.errors import Problem
-from harness.graph.model import Graph
 from harness.source.document import Document
 
 name = "agentspec"
 title = "Agent Spec configurations (25.4.1)"
 yaml: YamlVersion = "1.1"
 locate = single_file
+prompts = when_called("harness.dialects.agentspec.prompt_list:prompts")
+tunables = when_called("harness.dialects.agentspec.tunables:tunables")
+load = when_called("harness.dialects.agentspec.compile:load")
 
 
 def detect(document: Document) -> bool:
@@ -40,24 +37,3 @@ def agents(document: Document) -> list[str]:
         value = tables.get(value[REFERENCE]) if isinstance(value[REFERENCE], str) else None
     name = value.get("name") if isinstance(value, dict) else None
     return [name] if isinstance(name, str) else []
-
-
-def prompts(request: LoadRequest) -> Sequence[Prompt]:
-    """The prompts, as `prompt_list` finds them."""
-    from harness.dialects.agentspec.prompt_list import prompts
-
-    return prompts(request)
-
-
-def tunables(request: LoadRequest) -> Sequence[Tunable]:
-    """The temperatures and lists of tools, as `tunables` finds them."""
-    from harness.dialects.agentspec.tunables import tunables
-
-    return tunables(request)
-
-
-def load(request: LoadRequest) -> Graph:
-    """The graph, as `compile` makes it."""
-    from harness.dialects.agentspec.compile import load
-
-    return load(request)

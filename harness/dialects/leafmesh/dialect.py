@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from harness.dialects.dialect import YamlVersion
+from harness.dialects.dialect import YamlVersion, when_called
 from harness.dialects.leafmesh.path_patterns import EACH, texts
-from harness.dialects.prompt import Prompt
-from harness.dialects.request import LoadRequest
-from harness.dialects.tunable import Tunable
-from harness.graph.model import Graph
 from harness.source.document import Document
 
 name = "leafmesh"
 title = "LeafMesh meshes (config.yaml)"
 yaml: YamlVersion = "templated"
+prompts = when_called("harness.dialects.leafmesh.prompt_list:prompts")
+tunables = when_called("harness.dialects.leafmesh.tunables:tunables")
+load = when_called("harness.dialects.leafmesh.compile:load")
+scenarios = when_called("harness.dialects.leafmesh.evolution:scenarios")
+evolution = when_called("harness.dialects.leafmesh.evolution:section")
 
 _IN_FOLDER: Final = ("configs/config.yaml", "config.yaml")
 _OF_AGENTS: Final = frozenset(
@@ -51,38 +52,3 @@ def agents(document: Document) -> list[str]:
     entries = [text for _, text in texts(document.value, "entry_points", EACH, "name")]
     defined = document.value.get("agents") if isinstance(document.value, dict) else None
     return list(dict.fromkeys(entries or (defined if isinstance(defined, dict) else ())))
-
-
-def prompts(request: LoadRequest) -> Sequence[Prompt]:
-    """The prompts, as `prompt_list` finds them."""
-    from harness.dialects.leafmesh.prompt_list import prompts
-
-    return prompts(request)
-
-
-def tunables(request: LoadRequest) -> Sequence[Tunable]:
-    """The temperatures and lists of tools, as `tunables` finds them."""
-    from harness.dialects.leafmesh.tunables import tunables
-
-    return tunables(request)
-
-
-def load(request: LoadRequest) -> Graph:
-    """The graph, as `compile` makes it."""
-    from harness.dialects.leafmesh.compile import load
-
-    return load(request)
-
-
-def scenarios(request: LoadRequest) -> Sequence[Document]:
-    """The test scenarios in a mesh, as `evolution` finds them."""
-    from harness.dialects.leafmesh.evolution import scenarios
-
-    return scenarios(request)
-
-
-def evolution(request: LoadRequest) -> Document | None:
-    """The section `evolution` of a mesh."""
-    from harness.dialects.leafmesh.evolution import section
-
-    return section(request)

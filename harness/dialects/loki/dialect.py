@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from harness.dialects.dialect import YamlVersion
-from harness.dialects.prompt import Prompt
-from harness.dialects.request import LoadRequest
-from harness.dialects.tunable import Tunable
-from harness.graph.model import Graph
+from harness.dialects.dialect import YamlVersion, when_called
 from harness.source.document import Document
 
 name = "loki"
 title = "Loki graph agents (a folder with graph.yaml)"
 yaml: YamlVersion = "1.2"
+prompts = when_called("harness.dialects.loki.prompt_list:prompts")
+tunables = when_called("harness.dialects.loki.tunables:tunables")
+load = when_called("harness.dialects.loki.compile:load")
 
 MANIFEST: Final = "graph.yaml"
 
@@ -46,24 +45,3 @@ def agents(document: Document) -> list[str]:
     """A graph agent is one agent, which may have a name."""
     found = document.value.get("name") if isinstance(document.value, dict) else None
     return [found] if isinstance(found, str) and found else []
-
-
-def prompts(request: LoadRequest) -> Sequence[Prompt]:
-    """The prompts, as `prompt_list` finds them."""
-    from harness.dialects.loki.prompt_list import prompts
-
-    return prompts(request)
-
-
-def tunables(request: LoadRequest) -> Sequence[Tunable]:
-    """The temperatures and lists of tools, as `tunables` finds them."""
-    from harness.dialects.loki.tunables import tunables
-
-    return tunables(request)
-
-
-def load(request: LoadRequest) -> Graph:
-    """The graph, as `compile` makes it."""
-    from harness.dialects.loki.compile import load
-
-    return load(request)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from harness.dialects.dialect import YamlVersion, single_file
-from harness.dialects.prompt import Prompt
-from harness.dialects.request import LoadRequest
-from harness.dialects.tunable import Tunable
-from harness.graph.model import Graph
+from harness.dialects.dialect import YamlVersion, single_file, when_called
 from harness.source.document import Document
 
 name = "yagra"
 title = "Yagra workflows (YAML, LangGraph)"
 yaml: YamlVersion = "1.1"
 locate = single_file
+prompts = when_called("harness.dialects.yagra.prompt_list:prompts")
+tunables = when_called("harness.dialects.yagra.tunables:tunables")
+load = when_called("harness.dialects.yagra.compile:load")
 
 
 def detect(document: Document) -> bool:
@@ -26,24 +23,3 @@ def detect(document: Document) -> bool:
 def agents(document: Document) -> list[str]:
     """A workflow defines one agent, which has no name."""
     return []
-
-
-def prompts(request: LoadRequest) -> Sequence[Prompt]:
-    """The prompts, as `prompt_list` finds them."""
-    from harness.dialects.yagra.prompt_list import prompts
-
-    return prompts(request)
-
-
-def tunables(request: LoadRequest) -> Sequence[Tunable]:
-    """The temperatures and lists of tools, as `tunables` finds them."""
-    from harness.dialects.yagra.tunables import tunables
-
-    return tunables(request)
-
-
-def load(request: LoadRequest) -> Graph:
-    """The graph, as `compile` makes it."""
-    from harness.dialects.yagra.compile import load
-
-    return load(request)
