@@ -71,19 +71,22 @@ async def in_time(
     timeout_s: float | None,
     what: str,
     deadline: Deadline | None = None,
+    *,
+    late: Exception | None = None,
 ) -> T:
     """What the attempt returns, if that takes it at most `timeout_s` virtual seconds (None: any number).
 
-    `deadline` keeps that time, for an attempt that moves it, or for a caller who asks whose time was up.
+    `deadline` keeps that time, for an attempt that moves it.
 
     Raises:
-        TimeoutError: it takes longer, whatever it makes of being cancelled. `what` names it in the message.
+        TimeoutError: it takes longer, whatever it makes of being cancelled. `what` names it in the message. With
+            `late`, that is raised in its place.
         Exception: what the attempt raised in time; pauses and what the world could not answer, at any time.
     """
     if timeout_s is None:
         return await attempt()
     deadline = deadline or Deadline(timeout_s)
-    late = TimeoutError(f"{what} timed out after {timeout_s} s")
+    late = late or TimeoutError(f"{what} timed out after {timeout_s} s")
     try:
         async with deadline:
             with inside():  # of two that end at one instant, the inner is the first

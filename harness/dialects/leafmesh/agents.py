@@ -20,7 +20,6 @@ from harness.dialects.leafmesh.yields import RERUN, YieldContractFailure, filled
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.model import NodeFunction, State, Update
-from harness.time.deadline import Deadline
 
 SETTLED: Final = "__settled__"
 """Under this key the router of an agent finds how it settled."""
@@ -113,16 +112,9 @@ async def _in_time(agent: doc.Agent, parts: Parts, start: Start, ctx: NodeContex
 
     if isinstance(agent, doc.HumanAgent):
         return await work()
-    limit = parts.mesh.manager.agent_timeout_threshold
-    deadline = Deadline(limit)
-    try:
-        return await in_time(work, ctx, limit, f"agent '{ctx.name}'", deadline)
-    except TimeoutError as error:
-        if not deadline.expired():
-            raise
-        raise AgentTimeout(
-            f"agent '{ctx.name}' worked longer than {limit} s (agent_timeout_threshold)"
-        ) from error
+    limit, what = parts.mesh.manager.agent_timeout_threshold, f"agent '{ctx.name}'"
+    late = AgentTimeout(f"{what} worked longer than {limit} s (agent_timeout_threshold)")
+    return await in_time(work, ctx, limit, what, late=late)
 
 
 def _checked(name: str, agent: doc.Agent, output: dict[str, Any], ctx: NodeContext) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -18,7 +18,6 @@ from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.effects import AgentCall, HTTPReply, MCPCall, MCPEndpoint, http_call
 from harness.graph.to_json import error_text, from_json, to_json
-from harness.time.deadline import Deadline
 
 CALLBACK_BASE: Final = "http://127.0.0.1:18820/callback/"
 """Where the other system posts its result. spec: "Sync vs Callback Mode"."""
@@ -93,8 +92,9 @@ async def _answered(
             reply = await _post(connector, {"data": data_of(agent, start)}, ctx)
         return _read(reply.text, reply.json)
 
-    what = f"the connector of agent '{ctx.name}'"
-    return await _limited(body, ctx, connector.limit_s, ConnectorTimeout, what)
+    what, limit = f"the connector of agent '{ctx.name}'", connector.limit_s
+    late = ConnectorTimeout(f"{what} took longer than {limit:g} s")
+    return await in_time(body, ctx, limit, what, late=late)
 
 
 async def _called_back(
@@ -113,13 +113,9 @@ async def _called_back(
         with _transport(ctx):
             await _post(connector, body, ctx)
     effect = AgentCall(name=ctx.name, args={"input": data}, hint="it is what the callback brings")
-    return await _limited(
-        lambda: _whole(effect, ctx),
-        ctx,
-        connector.callback_timeout,
-        CallbackTimeout,
-        f"the callback for '{ctx.name}'",
-    )
+    what, limit = f"the callback for '{ctx.name}'", connector.callback_timeout
+    late = CallbackTimeout(f"{what} took longer than {limit:g} s")
+    return await in_time(lambda: _whole(effect, ctx), ctx, limit, what, late=late)
 
 
 async def _whole(effect: AgentCall, ctx: NodeContext) -> Any:
@@ -141,18 +137,6 @@ def _transport(ctx: NodeContext) -> Iterator[None]:
         if ctx.is_fatal(error) or isinstance(error, ConnectorError):
             raise
         raise ConnectorError(f"agent '{ctx.name}': {error_text(error)}") from error
-
-
-async def _limited(
-    body: Callable[[], Awaitable[Any]], ctx: NodeContext, seconds: float, late: type[HarnessError], what: str
-) -> Any:
-    deadline = Deadline(seconds)
-    try:
-        return await in_time(body, ctx, seconds, what, deadline)
-    except TimeoutError as error:
-        if not deadline.expired():
-            raise
-        raise late(f"{what} took longer than {seconds:g} s") from error
 
 
 async def _post(

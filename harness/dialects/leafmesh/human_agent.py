@@ -18,7 +18,6 @@ from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.effects import HTTPCall, HTTPReply, HumanCall, http_call
 from harness.graph.to_json import error_text, to_json
-from harness.time.deadline import Deadline
 
 
 class HumanTimeout(HarnessError):
@@ -84,22 +83,14 @@ async def _answer(agent: HumanAgent, start: Start, request: Mapping[str, Any], c
     # Where no stub answers, a recording may, or somebody at a terminal.
     if not ctx.run.world.answers_for(effect) and not ctx.has_answer(effect):
         return await ctx.pause(value)
-    deadline = Deadline(agent.human_timeout_seconds)
+    limit, what = agent.human_timeout_seconds, f"human agent '{ctx.name}'"
+    late = HumanTimeout(f"nobody answered {what} within {limit} s")
     try:
-        return await in_time(
-            lambda: _perform(effect, ctx),
-            ctx,
-            agent.human_timeout_seconds,
-            f"human agent '{ctx.name}'",
-            deadline,
-        )
-    except TimeoutError as error:
-        if not deadline.expired():
-            raise
+        return await in_time(lambda: _perform(effect, ctx), ctx, limit, what, late=late)
+    except HumanTimeout:
         if agent.fallback_on_timeout:
             return agent.fallback_response or {}
-        text = f"nobody answered human agent '{ctx.name}' within {agent.human_timeout_seconds} s"
-        raise HumanTimeout(text) from error
+        raise
 
 
 async def _warn_of_unfilled(template: str, request: Mapping[str, Any], ctx: NodeContext) -> None:
