@@ -10,6 +10,7 @@ from harness.dialects.agentspec.casts import CastError
 from harness.dialects.agentspec.flows import EndNode, Flow, Node
 from harness.dialects.agentspec.properties import Property
 from harness.errors import HarnessError
+from harness.graph.model import DataEdge
 
 Outputs = Mapping[str, Mapping[str, Any]]
 """The outputs of the nodes that ran, by node name, in the order of their last runs."""
@@ -35,16 +36,6 @@ class NodeOutput(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DataConnection:
-    """A data edge: an output of one node is connected to an input of another."""
-
-    source: Node
-    output: str
-    destination: Node
-    input: str
-
-
-@dataclass(frozen=True)
 class IncomingValue:
     """A value for an input, not cast yet. `source` is the output it comes from, None for a default."""
 
@@ -55,7 +46,7 @@ class IncomingValue:
 class DataFlow:
     """The data edges of a flow: those declared, or, without a list of them, those by name.
 
-    By name there may be as many as the square of the nodes, so `connections` makes them one by one.
+    By name there may be as many as the square of the nodes, so `edges` makes them one by one.
     """
 
     def __init__(self, flow: Flow) -> None:
@@ -70,9 +61,19 @@ class DataFlow:
             for title in node.outputs:
                 self._by_title.setdefault(title, []).append(NodeOutput(node, title))
 
-    def connections(self) -> Iterator[DataConnection]:
-        """All data edges."""
-        return _by_name(self._flow) if self._by_name else _written(self._flow)
+    def edges(self, names: Mapping[Node, str]) -> Iterator[DataEdge]:
+        """All data edges, for pictures; `names` are those of the nodes in the graph.
+
+        spec: "by simply connecting all the outputs to all the inputs with the same name".
+        """
+        for edge in self._flow.data_flow_connections or ():
+            source, target = names[edge.source_node], names[edge.destination_node]
+            yield DataEdge(source, edge.source_output, target, edge.destination_input)
+        for node in _sources(self._flow) if self._by_name else ():
+            for title in node.outputs:
+                for other in self._flow.nodes:
+                    if title in other.inputs and other is not self._flow.start_node:
+                        yield DataEdge(names[node], title, names[other], title)
 
     def sources(self, node: Node, title: str) -> Sequence[NodeOutput]:
         """The outputs that are connected to an input."""
@@ -106,22 +107,6 @@ class DataFlow:
             else:
                 raise MissingValue(f"{node}: no value has come to its input '{title}', which has no default")
         return found
-
-
-def _written(flow: Flow) -> Iterator[DataConnection]:
-    for edge in flow.data_flow_connections or ():
-        yield DataConnection(
-            edge.source_node, edge.source_output, edge.destination_node, edge.destination_input
-        )
-
-
-def _by_name(flow: Flow) -> Iterator[DataConnection]:
-    """spec: "by simply connecting all the outputs to all the inputs with the same name"."""
-    for source in _sources(flow):
-        for title in source.outputs:
-            for destination in flow.nodes:
-                if title in destination.inputs and destination is not flow.start_node:
-                    yield DataConnection(source, title, destination, title)
 
 
 def _sources(flow: Flow) -> Iterator[Node]:

@@ -29,19 +29,14 @@ def data_edges_fit(flow: Flow) -> Iterator[Problem]:
     """spec: "the output type must be compatible with the input type"."""
     for edge in flow.data_flow_connections or ():
         source, target = edge.source_node.outputs, edge.destination_node.inputs
-        if edge.source_output not in source:
-            text = f"{edge}: the {edge.source_node} has no output '{edge.source_output}'" + none_at_all(
-                source
-            )
-            hint = did_you_mean(edge.source_output, source)
-            yield Problem("unknown-property", text, edge.span("source_output"), hint)
-        if edge.destination_input not in target:
-            text = (
-                f"{edge}: the {edge.destination_node} has no input '{edge.destination_input}'"
-                + none_at_all(target)
-            )
-            hint = did_you_mean(edge.destination_input, target)
-            yield Problem("unknown-property", text, edge.span("destination_input"), hint)
+        for node, side, known, field in (
+            (edge.source_node, "output", source, "source_output"),
+            (edge.destination_node, "input", target, "destination_input"),
+        ):
+            title = getattr(edge, field)
+            if title not in known:
+                text = f"{edge}: the {node} has no {side} '{title}'" + none_at_all(known)
+                yield Problem("unknown-property", text, edge.span(field), did_you_mean(title, known))
         if edge.source_output in source and edge.destination_input in target:
             given, taken = source[edge.source_output], target[edge.destination_input]
             if not castable(given.type, taken.type):

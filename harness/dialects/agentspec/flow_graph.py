@@ -25,7 +25,6 @@ from harness.graph.model import (
     END,
     START,
     Channel,
-    DataEdge,
     Dispatch,
     Edge,
     Graph,
@@ -70,10 +69,7 @@ def flow_graph(flow: Flow, graph_of: GraphOf, plugins: Plugins) -> Graph:
         routers={names[node]: _router(node, names[node], edges) for node in nodes if len(node.branches) > 1},
         lifecycle=Lifecycle(accept=functions.accept, finish=functions.finish),
         recursion_limit=RECURSION_LIMIT,
-        data_edges=lambda: tuple(
-            DataEdge(names[item.source], item.output, names[item.destination], item.input)
-            for item in data.connections()
-        ),
+        data_edges=lambda: tuple(data.edges(names)),
     )
 
 

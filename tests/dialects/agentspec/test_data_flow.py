@@ -5,7 +5,6 @@ import json
 from itertools import pairwise
 from typing import Any
 
-from harness.dialects.agentspec.data_flow import DataConnection
 from harness.graph.model import DataEdge
 from tests.dialects.agentspec.loader import Loader
 
@@ -77,8 +76,8 @@ def test_written_ones_are_those(loader: Loader) -> None:
 
 
 def alive() -> Any:
-    """How many data edges there are in memory, in either form."""
-    return sum(type(item) in (DataConnection, DataEdge) for item in gc.get_objects())
+    """How many data edges there are in memory."""
+    return sum(type(item) is DataEdge for item in gc.get_objects())
 
 
 def test_a_big_flow_is_loaded_without_making_its_data_edges(loader: Loader) -> None:
