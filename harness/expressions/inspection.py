@@ -14,6 +14,7 @@ from harness.expressions.macros import MACROS
 from harness.expressions.paths import ITEM, Path
 from harness.expressions.syntax import Node, parse
 from harness.expressions.tree import SYMBOLS, child, core, operands, token
+from harness.units import is_number
 
 _AMOUNTS: Final = (
     ("latency", "total"),
@@ -164,7 +165,7 @@ def _number(node: Node) -> float | None:
         value = _number(child(node, 1))
         return None if value is None else -value
     literal = _constant(node)
-    return float(literal) if isinstance(literal, int | float) and not isinstance(literal, bool) else None
+    return float(literal) if is_number(literal) else None
 
 
 def _constant(node: Node) -> object:

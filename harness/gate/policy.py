@@ -14,6 +14,7 @@ from harness.scenario.field_types import LEFT_OUT, Strict
 from harness.source.document import Document, DocumentPath, read, shown_path
 from harness.source.models import Mistake, describe, mistaken, validate
 from harness.source.project import PYPROJECT, has_settings
+from harness.units import is_number
 
 _TABLE: Final = ("tool", "harness", "gate")
 _KEY: Final = "gate"
@@ -26,7 +27,7 @@ def _share(value: Any) -> Any:
         raise mistaken(
             Mistake(f"expected a share from 0 to 1, found {describe(value)}", hint=_as_share(value))
         )
-    if isinstance(value, int | float) and not isinstance(value, bool) and not 0 <= value <= 1:
+    if is_number(value) and not 0 <= value <= 1:
         hint = _as_share(f"{value}%") if value > 1 else ""
         raise mistaken(Mistake(f"expected a share from 0 to 1, found {describe(value)}", hint=hint))
     return value
@@ -42,7 +43,7 @@ def _as_share(percentage: str) -> str:
 
 
 def _confidence(value: Any) -> Any:
-    if isinstance(value, int | float) and not isinstance(value, bool) and not 0.5 <= value < 1:
+    if is_number(value) and not 0.5 <= value < 1:
         raise mistaken(Mistake(f"expected a confidence from 0.5 to below 1, found {describe(value)}"))
     return value
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 
+from harness.units import is_number
+
 _QUOTED = 200
 
 
@@ -39,5 +41,4 @@ def _unreadable(answer: str) -> tuple[float, str]:
 
 
 def _is_sound(grade: object, reason: object) -> bool:
-    number = isinstance(grade, int | float) and not isinstance(grade, bool) and 0 <= grade <= 1
-    return number and isinstance(reason, str) and bool(reason.strip())
+    return is_number(grade) and 0 <= grade <= 1 and isinstance(reason, str) and bool(reason.strip())

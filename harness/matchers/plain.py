@@ -15,6 +15,7 @@ from harness.errors import CannotEvaluate, ExpressionError, FormatError, Problem
 from harness.matchers.json_schema import schema_errors, schema_validator
 from harness.matchers.regex import searcher
 from harness.source.display import beginning, clip
+from harness.units import is_number
 
 _SHOWN: Final = 80
 
@@ -197,7 +198,7 @@ def kind_of(value: Any) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # not NaN
+    return is_number(value) and value == value  # not NaN
 
 
 def shown(value: Any) -> str:

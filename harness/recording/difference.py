@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, Final
 
 from harness.source.display import clip, printable
+from harness.units import is_number
 
 _WORD: Final = re.compile(r"\w+|\s+|[^\w\s]")
 _CONTEXT: Final = 24  # characters of what is equal, on either side of a change
@@ -60,8 +61,7 @@ def _differences(recorded: Any, asked: Any, path: str, depth: int) -> Iterator[_
 
 
 def _same(one: Any, other: Any) -> bool:
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, other))
-    return bool(one == other) if numbers else _text(one) == _text(other)
+    return bool(one == other) if is_number(one) and is_number(other) else _text(one) == _text(other)
 
 
 def _of_mappings(

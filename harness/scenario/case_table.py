@@ -21,7 +21,7 @@ from harness.source.display import clip
 from harness.source.document import Document, parse, shown_path
 from harness.source.models import describe
 from harness.source.suggest import did_you_mean
-from harness.units import MOST
+from harness.units import MOST, is_number
 
 NAME, WEIGHT = "name", "weight"
 """The columns with a meaning of their own."""
@@ -153,8 +153,7 @@ def _flaws(case: Case, earlier: Mapping[str, Case]) -> Iterator[Problem]:
         hint = "" if NAME in case.values else f"cases are named by their first column: add a column '{NAME}'"
         yield Problem("duplicate-name", text, case.span, hint)
     weight = case.weight()
-    sound = isinstance(weight, int | float) and not isinstance(weight, bool) and 0 < weight <= MOST
-    if weight is not None and not sound:
+    if weight is not None and not (is_number(weight) and 0 < weight <= MOST):
         text = f"a weight is a number above 0, and at most {MOST:g}, found {describe(weight)}"
         yield Problem("bad-value", text, case.span)
 

@@ -17,6 +17,7 @@ from lark import Transformer, v_args
 
 from harness.dialects.leafmesh.syntax import LONGEST_SHOWN, Language, LanguageError
 from harness.source.display import clip
+from harness.units import is_number
 
 OUTPUT: Final = "calling_agent_response"
 INPUT: Final = "input_data"
@@ -117,9 +118,7 @@ def compare(left: Any, sign: str, right: Any) -> bool:
     """A comparison, which never converts: a boolean is no number, and what has no order is not ordered."""
     if sign in ("==", "!="):
         return same(left, right) == (sign == "==")
-    if not (_is_number(left) and _is_number(right)) and not (
-        isinstance(left, str) and isinstance(right, str)
-    ):
+    if not (is_number(left) and is_number(right)) and not (isinstance(left, str) and isinstance(right, str)):
         return False
     return _ORDERS[sign](left, right)
 
@@ -133,10 +132,6 @@ def same(left: Any, right: Any) -> bool:
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same, left, right))
     return bool(left == right)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 class _Part(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any, Final
 from harness.dialects.leafmesh.document import Agent, Fields, Nested
 from harness.errors import HarnessError
 from harness.source.models import describe
+from harness.units import is_number
 
 RERUN: Final = "_rerun_context"
 
@@ -78,7 +79,7 @@ def _is_of(type_: str, value: Any) -> bool:
         case "string":
             return isinstance(value, str)
         case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
+            return is_number(value)
         case "boolean":
             return isinstance(value, bool)
         case "list":

@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 from harness.report.alike import label as label_of
 from harness.report.history.revision import Revision
 from harness.report.verdicts import WORST_FIRST, worst
+from harness.units import is_number
 
 FORMAT: Final = "harness-history/1"
 _FIGURES: Final = ("runs", "distinct_runs", "scenarios", "passed", "failed", "errors", "skipped", "llm_calls")
@@ -195,4 +196,4 @@ def _total(total: Any) -> Mapping[str, Any]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return is_number(value) and math.isfinite(value)

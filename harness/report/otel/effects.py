@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from harness.report.encoding import encode
 from harness.report.otel.messages import finish_reason, input_messages, output_message
+from harness.units import is_number
 
 Event = Mapping[str, Any]
 Attributes = dict[str, Any]
@@ -67,7 +68,7 @@ def _chat(call: Event, answer: Event | None, content: bool) -> Described:
     attributes: Attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": model}
     if request.get("provider"):
         attributes["gen_ai.provider.name"] = provider_name(request["provider"])
-    attributes |= {name: params[key] for key, name in _PARAMS.items() if _is_number(params.get(key))}
+    attributes |= {name: params[key] for key, name in _PARAMS.items() if is_number(params.get(key))}
     if stop := params.get("stop"):
         attributes["gen_ai.request.stop_sequences"] = [stop] if isinstance(stop, str) else [*map(str, stop)]
     if request.get("response_format") is not None:
@@ -78,7 +79,7 @@ def _chat(call: Event, answer: Event | None, content: bool) -> Described:
         reply, usage = answer["value"], answer.get("usage") or {}
         attributes["gen_ai.response.finish_reasons"] = [finish_reason(reply)]
         for key in ("input_tokens", "output_tokens"):
-            if _is_number(usage.get(key)):
+            if is_number(usage.get(key)):
                 attributes[f"gen_ai.usage.{key}"] = int(usage[key])
         if content:
             attributes["gen_ai.output.messages"] = encode(output_message(reply))
@@ -133,7 +134,3 @@ _MAKERS: Final[Mapping[str, Callable[[Event, Event | None, bool], Described]]] =
     "retrieval": _retrieval,
     "http": _http,
 }
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
