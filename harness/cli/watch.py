@@ -10,7 +10,7 @@ since the rest may be what they have written. The exit code is that of the last 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -23,7 +23,7 @@ from harness.cli.run_selection import Finished
 from harness.cli.saved_files import SavedFiles
 from harness.cli.selection import Selection
 from harness.errors import SourceError
-from harness.report.formatting import plural
+from harness.report.formatting import plural, some_of
 from harness.report.reading import read_lines
 from harness.report.verdicts import NOT_PASSED, worst
 from harness.selection.changes import Changes
@@ -66,7 +66,7 @@ class Watch:
                 return exit_code.NOT_JUDGED
             while True:
                 saved = saved_files.next()
-                click.echo(f"changed: {_some([shown_path(path) for path in sorted(saved)])}")
+                click.echo(f"changed: {some_of([shown_path(path) for path in sorted(saved)], _MOST_SHOWN)}")
                 try:
                     projects = self.projects()
                     selection = self._chosen(projects)
@@ -96,7 +96,7 @@ class Watch:
         others = [id_ for id_ in self._standing.keys() - now.keys() if self._standing[id_] in NOT_PASSED]
         self._standing |= {id_: worst(verdicts) for id_, verdicts in now.items()}
         if others := sorted(self._ids.intersection(others)):
-            click.echo(f"{plural(len(others), 'other')} did not pass before: {_some(others)}")
+            click.echo(f"{plural(len(others), 'other')} did not pass before: {some_of(others, _MOST_SHOWN)}")
         if not finished.interrupted:
             click.echo("watching; Ctrl-C ends")
         return finished.interrupted
@@ -137,11 +137,6 @@ class Watch:
             return self._ran[0] <= path.stat().st_mtime_ns <= self._ran[1]
         except OSError:
             return False
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
-    return ", ".join(names[:_MOST_SHOWN]) + more
 
 
 def _roots(selection: Selection, projects: Projects) -> list[Path]:

@@ -14,7 +14,7 @@ from harness.gate.policy import WITH_BASELINE, Policy, Rules, Scope, default_rul
 from harness.gate.rules import ALONE, NothingToJudge, allow_removed, max_errors, no_new_failures
 from harness.gate.ruling import Ruling
 from harness.report.baseline_file import read_baseline
-from harness.report.formatting import plural
+from harness.report.formatting import plural, some_of
 from harness.report.last_whole import LAST_WHOLE
 from harness.report.pairing import Pairing, pair
 from harness.report.scenario_runs import Run, ScenarioRuns, read_run
@@ -157,8 +157,7 @@ def _hint(pairing: Pairing) -> str:
 
 
 def _some(scenarios: Sequence[ScenarioRuns]) -> str:
-    more = f" and {len(scenarios) - _SOME} more" if len(scenarios) > _SOME else ""
-    return ", ".join(scenario.label for scenario in scenarios[:_SOME]) + more if scenarios else "none"
+    return some_of([scenario.label for scenario in scenarios], _SOME) or "none"
 
 
 def _without_gone(pairing: Pairing | None, partial: bool) -> Pairing | None:

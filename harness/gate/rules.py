@@ -13,7 +13,7 @@ from typing import Any, Final
 from harness.gate.parts import Part
 from harness.gate.policy import MinCoverage
 from harness.gate.ruling import Responsible, Ruling
-from harness.report.formatting import percent, plural, unpriced
+from harness.report.formatting import percent, plural, some_of, unpriced
 from harness.report.scenario_runs import Repeat, ScenarioRuns
 from harness.report.verdicts import NOT_PASSED
 from harness.source.suggest import nearest
@@ -141,10 +141,7 @@ def _short_of(part: Part, kind: str, manifest: str, share: float, counts: dict[s
     then = part.baseline.coverage.get(manifest) if part.baseline else None
     before = f"{percent(then[kind][0] / then[kind][1])} → " if then and then[kind][1] else ""
     missing = [_step(item) for item in counts["missing"]]
-    more = f" and {len(missing) - _MOST_MISSING} more" if len(missing) > _MOST_MISSING else ""
-    return (
-        f"{manifest}: {before}{percent(share)} of its {kind}; not {', '.join(missing[:_MOST_MISSING])}{more}"
-    )
+    return f"{manifest}: {before}{percent(share)} of its {kind}; not {some_of(missing, _MOST_MISSING)}"
 
 
 def _step(item: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, Final
 
@@ -92,8 +92,7 @@ def cost_of(total: Mapping[str, Any]) -> str:
 def unpriced(total: Mapping[str, Any]) -> str:
     """Which models of a group have no price, so that they count as 0 in its cost; "" where all have one."""
     names = [printable(name) for name, model in total.get("models", {}).items() if model["cost"] is None]
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"no price of {', '.join(names[:_MOST_NAMES])}{more}" if names else ""
+    return f"no price of {some_of(names, _MOST_NAMES)}" if names else ""
 
 
 def distinct(total: Mapping[str, Any]) -> str:
@@ -102,6 +101,16 @@ def distinct(total: Mapping[str, Any]) -> str:
         return ""
     runs = plural(total["runs"], "run")
     return f"{total['distinct_runs']} of {runs}; the others had the same answers and nothing random, and do not count"
+
+
+def some_of(names: Sequence[str], most: int) -> str:
+    """The first of these names, at most so many, and how many more there are.
+
+    >>> some_of(["a", "b", "c", "d"], 2)
+    'a, b and 2 more'
+    """
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def plural(count: int, noun: str) -> str:

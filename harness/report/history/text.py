@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from harness.report.formatting import plural
+from harness.report.formatting import plural, some_of
 from harness.report.headline_figures import FIGURES
 from harness.report.history.trends import Run, ScenarioTrend, Trends
 from harness.report.wrap import hanging
@@ -108,9 +108,8 @@ def _notes(trends: Trends, width: int | None) -> Iterator[str]:
         yield f"      and {plural(len(parts) - 3, 'earlier part')}"
     unpriced = dict.fromkeys(str(name) for run in trends.runs for name in run.total.get("unpriced") or ())
     if unpriced:
-        more = f" and {len(unpriced) - 5} more" if len(unpriced) > 5 else ""
-        names = ", ".join(printable(clip(name, 60)) for name in [*unpriced][:5])
-        yield from _hanging(f"*     no price of {names}{more}", width)
+        names = some_of([printable(clip(name, 60)) for name in unpriced], 5)
+        yield from _hanging(f"*     no price of {names}", width)
 
 
 def _curves(runs: Sequence[Run], width: int | None, ascii_only: bool) -> Iterator[str]:
