@@ -15,6 +15,7 @@ from harness.graph.observe import ENDS_OF_VISITS
 from harness.graph.trace import Event
 
 _MARK = "▸"
+_ROLES = {"human": "user", "ai": "assistant"}
 
 
 def sentence(event: Event, kinds: Mapping[str, str]) -> str:
@@ -32,6 +33,24 @@ def sentence(event: Event, kinds: Mapping[str, str]) -> str:
         case "route":
             return f"{event['graph']}{event['source']} -> {event['graph']}{event['target']}"
     return ""
+
+
+def route_text(event: Event) -> str:
+    """Where a run went on, the ends of the graph as people read them, and under which condition."""
+    condition = f"  [{event['condition']}]" if event.get("condition") is not None else ""
+    graph = event.get("graph", "")
+    return f"{graph}{end_name(event['source'])} -> {graph}{end_name(event['target'])}{condition}"
+
+
+def end_name(node: str) -> str:
+    """The name of a node; of both ends of a graph those that people read."""
+    return {START: "(start)", END: "(end)"}.get(node, node)
+
+
+def role_of(message: Any) -> str:
+    """The role of a message in the words of providers: `user`, `assistant`, `tool`."""
+    role = (message.get("type") or message.get("role")) if isinstance(message, Mapping) else None
+    return _ROLES.get(str(role), str(role or "message"))
 
 
 def narration(events: Sequence[Event], graph: Graph) -> Iterator[str]:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from harness.graph.model import END, START
-from harness.graph.narration import ended, sentence
+from harness.graph.narration import ended, role_of, route_text, sentence
 from harness.graph.trace import Event
 from harness.report.encoding import encode
 from harness.report.formatting import plural, seconds
@@ -21,7 +20,6 @@ from harness.source.display import columns, printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-_ROLES: Final = {"human": "user", "ai": "assistant"}
 _MARGIN: Final = 12
 """Columns of the times."""
 _LABEL: Final = 11
@@ -135,8 +133,7 @@ class _Narrator:
         if not _is_message(message):
             yield Row(at, "", 2, "message", _plain(message))
             return
-        role = str(message.get("type") or message.get("role"))
-        role = _ROLES.get(role, role)
+        role = role_of(message)
         texts = _texts(_content(message.get("content")), message.get("tool_calls") or ())
         said = {self._said.get(text, "") for text in texts} if role in ("assistant", "tool") else {""}
         if len(said) == 1 and "" not in said:
@@ -190,11 +187,7 @@ def _between_nodes(event: Event, text: str) -> Iterator[Row]:
     at = event["at"]
     match event["event"]:
         case "route":
-            source = "(start)" if event["source"] == START else event["source"]
-            target = "(end)" if event["target"] == END else event["target"]
-            condition = f"  [{event['condition']}]" if event["condition"] is not None else ""
-            graph = event["graph"]
-            yield Row(at, "route", 0, "", f"{graph}{source} -> {graph}{target}{condition}")
+            yield Row(at, "route", 0, "", route_text(event))
         case "reroute":
             instead = plural(event["instead_of"], "route")
             yield Row(at, "route", 0, "", f"the state was updated; instead of the last {instead}:")

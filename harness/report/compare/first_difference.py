@@ -12,15 +12,15 @@ from difflib import SequenceMatcher
 from typing import Any, Final
 
 from harness.graph.model import END, START
+from harness.graph.narration import end_name, role_of
 from harness.graph.trace import Event
 from harness.report.compare.difference import Difference, Part
-from harness.report.compare.sentences import content, end_name, sentence
+from harness.report.compare.sentences import content, sentence
 from harness.report.compare.values import ABSENT, ValueChange, value_changes
 from harness.report.encoding import encode
 from harness.report.formatting import seconds
 
 _MOST_PARTS: Final = 8
-_ROLES: Final = {"human": "user", "ai": "assistant"}
 
 
 def first_difference(before: Sequence[Event], after: Sequence[Event]) -> Difference | None:
@@ -138,30 +138,21 @@ def _messages(before: Sequence[Any], after: Sequence[Any]) -> list[Part]:
             continue
         paired = min(end - start, to - at)
         for old, new in zip(before[start : start + paired], after[at : at + paired], strict=True):
-            if _role(old) == _role(new):
+            if role_of(old) == role_of(new):
                 named = value_changes(old, new)
                 found += [
                     Part(
-                        _role(new) if place.path == "content" else f"{_role(new)}.{place.path}",
+                        role_of(new) if place.path == "content" else f"{role_of(new)}.{place.path}",
                         place.before,
                         place.after,
                     )
                     for place in named
                 ]
             else:
-                found += [Part(_role(old), _said(old), ABSENT), Part(_role(new), ABSENT, _said(new))]
-        found += [Part(_role(message), _said(message), ABSENT) for message in before[start + paired : end]]
-        found += [Part(_role(message), ABSENT, _said(message)) for message in after[at + paired : to]]
+                found += [Part(role_of(old), _said(old), ABSENT), Part(role_of(new), ABSENT, _said(new))]
+        found += [Part(role_of(message), _said(message), ABSENT) for message in before[start + paired : end]]
+        found += [Part(role_of(message), ABSENT, _said(message)) for message in after[at + paired : to]]
     return found
-
-
-def _role(message: Any) -> str:
-    role = (
-        str(message.get("type") or message.get("role") or "message")
-        if isinstance(message, Mapping)
-        else "message"
-    )
-    return _ROLES.get(role, role)
 
 
 def _said(message: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from harness.graph.model import END, START
+from harness.graph.narration import route_text
 from harness.graph.trace import Event
 from harness.report.encoding import encode
 from harness.source.display import clip
@@ -23,17 +23,6 @@ def content(event: Event) -> dict[str, Any]:
 def sentence(event: Event) -> str:
     """What happened, on a line."""
     return _SENTENCES.get(event["event"], _plain)(event)
-
-
-def _route(event: Event) -> str:
-    condition = f"  [{event['condition']}]" if event.get("condition") is not None else ""
-    graph = event.get("graph", "")
-    return f"{graph}{end_name(event['source'])} -> {graph}{end_name(event['target'])}{condition}"
-
-
-def end_name(node: str) -> str:
-    """The name of a node; of both ends of a graph those that people read."""
-    return {START: "(start)", END: "(end)"}.get(node, node)
 
 
 def _call(event: Event) -> str:
@@ -65,7 +54,7 @@ def _plain(event: Event) -> str:
 
 
 _SENTENCES: Final[dict[str, Callable[[Event], str]]] = {
-    "route": _route,
+    "route": route_text,
     "call": _call,
     "answer": _answer,
     "end": _end,

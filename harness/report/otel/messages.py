@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-_ROLES: Final = {"human": "user", "ai": "assistant"}
+from harness.graph.narration import role_of
+
 _FINISH: Final = {"tool_calls": "tool_call"}
 
 
 def input_messages(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What a model was sent."""
-    return [{"role": _role(each), "parts": [*_parts(each)]} for each in messages]
+    return [{"role": role_of(each), "parts": [*_parts(each)]} for each in messages]
 
 
 def output_message(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -33,11 +34,6 @@ def finish_reason(reply: Mapping[str, Any]) -> str:
     """Why a model stopped: what it says, else what the reply shows."""
     said = str(reply.get("finish_reason") or ("tool_calls" if reply.get("tool_calls") else "stop"))
     return _FINISH.get(said, said)
-
-
-def _role(message: Mapping[str, Any]) -> str:
-    kind = str(message.get("type"))
-    return _ROLES.get(kind, kind)
 
 
 def _parts(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
