@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final
 
@@ -17,59 +17,61 @@ from harness.world.mcp.tools import MCPResult
 from harness.world.spec import FaultSpec
 
 
+@dataclass
+class _Fault:
+    """A fault, the draws of its own, how many effects it could have hit, and whether it hit one."""
+
+    spec: FaultSpec
+    random: random.Random
+    seen: int = 0
+    struck: bool = False
+
+    def hits(self, effect: Effect) -> bool:
+        """Whether this effect is hit; it is counted if it could be."""
+        spec = self.spec
+        if spec.effect != effect.kind:
+            return False
+        if spec.node is not None and not last_part_matches(spec.node, effect.node):
+            return False
+        if spec.name is not None and not name_matches(effect.kind, spec.name, effect.name):
+            return False
+        self.seen += 1
+        hit = self._is_hit()
+        self.struck = self.struck or hit
+        return hit
+
+    def _is_hit(self) -> bool:
+        """Whether the effect that was seen last is hit."""
+        if self.spec.nth is not None:
+            return self.seen == self.spec.nth
+        if self.spec.every is not None:
+            return self.seen % self.spec.every == 0
+        return self.random.random() < (1.0 if self.spec.rate is None else self.spec.rate)
+
+
 class Faults:
     """The faults of one run. Each counts the effects it could have hit."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._faults: list[FaultSpec] = []
-        self._seen: list[int] = []
-        self._struck: list[bool] = []
-        self._random: list[random.Random] = []
+        self._faults: list[_Fault] = []
         self._lock = Lock()  # real tools ask from threads, beside the loop
 
     def add(self, faults: Sequence[FaultSpec]) -> None:
         """Add a turn's faults; they count from here."""
-        for fault in faults:
-            self._random.append(random.Random(f"{self._seed}/{len(self._faults)}"))
-            self._faults.append(fault)
-            self._seen.append(0)
-            self._struck.append(False)
+        for spec in faults:
+            self._faults.append(_Fault(spec, random.Random(f"{self._seed}/{len(self._faults)}")))
 
     def never_struck(self) -> Iterator[tuple[FaultSpec, int]]:
         """The faults that hit nothing, each with the number of effects that it could have hit."""
-        for fault, seen, struck in zip(self._faults, self._seen, self._struck, strict=True):
-            if not struck:
-                yield fault, seen
+        return ((fault.spec, fault.seen) for fault in self._faults if not fault.struck)
 
     def strike(self, effect: Effect) -> Strike:
         """The faults that hit this effect. Every matching effect is counted, hit or not."""
         if not self._faults:
             return _NO_STRIKE
         with self._lock:
-            return Strike(
-                [fault for index, fault in enumerate(self._faults) if self._hits(index, fault, effect)]
-            )
-
-    def _hits(self, index: int, fault: FaultSpec, effect: Effect) -> bool:
-        if fault.effect != effect.kind:
-            return False
-        if fault.node is not None and not last_part_matches(fault.node, effect.node):
-            return False
-        if fault.name is not None and not name_matches(effect.kind, fault.name, effect.name):
-            return False
-        self._seen[index] += 1
-        hits = self._is_hit(index, fault)
-        self._struck[index] = self._struck[index] or hits
-        return hits
-
-    def _is_hit(self, index: int, fault: FaultSpec) -> bool:
-        """Whether the effect that was seen last is hit."""
-        if fault.nth is not None:
-            return self._seen[index] == fault.nth
-        if fault.every is not None:
-            return self._seen[index] % fault.every == 0
-        return self._random[index].random() < (1.0 if fault.rate is None else fault.rate)
+            return Strike([fault.spec for fault in self._faults if fault.hits(effect)])
 
 
 class Strike:
