@@ -32,6 +32,7 @@ _NOTES: Final = (
 )
 """Keywords that ask for nothing by themselves."""
 KEYWORDS: Final = frozenset((*_OF_SCHEMA, *_OF_LIST, *_OF_MAPPING, *_OF_VALUES, *_NOTES))
+_MEANT: Final = KEYWORDS - {"not"}  # else a `note` would be a misspelt one
 _ASKING: Final = KEYWORDS - set(_NOTES)
 _OF_TYPE: Final[tuple[tuple[type | tuple[type, ...], frozenset[str]], ...]] = (
     (
@@ -132,7 +133,7 @@ def misspelt_keywords(
     """The keywords of a schema, and of those inside it, that are nearly one that JSON Schema knows."""
     for at, inside in schemas_inside(schema, path):
         for keyword in inside:
-            if keyword not in KEYWORDS and (meant := nearest(str(keyword), KEYWORDS, cutoff=cutoff)):
+            if keyword not in KEYWORDS and (meant := nearest(str(keyword), _MEANT, cutoff=cutoff)):
                 yield Misspelt((*at, keyword), str(keyword), meant)
 
 

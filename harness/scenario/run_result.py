@@ -53,7 +53,7 @@ def error_json(error: BaseException, node: str | None = None, graph: Graph | Non
 def _example(error: BaseException) -> str:
     if not isinstance(error, UnscriptedCall) or not error.example:
         return ""
-    return f"\n  the shortest that answers: `{error.example}`"
+    return f"\n  the shortest stub that answers: `{error.example}`"
 
 
 def made_good(raised: Iterable[BaseException], ended_by: Mapping[str, Any] | None) -> list[dict[str, Any]]:

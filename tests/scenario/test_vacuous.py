@@ -104,7 +104,7 @@ def test_what_cannot_fail_is_told(tmp_path: Path, keys: str, told: str) -> None:
         "expect: {path: [], state: {$exact: {}}, error: {}}",
         "expect: {state: {a: {$any: true}, b: {$contains: x}, c: {$regex: '^$'}, d: [{}, {e: 1}]}}",
         "expect: {state: {a: {$regex: '(?=x)'}, b: {$len: {$gt: 0}}, c: {$not: {}}}}",
-        "expect: {state_schema: {type: object, x-note: mine, example: {a: 1}}, output_schema: false}",
+        "expect: {state_schema: {type: object, x-note: mine, note: mine, example: {a: 1}}, output_schema: false}",
         "expect: {visits: {add: {$not: 2}}, call_counts: {llm: {$gte: 1}}, interrupt: []}",
         "expect: {checks: [{that: size(path) > 0}, {that: 'state.a >= 0'}, {that: '!(1 in path)'}]}",
         "expect: {never_calls: [{llm: '*', args: {}}]}",

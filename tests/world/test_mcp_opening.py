@@ -164,7 +164,7 @@ def test_a_server_over_http_that_does_not_connect_is_given_up_with_the_reason(
 def gives_up(server: Server, why: str, transport: Any, name: str) -> None:
     with serving(server) as url:
         assert why_not(connect(MCPEndpoint("weather", transport, url=url), limit(why))) == (
-            f"cannot connect to {url}: {why}; see that server 'weather' runs there and speaks MCP over {name}, "
+            f"cannot connect to {url}: {why}; check that server 'weather' runs there and speaks MCP over {name}, "
             "or script its tools under `mcp:`"
         )
 
@@ -173,7 +173,7 @@ def gives_up(server: Server, why: str, transport: Any, name: str) -> None:
 def test_a_child_process_that_does_not_connect_is_given_up_with_the_reason(does: str) -> None:
     endpoint = MCPEndpoint("weather", "stdio", command=sys.executable, args=["-c", f"import sys; {does}"])
     assert why_not(connect(endpoint, LATER_S)) == (
-        f"cannot connect to {sys.executable}: {NO_ANSWER}; see that server 'weather' starts and speaks MCP on its "
+        f"cannot connect to {sys.executable}: {NO_ANSWER}; check that server 'weather' starts and speaks MCP on its "
         "standard input and output, or script its tools under `mcp:`"
     )
 
@@ -182,7 +182,7 @@ def test_a_server_that_breaks_off_is_given_up_in_a_recording_too() -> None:
     with serving(says(IN_CHUNKS)) as url:
         endpoint = MCPEndpoint("weather", "sse", url=url)
         why = why_not(MCPRecorder(server="weather").recording(endpoint), PacedTimeLoop)
-    assert why.startswith(f"cannot connect to {url}: {BROKEN_OFF}; see that server 'weather' runs there")
+    assert why.startswith(f"cannot connect to {url}: {BROKEN_OFF}; check that server 'weather' runs there")
 
 
 @pytest.mark.parametrize("transport", ["sse", "streamable_http"])

@@ -96,7 +96,7 @@ def test_the_shortest_stub_for_what_nothing_answers_is_shown_and_answers_it(
     with pytest.raises(UnscriptedCall) as caught:
         ask(ScriptedWorld(WorldSpec()), effect)
     shown = error_json(caught.value)["message"]
-    assert shown == f"{caught.value}\n  the shortest that answers: `{stub}`"
+    assert shown == f"{caught.value}\n  the shortest stub that answers: `{stub}`"
     file = tmp_path / "x.scenario.yaml"
     file.write_text(f"harness: 1\nmanifest: m.yaml\nscenarios: [{{name: x, {stub}}}]")
     [scenario] = load_file(file).scenarios

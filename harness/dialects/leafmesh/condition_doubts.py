@@ -58,7 +58,7 @@ def _doubts(
             yield Problem("unknown-name", text, where, f"did you mean '{meant}'?", "warning")
         elif first in condition.words and (known or any(root in str(condition.text) for root in roots)):
             text = f"the condition compares with a field '{first}', which nothing declares"
-            yield Problem("unknown-name", text, where, f"a text stands in quotes: '{first}'", "warning")
+            yield Problem("unknown-name", text, where, f"text is written in quotes: '{first}'", "warning")
         elif condition.text in _LIKE_ELSE:
             text = f"the condition `{condition.text}` reads a field of that name, which nothing declares"
             hint = "every entry whose condition holds is called; one without a condition always is"

@@ -104,7 +104,7 @@ def _doubt(found: _Reference) -> tuple[str, str] | None:
         return f"{unset}: it is empty", hint
     if "${" in found.default:
         text = f"{unset}, and its default ends at the first }}: '{found.default}'"
-        return text, "a default holds no variable"
+        return text, "a default cannot contain a variable"
     first, rest = found.default[:1], found.default[1:]
     if first in _SHELL_OPERATORS and not _NUMBER.fullmatch(found.default):
         hint = f"it begins right after the colon, unlike that of a shell: ${{{found.name}:{rest}}}"

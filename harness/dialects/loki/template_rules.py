@@ -109,7 +109,7 @@ class TemplateRules:
         if head in self.known or self.is_open:
             return None
         if head in _SCOPES:
-            text = f"{written} is not there: state_updates of {_SCOPES[head]} have it, and nothing stores it"
+            text = f"{written} is never set here: only state_updates of {_SCOPES[head]} have it, and none stores it"
             return Flaw("unset-key", text, f"this node has {{{{{scoped}}}}}" if scoped else "")
         near = self._near(head, scoped)
         if near is None:
@@ -141,7 +141,7 @@ def _part_of_result(written: str, steps: list[str], node: doc.NodeSpec) -> Flaw 
     else:
         schema = getattr(node, "output_schema", None)
         if schema is None:
-            text = f"{written} is never there: what this node makes is text, which has no parts"
+            text = f"{written} is never set: the result of this node is text, which has no keys"
             hint = "an output_schema makes parts of it" if node.scoped == "output" else ""
             return Flaw("unset-key", text, hint)
         parts = _listed_keys(schema)
@@ -150,7 +150,7 @@ def _part_of_result(written: str, steps: list[str], node: doc.NodeSpec) -> Flaw 
     near = nearest(steps[0], parts, cutoff=NEAR)
     hint = f"did you mean '{near}'?" if near else ""
     if isinstance(node, doc.RagNode):
-        text = f"{written} is never there: what a rag node finds has {' and '.join(_RETRIEVAL_KEYS)}"
+        text = f"{written} is never set: the result of a rag node has {' and '.join(_RETRIEVAL_KEYS)}"
         return Flaw("unset-key", text, hint)
     return Flaw("unset-key", f"{written}: output_schema has no '{steps[0]}'", hint) if near else None
 

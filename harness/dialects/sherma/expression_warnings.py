@@ -46,7 +46,7 @@ def _as_text(text: str) -> str:
     """spec: "String literals must be double-quoted inside the YAML string"."""
     words = text.strip()
     is_text = _WORDS.fullmatch(words) and not _NAMES.search(words)
-    return f"text has quotes of its own: '\"{words}\"'" if is_text else ""
+    return f"text needs quotes of its own: '\"{words}\"'" if is_text else ""
 
 
 def _meant(expression: Expression, agent: Agent) -> str:

@@ -67,7 +67,7 @@ def _items(workflow: Workflow, document: Document) -> Iterator[Problem]:
         key = edge.fan_out.item_key
         field = workflow.state_schema.get(key)
         if field is not None and field.reducer is None and field.type != "messages":
-            text = f"'{key}' is in state_schema, so that '{edge.target}' for several items collides on it"
+            text = f"'{key}' is in state_schema, and each item of '{edge.target}' writes it: they collide"
             hint = "leave it out of state_schema: the node is given its item all the same"
             yield _warning("collision", text, document, ("edges", at, "fan_out", "item_key"), hint)
 
@@ -81,7 +81,7 @@ def _mapped_outputs(workflow: Workflow, document: Document, params: Sequence[Par
             if field.type == "messages" or not _writes(workflow, node, resolved):
                 continue
             key = resolved.output_key
-            text = f"'{key}' has no reducer, so that '{node.id}' for several items collides on it"
+            text = f"'{key}' has no reducer, and each item of '{node.id}' writes it: they collide"
             hint = (
                 f"map a handler of your own that returns {{{key}: [...]}}, and declare it with reducer: add"
             )
@@ -93,7 +93,7 @@ def _side_by_side(workflow: Workflow, document: Document) -> Iterator[Problem]:
     targets: dict[str, set[str]] = {}
     for at, edge in enumerate(workflow.edges):
         if edge.fan_out is not None:
-            text = f"without a state_schema '{edge.target}' for several items collides"
+            text = f"'{edge.target}' runs for several items, which collide without a state_schema"
             yield _warning("collision", text, document, ("edges", at, "fan_out"), OPEN_STATE_HINT)
         elif edge.condition is None:
             known = targets.setdefault(edge.source, set())

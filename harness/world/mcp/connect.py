@@ -55,7 +55,7 @@ def options_for(endpoint: MCPEndpoint, **more: Any) -> SessionOptions:
     return SessionOptions(
         endpoint.command or bare_url(endpoint.url or ""),
         read_timeout_s=endpoint.read_timeout_s,
-        advice=f"see that server {endpoint.id!r} {_EXPECTED[endpoint.transport]}, or script its tools under `mcp:`",
+        advice=f"check that server {endpoint.id!r} {_EXPECTED[endpoint.transport]}, or script its tools under `mcp:`",
         **more,
     )
 

@@ -37,8 +37,8 @@ def warnings(
             "calling_agent_respones",
             "did you mean 'calling_agent_response'?",
         ),
-        ("status == ready or status == 'done'", "ready", "a text stands in quotes: 'ready'"),
-        ("not (calling_agent_response.status != ready)", "ready", "a text stands in quotes: 'ready'"),
+        ("status == ready or status == 'done'", "ready", "text is written in quotes: 'ready'"),
+        ("not (calling_agent_response.status != ready)", "ready", "text is written in quotes: 'ready'"),
         ("else", "else", "every entry whose condition holds is called"),
     ],
 )

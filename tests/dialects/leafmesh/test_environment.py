@@ -121,7 +121,7 @@ def test_an_unset_variable_is_told_beside_the_error_in_its_line(opener: Opener) 
         ("${SALT:-much}", "not set, and its default is '-much', with the '-'", "${SALT:much}"),
         ("${SALT:-}", "not set, and its default is '-', with the '-'", "${SALT:}"),
         ("${SALT:?needed}", "not set, and its default is '?needed', with the '?'", "${SALT:needed}"),
-        ("${SALT:${SEA:x}}", "not set, and its default ends at the first }: '${SEA:x'", "holds no variable"),
+        ("${SALT:${SEA:x}}", "not set, and its default ends at the first }: '${SEA:x'", "contain a variable"),
     ],
 )
 def test_a_default_as_a_shell_would_read_it_is_a_warning(

@@ -82,10 +82,10 @@ DOUBTS = {
         "WRITE",
         "{{output.depth}}",
         "unset-key",
-        "text, which has no parts",
+        "text, which has no keys",
         "an output_schema makes parts of it",
     ),
-    "a part of an answer": ("ASK", "{{choice[0]}}", "unset-key", "text, which has no parts", ""),
+    "a part of an answer": ("ASK", "{{choice[0]}}", "unset-key", "text, which has no keys", ""),
     "a misspelt part": ("READ", "{{output.dept}}", "unset-key", "no 'dept'", "did you mean 'depth'?"),
     "a part that no retrieval has": (
         "RECALL",

@@ -75,7 +75,7 @@ def test_an_item_key_that_is_declared_collides(loader: Loader) -> None:
         changed(("parts: {type: list}", "parts: {type: list}\n  part: {type: str}"))
     ).warnings
     assert (warning.code, loader.place(warning)) == ("collision", "part")
-    assert warning.message == "'part' is in state_schema, so that 'sum_up' for several items collides on it"
+    assert warning.message == "'part' is in state_schema, and each item of 'sum_up' writes it: they collide"
     assert warning.hint == "leave it out of state_schema: the node is given its item all the same"
 
 
@@ -99,13 +99,13 @@ def test_a_mapped_model_node_collides_on_a_key_without_a_reducer(loader: Loader)
     )
     (warning,) = loader.graph(text, FILES).warnings
     assert (warning.code, loader.place(warning)) == ("collision", "said")
-    assert warning.message == "'said' has no reducer, so that 'sum_up' for several items collides on it"
+    assert warning.message == "'said' has no reducer, and each item of 'sum_up' writes it: they collide"
 
 
 def test_mapped_calls_collide_without_a_state_schema(loader: Loader) -> None:
     (warning,) = loader.graph(changed((SCHEMA, ""))).warnings
     assert (warning.code, loader.place(warning)) == ("collision", "{items_key: parts, item_key: part}")
-    assert warning.message == "without a state_schema 'sum_up' for several items collides"
+    assert warning.message == "'sum_up' runs for several items, which collide without a state_schema"
 
 
 def test_nodes_side_by_side_collide_without_a_state_schema(loader: Loader) -> None:
