@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Discriminator, Field, StrictBool, Tag
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool
 
 from harness.dialects.leafmesh.connector_document import Framework, Integration
 from harness.dialects.leafmesh.fields import (
@@ -40,18 +40,10 @@ class Nested(Section, title="a nested field"):
     """spec: "Nested fields"."""
 
     type: FieldType = Field(examples=["type: object"])
-    fields: dict[str, AnyField] = Field(default_factory=dict)
+    fields: dict[str, FieldType | Nested] = Field(default_factory=dict)
 
 
-def _form(declared: Any) -> str:
-    return "nested" if isinstance(declared, dict | Nested) else "flat"
-
-
-AnyField = Annotated[
-    Annotated[FieldType, Tag("flat")] | Annotated[Nested, Tag("nested")], Discriminator(_form)
-]
-Nested.model_rebuild()  # its fields name AnyField
-Fields = dict[str, AnyField]
+Fields = dict[str, FieldType | Nested]
 """spec: "`yields` and `inputs` Type Strings"."""
 
 
