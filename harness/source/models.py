@@ -6,6 +6,7 @@ with more than one message, or a hint, raises `mistaken(...)`.
 
 A model names itself in messages with `model_config = ConfigDict(title="a stub")`. The first of the `examples` of a
 field shows how it is written; `elsewhere: ClassVar[Mapping[str, str]]` has hints for keys that a model does not have.
+A model with `main_key: ClassVar[str]` is probably meant by a plain value of that key's type: the hint writes it out.
 """
 
 from __future__ import annotations
@@ -196,7 +197,8 @@ def _problems(finding: ValidationIssue, model: type[BaseModel], document: Docume
         path = (*path, finding.context["discriminator"].strip("'"))
     code, message, hint = _judged(finding, path)
     if code in ("wrong-type", "bad-value") and not hint:
-        hint = _example_around(finding.steps, model)
+        hint = _written_out(finding.found, models_at(model, finding.steps))
+        hint = hint or _example_around(finding.steps, model)
     span = document.key_span(path) if finding.on_key else document.span(path)
     return [Problem(code, message, span, hint)]
 
@@ -229,6 +231,16 @@ def _example_around(steps: Sequence[Step], model: type[BaseModel]) -> str:
         models = models_at(model, steps[:end]) if inside and isinstance(key, str) else []
         if any(key in keys_of(candidate) for candidate in models):
             return _example(str(key), models)
+    return ""
+
+
+def _written_out(value: Any, models: Sequence[type[BaseModel]]) -> str:
+    """The mapping that is probably meant by a plain value: with the `main_key` of a model, if it has one."""
+    for candidate in models:
+        key = getattr(candidate, "main_key", None)
+        if key is not None and type(value) is candidate.model_fields[key].annotation:
+            others = (name for name, field in candidate.model_fields.items() if field.is_required())
+            return f"write {{{', '.join([f'{key}: {value}', *(f'{name}: …' for name in others if name != key)])}}}"
     return ""
 
 

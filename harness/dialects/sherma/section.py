@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
-from pydantic import BaseModel, BeforeValidator, model_validator
+from pydantic import BaseModel, BeforeValidator
 
 from harness.source.models import Mistake, describe, mistaken
 
@@ -21,16 +21,10 @@ class Section(BaseModel, extra="ignore", defer_build=True):
 class Ref(Section, title="a reference"):
     """A reference into a registry. `version` None or `*`: the latest."""
 
+    main_key: ClassVar[str] = "id"
+
     id: str
     version: str = "*"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _mapping(cls, written: Any) -> Any:
-        if isinstance(written, str):
-            text = f"a reference is a mapping, and this is {describe(written)}"
-            raise mistaken(Mistake(text, code="wrong-type", hint="write {id: …}"))
-        return written
 
 
 def _unquoted(written: Any) -> Any:

@@ -5,11 +5,11 @@ Unknown keys are refused everywhere but in `params`. Rules between sections are 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
 
-from harness.source.models import Mistake, describe, mistaken
+from harness.source.models import Mistake, mistaken
 from harness.source.suggest import did_you_mean
 
 FIELD_TYPES: Final = ("str", "int", "float", "bool", "list", "dict", "messages")
@@ -34,20 +34,10 @@ class Section(BaseModel, extra="forbid"):
     """Base class of the sections of a workflow."""
 
 
-def _written_short(section: str, *wrong: type, hint: str) -> BeforeValidator:
-    """Refuses a section that is a plain value, with how it is written; `{}` in the hint is the value."""
-
-    def check(value: Any) -> Any:
-        if isinstance(value, wrong) and not isinstance(value, bool):
-            text = f"{section}: expected a mapping, found {describe(value)}"
-            raise mistaken(Mistake(text, code="wrong-type", hint=hint.format(value)))
-        return value
-
-    return BeforeValidator(check)
-
-
 class StateField(Section, title="a state field"):
     """spec: "State Schema". Types are documentation: no value is checked against them."""
+
+    main_key: ClassVar[str] = "type"
 
     type: str
     reducer: str | None = None
@@ -78,6 +68,8 @@ class StateField(Section, title="a state field"):
 class RetrySpec(Section, title="a retry block"):
     """spec: "Resilience". `max_attempts` counts the first try; the delay is in seconds."""
 
+    main_key: ClassVar[str] = "max_attempts"
+
     max_attempts: int = Field(default=3, ge=1, le=10)
     backoff: Literal["exponential", "fixed"] = "exponential"
     base_delay_seconds: float = Field(default=2.0, ge=0, le=60)
@@ -89,13 +81,15 @@ class NodeSpec(Section, title="a node"):
     id: str = Field(min_length=1)
     handler: str = Field(min_length=1)
     params: ParamsSection = Field(default_factory=dict)
-    retry: Annotated[RetrySpec | None, _written_short("retry", int, hint="write {{max_attempts: {}}}")] = None
+    retry: RetrySpec | None = None
     timeout_seconds: int | None = Field(default=None, ge=1, le=600)
     fallback: str | None = None
 
 
 class FanOut(Section, title="a fan_out block"):
     """spec: "Fan-Out Edge". The target runs once an item of `items_key` and sees `{item_key: item}`."""
+
+    main_key: ClassVar[str] = "items_key"
 
     items_key: str = Field(min_length=1)
     item_key: str = Field(min_length=1)
@@ -107,9 +101,7 @@ class EdgeSpec(Section, title="an edge"):
     source: str = Field(min_length=1)
     target: str = Field(min_length=1)
     condition: str | None = None
-    fan_out: Annotated[
-        FanOut | None, _written_short("fan_out", str, hint="write {{items_key: {}, item_key: …}}")
-    ] = None
+    fan_out: FanOut | None = None
 
     @model_validator(mode="after")
     def _one_way(self) -> EdgeSpec:
@@ -125,9 +117,7 @@ class Workflow(Section, title="a workflow"):
     version: str = Field(min_length=1)
     start_at: str = Field(min_length=1)
     end_at: list[str] = Field(min_length=1)
-    state_schema: dict[
-        str, Annotated[StateField, _written_short("a state field", str, hint="write {{type: {}}}")]
-    ] = Field(default_factory=dict)
+    state_schema: dict[str, StateField] = Field(default_factory=dict)
     nodes: list[NodeSpec] = Field(min_length=1)
     edges: list[EdgeSpec]
     params: ParamsSection = Field(default_factory=dict)

@@ -103,7 +103,7 @@ FAULTS = {
     "a state field in short": (
         ("{type: messages}", "str"),
         "wrong-type",
-        "a state field: expected a mapping, found text 'str'",
+        ": expected a mapping, found text 'str'",
         "str",
         "write {type: str}",
     ),
