@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -79,6 +80,12 @@ class Document:
             return self.span(path)
         offset += max(column - 1 - lines[line - 1].index(bare), 0)
         return self._lines.span(self.file, offset, offset + 1)
+
+    def span_in_text(self, path: Sequence[str | int], offset: int, length: int = 1) -> Span:
+        """The span of a part of the text value at `path`, by its offset there; of the value as in `span_within`."""
+        before = str(self.at(path).value)[:offset]
+        found = self.span_within(path, before.count("\n") + 1, offset - before.rfind("\n"))
+        return found if found == self.span(path) else replace(found, length=length)
 
     def extent_of(self, path: Sequence[str | int]) -> tuple[int, int]:
         """The offsets in `text` of the value at `path`, which must exist."""

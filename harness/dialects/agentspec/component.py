@@ -65,12 +65,9 @@ class Component(BaseModel, extra="forbid", strict=True, title="a component"):
 
     def span_in_text(self, name: str, at: int, length: int) -> Span:
         """The location of a part of a text field; of the whole text if the file writes it in another way."""
-        lines = str(getattr(self, name))[:at].split("\n")
-        whole = self._source.span((name,))
         if not isinstance(self._source.value[name], str):  # a reference
-            return whole
-        found = self._source.span_within((name,), len(lines), len(lines[-1]) + 1)
-        return whole if found == whole else replace(found, length=length)
+            return self._source.span((name,))
+        return self._source.span_in_text((name,), at, length)
 
     def __str__(self) -> str:
         return f"{self.component_type} '{self.name}'"

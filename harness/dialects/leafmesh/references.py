@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, Final
 
 from harness.dialects.leafmesh import conditions, wait_for
@@ -82,8 +81,8 @@ class Names:
     def _unknown_members(self, place: Match) -> Iterator[Problem]:
         for found in _MEMBER.finditer(place.value):
             if found[0].lower() not in ("and", "or") and found[0] not in self.agents:
-                where = self._within(place, found.start())
-                yield self._unknown_agent("wait_for", found[0], replace(where, length=len(found[0])))
+                where = self.document.span_in_text(place.path, found.start(), len(found[0]))
+                yield self._unknown_agent("wait_for", found[0], where)
 
     def _conditions(self) -> Iterator[Problem]:
         for pattern in (("agents", EACH, "can_call", EACH, "condition"), ("entry_points", EACH, "condition")):
@@ -95,10 +94,5 @@ class Names:
         try:
             parse(text)
         except LanguageError as error:
-            where = self._within(place, place.value.index(text) + error.offset)
+            where = self.document.span_in_text(place.path, place.value.index(text) + error.offset)
             yield Problem("bad-expression", str(error), where)
-
-    def _within(self, place: Match, offset: int) -> Span:
-        """The span of the character at an offset in the text at a place."""
-        before = place.value[:offset]
-        return self.document.span_within(place.path, before.count("\n") + 1, offset - before.rfind("\n"))

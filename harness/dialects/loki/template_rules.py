@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from harness.dialects.loki import document as doc
@@ -79,11 +79,7 @@ class TemplateRules:
             seen.add(found[0])
             flaw = self._flaw(found, site)
             if flaw is not None:
-                before = site.text[: found.start()]
-                line, column = before.count("\n") + 1, found.start() - before.rfind("\n")
-                span = self.document.span_within(site.path, line, column)
-                if span.length == 1:  # it was found in the text
-                    span = replace(span, length=len(found[0]))
+                span = self.document.span_in_text(site.path, found.start(), len(found[0]))
                 yield Problem(flaw.code, flaw.message, span, flaw.hint, "warning")
 
     def _flaw(self, found: re.Match[str], site: _Site) -> Flaw | None:

@@ -87,9 +87,7 @@ class ResolvedPrompt:
 
     def span_of(self, key: str, at: int) -> Span:
         """The location of a character of one of its messages."""
-        template = str(self.value[key])
-        line, column = template.count("\n", 0, at) + 1, at - template.rfind("\n", 0, at)
-        return self.document.span_within((*self.path, key), line, column)
+        return self.document.span_in_text((*self.path, key), at)
 
 
 def _placeholders(template: str) -> Iterator[tuple[str, int]]:
