@@ -68,7 +68,8 @@ class RealTimeExceeded(HarnessError):
 def real_limit(seconds: float | None, running: Callable[[], tuple[str, str | None]]) -> Iterator[None]:
     """Leave what is inside after so many real seconds; None: never.
 
-    `running` gives what the run is doing, and the node it is in.
+    `running` gives what the run is doing, and the node it is in. Threads of a run that was left, at Ctrl-C too, are
+    left behind.
 
     Raises:
         RealTimeExceeded: it took longer, whatever it raised or gave in the end.
@@ -106,8 +107,10 @@ def real_limit(seconds: float | None, running: Callable[[], tuple[str, str | Non
             yield
         finally:
             alarm.stop()
-    except BaseException:
+    except BaseException as error:
         if exceeded is None:
+            if isinstance(error, KeyboardInterrupt):
+                _leave_behind(set(threading.enumerate()) - threads)
             raise
     finally:
         alarm.stop()

@@ -42,6 +42,7 @@ from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
 from harness.source.imports import repeat_environment
 from harness.time.clock import VirtualTimeLoop
+from harness.time.interrupts import marked_interrupts
 from harness.time.paced import PacedTimeLoop
 from harness.world.network import closed_network, open_network
 from harness.world.scripted import ScriptedWorld
@@ -192,9 +193,12 @@ def run_once(
             requests = ToolRequests(world, ChainMap(dict(scenario.env), os.environ), upstream)
             with (
                 _intercepted(requests, scenario, backend),
+                marked_interrupts(),
                 asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop) as runner,
             ):
-                result = runner.run(run_turns(scenario, graph, world, seed, backend, requests, prices))
+                # Not `runner.run`: its handler of Ctrl-C waits for a tool that blocks.
+                turns = run_turns(scenario, graph, world, seed, backend, requests, prices)
+                result = runner.get_loop().run_until_complete(turns)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a tool may have raised anything

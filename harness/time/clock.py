@@ -15,14 +15,16 @@ import asyncio
 import math
 import selectors
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.errors import RunError
 from harness.time.idle import IdleWaiters
 from harness.units import PRECISION
+
+T = TypeVar("T")
 
 # With no timer, no ready callback and nobody holding the clock, only a foreign thread could wake the loop.
 # This many real seconds of silence are taken for a deadlock.
@@ -176,6 +178,16 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             yield
         finally:
             self._jumping.real_time -= 1
+
+    def run_until_complete(self, future: Generator[Any, None, T] | Awaitable[T]) -> T:
+        """As asyncio's, but after a KeyboardInterrupt closing the loop does not wait for worker threads."""
+        try:
+            return super().run_until_complete(future)
+        except KeyboardInterrupt:
+            self.set_default_executor(
+                ThreadPoolExecutor()
+            )  # closing the loop waits for those of its executor
+            raise
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., Any], *args: Any

@@ -88,26 +88,33 @@ scenarios: [{name: waits, tools: {call: waiting.wait}}]
 """
 
 TOOL = """\
-import sys, threading
+import asyncio, threading
 
 def wait():
     print("begun", flush=True)
     threading.Event().wait()
 """
+IN_A_THREAD = f"{TOOL}\nblock = wait\nasync def wait():\n    await asyncio.to_thread(block)\n"
 
 
+@pytest.mark.parametrize("tool", [TOOL, IN_A_THREAD], ids=["in the main thread", "in a thread"])
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [(["harness", "run", "."], 3), (["pytest", "-q", "-s"], 2)],
+    ids=["harness", "pytest"],
+)
 def test_a_scenario_whose_tool_waits_for_ever_is_left_after_a_moment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: list[str], code: int, tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, text in {"a.scenario.yaml": WAITS, "calls.yaml": FLOW, "waiting.py": TOOL}.items():
+    for name, text in {"a.scenario.yaml": WAITS, "calls.yaml": FLOW, "waiting.py": tool}.items():
         Path(name).write_text(text)
-    command = ["harness", "run", "."]
-    with Process(command, stdout=PIPE, stderr=PIPE) as process:
+    with Process(command, stdout=PIPE, stderr=PIPE) as process, ExitStack() as ended:
+        ended.callback(process.kill)
         assert process.stdout is not None
         while "begun" not in (line := process.stdout.readline()):
             assert line
         process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 3
-    assert stderr.startswith("interrupted")
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert stderr.startswith("interrupted") or "KeyboardInterrupt" in stdout
