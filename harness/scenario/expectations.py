@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
 from harness.graph.to_json import to_json
 from harness.scenario.model import Expectations, Scenario
@@ -16,15 +16,18 @@ def expectations_digest(scenario: Scenario, without_secrets: Callable[[Any], Any
 
     Secrets are taken out first, so that they are the same on every machine.
     """
-    said = [
+    expected = [
         scenario.pass_score,
         scenario.timeout_s,
         scenario.allow_unused,
-        *map(_said, scenario.expectations),
+        *map(_of_turn, scenario.expectations),
     ]
-    clean = without_secrets(said) if without_secrets else said
-    return sha256(json.dumps(clean, sort_keys=True, default=to_json).encode()).hexdigest()[:12]
+    clean = without_secrets(expected) if without_secrets else expected
+    return sha256(_canonical(clean).encode()).hexdigest()[:12]
 
 
-def _said(expect: Expectations) -> list[Any]:
+_canonical: Final = json.JSONEncoder(sort_keys=True, default=to_json).encode
+
+
+def _of_turn(expect: Expectations) -> list[Any]:
     return [dict(expect.values), dict(expect.weights), {str(at): text for at, text in expect.prompts.items()}]

@@ -113,6 +113,8 @@ def _path_of(url: str) -> str:
 # ---------------------------------------------------------------- this process
 
 _watched: Final[list[Variables]] = []
+_OF_PYTEST: Final = "PYTEST_CURRENT_TEST"
+"""The name of the test that runs, which pytest sets several times a test."""
 
 
 def variables_of_process(named: tuple[str, ...] = (), public: tuple[str, ...] = ()) -> Variables:
@@ -133,5 +135,6 @@ def _variables_of_process(named: tuple[str, ...], public: tuple[str, ...]) -> Va
 def _see(event: str, args: tuple[Any, ...]) -> None:
     if event == "os.putenv":
         name, value = map(os.fsdecode, args)
-        for variables in _watched:
-            variables.add({name: value})
+        if name != _OF_PYTEST:
+            for variables in _watched:
+                variables.add({name: value})
