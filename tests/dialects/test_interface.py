@@ -300,7 +300,10 @@ def test_what_is_wrong_in_the_manifest_is_told_there(tested: Path, command: str)
     tested.write_text(text + "  - {name: all right}\n")
     done = CliRunner().invoke(cli, [command, "agent/relay.yaml"])
     assert done.exit_code == 2
-    assert "relay.yaml:6:13: error: weight: must be greater than 0, found the number -3" in done.output
+    assert (
+        "relay.yaml:6:13: error: weight: must be greater than or equal to 0, found the number -3"
+        in done.output
+    )
     assert "relay.yaml:7:13: error: unknown matcher '$foo'" in done.output
     assert "relay.yaml:8:12: error: a second scenario 'all right' (first in line 4)" in done.output
 
