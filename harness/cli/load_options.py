@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +13,7 @@ import click
 
 from harness.cli.options import PATH
 from harness.dialects.request import LoadRequest
+from harness.errors import Problem
 from harness.scenario.model import Scenario
 from harness.settings import Projects
 from harness.source.document import real_path
@@ -104,6 +105,13 @@ def _pairs(_ctx: click.Context, _option: click.Parameter, written: tuple[str, ..
 def _environment(env: dict[str, str], passed: Sequence[str]) -> dict[str, str]:
     """The values of `${VAR}`: the named ones of the process, overridden by the given ones."""
     return {name: os.environ[name] for name in passed if name in os.environ} | env
+
+
+def with_env_option(problem: Problem) -> Problem:
+    """The problem; that of a variable without a value also names the option that gives it one."""
+    if problem.code != "missing-variable" or not problem.hint:
+        return problem
+    return replace(problem, hint=f"{problem.hint}; here with --env NAME=value")
 
 
 _OPTIONS: Final = (

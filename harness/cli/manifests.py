@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from harness.dialects.dialect import Dialect
 from harness.dialects.registry import detected, dialect_named, dialect_of, manifest_at, names
-from harness.errors import FormatError, ManifestError, Problem
+from harness.errors import FormatError, ManifestError, Problem, Span
 from harness.scenario import SUFFIXES
 from harness.scenario.in_manifest import scenarios_in
 from harness.scenario.model import Scenario
 from harness.source.document import read, shown_path
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
+_BEGINNING: Final = 4096
+"""Characters of a file in which the keys of a scenario file are looked for: recordings may be long."""
 
 
 def check_not_a_scenario(path: Path) -> None:
@@ -67,6 +70,29 @@ def manifests_below(folder: Path, dialect: str | None) -> Found:
         if of_dialect is not None:
             found.manifests.append(path)
     return found
+
+
+def misnamed(folders: Iterable[Path]) -> list[Problem]:
+    """A warning for each scenario file in these folders that no command finds there: it has another file name."""
+    found = []
+    for path in (path for folder in folders for path in _candidates(folder)):
+        begins = _beginning(path)
+        if all(re.search(rf"^{key}:", begins, re.MULTILINE) for key in ("harness", "manifest", "scenarios")):
+            text = f"{shown_path(path)} is a scenario file, and is left out: its name does not end in {SUFFIXES[0]}"
+            hint = f"rename it to {path.stem.removesuffix('.scenario')}{SUFFIXES[0]}"
+            found.append(Problem("scenario-file-name", text, Span(shown_path(path), 1, 1), hint, "warning"))
+    return found
+
+
+def _beginning(path: Path) -> str:
+    """The first characters of a file; none of what is no file, or cannot be read."""
+    try:
+        if not path.is_file():
+            return ""
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(_BEGINNING)
+    except OSError:
+        return ""
 
 
 def scenarios_below(folder: Path) -> tuple[list[Scenario], list[Path]]:

@@ -130,6 +130,8 @@ def command(
         raise click.UsageError("--watch excludes --json, --fail-under, --live and --record-mode")
     in_parallel = start_workers(jobs, mode)
 
+    from harness.cli.manifests import misnamed
+    from harness.cli.problems import print_problems
     from harness.cli.run_selection import Finished, run_selection
     from harness.cli.selection import select
     from harness.settings import Projects
@@ -144,6 +146,8 @@ def command(
     def projects_anew() -> Projects:
         given = {key: value for key, value in chosen.items() if value}
         return Projects(chosen=given, record_mode=mode, narrate=narrate)
+
+    print_problems(misnamed(path for path in map(Path, paths) if path.is_dir()))
 
     def choose(projects: Projects) -> Selection:
         selection = select(paths, projects, words=words, tags=tags, changed=changed, shard=shard)

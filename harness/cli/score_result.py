@@ -14,6 +14,7 @@ from harness.cli import exit_code
 from harness.cli.output import deliver_json, stdout_to_stderr
 from harness.cli.run_selection import Finished
 from harness.cli.score_plan import not_run, spent
+from harness.report.formatting import plural
 from harness.report.html.page import write_page
 from harness.report.html.score_file import SCORE
 from harness.report.reading import RESULTS
@@ -22,6 +23,7 @@ from harness.report.summary import Summary
 from harness.report.summary_text import places
 from harness.report.whole_file import replace as replace_file
 from harness.settings import Projects, RecordMode
+from harness.source.display import printable
 from harness.variants.comparison import Score, compare
 from harness.variants.document import Variant
 from harness.variants.independence import reasons
@@ -29,6 +31,7 @@ from harness.variants.schedule import Schedule
 from harness.variants.table import table
 
 _MOST_REFUSALS: Final = 10
+_MOST_LINES: Final = 6
 
 
 def conclude(
@@ -72,7 +75,7 @@ def conclude(
         _say_what_was_left_out(schedule, {each.name: each.group.get("runs", 0) for each in score.variants})
         return exit_code.NOT_JUDGED
     if finished.code == exit_code.NOT_JUDGED:
-        click.echo("some runs could not be judged: see the results", err=True)
+        _say_what_was_not_judged(folder)
         return finished.code
     if require is not None and not score.is_best(require):
         click.echo(f"'{require}' is not better than all others", err=True)
@@ -90,6 +93,22 @@ def _say_what_was_refused(finished: Finished, variants: Sequence[Variant]) -> No
     click.echo("nothing is scored", err=True)
     for place in places(finished.report):
         click.echo(place, err=True)
+
+
+def _say_what_was_not_judged(folder: Path) -> None:
+    causes: dict[str, list[str]] = {}
+
+    def note(line: Any) -> None:
+        if line["verdict"] == "error":
+            message = str((line["error"] or {}).get("message") or "a check could not be evaluated")
+            causes.setdefault(message, []).append(f"{line['id']} as {line['variant']}")
+
+    read_run(folder, [note])
+    click.echo("some runs could not be judged: see the results", err=True)
+    for message, runs in list(causes.items())[:_MOST_REFUSALS]:
+        said = "\n".join(message.splitlines()[:_MOST_LINES])
+        whom = f"{plural(len(runs), 'run')}, such as {runs[0]}" if len(runs) > 1 else runs[0]
+        click.echo(printable(f"error: {said}\n    in {whom}", keep_newlines=True), err=True)
 
 
 def _say_what_was_left_out(schedule: Schedule, made: dict[str, int]) -> None:

@@ -8,14 +8,14 @@ from typing import Final
 
 import click
 
-from harness.cli.load_options import LoadOptions, agent_option, load_options
+from harness.cli.load_options import LoadOptions, agent_option, load_options, with_env_option
 from harness.cli.manifests import agents_of, agents_to_load, check_not_a_scenario
 from harness.cli.options import PATH
 from harness.cli.output import deliver
 from harness.cli.problems import print_problems
 from harness.dialects.load import load_graph
 from harness.draw.picture import Form, picture
-from harness.errors import FormatError, Problem
+from harness.errors import FormatError, ManifestError, Problem
 from harness.source.document import shown_path
 
 _TITLES: Final[Mapping[str, Callable[[str], str]]] = {
@@ -44,10 +44,13 @@ def command(
     """
     check_not_a_scenario(manifest)
     found, agents = agents_of(manifest, options.dialect)
-    graphs = {
-        name: load_graph(options.request(manifest, name), found.name)
-        for name in agents_to_load(agents, options.agent)
-    }
+    try:
+        graphs = {
+            name: load_graph(options.request(manifest, name), found.name)
+            for name in agents_to_load(agents, options.agent)
+        }
+    except ManifestError as error:
+        raise ManifestError([with_env_option(problem) for problem in error.problems]) from None
     print_problems(dict.fromkeys(warning for graph in graphs.values() for warning in graph.warnings))
     pictures: dict[tuple[str, str], str] = {}
     for name, graph in graphs.items():

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.cli.load_options import LoadOptions
-from harness.cli.manifests import agents_of, agents_to_load, manifests_below
+from harness.cli.load_options import LoadOptions, with_env_option
+from harness.cli.manifests import agents_of, agents_to_load, manifests_below, misnamed
 from harness.dialects.load import load_graph, load_scenarios
 from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.graph.model import Graph
@@ -45,7 +45,7 @@ def collect(paths: Sequence[Path], dialect: str | None) -> Files:
     for folder in (path for path in paths if path.is_dir()):
         found = manifests_below(folder, dialect)
         files.manifests |= dict.fromkeys(found.manifests)
-        files.unreadable += found.unreadable
+        files.unreadable += [*found.unreadable, *misnamed([folder])]
     if not files.scenarios and not files.manifests and not files.unreadable:
         where = ", ".join(shown_path(path) for path in paths)
         message = f"neither a manifest nor a scenario file (*{SUFFIXES[0]}) in {where}"
@@ -104,7 +104,7 @@ def of_scenarios(path: Path, options: LoadOptions) -> Iterator[Problem]:
         settings = options.projects.of(scenario.file)
         names = unknown_names(scenario, graph, settings, lambda other: _graph(other, options))
         found |= dict.fromkeys([*graph.warnings, *graph.notes, *names, *nested_problems(graph)])
-    yield from (_with_option(problem) for problem in found)
+    yield from (with_env_option(problem) for problem in found)
 
 
 def _not_importable(scenario: Scenario, options: LoadOptions) -> Iterator[Problem]:
@@ -151,11 +151,4 @@ def of_manifest(path: Path, options: LoadOptions) -> Iterator[Problem]:
         built(own or (), path, dialect.name)
     except ManifestError as error:
         found |= dict.fromkeys(error.problems)
-    yield from (_with_option(problem) for problem in found)
-
-
-def _with_option(problem: Problem) -> Problem:
-    """The problem with a hint for the command line."""
-    if problem.code == "missing-variable" and problem.hint:
-        return replace(problem, hint=f"{problem.hint}; here with --env NAME=value")
-    return problem
+    yield from (with_env_option(problem) for problem in found)

@@ -58,7 +58,11 @@ def _slug(text: str) -> str:
 
 
 def command_to_record(scenario: Scenario, *options: str) -> str:
-    """What to type to record a scenario anew."""
+    """What to type to record a scenario anew; as a variant, by the command that runs variants."""
+    if scenario.variation is not None:
+        return (
+            f"the same command with --record-mode {'rewrite' if '--rewrite' in options else 'new_episodes'}"
+        )
     return shlex.join(["harness", "record", *options, scenario.id])
 
 

@@ -23,16 +23,29 @@ def unscripted(effect: Effect, nearest: Nearest | None, hint: str) -> Unscripted
     return UnscriptedCall(request_text(effect), nearest, hints, _shortest_stub(effect))
 
 
+_RETURNED: Final = {"handler": "{}", "script": "{}", "retrieval": '{context: "…", sources: []}'}
+"""The shortest answer of what returns no text."""
+
+
 def _shortest_stub(effect: Effect) -> str:
-    """The shortest that would answer a model call, a request or a question; "" for what is answered by name."""
+    """The shortest that would answer a call."""
     if isinstance(effect, HTTPCall):
         return f"http: [{{url: {json.dumps(effect.name, ensure_ascii=False)}, json: {{}}}}]"
+    if isinstance(effect, MCPCall):
+        return shortest_server(effect.server, f'{{name: {_key(effect.name)}, stubs: [{{return: "…"}}]}}')
     if not isinstance(effect, LLMCall | HumanCall):
-        return ""
+        keys = {"tool": "tools", "handler": "handlers", "agent": "agents", "script": "scripts"}
+        returned = _RETURNED.get(effect.kind, '"…"')
+        return f"{keys.get(effect.kind, effect.kind)}: {{{_key(effect.name)}: {{return: {returned}}}}}"
     wanted = effect.response_format if isinstance(effect, LLMCall) else None
     answer = f"{{json: {_example(_schema_of(wanted))}}}" if wanted else '"…"'
     node = effect.node or ""
     return f"{effect.kind}: {{{_key(node)}: [{answer}]}}" if node else f"{effect.kind}: [{answer}]"
+
+
+def shortest_server(name: str, tool: str = "") -> str:
+    """The shortest MCP server of this name, with one tool or none."""
+    return f"mcp: {{{_key(name)}: {{tools: [{tool}]}}}}"
 
 
 def _key(name: str) -> str:

@@ -102,6 +102,7 @@ def test_what_cannot_be_drawn_is_told(invoke: Invoke, args: Any, told: Any) -> N
 
 def test_variables_may_be_given(invoke: Invoke) -> None:
     assert invoke("show", "asking.yaml", "--env", "MODEL=tiny").exit_code == 0
+    assert "; here with --env NAME=value" in invoke("show", "asking.yaml").output
 
 
 def test_data_edges_are_drawn_on_request_and_told_to_be_none_where_there_are_none(invoke: Invoke) -> None:

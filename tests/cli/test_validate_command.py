@@ -183,6 +183,17 @@ def test_a_file_in_a_folder_that_cannot_be_read_is_a_warning(
     assert invoke("validate", "counter.yaml").exit_code == 2
 
 
+@pytest.mark.parametrize("command", ["validate", "run"])
+def test_a_scenario_file_of_another_name_in_a_folder_is_a_warning(
+    invoke: Invoke, suite: WriteSuite, command: str
+) -> None:
+    suite("{name: any, expect: {status: completed}}")
+    suite("{name: another, expect: {status: completed}}", file="b.yaml")
+    told = invoke(command, ".").output
+    assert "b.yaml:1:1: warning: b.yaml is a scenario file, and is left out: its name does not end in" in told
+    assert "rename it to b.scenario.yaml" in told
+
+
 def test_a_file_named_explicitly_must_be_a_manifest(invoke: Invoke, write: WriteFile) -> None:
     write("values.yaml", "a: 1\n")
     result = invoke("validate", "values.yaml")

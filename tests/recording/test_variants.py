@@ -50,3 +50,4 @@ def test_a_variant_that_was_never_recorded_cannot_be_judged(project: Project) ->
     outcome = project.replay(curt)
     assert outcome.verdict == "error"
     assert "rain/variants/curt" in str(outcome.observed.error)
+    assert "record it: the same command with --record-mode new_episodes" in str(outcome.observed.error)

@@ -409,7 +409,9 @@ def test_a_run_that_cannot_be_judged_is_told(score: Score) -> None:
     patch = "{op: replace, path: /agents/triage/graph/entry_point, value: nowhere}"
     result = score(f"  - {{name: lost, edit: [{patch}]}}\n")
     assert result.exit_code == 3
-    assert "some runs could not be judged" in result.output
+    assert "some runs could not be judged: see the results\nerror: " in result.output
+    assert "'nowhere'" in result.output
+    assert " as lost\n" in result.output
     assert of("lost")["note"] == "no scenario was judged for it and for the baseline"
     assert of("lost")["difference"] is None
 

@@ -5,7 +5,16 @@ from pathlib import Path
 import pytest
 
 from harness.errors import UnscriptedCall
-from harness.graph.effects import Effect, HumanCall, ToolCall, http_call
+from harness.graph.effects import (
+    Effect,
+    HandlerCall,
+    HumanCall,
+    MCPCall,
+    MCPEndpoint,
+    RetrievalCall,
+    ToolCall,
+    http_call,
+)
 from harness.scenario.load import load_file
 from harness.scenario.run_result import error_json
 from harness.world.scripted import ScriptedWorld
@@ -87,6 +96,13 @@ RATING = {
         (llm("rate", response_format={"schema": {"required": 5}}), "llm: {rate: [{json: {}}]}"),
         (llm(None), 'llm: ["…"]'),
         (HumanCall(node="ask", name="ask", args={"value": "Go?"}), 'human: {ask: ["…"]}'),
+        (ToolCall(name="find"), 'tools: {find: {return: "…"}}'),
+        (HandlerCall(name="sort"), "handlers: {sort: {return: {}}}"),
+        (RetrievalCall(name="recall"), 'retrieval: {recall: {return: {context: "…", sources: []}}}'),
+        (
+            MCPCall(name="search", endpoint=MCPEndpoint("docs", "stdio")),
+            'mcp: {docs: {tools: [{name: search, stubs: [{return: "…"}]}]}}',
+        ),
         (http_call("GET", "https://a.test/x"), 'http: [{url: "https://a.test/x", json: {}}]'),
     ],
 )

@@ -64,7 +64,11 @@ def _missing(
         if not any(getattr(connector, field) for field in needed):
             variables = [f for field in needed for f in _fallbacks(type(connector), field)]
             text = f"{CONFIG} of agent '{name}' needs {' or '.join(map(repr, needed))}: it is a connector for {kind}"
-            hint = f"give it here, or as {' or '.join(variables)} in the environment" if variables else ""
+            hint = (
+                f"give it here, or as {' or '.join(variables)} under 'env' in the scenario"
+                if variables
+                else ""
+            )
             if isinstance(connector, MCP) and "command" in needed and connector.url:
                 hint = "for a server at a url say `transport: http`; the default is stdio"
             yield Problem("missing-key", text, where, hint)

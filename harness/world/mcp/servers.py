@@ -20,7 +20,7 @@ from harness.world.mcp.stubs import MCPStubs
 from harness.world.mcp.tools import MCPFailure, MCPResult, MCPSession
 from harness.world.responder import Responder
 from harness.world.spec import WorldSpec
-from harness.world.unscripted import unscripted
+from harness.world.unscripted import shortest_server, unscripted
 
 # The effect and state behind a call on its way through the protocol. The fake answers in the context of
 # the task that called.
@@ -91,7 +91,8 @@ class MCPServers(Responder):
             raise failure.error
         session = await self._session(endpoint)
         if session is None:
-            raise UnscriptedCall(f"MCP server {endpoint.id!r}", None, self._hint(endpoint))
+            example = shortest_server(endpoint.id)
+            raise UnscriptedCall(f"MCP server {endpoint.id!r}", None, self._hint(endpoint), example)
         return [ToolSpec(t.name, t.description, t.input_schema) for t in await session.list_tools()]
 
     def unused(self) -> list[str]:

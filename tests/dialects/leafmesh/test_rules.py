@@ -177,7 +177,9 @@ def test_a_variable_stands_in_for_an_address_that_is_missing_or_empty(
     text = mesh(f"agent_type: external, framework: {connector}{config.format(field=field)}")
     opened = opener.open(text, {variable: "http://from.env"})
     assert getattr(opened.connectors["a"], field) == "http://from.env"
-    assert variable in opener.problems(text)[0].hint
+    hint = opener.problems(text)[0].hint
+    assert variable in hint
+    assert hint.endswith(" under 'env' in the scenario")
 
 
 def test_what_is_written_goes_before_a_variable_and_the_first_variable_before_the_second(
