@@ -47,6 +47,18 @@ from tests.scenario.observed import REFUSED, WEATHER, call, checked, ran
             f"  answer under `human: {{{'n' * 59}…: …}}`, or in a turn with `resume`",
         ),
         (
+            "status",
+            "completed",
+            ran(
+                visits={"a": 1, "b": 1},
+                routes=[["a", "b"], ["b", "join"], ["b", "__end__"]],
+                status="timeout",
+                latency={"total": 30.0},
+            ),
+            "expected completed, was timeout: cut off by `timeout` after 30 s of virtual time; "
+            "called and never started: join",
+        ),
+        (
             "path",
             ["a", "b", "d"],
             ran("a", ["b", "c"], "d"),

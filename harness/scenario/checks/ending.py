@@ -16,6 +16,7 @@ from harness.scenario.outcome import Observed
 from harness.source.display import clip
 
 _NAME_LENGTH: Final = 60
+_MOST_NAMED: Final = 5
 _PLACE: Final = re.compile(r"\A[^\n]*?:\d+:\d+: ")
 
 
@@ -28,7 +29,19 @@ def status(expected: Any, observed: Observed) -> Finding:
         message += f": {_failure(observed.error)}"
     elif observed.status == "interrupted":
         message += _pause(observed)
+    elif observed.status == "timeout":
+        message += _cut_off(observed)
     return Finding(0.0, observed.status, message)
+
+
+def _cut_off(observed: Observed) -> str:
+    """When a run was cut off, and what was called by then and still waited to begin."""
+    begun = {*observed.visits, "__end__"}
+    waiting = dict.fromkeys(
+        clip(str(target), _NAME_LENGTH) for _, target in observed.routes if target not in begun
+    )
+    text = f": cut off by `timeout` after {observed.latency['total']:g} s of virtual time"
+    return text + (f"; called and never started: {', '.join(list(waiting)[:_MOST_NAMED])}" if waiting else "")
 
 
 def error(expected: Any, observed: Observed) -> Finding:
