@@ -36,6 +36,10 @@ def _placeholders(
             text = f"node '{node.id}': nothing is known to set '{{{name}}}' of its prompt: {why}"
             hint = did_you_mean(name, sorted(here), listing=False)
             yield Problem("unknown-placeholder", text, where, hint, "warning")
+        for name, where in resolved.prompt.doubled() if resolved.prompt else ():
+            if name in here:
+                text = f"node '{node.id}': '{{{{{name}}}}}' of its prompt is not filled in: doubled braces are text"
+                yield Problem("unknown-placeholder", text, where, f"write {{{name}}}", "warning")
 
 
 def _state_keys(workflow: Workflow, params: Sequence[Params], subgraphs: Mapping[str, Graph]) -> set[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -22,6 +22,7 @@ PROMPT: Final = "prompt"
 PROMPT_REF: Final = "prompt_ref"
 MODEL_REF: Final = "model_ref"
 
+_DOUBLED: Final = re.compile(r"(?<!\{)\{\{\s*(\w+)\s*\}\}(?!\})")
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 _BRACES: Final = re.compile(r"\{\{|\}\}")
 _BRACE: Final = re.compile(r"[{}]")
@@ -75,12 +76,19 @@ class ResolvedPrompt:
 
     def placeholders(self) -> Iterator[tuple[str, Span]]:
         """The names in `{word}` placeholders of its two messages, each once, with their locations."""
+        return self._each_once(_placeholders)
+
+    def doubled(self) -> Iterator[tuple[str, Span]]:
+        """The names in `{{word}}`, which stays text, of its two messages, each once, with their locations."""
+        return self._each_once(lambda text: ((found[1], found.start()) for found in _DOUBLED.finditer(text)))
+
+    def _each_once(self, names: Callable[[str], Iterator[tuple[str, int]]]) -> Iterator[tuple[str, Span]]:
         seen: set[str] = set()
         for key in ("system", "user"):
             template = self.value.get(key) if isinstance(self.value, dict) else None
             if not isinstance(template, str):
                 continue
-            for name, at in _placeholders(template):
+            for name, at in names(template):
                 if name not in seen:
                     seen.add(name)
                     yield name, self.span_of(key, at)

@@ -85,6 +85,17 @@ def test_doubled_braces_are_no_placeholder(loader: Loader) -> None:
     assert loader.graph(WORKFLOW, files).warnings == ()
 
 
+def test_doubled_braces_around_a_key_of_the_state_are_a_warning(loader: Loader) -> None:
+    files = {"prompts/names.yaml": "latin: {user: 'Answer {{leaf}} {{ other }}'}"}
+    (doubled,) = loader.graph(WORKFLOW, files).warnings
+    assert (doubled.message, doubled.hint) == (
+        "node 'name': '{{leaf}}' of its prompt is not filled in: doubled braces are text",
+        "write {leaf}",
+    )
+    assert doubled.span is not None
+    assert doubled.span.column == 23
+
+
 def test_prompts_that_are_text_have_no_placeholders_to_check(loader: Loader) -> None:
     files = {"prompts/names.yaml": "latin: Hello {nobody}"}
     text = changed(("output_key: leaf", "output_key: nowhere"), ("handler: llm", "handler: name_leaf"))
