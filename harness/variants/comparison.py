@@ -250,12 +250,12 @@ def _changed(pair: Pair, variant: str) -> Changed | None:
 
 
 def _pareto(variants: Sequence[Scored]) -> list[str]:
-    """Those that no other variant is at least as good as in everything, and better in something."""
-    aims = {
-        each.name: _aims(each)
-        for each in variants
-        if each.group.get("fitness") is not None and each.stopped is None
-    }
+    """Those that no other variant is at least as good as in everything, and better in something.
+
+    A variant that was stopped, or of which no run could be judged, is not among them.
+    """
+    compared = [each for each in variants if each.stopped is None and _was_judged(each)]
+    aims = {each.name: _aims(each) for each in compared}
     return [
         name
         for name, aim in aims.items()
@@ -264,6 +264,10 @@ def _pareto(variants: Sequence[Scored]) -> list[str]:
             for other in aims.values()
         )
     ]
+
+
+def _was_judged(scored: Scored) -> bool:
+    return bool(scored.group.get("passed") or scored.group.get("failed"))
 
 
 def _aims(scored: Scored) -> tuple[float, ...]:

@@ -258,6 +258,16 @@ def test_a_better_but_slower_variant_shares_the_pareto_front(score: Score) -> No
     assert of("polite")["latency"]["p50"] == 2
 
 
+def test_a_variant_of_which_no_run_could_be_judged_is_not_on_the_pareto_front(score: Score) -> None:
+    score(POLITE, questions=1, latency=2)
+    file = Path("a.scenario.yaml")
+    file.write_text(file.read_text().replace("      - {reply: Nine.}\n", ""))
+    CliRunner().invoke(
+        cli, ["score", str(file), "--variants", "variants.yaml", "--json", "score.json", "--fresh"]
+    )
+    assert written()["pareto"] == ["polite"]
+
+
 def test_some_variants_may_be_chosen(score: Score) -> None:
     score(POLITE + SAME, "--variant", "same")
     assert [each["name"] for each in written()["variants"]] == ["baseline", "same"]
