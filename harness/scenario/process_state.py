@@ -11,7 +11,6 @@ imported is set again for each run that imports from its folder, since the modul
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # typeshed has none
 import decimal
 import gc
 import locale
@@ -27,6 +26,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
+
+from harness.time.signals import get_handler, set_handler
 
 
 class Kept(NamedTuple):
@@ -140,14 +141,13 @@ _SIGNALS: Final = [
 
 
 def _handlers() -> list[Any]:
-    """The handlers by the function behind `signal.getsignal`, which looks for an enum's member each time."""
-    return [_signal.getsignal(number) for number in _SIGNALS]
+    return [get_handler(number) for number in _SIGNALS]
 
 
 def _restore_handlers(saved: list[Any]) -> None:
     for number, handler, now in zip(_SIGNALS, saved, _handlers(), strict=True):
         if handler is not None and now is not handler:
-            signal.signal(number, handler)  # in another thread than the main one, no tool can have changed it
+            set_handler(number, handler)  # in another thread than the main one, no tool can have changed it
 
 
 def _save_warnings() -> Any:

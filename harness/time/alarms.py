@@ -15,6 +15,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
 
+from harness.time.signals import set_handler
+
 Ring = Callable[[FrameType | None], None]
 
 _AT_ONCE_S: Final = 1e-6
@@ -77,14 +79,14 @@ class _Timer:
 
     def _take_over(self) -> None:
         remaining, self._interval_before = signal.setitimer(signal.ITIMER_REAL, 0)
-        handler = self._handler_before = signal.signal(signal.SIGALRM, self._on_signal)
+        handler = self._handler_before = set_handler(signal.SIGALRM, self._on_signal)
         self._alarm_before = None
         if remaining and callable(handler):
             self._alarm_before = Alarm(remaining, lambda frame: handler(signal.SIGALRM, frame))
             self._alarm_before.due = time.monotonic() + remaining
 
     def _give_back(self) -> None:
-        signal.signal(signal.SIGALRM, self._handler_before)
+        set_handler(signal.SIGALRM, self._handler_before)
         before = self._alarm_before
         if before is not None and before.due < math.inf:
             left = max(before.due - time.monotonic(), _AT_ONCE_S)

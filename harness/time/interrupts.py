@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
+from harness.time.signals import get_handler, set_handler
+
 
 @contextmanager
 def marked_interrupts() -> Iterator[None]:
@@ -17,14 +19,14 @@ def marked_interrupts() -> Iterator[None]:
     One that people's Python raises is a failure of that code (`harness.engine.callables`), and looks the same else.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
-    if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if not in_main_thread or get_handler(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    signal.signal(signal.SIGINT, _interrupt)
+    set_handler(signal.SIGINT, _interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        set_handler(signal.SIGINT, signal.default_int_handler)
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
