@@ -184,8 +184,8 @@ def _facts(
         facts += _last("warned", list(dict.fromkeys(observed.warnings)), _warning)
         cut_off = (observed.error or {}).get("code") in _CUT_OFF
         facts.append(("path", "(not known)" if cut_off and not observed.path else path_text(observed.path)))
-        told = [str(error.get("message")) for error in (observed.error, *observed.raised) if error]
-        facts += _last("calls", observed.calls, partial(_call, told=told))
+        shown = [str(error.get("message")) for error in (observed.error, *observed.raised) if error]
+        facts += _last("calls", observed.calls, partial(_call, shown=shown))
     facts += _same(same)
     facts.append(("rerun", rerun_command(outcome)))
     if report is not None and (command := trace_command(outcome)):
@@ -231,8 +231,8 @@ def _ends(text: str) -> str:
     return " … ".join(clip(line, _REASON_LENGTH) for line in (lines[0], lines[-1]))
 
 
-def _call(call: dict[str, Any], told: Sequence[str]) -> str:
-    """A call and what became of it; why it failed, unless that is `told` elsewhere."""
+def _call(call: dict[str, Any], shown: Sequence[str]) -> str:
+    """A call and what became of it; why it failed, unless that is `shown` elsewhere."""
     from harness.scenario.diff import one_line
 
     parts = [f"{call.get('kind')} {short_name(call.get('name'))}"]
@@ -246,6 +246,6 @@ def _call(call: dict[str, Any], told: Sequence[str]) -> str:
         reason = str(call.get("reason") or "")
         word = "refused" if call.get("refused") else "failed"
         parts.append(
-            f"{word}: {_ends(reason)}" if reason and not any(reason in text for text in told) else word
+            f"{word}: {_ends(reason)}" if reason and not any(reason in text for text in shown) else word
         )
     return printable("  ".join(parts))

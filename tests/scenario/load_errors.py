@@ -1,0 +1,26 @@
+"""What is wrong with a scenario file, as tests read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import FormatError, Problem
+from harness.scenario.load import load_file
+
+
+def problems(file: Path, text: str) -> tuple[Problem, ...]:
+    file.write_text(text)
+    with pytest.raises(FormatError) as caught:
+        load_file(file)
+    return caught.value.problems
+
+
+def told(file: Path, text: str) -> list[str]:
+    return [f"{p.span.line}:{p.span.column} {p.message}|{p.hint}" for p in problems(file, text) if p.span]
+
+
+def in_scenario(file: Path, keys: str) -> list[str]:
+    """What is told of `keys` of a scenario; they begin at column 1 of line 5."""
+    return told(file, f"harness: 1\nmanifest: m.yaml\nscenarios: [{{name: x,\n\n{keys}}}]")
