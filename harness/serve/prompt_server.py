@@ -49,6 +49,10 @@ class PromptServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """What uvicorn does, without waiting for what has ended."""
+        loop = asyncio.get_running_loop()
+        for listening in (each for server in self.servers for each in server.sockets):
+            loop.remove_reader(listening)
+        await asyncio.sleep(_LOOKS_S)  # connections that are half made would be lost, and never closed
         for listening in (*self.servers, *(sockets or ())):
             listening.close()
         state = self.server_state

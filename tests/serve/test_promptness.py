@@ -1,10 +1,12 @@
 """A server loses no time: what it does at once does not wait for a timer."""
 
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -29,6 +31,16 @@ def test_a_later_request_on_a_connection_is_answered_as_soon_as_the_first(
 
         took()
         assert least(took, below=0.035) < 0.035  # the system confirms packets after 0.04 s
+
+
+def test_connections_that_are_half_made_at_its_end_are_closed() -> None:
+    clients = []
+    with serving(WorldSpec()) as server:
+        place = httpx.URL(server.url)
+        clients += [socket.create_connection((place.host, place.port or 0), timeout=5) for _ in range(32)]
+    for client in clients:
+        with client, suppress(ConnectionResetError):
+            assert client.recv(1) == b""
 
 
 def test_it_ends_as_soon_as_it_is_to() -> None:
