@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from harness.dialects.dialect import Dialect
-from harness.dialects.registry import detected, dialect_named, dialect_of, manifest_at, names
+from harness.dialects.registry import detect_dialect, dialect_named, dialect_of, manifest_at, names
 from harness.errors import FormatError, ManifestError, Problem, Span
 from harness.scenario import SUFFIXES
 from harness.scenario.in_manifest import scenarios_in
@@ -61,7 +61,7 @@ def manifests_below(folder: Path, dialect: str | None) -> Found:
     found = Found([], [])
     for path in _candidates(folder):
         try:
-            of_dialect, _ = detected(path, dialects)
+            of_dialect, _ = detect_dialect(path, dialects)
         except ManifestError as error:
             first = error.problems[0]
             text = f"{shown_path(path)} is left out, as it cannot be read: {first.message}"

@@ -21,7 +21,7 @@ _LONGEST: Final = 200
 
 
 @dataclass(frozen=True)
-class TextAt:
+class TextReplacement:
     """A text of a file, by its place, and what stands there instead. `file` is absolute, without links."""
 
     file: Path
@@ -38,12 +38,12 @@ class Changes:
     patch  operations of a JSON Patch (RFC 6902) on the manifest at `patched`; `patch_at` is where they are written
     """
 
-    texts: tuple[TextAt, ...] = ()
+    texts: tuple[TextReplacement, ...] = ()
     patch: tuple[Mapping[str, Any], ...] = ()
     patch_at: Span | None = None
     patched: Path | None = None
 
-    def applied(self, document: Document, path: Path) -> Document:
+    def apply(self, document: Document, path: Path) -> Document:
         """The document of the file at `path`, with the changes.
 
         Raises:

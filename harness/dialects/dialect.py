@@ -85,7 +85,7 @@ class WithEvolution(Dialect, Protocol):
         """The section that says so, with the keys of LeafMesh's `evolution`; None where a manifest has none."""
 
 
-def when_called(path: str) -> Callable[[LoadRequest], Any]:
+def lazy_function(path: str) -> Callable[[LoadRequest], Any]:
     """A member that is a function of another module, `package.module:function`, imported when it is called."""
 
     def member(request: LoadRequest) -> Any:
@@ -117,7 +117,7 @@ _OPTIONAL: Final = {
 }
 
 
-def verified(found: Any, name: str, origin: str) -> Dialect:
+def verify(found: Any, name: str, origin: str) -> Dialect:
     """The object as the dialect that is registered under `name`; `origin` says in messages who registers it.
 
     Raises:

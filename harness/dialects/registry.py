@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.dialects import DIALECTS
-from harness.dialects.dialect import BROKEN_HINT, Dialect, YamlVersion, verified
+from harness.dialects.dialect import BROKEN_HINT, Dialect, YamlVersion, verify
 from harness.errors import ManifestError, Problem, Span
 from harness.source.document import Document, read, shown_path
 from harness.source.suggest import did_you_mean
@@ -64,7 +64,7 @@ def dialect_named(name: str) -> Dialect:
     except (Exception, SystemExit) as error:  # whatever a package does when it is imported
         text = f"the dialect '{name}' of {origin} cannot be imported: {type(error).__name__}: {error}"
         raise ManifestError(Problem("broken-dialect", text, None, BROKEN_HINT)) from error
-    return verified(found, name, origin)
+    return verify(found, name, origin)
 
 
 def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
@@ -73,7 +73,7 @@ def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
     Raises:
         ManifestError: it cannot be read, or no dialect knows it.
     """
-    dialect, document = detected(path, map(dialect_named, names()), named_at)
+    dialect, document = detect_dialect(path, map(dialect_named, names()), named_at)
     if dialect is None:
         if (problem := _fragment(document)) is not None:
             raise ManifestError(problem)
@@ -96,7 +96,7 @@ def _is_scenario_file(document: Document) -> bool:
     return isinstance(document.value, dict) and {"harness", "scenarios"} <= document.value.keys()
 
 
-def detected(
+def detect_dialect(
     path: Path, dialects: Iterable[Dialect], named_at: Span | None = None
 ) -> tuple[Dialect | None, Document]:
     """The first of the dialects that recognizes a manifest, and the manifest as that dialect reads it.

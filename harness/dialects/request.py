@@ -88,7 +88,7 @@ class LoadRequest:
         """The folder of relative paths in the manifest; None if it has no file and none was given."""
         return self.base if self.text is not None else real_path(self.path).parent
 
-    def place_of(self, hook: Any) -> Span | None:
+    def span_of_hook(self, hook: Any) -> Span | None:
         """Where a hook is named, or else the manifest."""
         return self.hooks_at.get(hook, self.named_at) if isinstance(hook, str) else self.named_at
 
@@ -100,7 +100,7 @@ class LoadRequest:
         Raises:
             ManifestError: the file cannot be read, its text not be parsed, or a change not be made.
         """
-        return self.changes.applied(read(path, yaml=yaml, named_at=named_at, rewrite=rewrite), path)
+        return self.changes.apply(read(path, yaml=yaml, named_at=named_at, rewrite=rewrite), path)
 
     def read_text(self, path: Path) -> str:
         """The text of a file of the manifest, with the changes.
@@ -188,7 +188,7 @@ class LoadRequest:
         project = marked_root(here) or (here.parent if len(here.parents) > 2 else here)
         return [p.resolve() for p in (project, here, Path.cwd(), *self.folders, *self.allowed)]
 
-    def beside(self, path: Path, agent: str | None) -> LoadRequest:
+    def for_manifest(self, path: Path, agent: str | None) -> LoadRequest:
         """The request for another manifest, named by this one; without the hooks of the caller."""
         return replace(
             self, paths=(path,), agent=agent, agent_at=None, hooks=(), named_at=None, text=None, base=None

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 
-from harness.dialects.changes import Changes, TextAt
+from harness.dialects.changes import Changes, TextReplacement
 from harness.dialects.dialect import Dialect
 from harness.dialects.load import load_graph, load_prompts
 from harness.dialects.request import LoadRequest
@@ -175,7 +175,7 @@ class Application:
                 self.unreadable += error.problems
         return changes
 
-    def _texts(self, scenario: Scenario, request: LoadRequest) -> Iterator[tuple[TextAt, str]]:
+    def _texts(self, scenario: Scenario, request: LoadRequest) -> Iterator[tuple[TextReplacement, str]]:
         """Each text that the variant replaces, and what it was."""
         if not self.variant.prompts:
             return
@@ -190,7 +190,7 @@ class Application:
                 self.used.add(f"prompts.{prompt.id}")
                 file = real_path(Path(prompt.where.file))
                 new = self.variant.prompts[prompt.id].text
-                yield TextAt(file, prompt.where.line, prompt.where.column, new), prompt.text
+                yield TextReplacement(file, prompt.where.line, prompt.where.column, new), prompt.text
 
     def _models(self, scenario: Scenario) -> Mapping[str, str]:
         if not self.variant.models:
@@ -238,7 +238,7 @@ def _patched(changes: Changes, file: Path, named: str | None) -> tuple[Document,
     """The document as it is, and as the patch makes it; None where it cannot be read, or the patch not applied."""
     try:
         document = read(file, yaml=_dialect(file, named).yaml)
-        return document, changes.applied(document, file)
+        return document, changes.apply(document, file)
     except SourceError:
         return None
 

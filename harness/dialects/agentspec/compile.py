@@ -10,7 +10,7 @@ from harness.dialects.agentspec.component import BROKEN, Component
 from harness.dialects.agentspec.configuration import Configuration
 from harness.dialects.agentspec.graphs import Graphs
 from harness.dialects.agentspec.plugins import ComponentPlugin, PluginError, Plugins, as_plugin, installed
-from harness.dialects.kit.manifest import NotImported, imported_hook, nesting_refused
+from harness.dialects.kit.manifest import UnimportedObject, load_hook, refuse_deep_nesting
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.graph.model import Graph
@@ -24,7 +24,9 @@ def load(request: LoadRequest) -> Graph:
     Raises:
         ManifestError: with all problems.
     """
-    with nesting_refused(request.path, f"nested more than {MAX_DEPTH} levels deep, references written out"):
+    with refuse_deep_nesting(
+        request.path, f"nested more than {MAX_DEPTH} levels deep, references written out"
+    ):
         configuration = configuration_of(request)
         component = chosen(configuration, request)
         problems = configuration.problems
@@ -77,15 +79,15 @@ def plugins_of(request: LoadRequest) -> Plugins:
 
 def _named(hook: Any, request: LoadRequest) -> ComponentPlugin:
     name = hook if isinstance(hook, str) else getattr(hook, "__qualname__", type(hook).__qualname__)
-    found = imported_hook(hook, request)
-    if isinstance(found, NotImported):
+    found = load_hook(hook, request)
+    if isinstance(found, UnimportedObject):
         text = (
             f"the configuration was not checked: its plugin {name} is Python code, and nothing was imported"
         )
         raise ManifestError(
-            Problem("not-checked", text, request.place_of(hook), "--imports imports it", "warning")
+            Problem("not-checked", text, request.span_of_hook(hook), "--imports imports it", "warning")
         )
     try:
         return as_plugin(found, name)
     except PluginError as error:
-        raise ManifestError(Problem("plugin", f"`hooks`: {error}", request.place_of(hook))) from None
+        raise ManifestError(Problem("plugin", f"`hooks`: {error}", request.span_of_hook(hook))) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.dialects.agentspec.tables import REFERENCE, TABLE, TYPE, VERSION, parts_alone, referenced
-from harness.dialects.dialect import YamlVersion, single_file, when_called
+from harness.dialects.dialect import YamlVersion, lazy_function, single_file
 from harness.errors import Problem
 from harness.source.document import Document
 
@@ -11,9 +11,9 @@ name = "agentspec"
 title = "Agent Spec configurations (25.4.1)"
 yaml: YamlVersion = "1.1"
 locate = single_file
-prompts = when_called("harness.dialects.agentspec.prompt_list:prompts")
-tunables = when_called("harness.dialects.agentspec.tunables:tunables")
-load = when_called("harness.dialects.agentspec.compile:load")
+prompts = lazy_function("harness.dialects.agentspec.prompt_list:prompts")
+tunables = lazy_function("harness.dialects.agentspec.tunables:tunables")
+load = lazy_function("harness.dialects.agentspec.compile:load")
 
 
 def detect(document: Document) -> bool:

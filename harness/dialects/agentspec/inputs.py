@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.dialects.agentspec.agents import AgenticComponent
-from harness.dialects.kit.inputs import input_values, warn_of_dropped
+from harness.dialects.kit.inputs import input_values, warn_dropped_inputs
 from harness.engine.context import RunContext
 from harness.graph.messages import message_text, to_message
 
@@ -27,5 +27,5 @@ def given_inputs(
     inputs = {title: item for title, item in values.items() if title in component.inputs}
     rest = {title: item for title, item in values.items() if title not in component.inputs}
     message = rest.pop("message", None)
-    warn_of_dropped(rest, component.inputs, f"{component} has no such input", run)
+    warn_dropped_inputs(rest, component.inputs, f"{component} has no such input", run)
     return inputs, None if message is None else message_text(to_message(message))

@@ -29,7 +29,7 @@ def backoff(first_s: float, *, exponential: bool = False, most_s: float = math.i
     return delay_s
 
 
-async def retried(
+async def with_retries(
     attempt: Attempt[T],
     ctx: NodeContext,
     *,
@@ -65,7 +65,7 @@ async def retried(
     return await attempt()
 
 
-async def in_time(
+async def with_timeout(
     attempt: Attempt[T],
     ctx: NodeContext,
     timeout_s: float | None,

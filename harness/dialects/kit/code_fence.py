@@ -8,7 +8,7 @@ from typing import Final
 _FENCE: Final = re.compile(r"(`{3,})(?:[\w+-]+(?=[\s\[{\"]))?\s*(.*?)\s*\1", re.DOTALL)
 
 
-def without_fence(text: str) -> str:
+def strip_code_fence(text: str) -> str:
     """The text, trimmed; if all of it is a Markdown code fence, what stands inside."""
     text = text.strip()
     found = _FENCE.fullmatch(text)

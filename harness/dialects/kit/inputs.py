@@ -32,7 +32,7 @@ def input_values(value: Any, text_key: str, expected: str) -> Mapping[str, Any]:
     return value
 
 
-def warn_of_dropped(names: Iterable[str], known: Iterable[str], why: str, run: RunContext) -> None:
+def warn_dropped_inputs(names: Iterable[str], known: Iterable[str], why: str, run: RunContext) -> None:
     """Warn of inputs that are dropped, with the known name that is nearest. `why` completes the sentence."""
     options = list(known)
     for name in names:

@@ -36,7 +36,7 @@ def only_document(
 
 
 @contextmanager
-def nesting_refused(path: Path, text: str) -> Iterator[None]:
+def refuse_deep_nesting(path: Path, text: str) -> Iterator[None]:
     """Refuse a manifest whose parts are nested deeper than Python can follow.
 
     Raises:
@@ -49,7 +49,7 @@ def nesting_refused(path: Path, text: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class NotImported:
+class UnimportedObject:
     """An object that is there, and was not imported.
 
     `tool_name` is its name for models, if that can be known; `is_function`: it is a function without decorators.
@@ -59,10 +59,10 @@ class NotImported:
     is_function: bool = False
 
 
-def imported(dotted: str, folders: Sequence[Path], span: Span, *, imports: bool = True) -> Any:
+def load_object(dotted: str, folders: Sequence[Path], span: Span, *, imports: bool = True) -> Any:
     """The Python object of an import path that stands at `span`, with `folders` searched before everything else.
 
-    Without `imports` it is only looked up, and stands there as `NotImported`.
+    Without `imports` it is only looked up, and stands there as `UnimportedObject`.
 
     Raises:
         ManifestError: it is not there, or cannot be imported.
@@ -77,11 +77,11 @@ def _found(dotted: str, folders: Sequence[Path], imports: bool) -> Any:
     if imports:
         return import_object(dotted, folders)
     found = look_up(dotted, folders)
-    return NotImported(name_of_tool(found), is_plain_function(found))
+    return UnimportedObject(name_of_tool(found), is_plain_function(found))
 
 
-def imported_hook(hook: Any, request: LoadRequest) -> Any:
-    """A hook that the caller installs: the object of its import path, as `imported` gives it, or the hook itself.
+def load_hook(hook: Any, request: LoadRequest) -> Any:
+    """A hook that the caller installs: the object of its import path, as `load_object` gives it, or the hook itself.
 
     Raises:
         ManifestError: it cannot be imported.
@@ -89,7 +89,7 @@ def imported_hook(hook: Any, request: LoadRequest) -> Any:
     try:
         return _found(hook, request.folders, request.imports) if isinstance(hook, str) else hook
     except ImportProblem as error:
-        place = error.span or request.place_of(hook)
+        place = error.span or request.span_of_hook(hook)
         raise ManifestError(Problem("import", error.message, place, error.hint)) from None
 
 

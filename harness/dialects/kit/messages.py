@@ -16,7 +16,7 @@ NewId = Callable[[str], str]
 AnyMessage = TypeVar("AnyMessage", bound=BaseMessage)
 
 
-def with_id(message: AnyMessage, new_id: NewId) -> AnyMessage:
+def ensure_id(message: AnyMessage, new_id: NewId) -> AnyMessage:
     """The message; a copy with an id if it has none."""
     return message if message.id else message.model_copy(update={"id": new_id("message")})
 

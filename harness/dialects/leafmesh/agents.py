@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from harness.dialects.kit.attempts import in_time
+from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.leafmesh import document as doc
 from harness.dialects.leafmesh.connector_agents import connect
 from harness.dialects.leafmesh.human_agent import ask
@@ -114,7 +114,7 @@ async def _in_time(agent: doc.Agent, parts: Parts, start: Start, ctx: NodeContex
         return await work()
     limit, what = parts.mesh.manager.agent_timeout_threshold, f"agent '{ctx.name}'"
     late = AgentTimeout(f"{what} worked longer than {limit} s (agent_timeout_threshold)")
-    return await in_time(work, ctx, limit, what, late=late)
+    return await with_timeout(work, ctx, limit, what, late=late)
 
 
 def _checked(name: str, agent: doc.Agent, output: dict[str, Any], ctx: NodeContext) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from harness.dialects.kit.inputs import input_values
-from harness.dialects.kit.manifest import nesting_refused
+from harness.dialects.kit.manifest import refuse_deep_nesting
 from harness.dialects.leafmesh import wait_for
 from harness.dialects.leafmesh.agency import Agency
 from harness.dialects.leafmesh.agents import agent_function
@@ -40,7 +40,7 @@ def load(request: LoadRequest) -> EventGraph:
     Raises:
         ManifestError: all mistakes in the mesh file; or a file of its agency cannot be imported.
     """
-    with nesting_refused(request.path, "its values are nested too deep"):
+    with refuse_deep_nesting(request.path, "its values are nested too deep"):
         opened = open_mesh(request)
         entry = _entry(opened, request)
         agency = Agency.of(opened.mesh, opened.document, request)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from harness.dialects.kit.attempts import in_time
+from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.kit.tool_calls import mcp_texts
 from harness.dialects.leafmesh import connector_document
 from harness.dialects.leafmesh import document as doc
@@ -94,7 +94,7 @@ async def _answered(
 
     what, limit = f"the connector of agent '{ctx.name}'", connector.limit_s
     late = ConnectorTimeout(f"{what} took longer than {limit:g} s")
-    return await in_time(body, ctx, limit, what, late=late)
+    return await with_timeout(body, ctx, limit, what, late=late)
 
 
 async def _called_back(
@@ -115,7 +115,7 @@ async def _called_back(
     effect = AgentCall(name=ctx.name, args={"input": data}, hint="it is what the callback brings")
     what, limit = f"the callback for '{ctx.name}'", connector.callback_timeout
     late = CallbackTimeout(f"{what} took longer than {limit:g} s")
-    return await in_time(lambda: _whole(effect, ctx), ctx, limit, what, late=late)
+    return await with_timeout(lambda: _whole(effect, ctx), ctx, limit, what, late=late)
 
 
 async def _whole(effect: AgentCall, ctx: NodeContext) -> Any:

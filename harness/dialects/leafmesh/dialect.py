@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from harness.dialects.dialect import YamlVersion, when_called
+from harness.dialects.dialect import YamlVersion, lazy_function
 from harness.dialects.leafmesh.path_patterns import EACH, texts
 from harness.source.document import Document
 
 name = "leafmesh"
 title = "LeafMesh meshes (config.yaml)"
 yaml: YamlVersion = "templated"
-prompts = when_called("harness.dialects.leafmesh.prompt_list:prompts")
-tunables = when_called("harness.dialects.leafmesh.tunables:tunables")
-load = when_called("harness.dialects.leafmesh.compile:load")
-scenarios = when_called("harness.dialects.leafmesh.evolution:scenarios")
-evolution = when_called("harness.dialects.leafmesh.evolution:section")
+prompts = lazy_function("harness.dialects.leafmesh.prompt_list:prompts")
+tunables = lazy_function("harness.dialects.leafmesh.tunables:tunables")
+load = lazy_function("harness.dialects.leafmesh.compile:load")
+scenarios = lazy_function("harness.dialects.leafmesh.evolution:scenarios")
+evolution = lazy_function("harness.dialects.leafmesh.evolution:section")
 
 _IN_FOLDER: Final = ("configs/config.yaml", "config.yaml")
 _OF_AGENTS: Final = frozenset(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from harness.dialects.kit.attempts import in_time
+from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.leafmesh.channels import message_call
 from harness.dialects.leafmesh.document import HumanAgent
 from harness.dialects.leafmesh.session import Start
@@ -86,7 +86,7 @@ async def _answer(agent: HumanAgent, start: Start, request: Mapping[str, Any], c
     limit, what = agent.human_timeout_seconds, f"human agent '{ctx.name}'"
     late = HumanTimeout(f"nobody answered {what} within {limit} s")
     try:
-        return await in_time(lambda: _perform(effect, ctx), ctx, limit, what, late=late)
+        return await with_timeout(lambda: _perform(effect, ctx), ctx, limit, what, late=late)
     except HumanTimeout:
         if agent.fallback_on_timeout:
             return agent.fallback_response or {}
@@ -139,7 +139,7 @@ async def _deliver(agent: HumanAgent, start: Start, request: Mapping[str, Any], 
 async def _refusal(call: HTTPCall, ctx: NodeContext, limit_s: float | None = None) -> str:
     """Why a request was not taken; empty if it was."""
     try:
-        reply: HTTPReply = await in_time(lambda: ctx.perform(call), ctx, limit_s, call.name)
+        reply: HTTPReply = await with_timeout(lambda: ctx.perform(call), ctx, limit_s, call.name)
     except Exception as error:
         if ctx.is_fatal(error):
             raise

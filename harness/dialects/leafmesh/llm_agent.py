@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from harness.dialects.kit.code_fence import without_fence
+from harness.dialects.kit.code_fence import strip_code_fence
 from harness.dialects.leafmesh.document import LLMAgent
 from harness.dialects.leafmesh.knowledge import query
 from harness.dialects.leafmesh.models import model_call
@@ -130,7 +130,7 @@ def _named_by_kind(error: Exception) -> Exception:
 def _checked(agent: LLMAgent, text: str, ctx: NodeContext) -> Any:
     """The reply as a function gets it: a JSON object as a mapping, else its text. NOTES 7.3, 7.4."""
     try:
-        value: Any = json.loads(without_fence(text), parse_constant=_no_json)
+        value: Any = json.loads(strip_code_fence(text), parse_constant=_no_json)
     except (ValueError, RecursionError):
         value = None
         if agent.response_format is not None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from harness.dialects.kit.code_fence import without_fence
+from harness.dialects.kit.code_fence import strip_code_fence
 from harness.dialects.leafmesh.document import Agent, Mesh
 from harness.dialects.leafmesh.models import turn
 from harness.engine.context import RunContext
@@ -42,7 +42,7 @@ async def recommended(
     except Exception as error:
         run.warn(f"the Summarizer failed after agent '{name}', and calls nobody: {error_text(error)}")
         return []
-    answer = from_json(without_fence(reply.text))
+    answer = from_json(strip_code_fence(reply.text))
     listed = answer.get("next_agents") if isinstance(answer, Mapping) else None
     if not isinstance(listed, list):
         run.warn(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 
-from harness.dialects.kit.attempts import in_time
+from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.kit.messages import to_ai_message
 from harness.dialects.kit.tool_calls import RefusedCall, ToolReportedError, answer_call, refuse
 from harness.dialects.leafmesh.document import Knowledge, LLMAgent
@@ -106,7 +106,7 @@ class Toolbox:
     async def _use(self, tool: Offered, args: Mapping[str, Any]) -> str:
         name, ctx = tool.spec.name, self._ctx
         try:
-            result = await in_time(lambda: tool.perform(args), ctx, tool.limit_s, f"tool '{name}'")
+            result = await with_timeout(lambda: tool.perform(args), ctx, tool.limit_s, f"tool '{name}'")
         except Exception as error:
             if ctx.is_fatal(error):
                 raise

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from harness.dialects.kit.attempts import in_time
+from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.loki.document import INITIAL_PROMPT, AgentNode
 from harness.dialects.loki.json_text import text_of
 from harness.dialects.loki.models import ModelSettings
@@ -81,9 +81,9 @@ class Child:
             if folder is None:  # which is found at load, unless validation is off
                 raise ManifestError(Problem("unknown-agent", f"there is no agent '{self.name}'"))
             if self.is_ordinary:
-                self._graph = ordinary_graph(self.name, self.parent.beside(folder / CONFIG, None))
+                self._graph = ordinary_graph(self.name, self.parent.for_manifest(folder / CONFIG, None))
             else:
-                self._graph = self.load(self.parent.beside(folder / GRAPH, None))
+                self._graph = self.load(self.parent.for_manifest(folder / GRAPH, None))
         return self._graph
 
     def inside(self) -> Inside:
@@ -136,5 +136,5 @@ async def spawn(
         value = await structured(text, node.output_schema, agents, ctx)
         return merged(state, value), value
 
-    after, output = await in_time(body, ctx, node.timeout, f"agent '{node.agent}'")
+    after, output = await with_timeout(body, ctx, node.timeout, f"agent '{node.agent}'")
     return leaving(updated(after, node, output))

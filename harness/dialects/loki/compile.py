@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from harness.dialects.kit.manifest import Problems, nesting_refused, only_document
+from harness.dialects.kit.manifest import Problems, only_document, refuse_deep_nesting
 from harness.dialects.loki.agent_node import CONFIG, GRAPH, is_file_name
 from harness.dialects.loki.document import AgentNode, ApprovalNode, GraphFile, InputNode, RagNode, ScriptNode
 from harness.dialects.loki.field_rules import FieldRules
@@ -33,7 +33,7 @@ def load(request: LoadRequest) -> Graph:
         ManifestError: all mistakes in the structure of the document; else, unless `validate_before_run` is off, all
             errors of the validator.
     """
-    with nesting_refused(request.path, "its values are nested too deep"):
+    with refuse_deep_nesting(request.path, "its values are nested too deep"):
         return _load(request)
 
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from harness.dialects.dialect import YamlVersion, when_called
+from harness.dialects.dialect import YamlVersion, lazy_function
 from harness.source.document import Document
 
 name = "loki"
 title = "Loki graph agents (a folder with graph.yaml)"
 yaml: YamlVersion = "1.2"
-prompts = when_called("harness.dialects.loki.prompt_list:prompts")
-tunables = when_called("harness.dialects.loki.tunables:tunables")
-load = when_called("harness.dialects.loki.compile:load")
+prompts = lazy_function("harness.dialects.loki.prompt_list:prompts")
+tunables = lazy_function("harness.dialects.loki.tunables:tunables")
+load = lazy_function("harness.dialects.loki.compile:load")
 
 MANIFEST: Final = "graph.yaml"
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from harness.dialects.kit.attempts import in_time, retried
+from harness.dialects.kit.attempts import with_retries, with_timeout
 from harness.dialects.loki.document import LLMNode
 from harness.dialects.loki.models import ModelSettings
 from harness.dialects.loki.routing import exit_after_failure, leaving
@@ -55,7 +55,7 @@ async def call_llm(
     async def body() -> tuple[dict[str, Any], Any]:
         messages = _messages(node, state)
         chosen = await tools.chosen(node.tools, ctx.run)
-        text = await retried(
+        text = await with_retries(
             lambda: tool_loop(own, messages, chosen, node.max_iterations, ctx),
             ctx,
             attempts=node.max_attempts,
@@ -68,7 +68,7 @@ async def call_llm(
         return merged(state, value), value
 
     try:
-        after, output = await in_time(body, ctx, node.timeout, f"node '{ctx.name}'")
+        after, output = await with_timeout(body, ctx, node.timeout, f"node '{ctx.name}'")
     except Exception as error:
         if ctx.is_fatal(error) or (node.fallback is None and node.next is None):
             raise

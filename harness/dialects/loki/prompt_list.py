@@ -48,7 +48,7 @@ def _of_graph(request: LoadRequest, prefix: str, seen: set[Path]) -> Iterator[Pr
 
 def _of_child(request: LoadRequest, folder: Path, agent: str, seen: set[Path]) -> Iterator[Prompt]:
     if (folder / GRAPH).is_file():
-        yield from _of_graph(request.beside(folder / GRAPH, None), f"{agent}/", seen)
+        yield from _of_graph(request.for_manifest(folder / GRAPH, None), f"{agent}/", seen)
     elif (folder / CONFIG).is_file():
         document = request.read(folder / CONFIG, yaml="1.2")
         if isinstance(document.value, dict) and isinstance(document.value.get("instructions"), str):

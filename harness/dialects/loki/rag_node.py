@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.dialects.kit.attempts import in_time
+from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.loki.document import RagNode
 from harness.dialects.loki.knowledge.base import context_of
 from harness.dialects.loki.knowledge.provision import Knowledge
@@ -38,7 +38,7 @@ async def retrieve(node: RagNode, knowledge: Knowledge, state: State, ctx: NodeC
         hint=f"or `{ctx.name}: real`, which searches its knowledge base",
     )
     what = f"the retrieval of node '{ctx.name}'"
-    found: RetrievalReply = await in_time(lambda: ctx.perform(effect), ctx, node.timeout, what, deadline)
+    found: RetrievalReply = await with_timeout(lambda: ctx.perform(effect), ctx, node.timeout, what, deadline)
     context = context_of(found.passages) if found.passages else found.context
     output = {"context": context, "sources": list(found.sources)}
     return leaving(updated(state, node, output))

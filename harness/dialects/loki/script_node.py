@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from harness.dialects.kit.attempts import in_time
+from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.loki.document import ScriptNode
 from harness.dialects.loki.json_text import json_text
 from harness.dialects.loki.routing import FALLBACK, NEXT, Named, exit_after_failure, leaving
@@ -51,7 +51,7 @@ async def run_script(
     try:
         effect = _effect(node, path, cwd, state, ctx)
         what = f"the script {node.script}"
-        output = as_object(await in_time(lambda: ctx.perform(effect), ctx, node.timeout, what))
+        output = as_object(await with_timeout(lambda: ctx.perform(effect), ctx, node.timeout, what))
     except Exception as error:
         if ctx.is_fatal(error) or (node.fallback is None and node.next is None):
             raise

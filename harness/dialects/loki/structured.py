@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from harness.dialects.kit.code_fence import without_fence
+from harness.dialects.kit.code_fence import strip_code_fence
 from harness.dialects.loki.models import ModelSettings
 from harness.dialects.loki.strict_json import parse_json
 from harness.engine.context import NodeContext
@@ -56,7 +56,7 @@ async def structured(text: str, schema: Any, model: ModelSettings, ctx: NodeCont
     why = ""
     for calls_left in range(_EXTRACTOR_CALLS, -1, -1):
         try:
-            return parse_json(without_fence(text))
+            return parse_json(strip_code_fence(text))
         except ValueError as error:
             why = str(error)
         if calls_left:

@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from harness.dialects.kit.attempts import backoff, retried
+from harness.dialects.kit.attempts import backoff, with_retries
 from harness.dialects.kit.messages import to_ai_message
 from harness.dialects.kit.tool_calls import RefusedCall, refuse, refuse_all
 from harness.dialects.sherma import graph_document as doc
@@ -153,7 +153,7 @@ async def _ask_model(
     call = model_call(visit.session, llm, messages, bound_specs(tools), wanted)
     retry = (visit.node.on_error and visit.node.on_error.retry) or doc.Retry(max_attempts=1)
     delay_s = backoff(retry.delay, exponential=retry.strategy == "exponential", most_s=retry.max_delay)
-    reply = await retried(
+    reply = await with_retries(
         lambda: visit.ctx.perform(call), visit.ctx, attempts=retry.max_attempts, delay_s=delay_s
     )
     return to_ai_message(reply, visit.ctx.new_id)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from harness.dialects.dialect import YamlVersion, single_file, when_called
+from harness.dialects.dialect import YamlVersion, lazy_function, single_file
 from harness.source.document import Document
 
 name = "sherma"
 title = "sherma agents (YAML + CEL, manifest version 1)"
 yaml: YamlVersion = "1.1"
 locate = single_file
-prompts = when_called("harness.dialects.sherma.prompt_list:prompts")
-tunables = when_called("harness.dialects.sherma.tunables:tunables")
-load = when_called("harness.dialects.sherma.compile:load")
+prompts = lazy_function("harness.dialects.sherma.prompt_list:prompts")
+tunables = lazy_function("harness.dialects.sherma.tunables:tunables")
+load = lazy_function("harness.dialects.sherma.compile:load")
 
 
 def detect(document: Document) -> bool:

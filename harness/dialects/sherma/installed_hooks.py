@@ -11,7 +11,7 @@ from functools import cached_property
 from inspect import isclass, isfunction, signature
 from typing import Any, Final
 
-from harness.dialects.kit.manifest import NotImported
+from harness.dialects.kit.manifest import UnimportedObject
 from harness.dialects.sherma.hooks import POINTS
 from harness.errors import ManifestError, Problem, Span
 from harness.source.suggest import did_you_mean, nearest
@@ -31,7 +31,7 @@ class InstalledHook:
     @cached_property
     def overridden(self) -> frozenset[str]:
         """The points it does something at; all of them if it was not imported."""
-        if isinstance(self.found, NotImported):
+        if isinstance(self.found, UnimportedObject):
             return frozenset(POINTS)
         inherited = {point for base in self._classes if base.__name__ in _BASES for point in vars(base)}
         own = {name for part in self._own for name in vars(part)}
@@ -54,7 +54,7 @@ class InstalledHook:
 
     def problems(self) -> Iterator[Problem]:
         """An error if it is no hook; warnings of methods that nothing calls, and of a hook that does nothing."""
-        if isinstance(self.found, NotImported):
+        if isinstance(self.found, UnimportedObject):
             return
         if not any(hasattr(self.found, point) for point in POINTS):
             text = f"'{self.name}' is not a hook: it has none of the hook methods"

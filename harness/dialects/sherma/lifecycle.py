@@ -11,7 +11,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from harness.dialects.kit.inputs import input_values, warn_of_dropped
+from harness.dialects.kit.inputs import input_values, warn_dropped_inputs
 from harness.dialects.sherma import a2a
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, AgentSession, hook_state
@@ -144,7 +144,7 @@ class _Boundary:
         values = input_values(value, "messages", "an input is text or a mapping of state fields")
         fields = [field.name for field in self.agent.definition.state.fields_]
         unknown = [name for name in values if name not in fields]
-        warn_of_dropped(unknown, fields, "the agent's state has no such field", run)
+        warn_dropped_inputs(unknown, fields, "the agent's state has no such field", run)
         return written(values, self.agent, ctx)
 
     async def _before_invoke(

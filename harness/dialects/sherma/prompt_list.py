@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from harness.dialects.kit.manifest import imported, only_document
+from harness.dialects.kit.manifest import load_object, only_document
 from harness.dialects.prompt import Prompt
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
@@ -61,7 +61,7 @@ def _sub_agent(declared: doc.SubAgent, part: Document, request: LoadRequest) -> 
     """The request for the manifest of a sub-agent; None where its agent has none here. spec: `sub_agents`."""
     if declared.yaml_path is not None:
         path = request.resolve(_substituted(part, "yaml_path", request), part.span(("yaml_path",)))
-        return request.beside(path, declared.id)
+        return request.for_manifest(path, declared.id)
     if declared.import_path is None:
         return None
     from harness.dialects.sherma.stand_in import offer_stand_in
@@ -69,7 +69,7 @@ def _sub_agent(declared: doc.SubAgent, part: Document, request: LoadRequest) -> 
 
     offer_stand_in()
     where = part.span(("import_path",))
-    found = imported(_substituted(part, "import_path", request), request.folders, where)
+    found = load_object(_substituted(part, "import_path", request), request.folders, where)
     return local_manifest(declared, request, None, found, where)
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from inspect import isfunction
 from typing import Any, TypeVar
 
-from harness.dialects.kit.manifest import NotImported, Problems, imported, imported_hook
+from harness.dialects.kit.manifest import Problems, UnimportedObject, load_hook, load_object
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent, MCPDeclaration, SubAgent
@@ -105,7 +105,7 @@ class Sections:
             found = self._import(tool.import_path, path)
             if found is not None:
                 self._warn_of_function(tool.import_path, found, path)
-                if isinstance(found, NotImported):
+                if isinstance(found, UnimportedObject):
                     yield unimported_tool(tool.id, tool.version, found)
                     continue
                 made = self._made(partial(python_tool, tool.id, tool.version, found), path)
@@ -137,9 +137,9 @@ class Sections:
         installed: list[InstalledHook] = []
         for given in self.request.hooks:
             with self.problems.collecting():
-                found = imported_hook(given, self.request)
+                found = load_hook(given, self.request)
                 name = given if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
-                installed.append(InstalledHook(found, name, self.request.place_of(given)))
+                installed.append(InstalledHook(found, name, self.request.span_of_hook(given)))
         for at, declared in enumerate(self.manifest.hooks):
             path = ("hooks", at, "import_path")
             found = self._import(declared.import_path, path)
@@ -187,13 +187,13 @@ class Sections:
 
     def _import(self, dotted: str, path: DocumentPath) -> Any:
         with self.problems.collecting():
-            return imported(
+            return load_object(
                 dotted, self.request.folders, self.document.span(path), imports=self.request.imports
             )
 
     def _warn_of_function(self, dotted: str, found: Any, path: DocumentPath) -> None:
         """spec: `tools`, "should point to a @tool-decorated function". sherma itself refuses anything else."""
-        if isfunction(found) or (isinstance(found, NotImported) and found.is_function):
+        if isfunction(found) or (isinstance(found, UnimportedObject) and found.is_function):
             text = f"'{dotted}' is a plain function, which sherma refuses: decorate it with LangChain's @tool"
             warning = Problem("plain-function", text, self.document.span(path), severity="warning")
             self.problems.add([warning])

@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 
 from pydantic import Field
 
-from harness.dialects.kit.manifest import NotImported, imported
+from harness.dialects.kit.manifest import UnimportedObject, load_object
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.section import INTERNAL, Section
@@ -206,8 +206,8 @@ def _tools(
     tools = []
     for key, tool in card.local_tools.items():
         span = document.span(("local_tools", key, "import_path"))
-        found = imported(tool.import_path, folders, span, imports=imports)
-        make = unimported_tool if isinstance(found, NotImported) else python_tool
+        found = load_object(tool.import_path, folders, span, imports=imports)
+        make = unimported_tool if isinstance(found, UnimportedObject) else python_tool
         tools.append(make(tool.id, tool.version, found, origin=Origin.SKILL))
     return tuple(tools)
 

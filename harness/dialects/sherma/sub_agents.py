@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from harness.dialects.kit.manifest import NotImported
+from harness.dialects.kit.manifest import UnimportedObject
 from harness.dialects.kit.tool_calls import BadArguments
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import a2a
@@ -78,7 +78,7 @@ def sub_agent(
         str(getattr(card, "description", None) or ""),
         inside=Inside((manifest.path, manifest.agent, manifest.text), graph) if manifest else None,
         is_python=imported is not None and manifest is None,
-        is_unknown=isinstance(imported, NotImported),
+        is_unknown=isinstance(imported, UnimportedObject),
     )
 
 
@@ -130,13 +130,13 @@ def local_manifest(
     Variables, import folders and readable folders are those of the agent that calls.
     """
     if path is not None:
-        return parent.beside(path, declared.id)
+        return parent.for_manifest(path, declared.id)
     yaml_path, text = getattr(imported, "yaml_path", None), getattr(imported, "yaml_content", None)
     if yaml_path is None and text is None:
         return None
     base = getattr(imported, "base_path", None)
     return replace(
-        parent.beside(Path(yaml_path or declared.id), getattr(imported, "id", declared.id)),
+        parent.for_manifest(Path(yaml_path or declared.id), getattr(imported, "id", declared.id)),
         hooks=tuple(getattr(imported, "hooks", ())),
         named_at=where,
         text=None if yaml_path is not None else text,

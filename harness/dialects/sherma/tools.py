@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.tools import tool as as_tool
 from pydantic import BaseModel, ValidationError
 
-from harness.dialects.kit.manifest import NotImported
+from harness.dialects.kit.manifest import UnimportedObject
 from harness.dialects.kit.tool_calls import BadArguments, ToolReportedError
 from harness.dialects.kit.tool_specs import spec_of_tool
 from harness.dialects.sherma.versions import chosen_version, version_order
@@ -148,7 +148,9 @@ def python_tool(
     return Tool(id_, version, spec, call, origin)
 
 
-def unimported_tool(id_: str, version: str, found: NotImported, *, origin: Origin = Origin.MANIFEST) -> Tool:
+def unimported_tool(
+    id_: str, version: str, found: UnimportedObject, *, origin: Origin = Origin.MANIFEST
+) -> Tool:
     """A Python tool that was not imported: it can be named, and not called."""
 
     async def call(_args: Arguments, _ctx: NodeContext) -> Any:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from harness.dialects.kit.messages import with_id
+from harness.dialects.kit.messages import ensure_id
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Agent, AgentSession, hook_state
 from harness.dialects.sherma.section import INTERNAL
@@ -127,5 +127,5 @@ def written(result: Mapping[str, Any], agent: Agent, ctx: NodeContext) -> Result
     """
     update = dict(result)
     if agent.definition.keeps_messages and "messages" in update:
-        update["messages"] = [with_id(message, ctx.new_id) for message in to_messages(update["messages"])]
+        update["messages"] = [ensure_id(message, ctx.new_id) for message in to_messages(update["messages"])]
     return update

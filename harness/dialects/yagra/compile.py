@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from harness.dialects.kit.manifest import Problems, nesting_refused, only_document
+from harness.dialects.kit.manifest import Problems, only_document, refuse_deep_nesting
 from harness.dialects.request import LoadRequest
 from harness.dialects.yagra.document import SUBGRAPH, Workflow
 from harness.dialects.yagra.lifecycle import lifecycle
@@ -36,7 +36,7 @@ def load(request: LoadRequest) -> Graph:
         ManifestError: the first reference that cannot be resolved; else all problems of the document; else all
             broken rules; else the problems of its subgraphs.
     """
-    with nesting_refused(request.path, "its subgraphs are nested too deep"):
+    with refuse_deep_nesting(request.path, "its subgraphs are nested too deep"):
         return _load(request, Subgraphs(_load, (request.path.resolve(),)))
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from harness.dialects.dialect import YamlVersion, single_file, when_called
+from harness.dialects.dialect import YamlVersion, lazy_function, single_file
 from harness.source.document import Document
 
 name = "yagra"
 title = "Yagra workflows (YAML, LangGraph)"
 yaml: YamlVersion = "1.1"
 locate = single_file
-prompts = when_called("harness.dialects.yagra.prompt_list:prompts")
-tunables = when_called("harness.dialects.yagra.tunables:tunables")
-load = when_called("harness.dialects.yagra.compile:load")
+prompts = lazy_function("harness.dialects.yagra.prompt_list:prompts")
+tunables = lazy_function("harness.dialects.yagra.tunables:tunables")
+load = lazy_function("harness.dialects.yagra.compile:load")
 
 
 def detect(document: Document) -> bool:

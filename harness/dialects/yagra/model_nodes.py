@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from harness.dialects.kit.attempts import backoff, retried
+from harness.dialects.kit.attempts import backoff, with_retries
 from harness.dialects.kit.tool_calls import refuse_all
 from harness.dialects.yagra.document import NodeSpec
 from harness.engine.context import NodeContext
@@ -171,7 +171,7 @@ async def ask(
 
     attempts = 1 if node.retry else ATTEMPTS
     try:
-        reply = await retried(attempt, ctx, attempts=attempts, delay_s=backoff(1.0, exponential=True))
+        reply = await with_retries(attempt, ctx, attempts=attempts, delay_s=backoff(1.0, exponential=True))
     except Exception as error:
         if ctx.is_fatal(error):
             raise

@@ -63,7 +63,7 @@ class _Listing:
             where = document.span((*merged.places["workflow_ref"], "workflow_ref"))
             path = request.resolve(reference, where)
             if path not in self._seen:
-                yield from self.of_workflow(replace(request.beside(path, None), named_at=where))
+                yield from self.of_workflow(replace(request.for_manifest(path, None), named_at=where))
 
 
 def _texts(part: Document, id_: str, separator: str) -> Iterator[Prompt]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from harness.dialects.kit.attempts import backoff, in_time, retried
+from harness.dialects.kit.attempts import backoff, with_retries, with_timeout
 from harness.dialects.yagra.document import ERROR, NodeSpec, RetrySpec
 from harness.engine.context import NodeContext
 from harness.graph.model import Update
@@ -25,12 +25,14 @@ async def resilient(node: NodeSpec, attempt: Callable[[], Awaitable[Update]], ct
     """
 
     async def timed() -> Update:
-        return await in_time(attempt, ctx, node.timeout_seconds, f"node '{node.id}'")
+        return await with_timeout(attempt, ctx, node.timeout_seconds, f"node '{node.id}'")
 
     retry = node.retry or _ONCE
     delay_s = backoff(retry.base_delay_seconds, exponential=retry.backoff == "exponential")
     try:
-        return await retried(timed, ctx, attempts=retry.max_attempts, delay_s=delay_s, restarts_visit=True)
+        return await with_retries(
+            timed, ctx, attempts=retry.max_attempts, delay_s=delay_s, restarts_visit=True
+        )
     except Exception as error:
         if node.fallback is None or ctx.is_fatal(error):
             raise

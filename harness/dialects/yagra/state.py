@@ -10,7 +10,7 @@ from typing import Any
 
 from langchain_core.messages import convert_to_messages
 
-from harness.dialects.kit.messages import NewId, with_id
+from harness.dialects.kit.messages import NewId, ensure_id
 from harness.dialects.yagra.document import ERROR, StateField, Workflow
 from harness.errors import HarnessError
 from harness.graph.messages import MessageLog, append_messages
@@ -83,7 +83,7 @@ def _messages(name: str, value: Any, new_id: NewId) -> Any:
         messages = convert_to_messages(value if isinstance(value, list) else [value])
     except (NotImplementedError, ValueError, TypeError, KeyError) as error:
         raise BadState(f"'{name}' takes messages: {str(error).splitlines()[0]}") from error
-    return [with_id(message, new_id) for message in messages]
+    return [ensure_id(message, new_id) for message in messages]
 
 
 def _appended(old: list[Any], new: list[Any]) -> list[Any]:

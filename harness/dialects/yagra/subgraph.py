@@ -59,7 +59,9 @@ class Subgraphs:
             raise ManifestError(Problem("circular-reference", text, where))
         if path not in self._compiled:
             inner = Subgraphs(self._load, (*self._within, path), self._compiled)
-            self._compiled[path] = self._load(replace(request.beside(path, None), named_at=where), inner)
+            self._compiled[path] = self._load(
+                replace(request.for_manifest(path, None), named_at=where), inner
+            )
         return self._compiled[path]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.dialects.kit.attempts import backoff, in_time, retried
+from harness.dialects.kit.attempts import backoff, with_retries, with_timeout
 from harness.engine.context import NodeContext
 from harness.errors import UnscriptedCall
 from harness.graph.effects import ToolCall
@@ -43,17 +43,17 @@ def test_a_wait_after_very_many_failures_is_its_limit() -> None:
     assert backoff(1.0, exponential=True, most_s=30)(5000) == 30
 
 
-def retry(attempt: Any, attempts: int, first_s: float = 1.0) -> Visited:
-    return visit(lambda ctx: retried(attempt, ctx, attempts=attempts, delay_s=backoff(first_s)))
+def visit_with_retries(attempt: Any, attempts: int, first_s: float = 1.0) -> Visited:
+    return visit(lambda ctx: with_retries(attempt, ctx, attempts=attempts, delay_s=backoff(first_s)))
 
 
 def test_an_attempt_that_succeeds_is_the_last() -> None:
-    visited = retry(Flaky(2), attempts=5)
+    visited = visit_with_retries(Flaky(2), attempts=5)
     assert (visited.value, visited.seconds) == (3, 2)
 
 
 def test_the_last_failure_is_raised_without_a_wait() -> None:
-    visited = retry(Flaky(9), attempts=3)
+    visited = visit_with_retries(Flaky(9), attempts=3)
     assert (str(visited.error), visited.seconds) == ("failure 3", 2)
 
 
@@ -65,7 +65,7 @@ def test_what_the_world_cannot_answer_is_not_tried_again() -> None:
             tried.append(ctx.run.now)
             return await ctx.perform(ToolCall(name="nobody"))
 
-        return await retried(attempt, ctx, attempts=3, delay_s=backoff(1.0))
+        return await with_retries(attempt, ctx, attempts=3, delay_s=backoff(1.0))
 
     assert isinstance(visit(work).error, UnscriptedCall)
     assert tried == [0]
@@ -83,7 +83,9 @@ def asks_until(ctx: NodeContext, wanted: str) -> Any:
 
 def test_a_visit_that_restarts_asks_again_in_each_attempt() -> None:
     def work(ctx: NodeContext) -> Any:
-        return retried(asks_until(ctx, "yes"), ctx, attempts=3, delay_s=backoff(1.0), restarts_visit=True)
+        return with_retries(
+            asks_until(ctx, "yes"), ctx, attempts=3, delay_s=backoff(1.0), restarts_visit=True
+        )
 
     visited = visit(work, "no", "never", "yes")
     assert (visited.value, visited.seconds) == ("yes", 2)
@@ -97,12 +99,12 @@ async def slow(seconds: float) -> str:
 
 @pytest.mark.parametrize("limit_s", [None, 5, 3.5, 3])
 def test_work_within_its_time_limit_is_not_touched(limit_s: float | None) -> None:
-    visited = visit(lambda ctx: in_time(lambda: slow(3), ctx, limit_s, "the work"))
+    visited = visit(lambda ctx: with_timeout(lambda: slow(3), ctx, limit_s, "the work"))
     assert (visited.value, visited.seconds) == ("done", 3)
 
 
 def test_work_that_takes_longer_is_cut_off_at_its_limit() -> None:
-    visited = visit(lambda ctx: in_time(lambda: slow(30), ctx, 2, "the work"))
+    visited = visit(lambda ctx: with_timeout(lambda: slow(30), ctx, 2, "the work"))
     assert (repr(visited.error), visited.seconds) == ("TimeoutError('the work timed out after 2 s')", 2)
 
 
@@ -113,8 +115,8 @@ def test_work_that_swallows_its_cancellation_is_late_all_the_same() -> None:
         except asyncio.CancelledError:
             return "kept"
 
-    assert isinstance(visit(lambda ctx: in_time(stubborn, ctx, 2, "the work")).error, TimeoutError)
+    assert isinstance(visit(lambda ctx: with_timeout(stubborn, ctx, 2, "the work")).error, TimeoutError)
 
 
 def test_a_failure_in_time_is_raised_as_it_is() -> None:
-    assert str(visit(lambda ctx: in_time(Flaky(1), ctx, 2, "the work")).error) == "failure 1"
+    assert str(visit(lambda ctx: with_timeout(Flaky(1), ctx, 2, "the work")).error) == "failure 1"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.dialects.kit.inputs import BadInput, input_values, warn_of_dropped
+from harness.dialects.kit.inputs import BadInput, input_values, warn_dropped_inputs
 from harness.engine.context import NodeContext
 from harness.graph import observe
 from tests.dialects.kit.one_node import visit
@@ -28,7 +28,7 @@ def test_anything_else_is_refused(value: Any, found: str) -> None:
 
 def test_a_dropped_input_is_a_warning_with_the_nearest_name() -> None:
     async def work(ctx: NodeContext) -> Any:
-        warn_of_dropped(["toppic"], ["mood", "topic"], "the flow has no such input", ctx.run)
+        warn_dropped_inputs(["toppic"], ["mood", "topic"], "the flow has no such input", ctx.run)
         return observe.warnings(ctx.run.simulation.trace.events)
 
     assert visit(work).value == [

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.dialects.kit.manifest import Problems, imported, imported_hook, nesting_refused, only_document
+from harness.dialects.kit.manifest import Problems, load_hook, load_object, only_document, refuse_deep_nesting
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span
 
@@ -34,24 +34,24 @@ def test_a_second_file_is_refused() -> None:
 
 def test_too_deep_nesting_is_a_refusal() -> None:
     too_deep = pytest.raises(ManifestError, match=r"agent\.yaml:1:1: nested too deep")
-    with too_deep, nesting_refused(Path("agent.yaml"), "nested too deep"):
+    with too_deep, refuse_deep_nesting(Path("agent.yaml"), "nested too deep"):
         raise RecursionError
 
 
 def test_an_import_that_fails_is_told_where_it_is_written(tmp_path: Path) -> None:
     (tmp_path / "kit_import_case.py").write_text("def greet(): ...\n", encoding="utf-8")
-    assert imported("kit_import_case.greet", [tmp_path], HERE).__name__ == "greet"
+    assert load_object("kit_import_case.greet", [tmp_path], HERE).__name__ == "greet"
     with pytest.raises(ManifestError, match=r"agent\.yaml:3:7: .*has no 'great'\n.*'greet'"):
-        imported("kit_import_case.great", [tmp_path], HERE)
+        load_object("kit_import_case.great", [tmp_path], HERE)
 
 
 def test_a_hook_is_an_object_or_its_import_path() -> None:
     request = LoadRequest((Path("agent.yaml"),), named_at=HERE)
     hook = object()
-    assert imported_hook(hook, request) is hook
-    assert imported_hook("pathlib.Path", request) is Path
+    assert load_hook(hook, request) is hook
+    assert load_hook("pathlib.Path", request) is Path
     with pytest.raises(ManifestError, match=r"agent\.yaml:3:7: "):
-        imported_hook("pathlib.Bath", request)
+        load_hook("pathlib.Bath", request)
 
 
 def test_all_errors_are_raised_at_once_in_the_order_of_the_file() -> None:

@@ -5,7 +5,7 @@ from itertools import count
 
 from langchain_core.messages import HumanMessage
 
-from harness.dialects.kit.messages import to_ai_message, with_id
+from harness.dialects.kit.messages import ensure_id, to_ai_message
 from harness.graph.effects import LLMReply
 
 
@@ -38,5 +38,5 @@ def test_usage_and_finish_reason_are_kept_where_they_are_reported() -> None:
 def test_a_message_keeps_its_id_and_one_without_is_copied() -> None:
     kept = HumanMessage(content="a", id="mine")
     bare = HumanMessage(content="b")
-    assert with_id(kept, ids()) is kept
-    assert (with_id(bare, ids()).id, bare.id) == ("message-1", None)
+    assert ensure_id(kept, ids()) is kept
+    assert (ensure_id(bare, ids()).id, bare.id) == ("message-1", None)
