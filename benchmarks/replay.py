@@ -12,10 +12,10 @@ from typing import Any
 from benchmarks.measure import Figure, medians, seconds
 from harness.graph.effects import LLMCall
 from harness.interception.messages import Request, Response
-from harness.recording.backend import RecordedBackend, Source
+from harness.recording.backend import BackendOptions, RecordedBackend
 from harness.recording.folder import CassetteFolder
 from harness.recording.interactions import Interaction, Recording
-from harness.recording.scrubbing import Scrubbing
+from harness.recording.scrubber import Scrubber
 from harness.secrets import Secrets
 from harness.time.clock import VirtualTimeLoop
 from harness.world.scripted import ScriptedWorld
@@ -103,7 +103,9 @@ def _replayed(cassette: CassetteFolder) -> list[str]:
         finally:
             await world.close()
 
-    backend = RecordedBackend(Source(recorded=cassette.load(), scrubbing=Scrubbing(Secrets(ENVIRONMENT))))
+    backend = RecordedBackend(
+        BackendOptions(recorded=cassette.load(), scrubber=Scrubber(Secrets(ENVIRONMENT)))
+    )
     with backend.intercepted(), asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(calls(backend))
 

@@ -13,11 +13,11 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
-from harness.recording.backend import RecordedBackend, Source
+from harness.recording.backend import BackendOptions, RecordedBackend
 from harness.recording.folder import CassetteFolder
-from harness.recording.interactions import About, Interaction, Recording
+from harness.recording.interactions import Interaction, Recording, RecordingMetadata
 from harness.recording.matching import Matcher
-from harness.recording.scrubbing import Scrubbing
+from harness.recording.scrubber import Scrubber
 from harness.scenario.cassette import WRITING, mode_of
 from harness.scenario.provenance import versions
 from harness.secrets import Secrets
@@ -37,17 +37,17 @@ class Cassette:
         self._matcher = Matcher(settings.cassette_ignore)
         self._known = folder.load() if self._mode is not RecordMode.REWRITE else None
         sends = self._mode in WRITING and not (self._mode is RecordMode.ONCE and self._known is not None)
-        then = self._known.about.environment if self._known is not None and not sends else {}
+        then = self._known.metadata.environment if self._known is not None and not sends else {}
         self.backend = RecordedBackend(
-            Source(
+            BackendOptions(
                 recorded=self._known,
-                plays=self._mode in (RecordMode.NONE, RecordMode.ONCE, RecordMode.NEW_EPISODES),
+                replays=self._mode in (RecordMode.NONE, RecordMode.ONCE, RecordMode.NEW_EPISODES),
                 sends=sends,
                 cassette=folder.name,
                 folder=folder.path,
-                again=again,
+                record_command=again,
                 matcher=self._matcher,
-                scrubbing=Scrubbing(secrets),
+                scrubber=Scrubber(secrets),
                 environment={**then, **os.environ},
             )
         )
@@ -55,7 +55,7 @@ class Cassette:
     @property
     def is_empty(self) -> bool:
         """True if it can answer nothing."""
-        return not self.backend.has_anything
+        return not self.backend.is_available
 
     def save(self, *, whole: bool) -> bool:
         """Write what was asked, and what was recorded before and still answers; false where nothing is to be written.
@@ -71,13 +71,13 @@ class Cassette:
         asked = {self._matcher.key(one.request) for one in made}
         before = self._folder.load() if self._mode is not RecordMode.REWRITE or not whole else None
         rest = [one for one in before.http if self._matcher.key(one.request) not in asked] if before else []
-        about = About(
+        metadata = RecordingMetadata(
             scenario=f"judge-check {shown_path(self._file)}",
             recorded=date.today().isoformat(),
             versions=versions(),
             environment=self.backend.places,
         )
-        recording = Recording(tuple(replace(one, turn=None) for one in (*made, *rest)), about=about)
+        recording = Recording(tuple(replace(one, turn=None) for one in (*made, *rest)), metadata=metadata)
         return self._folder.save({1: recording}) if recording.http else False
 
     @property

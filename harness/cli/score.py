@@ -99,7 +99,7 @@ def command(
     from harness.cli.score_result import conclude
     from harness.cli.selection import select
     from harness.errors import FormatError
-    from harness.recording.spending import counted
+    from harness.recording.spending import count_spending
     from harness.variants.application import varied
     from harness.variants.document import chosen, read_variants
     from harness.variants.unused_names import unused_names
@@ -134,7 +134,7 @@ def command(
         click.echo("nothing was run", err=True)
         return exit_code.NOT_JUDGED
     unfinished.begin()
-    with counted(schedule.spending):
+    with count_spending(schedule.spending):
         finished = run_selection(
             replace(selection, scenarios=tuple(scenarios)),
             projects,

@@ -40,7 +40,7 @@ def _async(module: Any, interceptor: Interceptor) -> Any:
             body = _Body()
             try:
                 response = await send_really(transport, request)
-                if not interceptor.keeps and is_stream(response.headers):
+                if not interceptor.buffers_streams and is_stream(response.headers):
                     return _passed_through(module, response, body)
                 try:
                     async for part in response.stream:
@@ -68,7 +68,7 @@ def _blocking(module: Any, interceptor: Interceptor) -> Any:
             body = _Body()
             try:
                 response = send_really(transport, request)
-                if not interceptor.keeps and is_stream(response.headers):
+                if not interceptor.buffers_streams and is_stream(response.headers):
                     return Sent(_response(response, b""), through=response)
                 try:
                     for part in response.stream:

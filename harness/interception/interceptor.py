@@ -24,7 +24,7 @@ class Interceptor(ABC):
     `keeps`: what is sent is kept and needs whole bodies; otherwise streams may pass as they come.
     """
 
-    keeps = False
+    buffers_streams = False
 
     @abstractmethod
     def claim(self, request: Request) -> PreparedReply | None:

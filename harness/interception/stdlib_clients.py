@@ -107,7 +107,7 @@ def _sent(interceptor: Interceptor, send: Callable[[], Any]) -> Callable[[], Sen
         token = sending.set(True)
         try:
             response = send()
-            if not interceptor.keeps and is_stream(response.headers):
+            if not interceptor.buffers_streams and is_stream(response.headers):
                 return Sent(_response(response, b""), through=response)
             return Sent(_response(response, response.read()))
         except _FAILURES as error:

@@ -63,7 +63,7 @@ def patched_urllib3(interceptor: Interceptor) -> Iterator[None]:
                 return Sent(None, failure=failure_text(error))
             finally:
                 sending.reset(token)
-            if not interceptor.keeps and is_stream(response.headers):
+            if not interceptor.buffers_streams and is_stream(response.headers):
                 return Sent(_response(response, b""), through=response)
             try:
                 return Sent(_response(response, response.read(decode_content=True)))

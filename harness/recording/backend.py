@@ -21,12 +21,12 @@ from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request
 from harness.recording.human import Ask, HumanRecorder
 from harness.recording.interaction_index import InteractionIndex
-from harness.recording.interactions import About, Interaction, Recording
+from harness.recording.interactions import Interaction, Recording, RecordingMetadata
 from harness.recording.matching import Matcher
 from harness.recording.mcp.recorder import MCPRecorder
-from harness.recording.mismatch import explain
+from harness.recording.mismatch import mismatch_error
 from harness.recording.recorder import HTTPRecorder
-from harness.recording.scrubbing import Scrubbing
+from harness.recording.scrubber import Scrubber
 from harness.recording.spending import current_spending
 from harness.recording.traffic import Traffic, traffic_of
 from harness.source.document import shown_path
@@ -37,7 +37,7 @@ _CLIENTS: Final = r"(langchain_)?(openai|anthropic)\b"
 
 
 @dataclass(frozen=True)
-class Source:
+class BackendOptions:
     """Where answers come from, in one run.
 
     recorded     what was recorded before; None where nothing was
@@ -45,21 +45,21 @@ class Source:
     sends        whether what it does not answer goes to the real thing, and is recorded
     cassette     the cassette's name, "" where there is none; `folder` its place
     number       which of its recordings this is
-    again        the command that records it anew
-    scrubbing    takes secrets out of what is compared and kept
+    record_command   the command that records it anew
+    scrubber     takes secrets out of what is compared and kept
     environment  where the providers' keys and places are read from
     ask          asks a person at the terminal; None where there is nobody
     """
 
     recorded: Recording | None = None
-    plays: bool = True
+    replays: bool = True
     sends: bool = False
     cassette: str = ""
     folder: Path = Path()
     number: int = 1
-    again: str = ""
+    record_command: str = ""
     matcher: Matcher = field(default_factory=Matcher)
-    scrubbing: Scrubbing = field(default_factory=Scrubbing)
+    scrubber: Scrubber = field(default_factory=Scrubber)
     environment: Mapping[str, str] = field(default_factory=dict)
     ask: Ask | None = None
 
@@ -67,57 +67,57 @@ class Source:
 class RecordedBackend:
     """Answers, in one run, what no stub answers: from a recording, or live and recorded."""
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, options: BackendOptions) -> None:
+        self._options = options
         self._spending = current_spending()
-        self._playable = (source.recorded if source.plays else None) or Recording()
+        self._playable = (options.recorded if options.replays else None) or Recording()
         self._http = HTTPRecorder(
             self._playable.http,
-            InteractionIndex(self._playable.http, source.matcher, source.scrubbing).find,
-            sends=source.sends,
-            refuse=self._refusal,
+            InteractionIndex(self._playable.http, options.matcher, options.scrubber).find,
+            sends=options.sends,
+            mismatch_error=self._refusal,
             # At once, so that what is found goes by the name it came with, here as on replay.
-            seen=self._seen,
-            keeps=bool(source.cassette),
-            spent=self._spending.refusal if self._spending is not None else lambda _: None,
+            on_recorded=self._on_recorded,
+            buffers_streams=bool(options.cassette),
+            budget_error=self._spending.refusal if self._spending is not None else lambda _: None,
         )
         self._human = HumanRecorder(
-            self._playable.human, source.ask if source.sends else None, source.scrubbing.data
+            self._playable.human, options.ask if options.sends else None, options.scrubber.data
         )
         self._mcp: dict[str, MCPRecorder] = {}
         self._turn = 1
         self._limited: Callable[[Any], Any] | None = None
-        self._live = LiveBackend(source.environment, replayed=not source.sends)
+        self._live = LiveBackend(options.environment, replayed=not options.sends)
 
     @property
     def is_real(self) -> bool:
         """Whether real things may be asked: the network is open, and time passes."""
-        return self._source.sends
+        return self._options.sends
 
     @property
     def is_live(self) -> bool:
         """Whether real things answer everything, and nothing of it is recorded."""
-        return self.is_real and not self._source.cassette
+        return self.is_real and not self._options.cassette
 
     @property
     def number(self) -> int | None:
         """Which recording of the cassette alone answers; None where the real thing may, or nothing is recorded."""
-        return self._source.number if self._playable and not self.is_real else None
+        return self._options.number if self._playable and not self.is_real else None
 
     @property
-    def has_anything(self) -> bool:
+    def is_available(self) -> bool:
         """Whether anything can answer: the real thing, or a recording."""
         return self.is_real or bool(self._playable)
 
     @property
-    def about(self) -> About:
+    def metadata(self) -> RecordingMetadata:
         """Where the recording that may answer comes from."""
-        return self._playable.about
+        return self._playable.metadata
 
     @property
     def places(self) -> dict[str, str]:
         """The variables that said where providers are, without secrets."""
-        url = self._source.scrubbing.url
+        url = self._options.scrubber.url
         return {name: url(value) for name, value in sorted(self._live.places.items())}
 
     @property
@@ -158,7 +158,7 @@ class RecordedBackend:
         if not self.is_real and not self._playable and isinstance(effect, (LLMCall, HTTPCall)):
             raise CassetteMissing(self._missing(f"{effect.kind} {effect.name}"))
         if isinstance(effect, LLMCall):
-            self._source.scrubbing.learn("api_key", effect.api_key)
+            self._options.scrubber.learn("api_key", effect.api_key)
         return await self._live.answer(effect, state)
 
     def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
@@ -167,24 +167,24 @@ class RecordedBackend:
 
     def session(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
         """A session with an MCP server, real or replayed; see `MCPRecorder` for what it raises."""
-        source = self._source
+        options = self._options
         recorder = self._mcp.get(endpoint.id)
         if recorder is None:
             recorded = self._playable.mcp.get(endpoint.id, ())
             recorder = MCPRecorder(
                 recorded,
                 server=endpoint.id,
-                again=f"record it{' again' * bool(recorded)}: {source.again}",
-                file=shown_path(source.folder / "mcp.yaml"),
-                matcher=source.matcher,
-                comparable=source.scrubbing.data,
-                learn=source.scrubbing.learn,
+                hint=f"record it{' again' * bool(recorded)}: {options.record_command}",
+                file=shown_path(options.folder / "mcp.yaml"),
+                matcher=options.matcher,
+                comparable=options.scrubber.data,
+                learn=options.scrubber.learn,
             )
             recorder.turn = self._turn
             self._mcp[endpoint.id] = recorder
-        if not source.sends:
+        if not options.sends:
             return recorder.replaying(endpoint)
-        return recorder.extending(endpoint) if source.plays else recorder.recording(endpoint)
+        return recorder.extending(endpoint) if options.replays else recorder.recording(endpoint)
 
     def recording(self) -> Recording:
         """What was asked and answered in this run, without secrets."""
@@ -192,7 +192,7 @@ class RecordedBackend:
         recording = Recording(
             self._http.interactions(), {k: v for k, v in mcp.items() if v}, self._human.replies()
         )
-        return self._source.scrubbing.recording(recording)
+        return self._options.scrubber.recording(recording)
 
     @property
     def added(self) -> bool:
@@ -211,18 +211,18 @@ class RecordedBackend:
         left = {name: of for name, of in {**others, **mcp}.items() if of}
         return Recording(tuple(self._http.unused()), left, tuple(self._human.unused()))
 
-    def left_over(self, *, named: bool = True) -> list[str]:
+    def unused_warnings(self, *, named: bool = True) -> list[str]:
         """A warning for what was recorded and not played, in a run that only plays.
 
         A cassette that is not recorded is worth a warning only if the scenario has `named` it.
         """
         if self.is_real:
             return []
-        if not self._playable and self._source.cassette:
-            text = f"cassette {self._source.cassette!r} is not recorded, and nothing asks for it"
+        if not self._playable and self._options.cassette:
+            text = f"cassette {self._options.cassette!r} is not recorded, and nothing asks for it"
             return [text] if named else []
         left = self.unused()
-        file = shown_path(self._source.folder / "http.yaml")
+        file = shown_path(self._options.folder / "http.yaml")
         texts = [f"{each.request.method} {each.request.url} ({file}:{each.line})" for each in left.http]
         texts += [
             f"MCP {name} {exchange.sent.get('method')}" for name, of in left.mcp.items() for exchange in of
@@ -231,7 +231,7 @@ class RecordedBackend:
         if not texts:
             return []
         shown = ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
-        return [f"cassette {self._source.cassette!r}: recorded and not used: {shown}"]
+        return [f"cassette {self._options.cassette!r}: recorded and not used: {shown}"]
 
     def learn_secrets(self) -> None:
         """Find what is secret in all that was asked and answered; `without_secrets` knows it from then on.
@@ -239,7 +239,7 @@ class RecordedBackend:
         In a run that only plays, what was recorded has none, and what is asked is looked through when it is asked.
         """
         recording = self.recording() if self.is_real else self._playable
-        self._limited = self._source.scrubbing.limited(recording)
+        self._limited = self._options.scrubber.limited(recording)
 
     def without_secrets(self, value: Any) -> Any:
         """JSON of results without its secrets, known or by their names, as recordings have it.
@@ -254,29 +254,29 @@ class RecordedBackend:
         """Close the clients; sessions close themselves."""
         await self._live.close()
 
-    def _seen(self, interaction: Interaction) -> None:
-        self._source.scrubbing.interaction(interaction)
+    def _on_recorded(self, interaction: Interaction) -> None:
+        self._options.scrubber.interaction(interaction)
         if self._spending is not None:
             self._spending.add(interaction)
 
     def _refusal(self, request: Request, used: set[int]) -> CassetteError:
-        source = self._source
+        options = self._options
         if not self._playable:
-            return CassetteMissing(self._missing(f"{request.method} {source.scrubbing.url(request.url)}"))
-        return explain(
-            source.scrubbing.request(request),
-            [replace(one, request=source.scrubbing.request(one.request)) for one in self._playable.http],
+            return CassetteMissing(self._missing(f"{request.method} {options.scrubber.url(request.url)}"))
+        return mismatch_error(
+            options.scrubber.request(request),
+            [replace(one, request=options.scrubber.request(one.request)) for one in self._playable.http],
             used,
-            source.matcher,
-            cassette=source.cassette,
-            folder=source.folder,
-            again=source.again,
+            options.matcher,
+            cassette=options.cassette,
+            folder=options.folder,
+            record_command=options.record_command,
             turn=self._turn,
         )
 
     def _missing(self, asked: str) -> str:
-        source = self._source
+        options = self._options
         return (
-            f"nothing answers {asked}: no stub does, and cassette {source.cassette!r} is not recorded "
-            f"(no {shown_path(source.folder)})\n  record it: {source.again}"
+            f"nothing answers {asked}: no stub does, and cassette {options.cassette!r} is not recorded "
+            f"(no {shown_path(options.folder)})\n  record it: {options.record_command}"
         )

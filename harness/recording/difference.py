@@ -55,7 +55,7 @@ def _differences(recorded: Any, asked: Any, path: str, depth: int) -> Iterator[_
         yield from _of_lists(recorded, asked, path, depth)
     elif isinstance(recorded, str) and isinstance(asked, str):
         if recorded != asked:
-            yield path, lambda: f'"{words(recorded, asked)}"'
+            yield path, lambda: f'"{word_diff(recorded, asked)}"'
     elif not _same(recorded, asked):
         yield path, lambda: _changed(recorded, asked)
 
@@ -207,10 +207,10 @@ def similarity(one: str, other: str, *, sample: int = _SAMPLE) -> float:
 # ---------------------------------------------------------------- texts
 
 
-def words(recorded: str, asked: str) -> str:
+def word_diff(recorded: str, asked: str) -> str:
     """The text with its changed words marked, and a little of what stands around them.
 
-    >>> words("You are a helpful assistant", "You are a terse assistant")
+    >>> word_diff("You are a helpful assistant", "You are a terse assistant")
     'You are a [-helpful-]{+terse+} assistant'
     """
     one, other = _WORD.findall(recorded), _WORD.findall(asked)

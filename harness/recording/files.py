@@ -113,14 +113,14 @@ def _exchange(one: Exchange) -> dict[str, Any]:
 
 
 def _meta(recording: Recording, servers: Mapping[str, list[Exchange]]) -> dict[str, Any]:
-    about = recording.about
+    metadata = recording.metadata
     meta = {
         "format": FORMAT,
-        "scenario": about.scenario,
-        "recorded": about.recorded,
-        "manifests": _sorted(about.manifests),
-        "versions": _sorted(about.versions),
-        "environment": _sorted(about.environment),
+        "scenario": metadata.scenario,
+        "recorded": metadata.recorded,
+        "manifests": _sorted(metadata.manifests),
+        "versions": _sorted(metadata.versions),
+        "environment": _sorted(metadata.environment),
         "http": [_entry(one) for one in recording.http],
         "mcp": {name: [_timed(one) for one in exchanges] for name, exchanges in servers.items()},
         "human": [

@@ -20,7 +20,7 @@ from harness.recording import files, journal
 from harness.recording.file_models import MAX_BYTES
 from harness.recording.interactions import Recording
 from harness.recording.locks import locked
-from harness.recording.names import flaw_in
+from harness.recording.names import name_error
 from harness.recording.reading import broken, read
 from harness.source.display import clip, printable
 from harness.source.document import Document, shown_path
@@ -39,7 +39,7 @@ class CassetteFolder:
     """
 
     def __init__(self, root: Path, name: str) -> None:
-        flaw = flaw_in(name)
+        flaw = name_error(name)
         if flaw:
             raise CassetteError(f"'{printable(clip(name, 80))}' cannot be the name of a cassette: {flaw}")
         self.name, self.path = name, root / name
@@ -259,7 +259,7 @@ def cassette_names(root: Path) -> list[str]:
         folders[:] = [name for name in folders if not name.startswith(".") and name not in numbered]
         if marks & set(there) or any(_has_files(Path(path, folder)) for folder in numbered):
             names.append(Path(path).relative_to(root).as_posix())
-    return sorted(name for name in names if not flaw_in(name))
+    return sorted(name for name in names if not name_error(name))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from harness.interception.messages import Request
 from harness.recording.interactions import Interaction
 from harness.recording.matching import Matcher
-from harness.recording.scrubbing import Scrubbing
+from harness.recording.scrubber import Scrubber
 from harness.secrets.placeholders import has_placeholder, revealed
 
 
@@ -22,16 +22,16 @@ class InteractionIndex:
     placeholders of secrets in a recorded request may stand for what is in this one, which is known as secret then.
     """
 
-    def __init__(self, recorded: Sequence[Interaction], matcher: Matcher, scrubbing: Scrubbing) -> None:
+    def __init__(self, recorded: Sequence[Interaction], matcher: Matcher, scrubber: Scrubber) -> None:
         self._recorded = recorded
         self._matcher = matcher
-        self._scrubbing = scrubbing
+        self._scrubber = scrubber
 
     def find(self, request: Request, turn: int, used: Container[int]) -> int | None:
         """The index of the recorded interaction that answers; None when there is none."""
         if not self._recorded:
             return None
-        asked = self._scrubbing.request(request)
+        asked = self._scrubber.request(request)
         alike = self._by_key.get(self._matcher.key(asked), ())
         free = [index for index in alike if self._is_free(index, turn, used)]
         if len(free) > 1:
@@ -47,7 +47,7 @@ class InteractionIndex:
                 secrets = revealed(self._matcher.canonical(self._recorded[index].request), canonical)
                 if secrets is not None:
                     for name, value in secrets.items():
-                        self._scrubbing.learn(name, value)
+                        self._scrubber.learn(name, value)
                     return index
         return None
 
@@ -59,7 +59,7 @@ class InteractionIndex:
         by_key: dict[str, list[int]] = {}
         for index, interaction in enumerate(self._recorded):
             # As it would be recorded now: what is secret here need not have been one there.
-            by_key.setdefault(self._matcher.key(self._scrubbing.request(interaction.request)), []).append(
+            by_key.setdefault(self._matcher.key(self._scrubber.request(interaction.request)), []).append(
                 index
             )
         return by_key

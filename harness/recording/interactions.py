@@ -57,7 +57,7 @@ class HumanReply:
 
 
 @dataclass(frozen=True)
-class About:
+class RecordingMetadata:
     """Where a recording comes from.
 
     recorded     the day of its oldest call, as 2026-01-31
@@ -81,7 +81,7 @@ class Recording:
     http: tuple[Interaction, ...] = ()
     mcp: Mapping[str, tuple[Exchange, ...]] = field(default_factory=dict)
     human: tuple[HumanReply, ...] = ()
-    about: About = field(default_factory=About)
+    metadata: RecordingMetadata = field(default_factory=RecordingMetadata)
 
     def __len__(self) -> int:
         return len(self.http) + sum(map(len, self.mcp.values())) + len(self.human)

@@ -22,7 +22,7 @@ _URL: Final = 200
 _SAMPLE: Final = 20_000  # characters of a body
 
 
-def explain(
+def mismatch_error(
     request: Request,
     recorded: Sequence[Interaction],
     used: Container[int],
@@ -30,7 +30,7 @@ def explain(
     *,
     cassette: str,
     folder: Path,
-    again: str,
+    record_command: str,
     turn: int | None = None,
 ) -> CassetteMismatch:
     """The error for a request that nothing in a cassette answers.
@@ -42,7 +42,7 @@ def explain(
         matcher: What was asked to find the request.
         cassette: Its name.
         folder: Where its http.yaml is.
-        again: The command that records it again, "" for none.
+        record_command: The command that records it again, "" for none.
         turn: The turn the request was made in, None when the recording does not tell turns apart.
     """
     lines = [f"nothing recorded in cassette '{printable(cassette)}' answers {_shown(request)}"]
@@ -54,8 +54,8 @@ def explain(
         lines += _nearest(request, recorded, used, matcher, folder)
     else:
         lines.append("  no HTTP request is recorded in it")
-    if again:
-        lines.append(f"  record it again: {again}")
+    if record_command:
+        lines.append(f"  record it again: {record_command}")
     return CassetteMismatch("\n".join(lines))
 
 

@@ -13,7 +13,7 @@ _OURS: Final = re.compile(
 _LONGEST: Final = 200
 
 
-def flaw_in(name: str) -> str:
+def name_error(name: str) -> str:
     """Why a name is no portable path below a folder, or what cassettes use themselves; "" for a good one."""
     if not name:
         return "it is empty"

@@ -16,11 +16,11 @@ from harness.errors import CassetteBroken, SourceError
 from harness.recording.file_models import ExchangeEntry, HTTPFile, InteractionEntry, MCPFile, MetaFile
 from harness.recording.files import HTTP, MCP, META
 from harness.recording.interactions import (
-    About,
     Exchange,
     HumanReply,
     Interaction,
     Recording,
+    RecordingMetadata,
 )
 from harness.source.display import clip, printable
 from harness.source.document import Document, DocumentPath
@@ -56,7 +56,7 @@ def read(files: Mapping[str, Document]) -> Recording:
         timed,
         _timed_mcp(meta, files[META], servers),
         tuple(HumanReply(one.node, one.asked, one.reply, one.turn) for one in meta.human),
-        About(meta.scenario, meta.recorded, meta.manifests, meta.versions, meta.environment),
+        RecordingMetadata(meta.scenario, meta.recorded, meta.manifests, meta.versions, meta.environment),
     )
 
 

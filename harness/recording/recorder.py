@@ -40,19 +40,19 @@ class HTTPRecorder(Interceptor):
         find: Callable[[Request, int, Container[int]], int | None],
         *,
         sends: bool,
-        refuse: Callable[[Request, set[int]], CassetteError],
-        seen: Callable[[Interaction], object] = lambda _: None,
-        keeps: bool = True,
-        spent: Callable[[Request], CassetteError | None] = lambda _: None,
+        mismatch_error: Callable[[Request, set[int]], CassetteError],
+        on_recorded: Callable[[Interaction], object] = lambda _: None,
+        buffers_streams: bool = True,
+        budget_error: Callable[[Request], CassetteError | None] = lambda _: None,
     ) -> None:
         self.turn = 1
-        self.keeps = keeps
+        self.buffers_streams = buffers_streams
         self._recorded = tuple(recorded)
         self._find = find
         self._sends = sends
-        self._refuse = refuse
-        self._seen = seen
-        self._spent = spent
+        self._mismatch_error = mismatch_error
+        self._on_recorded = on_recorded
+        self._budget_error = budget_error
         self._used: set[int] = set()
         self._places = count()
         self._log: dict[Place, Interaction] = {}  # what was asked, with what was answered
@@ -91,7 +91,7 @@ class HTTPRecorder(Interceptor):
                 self._used.add(index)
                 self._log[self._next_place()] = self._recorded[index]
                 return self._recorded[index]
-            error = self._spent(request) if self._sends else self._refuse(request, self._used)
+            error = self._budget_error(request) if self._sends else self._mismatch_error(request, self._used)
             if error is None:
                 return None
         refuse(error)
@@ -117,7 +117,7 @@ class HTTPRecorder(Interceptor):
                 chunks_s=sent.chunks_s,
                 failure=sent.failure,
             )
-            self._seen(self._log[place])
+            self._on_recorded(self._log[place])
 
     def drop(self, place: Place) -> None:
         """A request was not made after all, or nobody can tell what became of it."""

@@ -109,7 +109,7 @@ def current_spending() -> Spending | None:
 
 
 @contextmanager
-def counted(spending: Spending) -> Iterator[Spending]:
+def count_spending(spending: Spending) -> Iterator[Spending]:
     """Count the calls of all runs that begin inside, in this process, and hold them to the budget."""
     _current.append(spending)
     try:

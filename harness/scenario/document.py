@@ -17,7 +17,7 @@ from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, fie
 from harness.dialects import DIALECTS
 from harness.errors import Span
 from harness.graph.model import Rerun
-from harness.recording.names import flaw_in
+from harness.recording.names import name_error
 from harness.scenario import model
 from harness.scenario.document_expect import Expect
 from harness.scenario.document_world import WorldKeys
@@ -86,7 +86,7 @@ def _tag(value: str) -> str:
 
 
 def _cassette(value: str) -> str:
-    flaw = flaw_in(value)
+    flaw = name_error(value)
     if flaw:
         message = f"'{value}' cannot be the name of a cassette: {flaw}"
         raise mistaken(Mistake(message, code="cassette-name"))

@@ -101,7 +101,7 @@ def _listed(name: str, users: Sequence[Scenario], settings: Settings) -> Listed:
         return found
     found.recordings = len(recordings)
     found.calls = sum(map(len, recordings))
-    ages = [age for one in recordings if (age := age_days(one.about)) is not None]
+    ages = [age for one in recordings if (age := age_days(one.metadata)) is not None]
     found.age_days = max(ages, default=None)
     found.too_old = is_too_old(found.age_days, settings)
     settings = replace(settings, max_age_days=math.inf)  # an old one is replayed all the same
@@ -129,7 +129,10 @@ def _replayed(found: Listed, scenario: Scenario, settings: Settings) -> set[tupl
             for name, exchanges in unused.mcp.items():
                 left |= {(repeat, name, exchange.line) for exchange in exchanges}
             if result.graph is not None:
-                now, then = fingerprints(result.graph.sources, scenario.file.parent), backend.about.manifests
+                now, then = (
+                    fingerprints(result.graph.sources, scenario.file.parent),
+                    backend.metadata.manifests,
+                )
                 # A cassette that vcrpy recorded alone says nothing of files.
                 changed = [file for file in {**then, **now} if then and now.get(file) != then.get(file)]
                 found.changed += [file for file in changed if file not in found.changed]

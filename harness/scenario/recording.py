@@ -16,12 +16,12 @@ from pathlib import Path
 
 from harness.errors import CassetteBroken
 from harness.graph.model import Graph
-from harness.recording.backend import RecordedBackend, Source
+from harness.recording.backend import BackendOptions, RecordedBackend
 from harness.recording.folder import CassetteFolder
 from harness.recording.human import Ask
-from harness.recording.interactions import About, Recording
+from harness.recording.interactions import Recording, RecordingMetadata
 from harness.recording.mcp.replay import message_key
-from harness.recording.scrubbing import Scrubbing
+from harness.recording.scrubber import Scrubber
 from harness.recording.traffic import Traffic
 from harness.scenario.cassette import (
     WRITING,
@@ -97,16 +97,16 @@ class RecordingSession:
         recorded = self._recorded(number)
         mode = self._mode
         sends = mode is not RecordMode.NONE and not (mode is RecordMode.ONCE and self._known)
-        source = Source(
+        source = BackendOptions(
             recorded=recorded,
-            plays=mode in (RecordMode.NONE, RecordMode.ONCE, RecordMode.NEW_EPISODES),
+            replays=mode in (RecordMode.NONE, RecordMode.ONCE, RecordMode.NEW_EPISODES),
             sends=sends,
             cassette=self._folder.name if self._folder is not None else "",
             folder=self._folder.folder_of(number) if self._folder is not None else Path(),
             number=number,
-            again=command_to_record(self._scenario),
+            record_command=command_to_record(self._scenario),
             matcher=self._matcher,
-            scrubbing=Scrubbing(self._secrets),
+            scrubber=Scrubber(self._secrets),
             environment=self._places(recorded, sends=sends),
             ask=self._ask,
         )
@@ -121,7 +121,7 @@ class RecordingSession:
         if self._folder is None or backend.is_real or backend.number is None:
             return []
         again = command_to_record(self._scenario, "--rewrite")
-        text = age_warning(self._folder.name, backend.about, self._settings, again)
+        text = age_warning(self._folder.name, backend.metadata, self._settings, again)
         return [text] if text else []
 
     def _recorded(self, number: int) -> Recording | None:
@@ -142,7 +142,7 @@ class RecordingSession:
         """
         if sends:
             return self._environment
-        then = recorded.about.environment if recorded is not None else {}
+        then = recorded.metadata.environment if recorded is not None else {}
         return {**then, **self._scenario.env}
 
     def keep(self, repeat: int, backend: RecordedBackend, outcome: Outcome, graph: Graph | None) -> list[str]:
@@ -163,13 +163,13 @@ class RecordingSession:
             unused = backend.unused()
             self._unused += len(unused)
             made = _together(made, unused) if backend.added else Recording()
-            day = backend.about.recorded if self._folder.load(repeat + 1) else day
+            day = backend.metadata.recorded if self._folder.load(repeat + 1) else day
         elif self._mode is RecordMode.ALL:
             old = self._folder.load(repeat + 1) or Recording()
             kept = self._not_asked_again(old, made)
-            made, day = _together(made, kept), old.about.recorded if kept else day
+            made, day = _together(made, kept), old.metadata.recorded if kept else day
         if made or self._mode is RecordMode.REWRITE:
-            self._made[repeat + 1] = replace(made, about=self._about(graph, backend, day))
+            self._made[repeat + 1] = replace(made, metadata=self._metadata(graph, backend, day))
         if outcome.observed.status == "interrupted" and self._ask is None:
             return [
                 "it was recorded as it paused: there is no terminal to ask at, and no `human` stub answers"
@@ -226,10 +226,10 @@ class RecordingSession:
             tuple(reply for reply in old.human if (reply.node, reply.asked, reply.turn) not in replies),
         )
 
-    def _about(self, graph: Graph | None, backend: RecordedBackend, day: str) -> About:
+    def _metadata(self, graph: Graph | None, backend: RecordedBackend, day: str) -> RecordingMetadata:
         """Where a recording comes from; `day` is that of its oldest call: one that is kept is as old as it was."""
         files = graph.sources if graph is not None else self._scenario.manifests
-        return About(
+        return RecordingMetadata(
             scenario=self._scenario.id,
             recorded=day,
             manifests=fingerprints(files, self._scenario.file.parent),

@@ -10,13 +10,13 @@ import math
 from datetime import date
 
 from harness.errors import CassetteTooOld
-from harness.recording.interactions import About
+from harness.recording.interactions import RecordingMetadata
 from harness.settings import Settings
 
 
-def age_days(about: About) -> int | None:
+def age_days(metadata: RecordingMetadata) -> int | None:
     """How many days ago it was recorded; None if it does not say."""
-    return (date.today() - date.fromisoformat(about.recorded)).days if about.recorded else None
+    return (date.today() - date.fromisoformat(metadata.recorded)).days if metadata.recorded else None
 
 
 def is_too_old(age: int | None, settings: Settings) -> bool:
@@ -24,7 +24,7 @@ def is_too_old(age: int | None, settings: Settings) -> bool:
     return settings.max_age_days < math.inf and (age is None or age > settings.max_age_days)
 
 
-def age_warning(name: str, about: About, settings: Settings, again: str) -> str:
+def age_warning(name: str, metadata: RecordingMetadata, settings: Settings, again: str) -> str:
     """What to warn of a recording of cassette `name` that is replayed; "" if it is young enough.
 
     It names the day and not the age, so that it is the same every day.
@@ -32,10 +32,12 @@ def age_warning(name: str, about: About, settings: Settings, again: str) -> str:
     Raises:
         CassetteTooOld: it is not, and that is to be an error.
     """
-    if not is_too_old(age_days(about), settings):
+    if not is_too_old(age_days(metadata), settings):
         return ""
     limit = f"{settings.max_age_days:g} days (max_age_days)"
-    recorded = f"was recorded on {about.recorded}" if about.recorded else "does not say when it was recorded"
+    recorded = (
+        f"was recorded on {metadata.recorded}" if metadata.recorded else "does not say when it was recorded"
+    )
     text = f"cassette '{name}' {recorded}, and {limit} is the limit; record it again: {again}"
     if settings.stale_cassettes == "fail":
         raise CassetteTooOld(text)

@@ -170,7 +170,7 @@ def run_once(
     is_real = backend is not None and backend.is_real
     result: RunResult | None = None
     with open_network() if is_real else closed_network() as connections, streams_kept():
-        recorded = backend.about.environment if backend is not None and not is_real else {}
+        recorded = backend.metadata.environment if backend is not None and not is_real else {}
         try:
             graph = graph or load_graph(load_request(scenario, settings, recorded), scenario.dialect)
             repeat_environment(graph.import_folders)

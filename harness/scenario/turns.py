@@ -111,7 +111,7 @@ class _Run:
         result = RunResult(whole, turns, self.graph, self.simulation.trace)
         if self.backend is not None:
             if not could_not_be_judged(whole):
-                whole.warnings += self.backend.left_over(named=self.scenario.cassette is not None)
+                whole.warnings += self.backend.unused_warnings(named=self.scenario.cassette is not None)
             self.backend.learn_secrets()
             result.without_secrets = self.backend.without_secrets
             for observed in (whole, *turns):

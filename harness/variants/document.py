@@ -13,7 +13,7 @@ from pydantic import AfterValidator, ConfigDict, Field, Tag
 
 from harness.dialects.changes import faulty_operations
 from harness.errors import FormatError, Problem, Span
-from harness.recording.names import flaw_in
+from harness.recording.names import name_error
 from harness.scenario.document import supported_version
 from harness.scenario.field_types import LEFT_OUT, EnvValue, Name, PromptFile, Strict, by_shape
 from harness.source.document import Document, hint_for_missing, read, shown_path
@@ -58,7 +58,7 @@ class Variant:
 
 
 def _name(value: str) -> str:
-    flaw = flaw_in(value) or (
+    flaw = name_error(value) or (
         "it has a '/'" if "/" in value else "it has a '+'" if _SEPARATOR in value else ""
     )
     if flaw:

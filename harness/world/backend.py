@@ -34,7 +34,7 @@ class Backend(Responder, Protocol):
         ...
 
     @property
-    def has_anything(self) -> bool:
+    def is_available(self) -> bool:
         """True if it can answer anything at all."""
         ...
 

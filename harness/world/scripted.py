@@ -86,7 +86,7 @@ class ScriptedWorld:
 
     def uses_backend(self, effect: Effect, state: State) -> bool:
         """True if no stub would answer this effect, and the real thing, or its recording, could."""
-        if self._backend is None or not self._backend.has_anything or self._entries.has_stubs(effect):
+        if self._backend is None or not self._backend.is_available or self._entries.has_stubs(effect):
             return False
         return not self.stubs.can_answer([effect], state)
 

@@ -75,7 +75,7 @@ class ToolRequests(Interceptor):
     def __init__(
         self, world: ScriptedWorld, environment: Mapping[str, str], upstream: Interceptor | None = None
     ) -> None:
-        self.keeps = upstream is not None and upstream.keeps
+        self.buffers_streams = upstream is not None and upstream.buffers_streams
         self._world = world
         self._environment = environment
         self._upstream = upstream

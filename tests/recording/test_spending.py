@@ -1,11 +1,11 @@
-"""What is really asked is counted, and nothing is asked that the budget has not. Source: docs/variants.md."""
+"""What is really asked is count_spending, and nothing is asked that the budget has not. Source: docs/variants.md."""
 
 from __future__ import annotations
 
 import pytest
 
 from harness.budget import Budget
-from harness.recording.spending import Spending, counted
+from harness.recording.spending import Spending, count_spending
 from harness.settings import RecordMode
 from tests.recording.project import Project
 
@@ -22,7 +22,7 @@ def price(model: str, sent: int, received: int) -> float | None:
 
 def test_calls_that_are_asked_anew_are_counted_with_their_cost(project: Project) -> None:
     scenario = project.scenario("weather", ASKS_ONCE)
-    with project.serving(SERVED), counted(Spending(price)) as spending:
+    with project.serving(SERVED), count_spending(Spending(price)) as spending:
         project.record(scenario)
         assert (spending.calls, spending.input_tokens, spending.output_tokens) == (1, 1000, 10)
         assert spending.cost == pytest.approx(1.01)
@@ -33,7 +33,7 @@ def test_calls_that_are_asked_anew_are_counted_with_their_cost(project: Project)
 @pytest.mark.parametrize("budget", [Budget(calls=0), Budget(cost=0)])
 def test_no_call_is_begun_beyond_the_budget(project: Project, budget: Budget) -> None:
     scenario = project.scenario("weather", ASKS_ONCE)
-    with project.serving(SERVED), counted(Spending(price, budget)) as spending:
+    with project.serving(SERVED), count_spending(Spending(price, budget)) as spending:
         outcome = project.record(scenario)
     assert (outcome.observed.error or {})["code"] == "budget"
     assert (outcome.verdict, spending.calls, spending.refused) == ("error", 0, True)
@@ -43,7 +43,7 @@ def test_no_call_is_begun_beyond_the_budget(project: Project, budget: Budget) ->
 def test_a_model_without_a_price_cannot_be_held_to_a_budget_of_dollars(project: Project) -> None:
     scenario = project.scenario("weather", ASKS_ONCE)
     spending = Spending(lambda *_: None, Budget(cost=5))
-    with project.serving(SERVED), counted(spending):
+    with project.serving(SERVED), count_spending(spending):
         outcome = project.record(scenario)
     assert "is not known" in (outcome.observed.error or {})["message"]
     assert spending.calls == 0

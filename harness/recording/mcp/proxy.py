@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from harness.errors import CassetteBroken, CassetteError, HarnessError
 from harness.recording.interactions import Exchange
 from harness.recording.mcp.connection import MCPConnection
-from harness.recording.mcp.replay import fitted, progress_token
+from harness.recording.mcp.replay import adapted_answer, progress_token
 from harness.time.real_work import RealWork
 from harness.world.mcp.wire import (
     Message,
@@ -88,10 +88,14 @@ class Proxy:
     """
 
     def __init__(
-        self, recorder: Recorder, *, plays: bool, reach: Callable[[], AbstractAsyncContextManager[Any]] | None
+        self,
+        recorder: Recorder,
+        *,
+        replays: bool,
+        reach: Callable[[], AbstractAsyncContextManager[Any]] | None,
     ) -> None:
         self._recorder = recorder
-        self._plays = plays
+        self._replays = replays
         self._reach = reach
         self._connection: MCPConnection | None = None
         self._handshake: list[Any] = []
@@ -123,7 +127,7 @@ class Proxy:
             message = message_json(item)
             if is_response(message) and str(message.get("id")) in self._asked_by_server:
                 self._send(item, message)
-            elif self._plays and (exchange := self._recorder.play(message)) is not None:
+            elif self._replays and (exchange := self._recorder.play(message)) is not None:
                 if message.get("method") in ("initialize", "notifications/initialized"):
                     self._handshake.append(item)
                 self._tasks.start_soon(self._replay, exchange, message)
@@ -136,7 +140,7 @@ class Proxy:
     async def _replay(self, exchange: Exchange, asked: Message) -> None:
         await asyncio.sleep(exchange.duration_s)
         try:
-            for message in fitted(exchange, asked):
+            for message in adapted_answer(exchange, asked):
                 self._deliver(message)
         except ValueError:
             broken = CassetteBroken(f"not JSON-RPC messages: {list(exchange.received)!r}")

@@ -27,7 +27,7 @@ class MCPRecorder:
     Args:
         exchanges: what was recorded before, in order.
         server: the server's id, for people.
-        again: how to record it again, for people.
+        hint: how to record it again, shown in errors.
         file: where `exchanges` stand, for people.
         matcher: tells which requests are the same.
         comparable: makes of a message what recorded ones are compared with, without secrets as they are. It is
@@ -40,7 +40,7 @@ class MCPRecorder:
         exchanges: Sequence[Exchange] = (),
         *,
         server: str,
-        again: str = "",
+        hint: str = "",
         file: str = "",
         matcher: Matcher | None = None,
         comparable: Callable[[Message], Message] = lambda message: message,
@@ -52,13 +52,13 @@ class MCPRecorder:
         # As they would be recorded now: what is secret here need not have been one there.
         exchanges = [replace(each, sent=comparable(each.sent)) for each in exchanges]
         self._recorded = Recorded(
-            exchanges, server=server, again=again, file=file, matcher=matcher or Matcher()
+            exchanges, server=server, hint=hint, file=file, matcher=matcher or Matcher()
         )
         self._log: list[Exchange | OpenExchange] = []
 
     def replaying(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
         """A session that what was recorded answers; no process and no socket is opened."""
-        return self._session(endpoint, plays=True, reach=None)
+        return self._session(endpoint, replays=True, reach=None)
 
     def recording(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
         """A session with the real server, recorded.
@@ -67,11 +67,11 @@ class MCPRecorder:
             WorldError: the server wants a client certificate.
             MCPFailure: there is no such process or address, or it does not speak MCP.
         """
-        return self._session(endpoint, plays=False, reach=lambda: streams_to(endpoint))
+        return self._session(endpoint, replays=False, reach=lambda: streams_to(endpoint))
 
     def extending(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
         """A session that what was recorded answers; for the rest the real server is asked, and recorded."""
-        return self._session(endpoint, plays=True, reach=lambda: streams_to(endpoint))
+        return self._session(endpoint, replays=True, reach=lambda: streams_to(endpoint))
 
     def exchanges(self) -> tuple[Exchange, ...]:
         """What was sent in this run, in order, with what came back; what was replayed as it was recorded."""
@@ -94,12 +94,12 @@ class MCPRecorder:
         self,
         endpoint: MCPEndpoint,
         *,
-        plays: bool,
+        replays: bool,
         reach: Callable[[], AbstractAsyncContextManager[Any]] | None,
     ) -> AbstractAsyncContextManager[MCPSession]:
         # Nothing is outside: the recorder spends on the loop's clock what the server takes.
         options = options_for(endpoint, is_external=False)
-        return connected(Proxy(self, plays=plays, reach=reach).streams(), options)
+        return connected(Proxy(self, replays=replays, reach=reach).streams(), options)
 
     # ------------------------------------------------------------------ for the proxy
 

@@ -22,12 +22,12 @@ class Recorded:
     """What was recorded of a server. Each exchange answers once; a handshake and a listing may be had again."""
 
     def __init__(
-        self, exchanges: Sequence[Exchange], *, server: str, again: str, file: str, matcher: Matcher
+        self, exchanges: Sequence[Exchange], *, server: str, hint: str, file: str, matcher: Matcher
     ) -> None:
         self._exchanges = tuple(exchanges)
         self._matcher = matcher
         self._server = server
-        self._again = again
+        self._hint = hint
         self._file = file
         self._used: set[int] = set()
         self._by_key: defaultdict[str, list[int]] = defaultdict(list)
@@ -80,7 +80,7 @@ class Recorded:
         return CassetteMismatch(self._text(asked, [recorded, *(f"  - {reason}" for reason in reasons)]))
 
     def _text(self, asked: str, lines: list[str]) -> str:
-        return "\n".join([asked, *(f"  {line}" for line in [*lines, self._again] if line)])
+        return "\n".join([asked, *(f"  {line}" for line in [*lines, self._hint] if line)])
 
     def _nearest(self, request: Message, turn: int) -> int | None:
         """The recorded request of this method that resembles it most, of the same tool if there is any."""
@@ -124,7 +124,7 @@ def _sorted_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
 
 
-def fitted(exchange: Exchange, asked: Message) -> list[Message]:
+def adapted_answer(exchange: Exchange, asked: Message) -> list[Message]:
     """What was recorded as received, as if in answer to `asked`: with its id, its progress token, its version."""
     return [_fitted(message, exchange.sent, asked) for message in exchange.received]
 

@@ -9,7 +9,7 @@ from harness.interception.messages import Request, Response
 from harness.recording.folder import (
     CassetteFolder,
 )
-from harness.recording.interactions import About, Exchange, HumanReply, Interaction, Recording
+from harness.recording.interactions import Exchange, HumanReply, Interaction, Recording, RecordingMetadata
 
 CHAT = "https://api.openai.com/v1/chat/completions"
 PROMPT = {"model": "gpt", "messages": [{"role": "user", "content": "Wie heiß? 😀\nSag"}], "n": 1}
@@ -28,7 +28,7 @@ FAILED = Interaction(Request("GET", "http://a.example/x"), None, 2, 1.5, failure
 EXCHANGE = Exchange(
     {"jsonrpc": "2.0", "id": 1, "method": "ping"}, ({"jsonrpc": "2.0", "id": 1, "result": {}},), 1, 0.1
 )
-ABOUT = About(
+ABOUT = RecordingMetadata(
     "scenarios/a.scenario.yaml::a",
     "2026-01-31",
     {"agent.yaml": "0" * 64},
@@ -60,7 +60,7 @@ def told(recording: Recording | None) -> Any:
     mcp = {
         name: [(e.sent, e.received, e.turn, e.duration_s) for e in all] for name, all in recording.mcp.items()
     }
-    return http, mcp, recording.human, recording.about
+    return http, mcp, recording.human, recording.metadata
 
 
 def files(folder: Path) -> dict[str, bytes]:

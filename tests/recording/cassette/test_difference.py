@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.recording.difference import differences, distance, words
+from harness.recording.difference import differences, distance, word_diff
 from harness.source.display import printable
 
 CHAT = {
@@ -124,13 +124,13 @@ def test_the_last_letter_of_a_long_word_is_shown() -> None:
 
 
 def test_texts_that_have_little_in_common_are_not_marked_word_by_word() -> None:
-    assert words("how are you my friend", "what is it") == "[-how are you my friend-]{+what is it+}"
+    assert word_diff("how are you my friend", "what is it") == "[-how are you my friend-]{+what is it+}"
 
 
 def test_line_breaks_and_spaces_that_changed_can_be_seen() -> None:
-    assert words("a\nb", "a b") == r"a[-\n-]{+ +}b"
-    assert words("a\xa0b", "a b") == r"a[-\xa0-]{+ +}b"
-    assert words("a\tb\r\n", "a\tb\n") == r"a\tb[-\r\n-]{+\n+}"
+    assert word_diff("a\nb", "a b") == r"a[-\n-]{+ +}b"
+    assert word_diff("a\xa0b", "a b") == r"a[-\xa0-]{+ +}b"
+    assert word_diff("a\tb\r\n", "a\tb\n") == r"a\tb[-\r\n-]{+\n+}"
 
 
 def test_a_list_of_numbers_is_one_difference() -> None:

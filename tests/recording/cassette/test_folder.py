@@ -14,7 +14,7 @@ from harness.recording.folder import (
     CassetteFolder,
     cassette_names,
 )
-from harness.recording.interactions import About, Exchange, Interaction, Recording
+from harness.recording.interactions import Exchange, Interaction, Recording, RecordingMetadata
 from tests.recording.cassette.sample import (
     ABOUT,
     CHAT,
@@ -149,9 +149,9 @@ def test_where_both_spellings_are_there_the_newer_is_read_and_kept(tmp_path: Pat
 
 def test_a_recording_in_which_nothing_was_asked_is_recorded_too(tmp_path: Path) -> None:
     folder = CassetteFolder(tmp_path, "a")
-    assert folder.save({1: Recording(about=ABOUT)})
+    assert folder.save({1: Recording(metadata=ABOUT)})
     assert sorted(files(tmp_path)) == ["a/meta.yaml"]
-    assert folder.load() == Recording(about=ABOUT)
+    assert folder.load() == Recording(metadata=ABOUT)
 
 
 def test_the_same_again_touches_nothing(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_durations_and_dates_are_in_meta_yaml_alone(tmp_path: Path) -> None:
                 (Interaction(dated, response, 1, 7.0, (1.0,)),),
                 {"w": (later,)},
                 (),
-                About(recorded="2027-01-01"),
+                RecordingMetadata(recorded="2027-01-01"),
             )
         }
     )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from harness.errors import CassetteBroken
 from harness.interception.messages import Request, Response
 from harness.recording.folder import CassetteFolder, kept_request_headers, kept_response_headers
-from harness.recording.interactions import About, Exchange, HumanReply, Interaction, Recording
+from harness.recording.interactions import Exchange, HumanReply, Interaction, Recording, RecordingMetadata
 from harness.recording.matching import Matcher
 from tests.fuzz.mutations import mutated
 
@@ -64,7 +64,7 @@ RECORDINGS = st.builds(
     st.lists(ANSWERED | UNANSWERED, max_size=3).map(tuple),
     st.dictionaries(TEXTS, st.lists(EXCHANGES, min_size=1, max_size=2).map(tuple), max_size=2),
     st.lists(st.builds(HumanReply, TEXTS, JSON, JSON, TURNS), max_size=2).map(tuple),
-    st.builds(About, TEXTS, st.just("") | st.dates().map(str), BY_NAME, BY_NAME, BY_NAME),
+    st.builds(RecordingMetadata, TEXTS, st.just("") | st.dates().map(str), BY_NAME, BY_NAME, BY_NAME),
 )
 
 
@@ -80,7 +80,7 @@ def told(recording: Any) -> Any:
         return (one.sent, one.received, one.turn, one.duration_s)
 
     servers = {name: [mcp(one) for one in exchanges] for name, exchanges in recording.mcp.items()}
-    return [http(one) for one in recording.http], servers, recording.human, recording.about
+    return [http(one) for one in recording.http], servers, recording.human, recording.metadata
 
 
 @settings(max_examples=50)
@@ -113,7 +113,7 @@ WHOLE = Recording(
     ),
     {"w": (Exchange({"jsonrpc": "2.0", "id": 1}, ({"result": {}},), 1, 0.5),)},
     (HumanReply("ask", {"q": "?"}, "yes", 1),),
-    About("s", "2026-01-31", {"a": "b"}, {"a": "1"}, {"A": "b"}),
+    RecordingMetadata("s", "2026-01-31", {"a": "b"}, {"a": "1"}, {"A": "b"}),
 )
 
 

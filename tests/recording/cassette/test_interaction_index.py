@@ -7,7 +7,7 @@ from harness.interception.messages import Request
 from harness.recording.interaction_index import InteractionIndex
 from harness.recording.interactions import Interaction
 from harness.recording.matching import Matcher
-from harness.recording.scrubbing import Scrubbing
+from harness.recording.scrubber import Scrubber
 
 UUIDS = ("1b4e28ba-2fa1-11d2-883f-0016d3cca427", "6fa459ea-ee8a-3ca4-894e-db77e160355e")
 
@@ -20,7 +20,7 @@ def asked(content: Any, port: Any = 80) -> Any:
 def found_among(*requests: Any, turns: Any = ()) -> Any:
     turns = turns or [1] * len(requests)
     recorded = [Interaction(request, None, turn) for request, turn in zip(requests, turns, strict=True)]
-    return InteractionIndex(recorded, Matcher(), Scrubbing()).find
+    return InteractionIndex(recorded, Matcher(), Scrubber()).find
 
 
 def test_the_first_that_was_not_used_answers() -> None:
@@ -49,9 +49,9 @@ def test_those_of_other_turns_do_not_answer_unless_they_are_of_any() -> None:
 
 
 def test_a_placeholder_answers_for_what_has_its_place_which_is_secret_from_then_on() -> None:
-    scrubbing = Scrubbing()
+    scrubber = Scrubber()
     recorded = [Interaction(asked("My password is <secret:password>."), None, 1)]
-    find = InteractionIndex(recorded, Matcher(), scrubbing).find
+    find = InteractionIndex(recorded, Matcher(), scrubber).find
     assert find(asked("My password is hunter2-4711-x."), 1, set()) == 0
-    assert scrubbing.text("it was hunter2-4711-x") == "it was <secret:password>"
+    assert scrubber.text("it was hunter2-4711-x") == "it was <secret:password>"
     assert find(asked("Your password is hunter2-4711-x."), 1, set()) is None

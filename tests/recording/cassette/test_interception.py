@@ -24,10 +24,14 @@ from tests.patience import least
 from tests.world.loopback import Said, loopback
 
 
-def taking_down(*, keeps: bool = True) -> HTTPRecorder:
+def recording_all(*, buffers_streams: bool = True) -> HTTPRecorder:
     """A recorder that sends everything."""
     return HTTPRecorder(
-        (), lambda *_: None, sends=True, refuse=lambda *_: CassetteMismatch("no"), keeps=keeps
+        (),
+        lambda *_: None,
+        sends=True,
+        mismatch_error=lambda *_: CassetteMismatch("no"),
+        buffers_streams=buffers_streams,
     )
 
 
@@ -87,7 +91,7 @@ def test_a_blocking_request_really_takes_its_time_once(ask: Callable[[str], Any]
 
     def took() -> float:
         nonlocal url
-        with streaming(SLOW, after_s=SLOW_S) as url, intercepted(taking_down()):
+        with streaming(SLOW, after_s=SLOW_S) as url, intercepted(recording_all()):
             really, virtual, slept = paced(run)
         assert SLOW_S <= virtual <= really
         # What is waited for later still takes as long as it says.
@@ -107,7 +111,7 @@ def test_the_time_of_a_blocking_request_passes_though_the_effect_fails() -> None
             await within_effect(effect)
         return asyncio.get_running_loop().time()
 
-    with streaming(SLOW, after_s=SLOW_S) as url, intercepted(taking_down()):
+    with streaming(SLOW, after_s=SLOW_S) as url, intercepted(recording_all()):
         assert paced(run) >= SLOW_S
 
 
@@ -115,7 +119,7 @@ def test_the_time_of_a_blocking_request_passes_though_the_effect_fails() -> None
 
 
 def test_a_request_whose_client_breaks_is_not_taken_down() -> None:
-    recorder = taking_down()
+    recorder = recording_all()
 
     async def breaks() -> Sent:
         raise RuntimeError("a client's own mistake")
@@ -134,7 +138,7 @@ def test_a_request_whose_client_breaks_is_not_taken_down() -> None:
 
 
 def test_a_request_that_is_cancelled_is_taken_down_as_given_up() -> None:
-    recorder = taking_down()
+    recorder = recording_all()
 
     async def run() -> None:
         with pytest.raises(TimeoutError):
@@ -148,7 +152,7 @@ def test_a_request_that_is_cancelled_is_taken_down_as_given_up() -> None:
 
 
 def test_requests_are_met_no_more_when_it_is_over() -> None:
-    recorder = taking_down()
+    recorder = recording_all()
     with loopback(Said(text="calm")) as server:
         with intercepted(recorder):
             requests.get(server.url)
@@ -167,7 +171,7 @@ def by_http_client(url: str) -> http.client.HTTPResponse:
 
 
 def test_where_nothing_is_kept_a_stream_that_never_ends_passes_as_it_comes() -> None:
-    recorder = taking_down(keeps=False)
+    recorder = recording_all(buffers_streams=False)
 
     async def effect() -> str:
         async with httpx.AsyncClient() as client, client.stream("GET", url) as response:
@@ -197,14 +201,14 @@ def test_where_nothing_is_kept_a_stream_that_never_ends_passes_as_it_comes() -> 
     ids=["requests", "urllib", "http.client"],
 )
 def test_where_nothing_is_kept_a_blocking_stream_passes_as_it_comes(first: Callable[[str], bytes]) -> None:
-    with streaming(EVENTS) as url, intercepted(taking_down(keeps=False)):
+    with streaming(EVENTS) as url, intercepted(recording_all(buffers_streams=False)):
         assert first(url) == b"data: calm"
 
 
 def test_where_nothing_is_kept_a_stream_of_blocking_httpx_passes_as_it_comes() -> None:
     with (
         streaming(EVENTS) as url,
-        intercepted(taking_down(keeps=False)),
+        intercepted(recording_all(buffers_streams=False)),
         httpx.stream("GET", url, timeout=60) as response,
     ):
         assert next(response.iter_lines()) == "data: calm"

@@ -11,7 +11,7 @@ from harness.errors import CassetteMismatch
 from harness.interception.messages import Request, Response
 from harness.recording.interactions import Interaction
 from harness.recording.matching import Matcher
-from harness.recording.mismatch import explain
+from harness.recording.mismatch import mismatch_error
 
 CHAT = "https://api.openai.com/v1/chat/completions"
 AGAIN = "harness record 'scenarios/weather.scenario.yaml::tool call'"
@@ -32,14 +32,14 @@ def recorded(*requests: Any, turn: Any = None) -> Any:
 def why(
     request: Any, interactions: Any, used: Any = (), ignore: Any = (), again: Any = AGAIN, **more: Any
 ) -> Any:
-    error = explain(
+    error = mismatch_error(
         request,
         interactions,
         used,
         Matcher(ignore),
         cassette="weather",
         folder=Path("cassettes/weather"),
-        again=again,
+        record_command=again,
         **more,
     )
     assert isinstance(error, CassetteMismatch)

@@ -32,7 +32,7 @@ def harbour(**more: Any) -> MCPEndpoint:
 
 def recording(use: Use, endpoint: MCPEndpoint | None = None) -> tuple[tuple[Exchange, ...], Any]:
     """What is recorded while a session with the real server is used, and what the use gave."""
-    recorder = MCPRecorder(server="harbour", again=AGAIN)
+    recorder = MCPRecorder(server="harbour", hint=AGAIN)
 
     async def main() -> Any:
         async with recorder.recording(endpoint or harbour()) as session:
@@ -47,7 +47,7 @@ def replaying(
     exchanges: Sequence[Exchange], use: Use, *, turn: int = 1, **more: Any
 ) -> tuple[MCPRecorder, Any]:
     """The same without the server: nothing is there to be started or connected to."""
-    recorder = MCPRecorder(exchanges, server="harbour", again=AGAIN)
+    recorder = MCPRecorder(exchanges, server="harbour", hint=AGAIN)
     recorder.turn = turn
 
     async def main() -> Any:

@@ -26,7 +26,7 @@ from tests.recording.mcp.sessions import (
 def extending(
     exchanges: Sequence[Exchange], use: Use, endpoint: MCPEndpoint
 ) -> tuple[tuple[Exchange, ...], Any]:
-    recorder = MCPRecorder(exchanges, server="harbour", again=AGAIN)
+    recorder = MCPRecorder(exchanges, server="harbour", hint=AGAIN)
 
     async def main() -> Any:
         async with recorder.extending(endpoint) as session:

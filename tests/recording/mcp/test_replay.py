@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.recording.interactions import Exchange
-from harness.recording.mcp.replay import fitted
+from harness.recording.mcp.replay import adapted_answer
 from harness.world.mcp.tools import MCPSession
 from tests.recording.mcp.sessions import (
     REPORT,
@@ -82,7 +82,7 @@ def test_ids_and_progress_tokens_are_those_of_the_request_that_is_answered() -> 
     progress = {"method": "notifications/progress", "params": {"progressToken": "old", "progress": 1}}
     exchange = Exchange(sent, [progress, {"id": 7, "result": {"content": []}}])
     asked = sent | {"id": 2, "params": {"name": "report", "_meta": {"progressToken": "new"}}}
-    assert fitted(exchange, asked) == [
+    assert adapted_answer(exchange, asked) == [
         {"method": "notifications/progress", "params": {"progressToken": "new", "progress": 1}},
         {"id": 2, "result": {"content": []}},
     ]

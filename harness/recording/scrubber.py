@@ -14,7 +14,7 @@ from harness.secrets.bodies import unpacked
 from harness.secrets.placeholders import placeholders_in
 
 
-class Scrubbing:
+class Scrubber:
     """Takes what `secrets` knows, and what it finds, out of the interactions of one run."""
 
     def __init__(self, secrets: Secrets | None = None) -> None:
