@@ -1,10 +1,10 @@
-"""CEL, the Common Expression Language: the engine of the sherma dialect and of scenario files.
+"""CEL, the Common Expression Language, as used by the sherma dialect and by scenario files.
 
     compile("size(state.messages) > 3").evaluate({"state": state})
 
-On top of cel-python, with the functions of the sherma document (`harness.expressions.functions`). Python
-values go in and come out; what an expression does not read is not touched. Importing this module is
-cheap: cel-python is loaded by the first `compile`.
+Built on cel-python, with the additional functions of the sherma specification (`harness.expressions.functions`).
+Bindings and results are Python values. Bindings are converted lazily: only what an expression reads is converted.
+Importing this module is cheap; the first `compile` imports cel-python.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
 
 class Expression:
-    """A compiled expression. It keeps nothing of an evaluation, so it may be shared and re-entered.
+    """A compiled expression. It is stateless, so it can be shared between evaluations that overlap.
 
-    `source` is its text. `names` are its free identifiers. `reads` are the (name, field) pairs it reads
-    outright, such as ("state", "count"). `reference` is the path of an expression that is one and nothing
-    else: ("state", "x") for `state.x` and `state["x"]`, None otherwise.
+    Attributes:
+        source: the text of the expression.
+        names: its free identifiers.
+        reads: the (name, field) pairs that it reads by a literal field name, such as ("state", "count").
+        reference: the path, if the expression is a path and nothing else: ("state", "x") for `state.x` and
+            `state["x"]`; otherwise None.
     """
 
     __slots__ = ("_program", "names", "reads", "reference", "source")
@@ -40,31 +43,33 @@ class Expression:
         return f"Expression({self.source!r})"
 
     def check_names(self, variables: Collection[str]) -> None:
-        """Refuse what no evaluation can find: a function that does not exist, or a name that is none of these.
+        """Check that all functions exist and that every free name is one of `variables`.
 
         Raises:
-            ExpressionError: for the first; its message has the nearest name, `line` and `column` say where.
+            ExpressionError: for the first that does not exist. Its message suggests the nearest name; `line` and
+                `column` locate it.
         """
         for missing in self._program.undefined(variables):
             raise missing.error()
 
     def evaluate(self, bindings: Mapping[str, Any]) -> Any:
-        """The value with these names bound: None, bool, int, float, str, bytes, list or dict.
+        """Return the value of the expression: None, bool, int, float, str, bytes, list or dict.
 
         Bound values may be plain data, messages, pydantic models, dataclasses, or any object, mapping or
-        sequence. Lists and maps of the result are new.
+        sequence. Lists and dicts in the result are new objects.
 
         Raises:
-            ExpressionError: there is no value, such as for a missing key; its message names what failed.
+            ExpressionError: the expression has no value, for example because a key is missing. The message
+                names the part that failed.
         """
         return self._program.run(bindings)
 
 
 def written_keys(source: str) -> frozenset[str]:
-    """The keys written out in an expression that is a map, or a choice between maps.
+    """Return the literal string keys of an expression that is a map, or a `?:` between maps.
 
     Raises:
-        ExpressionError: the text is not an expression.
+        ExpressionError: `source` is not a valid expression.
     """
     from harness.expressions.lowering import written_keys
 
@@ -73,15 +78,15 @@ def written_keys(source: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def compile(source: str, *, null_as_false: bool = False) -> Expression:
-    """The expression of a text; compiled once while it is in use.
+    """Compile an expression. Results are cached.
 
     Args:
         source: the text, at most 100,000 characters and 100 levels deep.
-        null_as_false: read a null that is stored in the bindings, at any depth, as `false` (sherma). Nulls
-            written in the expression, or in text it parses with `json`, are null all the same.
+        null_as_false: read every null stored in the bindings, at any depth, as `false` (sherma). Nulls written
+            in the expression, or in text that it parses with `json`, stay null.
 
     Raises:
-        ExpressionError: the text is not an expression; `line` and `column` say where.
+        ExpressionError: `source` is not a valid expression; `line` and `column` locate the error.
     """
     from harness.expressions.lowering import lower
     from harness.expressions.values import FALSE

@@ -1,8 +1,7 @@
-"""An evaluation that failed, while something may still absorb it.
+"""`Failure`, the exception that CEL evaluation uses internally.
 
-`Failure` travels through the evaluation and is turned into an `ExpressionError` only at the top: most
-failures are absorbed (by `default`, `has`, `||`, `exists`, …), and making a good message costs more than
-the evaluation itself.
+A `Failure` is turned into an `ExpressionError` only where it leaves the evaluation. Most failures are absorbed before
+that (by `default`, `has`, `||`, `exists`, …), and building a good message costs more than the evaluation itself.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ _OTHER_LANGUAGES: Final = {
     "toUpperCase": "upperAscii",
     "upper": "upperAscii",
 }
-"""The names of other languages, with those of CEL."""
+"""Names that other languages use, mapped to those of CEL."""
 
 
 class Fragment(NamedTuple):
-    """A part of an expression. Line and column count from 1, `start` and `end` from 0."""
+    """A part of an expression. `line` and `column` are 1-based; `start` and `end` are 0-based character offsets."""
 
     source: str
     line: int
@@ -48,15 +47,15 @@ class Fragment(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The part's text on one line, shortened in the middle when it is long."""
+        """The source of the fragment on one line, with the middle left out if it is long."""
         text = " ".join(self.source[self.start : self.end].split())
         return text if len(text) <= 80 else f"{text[:38]} … {text[-38:]}"
 
 
 class Failure(Exception):
-    """An evaluation that has no value, and the fragment that is the reason.
+    """An evaluation without a value, and the fragment that caused it.
 
-    `missing` and `known` serve the suggestion: the name that was looked for, and the names there are.
+    `missing` and `known` are used for the suggestion: the name that was not found, and the names that exist.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class Failure(Exception):
         self.message, self.fragment, self.missing, self.known = message, fragment, missing, known
 
     def error(self) -> ExpressionError:
-        """The error to raise: the message with the text of the fragment and the nearest name."""
+        """Return the error to raise: the message, the source of the fragment, and the nearest known name."""
         text = self.fragment.text
         message = self.message if text in self.message else f"{self.message} in {text}"
         return ExpressionError(

@@ -1,10 +1,10 @@
-"""The functions that an expression may call: cel-python's own, and those the sherma document adds.
+"""The functions of CEL expressions: those of cel-python, and those that the sherma specification adds.
 
-A method is a function whose first argument stands before the dot, so every function has both spellings.
-A function takes and returns CEL values. It raises ValueError for a value it cannot serve (the message is
-shown) and TypeError for a type; a wrong number of arguments is a TypeError too.
+A method is a function whose first argument stands before the dot, so every function can be called both ways.
+Functions take and return CEL values. They raise ValueError for an invalid value (the message is shown to the
+user), and TypeError for a wrong type or a wrong number of arguments.
 
-Where the document says "string", the text functions take any scalar and use its text, as sherma does.
+Where the sherma specification says "string", the text functions accept any scalar and use its text, as sherma does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Function = Callable[..., Any]
 
 
 def text(value: Any) -> str:
-    """A value's text, as `string(value)` gives it: booleans `True` and `False`, containers as in Python."""
+    """Return the text of a value, as `string(value)`: booleans as `True` and `False`, containers as in Python."""
     if isinstance(value, str):
         return str(value)
     if isinstance(value, (list, dict)):
@@ -33,7 +33,7 @@ def text(value: Any) -> str:
 
 
 def parse_json(value: Any) -> Any:
-    """`json`: any JSON value, scalars included. Nulls in it are real nulls."""
+    """`json`: parse any JSON value, scalars included. Nulls in it stay null (see `null_as_false`)."""
     if isinstance(value, (list, dict)):
         raise TypeError("not a string")
     try:
@@ -45,7 +45,7 @@ def parse_json(value: Any) -> Any:
 
 
 def is_json(value: Any) -> Any:
-    """`jsonValid`: true if `json` can parse it."""
+    """`jsonValid`: true if `json` can parse the text."""
     try:
         parse_json(value)
     except (TypeError, ValueError):
@@ -54,21 +54,21 @@ def is_json(value: Any) -> Any:
 
 
 def split(value: Any, separator: Any) -> Any:
-    """`split`: an empty separator is an error."""
+    """`split`: split a text; an empty separator is an error."""
     if not text(separator):
         raise ValueError("the separator is empty")
     return view(text(value).split(text(separator)))
 
 
 def join(items: Any, separator: Any) -> str:
-    """`join`: the items' texts."""
+    """`join`: concatenate the texts of the items."""
     texts = [text(item) for item in _items(items)]
     check_length(sum(map(len, texts)) + len(texts) * len(text(separator)), str)
     return text(separator).join(texts)
 
 
 def replace(value: Any, old: Any, new: Any) -> str:
-    """`replace`: every occurrence."""
+    """`replace`: replace every occurrence."""
     return _replaced(text(value), text(old), text(new))
 
 
@@ -78,17 +78,17 @@ def _replaced(value: str, old: str, new: str) -> str:
 
 
 def index_of(value: Any, part: Any) -> Any:
-    """`indexOf`: the first occurrence in code points from 0, or -1."""
+    """`indexOf`: the 0-based index of the first occurrence in code points, or -1."""
     return integer(text(value).find(text(part)))
 
 
 def substring(value: Any, start: Any, end: Any) -> str:
-    """`substring`: an end past the text is the text's end; positions below zero count from it."""
+    """`substring`: an end beyond the text means the end of the text; negative positions count from the end."""
     return text(value)[int(start) : int(end)]
 
 
 def template(value: Any, replacements: Any) -> str:
-    """`template`: replaces `${key}`, key after key in the map's order; what a key put in may be replaced again."""
+    """`template`: replace `${key}` for each key, in the order of the map. Inserted text is searched for later keys."""
     if not isinstance(replacements, dict):
         raise TypeError("not a map")
     filled = text(value)
@@ -98,7 +98,7 @@ def template(value: Any, replacements: Any) -> str:
 
 
 def last(items: Any) -> Any:
-    """`last`: an empty list is an error."""
+    """`last`: the last item; an empty list is an error."""
     if not isinstance(items, (list, str)):
         raise TypeError("not a list")
     if not items:
@@ -107,7 +107,7 @@ def last(items: Any) -> Any:
 
 
 def contains(container: Any, item: Any) -> Any:
-    """`contains`: text in text, an item in a list, a key in a map; in a message, text in its content."""
+    """`contains`: a text in a text, an item in a list, a key in a map, or, for a message, a text in its content."""
     if isinstance(container, dict) and _is_message(container):
         return TRUE if any(item in part for part in _content_texts(container["content"])) else FALSE
     return TRUE if item in container else FALSE
@@ -127,7 +127,7 @@ def _has_text(block: Any) -> bool:
 
 
 def size(value: Any) -> Any:
-    """`size`: code points of a text, bytes, items of a list, entries of a map."""
+    """`size`: the number of code points of a text, bytes, items of a list, or entries of a map."""
     return integer(0 if value is None else len(value))
 
 
@@ -139,7 +139,7 @@ def matches(value: str, pattern: str) -> Any:
 @lru_cache(maxsize=256)
 def _pattern(pattern: str) -> Any:
     options = re2.Options()
-    options.log_errors = False  # it would print past Python
+    options.log_errors = False  # RE2 would write to the file descriptor of stderr
     try:
         return re2.compile(pattern, options)
     except re2.error as error:
@@ -148,7 +148,7 @@ def _pattern(pattern: str) -> Any:
 
 
 def kind(value: Any) -> type:
-    """`type`: the values of `int`, `string`, `list`, …."""
+    """`type`: the type of a value, such as `int`, `string` or `list`."""
     return type if isinstance(value, type) else TYPES[type_of(value)]
 
 
@@ -165,7 +165,7 @@ def _conversion(convert: Function) -> Function:
 
 
 def smallest(items: Any) -> Any:
-    """`min`, a method cel-python adds to lists."""
+    """`min`: the smallest item of a list; cel-python has it as a method of lists."""
     return min(_items(items))
 
 
@@ -175,7 +175,7 @@ def _items(items: Any) -> Any:
     return items
 
 
-# cel-python keeps its operators in the same table, under names like `_+_`.
+# cel-python keeps its operators in the same table, under names like `_+_`, which are no identifiers.
 _BUILT_IN = {name: call for name, call in base_functions.items() if name.isidentifier()}
 _CONVERSIONS = ("bool", "bytes", "double", "duration", "int", "timestamp", "uint")
 

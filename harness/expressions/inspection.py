@@ -1,4 +1,4 @@
-"""What an expression says without being evaluated: the names it looks for, and whether it can be false at all."""
+"""Static analysis of expressions: the names that an expression looks up, and if it can be false at all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AMOUNTS: Final = (
 
 
 class NameSought(NamedTuple):
-    """A name that an expression looks for: as a key or an item of what is at `path`, or (`is_value`) as its value.
+    """A name that an expression looks up: a key or item of the value at `path`, or (`is_value`) that value itself.
 
     `calls.exists(c, c.name == "x")` looks for the value "x" at ("calls", "*", "name").
     """
@@ -34,20 +34,20 @@ class NameSought(NamedTuple):
 
 
 def names_sought(source: str) -> list[NameSought]:
-    """The names that an expression looks for, each once.
+    """Return the names that an expression looks up, without duplicates.
 
     Raises:
-        ExpressionError: the text is not an expression.
+        ExpressionError: `source` is not a valid expression.
     """
     return list(dict.fromkeys(_sought(parse(source), {})))
 
 
 @lru_cache(maxsize=1024)
 def why_true(source: str) -> str:
-    """What is wrong with an expression that is true of every run, as far as its form shows; empty if it may be false.
+    """Return the reason why an expression is true of every run; empty if its form allows it to be false.
 
     Raises:
-        ExpressionError: the text is not an expression.
+        ExpressionError: `source` is not a valid expression.
     """
     from harness.expressions.cel import compile as compile_cel
 
@@ -69,7 +69,7 @@ def _is_true(node: Node) -> bool:
 
 
 def _holds(node: Node) -> bool:
-    """True for a value that is compared with itself, and for an amount that is at least nothing."""
+    """True if a comparison compares a value with itself, or requires of an amount only that it is not negative."""
     sign, left, right = _relation(node)
     if sign in ("==", "<=", ">=") and left == right:
         return True
@@ -79,7 +79,7 @@ def _holds(node: Node) -> bool:
 
 
 def _is_amount(node: Node) -> bool:
-    """True for what every run has, and is never negative: sizes, the latency and the usage."""
+    """True for sizes, latency and usage: values that every run has and that are never negative."""
     node = core(node)
     if node.data in ("ident_arg", "dot_ident_arg", "member_dot_arg"):
         return token(node, 1 if node.data == "member_dot_arg" else 0) == "size"
@@ -125,7 +125,7 @@ def _compared(node: Node, scope: Mapping[str, Path | None]) -> Iterator[NameSoug
 
 
 def _path(node: Node, scope: Mapping[str, Path | None]) -> Path | None:
-    """The names and string keys that lead to a value, through `filter` too; None for anything else."""
+    """Return the names and string keys that lead to a value, through `filter` too; None if the node is not a path."""
     node = core(node)
     if node.data == "ident":
         name = token(node, 0)
@@ -149,7 +149,7 @@ def _children(node: Node) -> Iterator[Node]:
 
 
 def _literal(node: Node) -> str:
-    """A literal as it is written; empty for anything else."""
+    """Return the source of a literal; empty if the node is not a literal."""
     node = core(node)
     return token(node, 0) if node.data == "literal" else ""
 

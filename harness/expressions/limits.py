@@ -1,6 +1,6 @@
-"""What one evaluation may cost: an expression that would take for ever, or all memory, is an error.
+"""Limits of one evaluation: an expression that would run forever or exhaust memory is an error.
 
-The limits are far above what expressions about a state need.
+The limits are far above the needs of expressions about an agent's state.
 """
 
 from __future__ import annotations
@@ -8,18 +8,18 @@ from __future__ import annotations
 from typing import Any, Final, NoReturn
 
 STEPS: Final = 5_000_000
-"""Items that the comprehensions of one evaluation look at."""
+"""Maximum number of items that the comprehensions of one evaluation may visit, all together."""
 LONGEST_TEXT: Final = 64 * 1024 * 1024
-"""Characters."""
+"""In characters."""
 LONGEST_LIST: Final = 5_000_000
 
 
 class TooLarge(Exception):
-    """An evaluation past a limit. It is no `Failure`, which `default`, `has` and `||` absorb."""
+    """Raised when an evaluation exceeds a limit. Not a `Failure`, so `default`, `has` and `||` do not absorb it."""
 
 
 class Budget:
-    """The steps that are left to an evaluation."""
+    """The number of items that an evaluation may still visit."""
 
     __slots__ = ("left",)
 
@@ -27,12 +27,12 @@ class Budget:
         self.left = STEPS
 
     def exceeded(self) -> NoReturn:
-        """Raise TooLarge: nothing is left."""
+        """Raise TooLarge because no steps are left."""
         raise TooLarge(f"the expression looks at more than {STEPS:,} items")
 
 
 def check_length(length: int, kind: type[Any]) -> None:
-    """Raise TooLarge for a text or list of this length."""
+    """Raise TooLarge if a text or list of this length exceeds its limit."""
     if issubclass(kind, list):
         if length > LONGEST_LIST:
             raise TooLarge(f"the list would have more than {LONGEST_LIST:,} items")

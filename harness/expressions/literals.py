@@ -1,4 +1,4 @@
-"""Literals: constants, and lists and maps made of expressions."""
+"""Compilation of literals: constants, and lists and maps of expressions."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ _LITERALS: dict[str, Callable[[Token], Any]] = {
 
 
 def constant(token: Token) -> Any:
-    """The CEL value of a literal.
+    """Return the CEL value of a literal.
 
     Raises:
-        ValueError, TypeError, OverflowError: it has none, such as an integer of more than 64 bits.
+        ValueError, TypeError, OverflowError: the literal has no value, for example an integer of more than 64 bits.
     """
     return None if token.type == "NULL_LIT" else _LITERALS[token.type](token)
 
 
 def always(value: Any) -> Code:
-    """A constant."""
+    """Return code that evaluates to a constant."""
     return lambda _frame: value
 
 
 def list_of(items: Sequence[Code]) -> Code:
-    """`[a, b, …]`."""
+    """Return code for `[a, b, …]`."""
     return lambda frame: ListType([item(frame) for item in items])
 
 
 def map_of(entries: Sequence[tuple[Code, Code]], fragment: Fragment) -> Code:
-    """`{a: b, …}`; a key that comes twice is an error."""
+    """Return code for `{a: b, …}`. A duplicate key is an error."""
 
     def run(frame: Frame) -> Any:
         made = MapType()

@@ -1,13 +1,13 @@
-"""From a parse tree to a function that evaluates it.
+"""Compiles the parse tree of an expression into a Python function.
 
-cel-python's own evaluator walks the tree again at every evaluation, through the ten grammar levels that
-stand between an expression and a name, and converts all bindings beforehand. Here the tree is walked once:
-each node becomes a closure over its children's closures (`Code`), which works on lazy views. Values,
-operators and functions remain cel-python's; the tests hold the two evaluations against each other.
+cel-python's own evaluator walks the tree at every evaluation, through the ten grammar levels between an expression
+and a name, and converts all bindings beforehand. Here the tree is walked once: each node becomes a closure over the
+closures of its children (`Code`), which works on lazy views of the bindings. Values, operators and functions are
+cel-python's; the tests compare both evaluators.
 
-A closure gets one argument, the frame: the bindings, followed by one slot for each macro variable of the
-expression, and last what the evaluation may still cost (`harness.expressions.limits`). A frame belongs to
-one evaluation, so programs can be shared.
+A closure has one argument, the frame: a list of the bindings, one slot for each macro variable of the expression,
+and the remaining budget of the evaluation (`harness.expressions.limits`). Every evaluation has a frame of its own,
+so programs can be shared.
 """
 
 from __future__ import annotations
@@ -33,11 +33,14 @@ from harness.expressions.values import TYPES, Null, to_python, type_of
 
 @dataclass
 class Program:
-    """A lowered expression, and what it reads.
+    """A compiled expression with the names that it uses.
 
-    `names` are its free identifiers and where each stands first, `reads` the (name, field) pairs whose field is
-    written out, `reference` the names and string keys of an expression that is nothing but a path. `unknown` are its
-    calls of functions that do not exist.
+    Attributes:
+        slots: the number of macro variables.
+        names: the free identifiers, each with its first occurrence.
+        reads: the (name, field) pairs whose field is a literal.
+        reference: the names and string keys, if the expression is a path and nothing else.
+        unknown: one failure for each call of a function that does not exist.
     """
 
     source: str
@@ -49,10 +52,10 @@ class Program:
     unknown: tuple[Failure, ...]
 
     def run(self, bindings: Mapping[str, Any]) -> Any:
-        """The Python value of the expression.
+        """Return the Python value of the expression.
 
         Raises:
-            ExpressionError: there is none.
+            ExpressionError: it has no value.
         """
         try:
             return to_python(self.code([bindings, *(None,) * self.slots, Budget()]))
@@ -64,7 +67,7 @@ class Program:
             raise ExpressionError("the value is nested too deeply", source=self.source) from None
 
     def undefined(self, variables: Collection[str]) -> list[Failure]:
-        """The calls of unknown functions, and the names that are none of these variables, in their order."""
+        """Return, in source order, the calls of unknown functions and the names that are not in `variables`."""
         names = [
             Failure(f"undeclared name {name!r}", fragment, name, (*variables, *LITERALS))
             for name, fragment in self.names.items()
@@ -74,10 +77,10 @@ class Program:
 
 
 def lower(source: str, null: Null) -> Program:
-    """The program of an expression. Stored nulls read as `null`.
+    """Compile an expression. `null` is the value of nulls that are stored in the bindings.
 
     Raises:
-        ExpressionError: the text is not an expression.
+        ExpressionError: `source` is not a valid expression.
     """
     tree = parse(source)
     work = _Lowering(source, null)
@@ -88,12 +91,14 @@ def lower(source: str, null: Null) -> Program:
 
 
 def written_keys(source: str) -> frozenset[str]:
-    """The keys of the map that an expression writes out, or of the maps that it chooses from."""
+    """Return the literal keys of an expression that is a map, or a `?:` between maps."""
     return frozenset(_Lowering(source, None).keys(parse(source)))
 
 
 @dataclass
 class _Lowering:
+    """The state of one compilation: the source, the macro variables in scope, and the names found so far."""
+
     source: str
     null: Null
     slots: int = 0
@@ -124,7 +129,7 @@ class _Lowering:
         return ExpressionError(message, source=self.source, line=fragment.line, column=fragment.column)
 
     def path(self, node: Node) -> tuple[str, ...] | None:
-        """The names and string keys of a path; None for anything else."""
+        """Return the names and string keys of a path, or None if the node is not a path."""
         steps: list[str] = []
         node = core(node)
         while node.data in ("member_dot", "member_index"):
@@ -138,7 +143,7 @@ class _Lowering:
         return (token(node, 0), *reversed(steps))
 
     def string(self, node: Node) -> str | None:
-        """The text of a string literal; None for anything else."""
+        """Return the text of a string literal, or None if the node is not one."""
         node = core(node)
         if node.data != "literal":
             return None
@@ -146,7 +151,7 @@ class _Lowering:
         return value if isinstance(value, str) else None
 
     def keys(self, node: Node) -> Iterator[str]:
-        """The string literals among the keys of a map, in both branches of a condition; none of anything else."""
+        """Yield the literal string keys of a map, or of the maps in both branches of a `?:`."""
         node = core(node)
         if node.data == "expr":
             yield from self.keys(child(node, 1))
@@ -176,7 +181,7 @@ class _Lowering:
         )
 
     def binary(self, node: Node) -> Code:
-        # A long sum leans to the left: lowered in a loop, and evaluated in one, it needs no depth.
+        # A long sum is left-associative: compiling and evaluating it in a loop avoids deep recursion.
         pending: list[tuple[str, Node, Fragment]] = []
         while node.data in ("relation", "addition", "multiplication"):
             sign = child(node, 0)
@@ -271,7 +276,7 @@ class _Lowering:
     def scoped(
         self, name: str, subject: Node, arguments: list[Node], variables: int
     ) -> tuple[Code, list[int], list[Code]]:
-        """The list, the slots of the variables, and the arguments in their scope."""
+        """Compile a macro's arguments; return its list, its variables' slots, and its bodies, in their scope."""
         items, outside, slots = self.lower(subject), self.scope, []
         for variable in map(core, arguments[:variables]):
             if variable.data != "ident":
@@ -307,7 +312,7 @@ class _Lowering:
 
 
 def _failing(failure: Failure) -> Code:
-    """What has no value."""
+    """Return code that raises this failure."""
 
     def fail(_frame: Frame) -> Any:
         raise Failure(failure.message, failure.fragment, failure.missing, failure.known)

@@ -1,4 +1,4 @@
-"""Macros: calls that control which arguments are evaluated, and with which variables."""
+"""Macros: calls that control which of their arguments are evaluated, and with which variables bound."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from harness.expressions.failure import Failure, Fragment
 from harness.expressions.operators import Code, Frame, attempt, reduce_logic
 from harness.expressions.values import FALSE, TRUE, type_of
 
-# list, slot of the variable in the frame, body, fragment
 Macro = Callable[[Code, int, Code, Fragment], Code]
+"""Builds code from: the list, the slot of the variable in the frame, the body, and the fragment of the call."""
 
 
 def has(member: Code) -> Code:
@@ -21,7 +21,7 @@ def has(member: Code) -> Code:
 
 
 def default(wanted: Code, fallback: Code) -> Code:
-    """`default(a, b)`: `b` where `a` has no value. False, 0, "" and [] are values."""
+    """`default(a, b)`: `a`, or `b` if `a` has no value. False, 0, "" and [] are values."""
 
     def run(frame: Frame) -> Any:
         try:
@@ -33,7 +33,7 @@ def default(wanted: Code, fallback: Code) -> Code:
 
 
 def _each(items: Code, frame: Frame, fragment: Fragment) -> Iterator[Any]:
-    """The items of a list, the keys of a map, the characters of a text."""
+    """Yield the items of a list, the keys of a map, or the characters of a text."""
     value = items(frame)
     if not isinstance(value, (list, dict, str)):
         raise Failure(f"a value of type {type_of(value)} is not a list", fragment)
@@ -100,7 +100,7 @@ MACROS: dict[str, Macro] = {
 
 
 def reduction(items: Code, slots: tuple[int, int], start: Code, body: Code, fragment: Fragment) -> Code:
-    """`list.reduce(sum, item, start, body)`, a macro cel-python adds."""
+    """`list.reduce(sum, item, start, body)`, a macro of cel-python."""
     total, item = slots
 
     def run(frame: Frame) -> Any:

@@ -1,8 +1,8 @@
-"""Operators: their results, and the failed operands that they absorb.
+"""Compilation of operators.
 
-An operation on values is cel-python's (its types carry CEL's overload rules); here it gets a failure that
-names the fragment. `||` and `&&` are the exception: they decide although one side failed. So are comparisons in
-scenario files: by the CEL specification nulls, and numbers of different types, can be compared.
+The operations themselves are cel-python's (its types carry CEL's overload rules); this module adds failures that name
+the fragment. `||` and `&&` differ: one side can decide although the other side failed. So do comparisons in scenario
+files: by the CEL specification, nulls and numbers of different types can be compared.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from harness.expressions.failure import Failure, Fragment
 from harness.expressions.limits import check_length
 from harness.expressions.values import FALSE, TRUE, Null, integer, type_of
 
-# The state of an evaluation: the bindings, then the variables of the enclosing macros.
 Frame = list[Any]
+"""The state of an evaluation: the bindings, the slots of macro variables, and last the budget."""
 Code = Callable[[Frame], Any]
 Operation = Callable[[Any, Any], Any]
 
@@ -37,10 +37,10 @@ _SIZED = (str, bytes, list)
 
 
 def operation(symbol: str, null: Null) -> Operation:
-    """The operation of a binary operator on two values (all but `||` and `&&`). It raises Python's errors.
+    """Return the function of a binary operator (all but `||` and `&&`) on two values. It raises Python's exceptions.
 
-    Where nulls are real (`null` is None), comparing anything with null, and numbers of different types with each
-    other, is an answer and not an error: CEL's rules, which cel-python does not keep.
+    If nulls are real (`null` is None), comparing a value with null, or numbers of different types, gives a result
+    and not an error. These are CEL's rules, which cel-python does not follow.
     """
     compared = _EQUALITY.get(symbol)
     if null is None and symbol in _ACROSS_TYPES:
@@ -70,7 +70,7 @@ def _add(left: Any, right: Any) -> Any:
 
 
 def _numeric(compute: Operation) -> Operation:
-    """Keeps Python's readings of `"%d" % 1` and `"a" * true` out."""
+    """Reject operands that are not numbers, since Python would accept `"%d" % 1` and `"a" * true`."""
 
     def computed(left: Any, right: Any) -> Any:
         if isinstance(left, _NOT_NUMERIC) or isinstance(right, _NOT_NUMERIC):
@@ -81,7 +81,7 @@ def _numeric(compute: Operation) -> Operation:
 
 
 def _integers_first(exact: Callable[[int, int], int], compute: Operation) -> Operation:
-    """A fast path for two ints: cel-python's has several conversions (5 µs)."""
+    """Add a fast path for two ints, for which cel-python makes several conversions (5 µs)."""
 
     def computed(left: Any, right: Any) -> Any:
         if type(left) is IntType is type(right):
@@ -112,7 +112,7 @@ def _membership(equal: Operation) -> Operation:
 
 
 def _across_numbers(compare: Operation) -> Operation:
-    """The order of two numbers, whatever their types; of other values that of their type."""
+    """Compare two numbers by value, whatever their types; compare other values as their type does."""
 
     def compared(left: Any, right: Any) -> Any:
         if type(left) is not type(right) and isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS):
@@ -123,12 +123,12 @@ def _across_numbers(compare: Operation) -> Operation:
 
 
 def _exact(number: Any) -> int | float:
-    """The number as Python's, which compares integers and floats by their value."""
+    """Return the number as a Python number; Python compares ints and floats exactly."""
     return float(number) if isinstance(number, DoubleType) else int(number)
 
 
 def _equal(left: Any, right: Any) -> bool:
-    """Equality in which numbers of different types are equal by value, also inside lists and maps."""
+    """Compare two values; numbers of different types are equal by value, also inside lists and maps."""
     if type(left) is not type(right) and isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS):
         return _exact(left) == _exact(right)
     try:
@@ -168,7 +168,7 @@ _ACROSS_TYPES: dict[str, Operation] = {
 
 
 def chain(first: Code, steps: Sequence[tuple[str, Code, Fragment]], null: Null) -> Code:
-    """`first + a + b …`, from the left."""
+    """Return code for `first + a + b …`, evaluated from the left."""
     links = [(symbol, operation(symbol, null), right, fragment) for symbol, right, fragment in steps]
 
     def run(frame: Frame) -> Any:
@@ -185,7 +185,7 @@ def chain(first: Code, steps: Sequence[tuple[str, Code, Fragment]], null: Null) 
 
 
 def unary(symbol: str, operand: Code, fragment: Fragment) -> Code:
-    """`!operand` or `-operand`."""
+    """Return code for `!operand` or `-operand`."""
     compute: Callable[[Any], Any] = logical_not if symbol == "!" else operator.neg
 
     def run(frame: Frame) -> Any:
@@ -207,7 +207,7 @@ def _reason(symbol: str, error: Exception, *operands: Any) -> str:
 
 
 def choice(condition: Code, first: Code, second: Code, fragment: Fragment) -> Code:
-    """`condition ? first : second`; only the chosen one is evaluated."""
+    """Return code for `condition ? first : second`. Only the chosen branch is evaluated."""
 
     def run(frame: Frame) -> Any:
         decided = condition(frame)
@@ -219,7 +219,7 @@ def choice(condition: Code, first: Code, second: Code, fragment: Fragment) -> Co
 
 
 def attempt(code: Code, frame: Frame) -> Any:
-    """The value, or the Failure instead of it."""
+    """Return the value, or the Failure that was raised."""
     try:
         return code(frame)
     except Failure as failure:
@@ -227,12 +227,12 @@ def attempt(code: Code, frame: Frame) -> Any:
 
 
 def either(operands: list[Code], fragment: Fragment) -> Code:
-    """`a || b || …`: true as soon as one is true, even if others fail."""
+    """Return code for `a || b || …`: true as soon as one operand is true, even if others fail."""
     return _decided("||", operands, fragment)
 
 
 def both(operands: list[Code], fragment: Fragment) -> Code:
-    """`a && b && …`: false as soon as one is false, even if others fail."""
+    """Return code for `a && b && …`: false as soon as one operand is false, even if others fail."""
     return _decided("&&", operands, fragment)
 
 
@@ -244,10 +244,10 @@ def _decided(symbol: str, operands: list[Code], fragment: Fragment) -> Code:
 
 
 def reduce_logic(symbol: str, values: Any, fragment: Fragment) -> Any:
-    """Folds values and Failures with `||` or `&&`, reading no further than the deciding one.
+    """Combine values and Failures with `||` or `&&`; stop at the first value that decides the result.
 
     Raises:
-        Failure: undecided, and one of the values failed or two are no booleans.
+        Failure: no value decides, and one is a Failure or two are not booleans.
     """
     deciding, combine = (TRUE, logical_or) if symbol == "||" else (FALSE, logical_and)
     result: Any = FALSE if symbol == "||" else TRUE
@@ -257,7 +257,7 @@ def reduce_logic(symbol: str, values: Any, fragment: Fragment) -> Any:
         try:
             result = combine(result, value)
         except TypeError:
-            # Two undecided sides: cel-python's rule is an error, and the first failure explains it best.
+            # Neither side decides. cel-python raises here; the first failure is the most useful explanation.
             if not isinstance(result, Failure):
                 mismatch = f"no such overload: {symbol} of {type_of(result)} and {type_of(value)}"
                 result = value if isinstance(value, Failure) else Failure(mismatch, fragment)

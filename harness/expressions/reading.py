@@ -1,4 +1,4 @@
-"""Reading: names, fields and elements."""
+"""Compilation of names, fields and elements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.expressions.values import TYPES, Null, to_python, type_of, view
 
 
 def name(text: str, fragment: Fragment, null: Null) -> Code:
-    """A bound name, or the name of a type."""
+    """Return code for a bound name, or the name of a type."""
 
     def run(frame: Frame) -> Any:
         bindings = frame[0]
@@ -27,7 +27,7 @@ def name(text: str, fragment: Fragment, null: Null) -> Code:
 
 
 def variable(slot: int) -> Code:
-    """A macro's variable."""
+    """Return code for a macro variable."""
     return lambda frame: frame[slot]
 
 
@@ -39,7 +39,7 @@ def _viewed(value: Any, null: Null, fragment: Fragment) -> Any:
 
 
 def field(container: Code, name: str, fragment: Fragment) -> Code:
-    """`container.name`, of maps alone."""
+    """Return code for `container.name`; only maps have fields."""
 
     def run(frame: Frame) -> Any:
         value = container(frame)
@@ -56,7 +56,7 @@ def field(container: Code, name: str, fragment: Fragment) -> Code:
 
 
 def element(container: Code, key: Code, fragment: Fragment) -> Code:
-    """`container[key]`. An index below zero counts from the end, as in cel-python."""
+    """Return code for `container[key]`. A negative index counts from the end, as in cel-python."""
 
     def run(frame: Frame) -> Any:
         value, index = container(frame), key(frame)

@@ -1,8 +1,8 @@
-"""From the text of an expression to cel-python's parse tree.
+"""Parses the text of an expression into cel-python's parse tree.
 
-cel-python builds its parser once in a process, at first use. That takes 0.15 s, so its tables are kept beside the
-bytecode of this module, where Python may write such files. Text that would make the parser hang is refused before it
-is parsed: its pattern for strings backtracks exponentially over an unclosed one.
+cel-python builds its parser once per process, at first use, which takes 0.15 s. Its tables are therefore cached
+beside the bytecode of this module, if Python may write there. Text with an unclosed string is refused before it is
+parsed: the pattern of cel-python for strings backtracks exponentially on it.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ _ADVICE = {
 
 
 if not sys.dont_write_bytecode:
-    # CELParser calls Lark without `cache`. Lark notices when the grammar, its options or a version has changed.
+    # CELParser calls Lark without `cache`. Lark rebuilds the file if the grammar, its options or a version changes.
     setattr(celparser, "Lark", partial(Lark, cache=f"{cache_from_source(__file__)}.cel"))  # noqa: B010
 
 
 def parse(source: str) -> Node:
-    """The parse tree of an expression, with positions.
+    """Return the parse tree of an expression, with positions.
 
     Raises:
-        ExpressionError: the text is not an expression; longer than 100,000 characters; brackets more than
-            100 deep.
+        ExpressionError: `source` is not a valid expression, is longer than 100,000 characters, or nests brackets
+            more than 100 deep.
     """
     if len(source) > LONGEST:
         raise ExpressionError(

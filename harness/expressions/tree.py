@@ -1,4 +1,4 @@
-"""Walking cel-python's parse trees: ten grammar levels stand between an expression and a name."""
+"""Helpers to walk cel-python's parse trees, which have ten grammar levels between an expression and a name."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ _LEVELS: Final = frozenset(
         *("member", "primary", "paren_expr"),
     }
 )
-"""Grammar levels that mean nothing when they have one child."""
+"""Grammar levels that have no meaning if they have only one child."""
 
 
 def core(node: Node) -> Node:
-    """The node below grammar levels with one child, which have no meaning."""
+    """Return the first node at or below `node` that is not a grammar level with only one child."""
     while node.data in _LEVELS and len(node.children) == 1:
         node = child(node, 0)
     return node
 
 
 def child(node: Node, index: int) -> Node:
-    """The child at an index, which is no token."""
+    """Return the child at an index, which must be a node and not a token."""
     found = node.children[index]
     assert not isinstance(found, Token)
     return found
 
 
 def token(node: Node, index: int) -> str:
-    """The text of the token at an index."""
+    """Return the text of the token at an index."""
     return str(node.children[index])
 
 
 def operands(node: Node, index: int) -> list[Node]:
-    """The expressions of a call's argument list, which is absent when empty."""
+    """Return the expressions of the argument list at an index; an empty list is absent from the tree."""
     if len(node.children) <= index:
         return []
     return [found for found in child(node, index).children if not isinstance(found, Token)]

@@ -1,14 +1,14 @@
-"""Python values as CEL values, and back.
+"""Conversion between Python values and CEL values.
 
-`view` never copies a container: a list, mapping or object becomes a `ListView` or `MapView`, which
-converts an element when it is read. So an expression costs what it reads, not what the state holds.
-`plain` is the way back and yields only None, bool, int, float, str, bytes, list and dict.
+`view` never copies a container: a list, mapping or object becomes a `ListView` or `MapView`, which converts an
+element when it is read. So the cost of an expression depends on what it reads, not on the size of the state.
+`to_python` converts back; its results contain only None, bool, int, float, str, bytes, list and dict.
 
-Text stays `str`; every other scalar becomes cel-python's own type, whose operators carry CEL's rules
+Text stays `str`; every other scalar becomes cel-python's own type, whose operators implement CEL's rules
 (64-bit overflow, no mixed overloads).
 
-Both directions know what a stored null means: `view(value, null)` shows each None in `value`, at any
-depth, as `null`, which is None itself or `FALSE` (sherma's reading).
+Both directions take the meaning of stored nulls: `view(value, null)` shows each None in `value`, at any depth, as
+`null`, which is either None or `FALSE` (as sherma reads them).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _KEYS = (str, IntType, UintType, BoolType)
 
 
 class MapView(MapType):
-    """A mapping of Python values, read as a CEL map."""
+    """A CEL map that reads a mapping of Python values lazily."""
 
     __slots__ = ("fields", "null")
 
@@ -59,7 +59,7 @@ class MapView(MapType):
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, _KEYS):
             raise TypeError("not a key type")
-        if key not in self.fields:  # a defaultdict would make the entry
+        if key not in self.fields:  # indexing a defaultdict would create the entry
             raise KeyError(key)
         return view(self.fields[key], self.null)
 
@@ -83,7 +83,7 @@ class MapView(MapType):
 
 
 class ListView(ListType):
-    """A sequence of Python values, read as a CEL list. Uses only its length, indexing and iteration."""
+    """A CEL list that reads a sequence of Python values lazily, by its length, indexing and iteration alone."""
 
     __slots__ = ("elements", "null")
 
@@ -107,10 +107,10 @@ class ListView(ListType):
 
 
 def integer(value: int) -> IntType:
-    """A CEL int.
+    """Return a CEL int.
 
     Raises:
-        OverflowError: `value` does not fit 64 bits.
+        OverflowError: `value` does not fit in 64 bits.
     """
     if not -(2**63) <= value < 2**63:
         raise OverflowError("integer overflow")
@@ -118,10 +118,10 @@ def integer(value: int) -> IntType:
 
 
 def view(value: Any, null: Null = None) -> Any:
-    """The CEL value of a Python value, containers unread.
+    """Return the CEL value of a Python value without reading the content of containers.
 
     Raises:
-        OverflowError: an int that does not fit 64 bits.
+        OverflowError: an int does not fit in 64 bits.
     """
     kind = type(value)
     if kind is str:
@@ -147,7 +147,7 @@ def _view_other(value: Any, null: Null) -> Any:
 
 @lru_cache(maxsize=1024)
 def _viewer(kind: type) -> _Viewer:
-    """The function that makes the CEL view of values of a Python type."""
+    """Return the function that makes the CEL view of values of a Python type."""
     for kinds, viewer in _VIEWERS:
         if issubclass(kind, kinds):
             return viewer
@@ -160,7 +160,7 @@ def _viewer(kind: type) -> _Viewer:
 
 
 def _view_of_model(declared: KeysView[str], value: Any, null: Null) -> MapView:
-    """A pydantic model (as messages are): its fields, and extra ones where it takes them."""
+    """View a pydantic model (messages are such) as a map of its fields, and of extra fields if it allows them."""
     held, extra = vars(value), value.model_extra
     if held.keys() == declared and not extra:
         return MapView(held, null)
@@ -172,14 +172,14 @@ def _view_of_dataclass(names: Sequence[str], value: Any, null: Null) -> MapView:
 
 
 def _view_of_object(value: Any, null: Null) -> Any:
-    """Its public attributes; its text when it has no attributes of its own (a UUID, a Decimal)."""
+    """View an object as a map of its public attributes; as its text if it has no `__dict__` (a UUID, a Decimal)."""
     if not hasattr(value, "__dict__"):
         return str(value)
     return MapView({name: item for name, item in vars(value).items() if not name.startswith("_")}, null)
 
 
 _Viewer = Callable[[Any, Null], Any]
-# The first that fits, so subclasses come before what they specialise.
+# The first entry that fits is used, so subclasses come before their base classes.
 _VIEWERS: Sequence[tuple[tuple[type, ...], _Viewer]] = (
     ((*_CEL_VALUES, type), lambda value, _null: value),
     ((Enum,), lambda value, null: view(value.value, null)),
@@ -197,7 +197,7 @@ _VIEWERS: Sequence[tuple[tuple[type, ...], _Viewer]] = (
 
 
 def to_python(value: Any, null: Null = None) -> Any:
-    """The Python value of a CEL value or of anything a view may hold; containers are new.
+    """Return the Python value of a CEL value, or of any value that a view may contain. Containers are new objects.
 
     Timestamps and durations become text (`2020-01-01T00:00:00Z`, `90s`), a type its CEL name.
     """
@@ -237,7 +237,7 @@ def _to_python_other(value: Any, null: Null) -> Any:
 
 
 def type_name(kind: type) -> str:
-    """CEL's name for a type: `int`, `string`, `list`, `null_type`, …; Python's where CEL has none."""
+    """Return CEL's name of a type (`int`, `string`, `list`, `null_type`, …), or Python's name if CEL has none."""
     if issubclass(kind, bool):
         return "bool"
     for name, cel in TYPES.items():
@@ -250,5 +250,5 @@ def type_name(kind: type) -> str:
 
 
 def type_of(value: Any) -> str:
-    """CEL's name for the type of a value; a type itself is a `type`."""
+    """Return CEL's name for the type of a value; the type of a type is `type`."""
     return "type" if isinstance(value, type) else type_name(type(value))
