@@ -22,7 +22,7 @@ _AMOUNTS: Final = (
 )
 
 
-class NameSought(NamedTuple):
+class NameLookup(NamedTuple):
     """A name that an expression looks up: a key or item of the value at `path`, or (`is_value`) that value itself.
 
     `calls.exists(c, c.name == "x")` looks for the value "x" at ("calls", "*", "name").
@@ -33,17 +33,17 @@ class NameSought(NamedTuple):
     is_value: bool
 
 
-def names_sought(source: str) -> list[NameSought]:
+def looked_up_names(source: str) -> list[NameLookup]:
     """Return the names that an expression looks up, without duplicates.
 
     Raises:
         ExpressionError: `source` is not a valid expression.
     """
-    return list(dict.fromkeys(_sought(parse(source), {})))
+    return list(dict.fromkeys(_lookups(parse(source), {})))
 
 
 @lru_cache(maxsize=1024)
-def why_true(source: str) -> str:
+def always_true_reason(source: str) -> str:
     """Return the reason why an expression is true of every run; empty if its form allows it to be false.
 
     Raises:
@@ -57,18 +57,18 @@ def why_true(source: str) -> str:
             return "reads nothing of the run" if expression.evaluate({}) is True else ""
         except ExpressionError:
             return ""
-    return "holds for every run" if _is_true(parse(source)) else ""
+    return "holds for every run" if _is_always_true(parse(source)) else ""
 
 
-def _is_true(node: Node) -> bool:
+def _is_always_true(node: Node) -> bool:
     node = core(node)
     if node.data in ("conditionalor", "conditionaland"):
-        parts = [_is_true(child(node, 0)), _is_true(child(node, 1))]
+        parts = [_is_always_true(child(node, 0)), _is_always_true(child(node, 1))]
         return any(parts) if node.data == "conditionalor" else all(parts)
-    return _holds(node) if node.data == "relation" else _literal(node) == "true"
+    return _is_tautology(node) if node.data == "relation" else _literal(node) == "true"
 
 
-def _holds(node: Node) -> bool:
+def _is_tautology(node: Node) -> bool:
     """True if a comparison compares a value with itself, or requires of an amount only that it is not negative."""
     sign, left, right = _relation(node)
     if sign in ("==", "<=", ">=") and left == right:
@@ -89,39 +89,39 @@ def _is_amount(node: Node) -> bool:
 # ---------------------------------------------------------------- walking
 
 
-def _sought(node: Node, scope: Mapping[str, Path | None]) -> Iterator[NameSought]:
+def _lookups(node: Node, scope: Mapping[str, Path | None]) -> Iterator[NameLookup]:
     node = core(node)
     inner = scope
     if node.data in ("member_dot", "member_index"):
         path = _path(node, scope)
         if path is not None and len(path) > 1:
-            yield NameSought(path[:-1], path[-1], False)
+            yield NameLookup(path[:-1], path[-1], False)
     elif node.data == "relation":
-        yield from _compared(node, scope)
+        yield from _relation_lookups(node, scope)
     elif node.data == "member_dot_arg" and token(node, 1) in MACROS and (given := operands(node, 2)):
         base, variable = _path(child(node, 0), scope), core(given[0])
         if variable.data == "ident":
             inner = {**scope, token(variable, 0): (*base, ITEM) if base is not None else None}
     for below in _children(node):
-        yield from _sought(below, inner)
+        yield from _lookups(below, inner)
 
 
-def _compared(node: Node, scope: Mapping[str, Path | None]) -> Iterator[NameSought]:
+def _relation_lookups(node: Node, scope: Mapping[str, Path | None]) -> Iterator[NameLookup]:
     sign, left, right = _relation(node)
     if sign == "in":
         name, path = _text(left), _path(right, scope)
         if name is not None and path is not None:
-            yield NameSought(path, name, False)
+            yield NameLookup(path, name, False)
         items = core(right)
         path = _path(left, scope)
         if path is not None and items.data == "list_lit":
             names = (_text(item) for item in operands(items, 0))
-            yield from (NameSought(path, name, True) for name in names if name is not None)
+            yield from (NameLookup(path, name, True) for name in names if name is not None)
     elif sign in ("==", "!="):
         for one, other in ((left, right), (right, left)):
             name, path = _text(one), _path(other, scope)
             if name is not None and path is not None:
-                yield NameSought(path, name, True)
+                yield NameLookup(path, name, True)
 
 
 def _path(node: Node, scope: Mapping[str, Path | None]) -> Path | None:

@@ -32,7 +32,7 @@ def default(wanted: Code, fallback: Code) -> Code:
     return run
 
 
-def _each(items: Code, frame: Frame, fragment: Fragment) -> Iterator[Any]:
+def _iterate(items: Code, frame: Frame, fragment: Fragment) -> Iterator[Any]:
     """Yield the items of a list, the keys of a map, or the characters of a text."""
     value = items(frame)
     if not isinstance(value, (list, dict, str)):
@@ -48,7 +48,7 @@ def _each(items: Code, frame: Frame, fragment: Fragment) -> Iterator[Any]:
 def _map(items: Code, slot: int, body: Code, fragment: Fragment) -> Code:
     def run(frame: Frame) -> Any:
         results = ListType()
-        for element in _each(items, frame, fragment):
+        for element in _iterate(items, frame, fragment):
             frame[slot] = element
             results.append(body(frame))
         return results
@@ -59,7 +59,7 @@ def _map(items: Code, slot: int, body: Code, fragment: Fragment) -> Code:
 def _filter(items: Code, slot: int, body: Code, fragment: Fragment) -> Code:
     def run(frame: Frame) -> Any:
         kept = ListType()
-        for item in _each(items, frame, fragment):
+        for item in _iterate(items, frame, fragment):
             frame[slot] = item
             if body(frame):
                 kept.append(item)
@@ -71,7 +71,7 @@ def _filter(items: Code, slot: int, body: Code, fragment: Fragment) -> Code:
 def _exists_one(items: Code, slot: int, body: Code, fragment: Fragment) -> Code:
     def run(frame: Frame) -> Any:
         found = 0
-        for element in _each(items, frame, fragment):
+        for element in _iterate(items, frame, fragment):
             frame[slot] = element
             found += bool(body(frame))
         return TRUE if found == 1 else FALSE
@@ -81,11 +81,11 @@ def _exists_one(items: Code, slot: int, body: Code, fragment: Fragment) -> Code:
 
 def _quantifier(symbol: str) -> Macro:
     def build(items: Code, slot: int, body: Code, fragment: Fragment) -> Code:
-        def verdicts(frame: Frame, each: Iterator[Any]) -> Iterator[Any]:
-            for frame[slot] in each:
+        def verdicts(frame: Frame, items: Iterator[Any]) -> Iterator[Any]:
+            for frame[slot] in items:
                 yield attempt(body, frame)
 
-        return lambda frame: reduce_logic(symbol, verdicts(frame, _each(items, frame, fragment)), fragment)
+        return lambda frame: reduce_logic(symbol, verdicts(frame, _iterate(items, frame, fragment)), fragment)
 
     return build
 
@@ -105,7 +105,7 @@ def reduction(items: Code, slots: tuple[int, int], start: Code, body: Code, frag
 
     def run(frame: Frame) -> Any:
         result = start(frame)
-        for element in _each(items, frame, fragment):
+        for element in _iterate(items, frame, fragment):
             frame[item] = element
             frame[total] = result
             result = body(frame)

@@ -79,9 +79,9 @@ def _of_matcher(name: str, argument: Any, path: tuple[str | int, ...]) -> Iterat
     elif name == "$not" and argument == {"$in": []}:
         yield Vacuous(path, "nothing is in an empty list, so that this cannot fail")
     elif name == "$cel" and isinstance(argument, str):
-        from harness.expressions.inspection import why_true
+        from harness.expressions.inspection import always_true_reason
 
-        if why_true(argument):
+        if always_true_reason(argument):
             yield Vacuous(path, f"'{argument}' is true of every value, so that it cannot fail")
     elif name == "$schema":
         yield from vacuous_schema(argument, path)

@@ -55,7 +55,7 @@ UNNAMED: Final = "http"
 """The kind of calls that go to URLs, which may be anything."""
 CONDITIONS: Final = "checks"
 """The key of conditions."""
-_SOUGHT: Final[Mapping[tuple[Path, bool], Role]] = {
+_LOOKUP_ROLES: Final[Mapping[tuple[Path, bool], Role]] = {
     (("path",), False): "node",
     (("path", ITEM), True): "node",
     (("visits",), False): "node",
@@ -146,11 +146,11 @@ def _optional(schema: Any) -> list[str]:
 
 
 def _in_condition(that: str, span: Span) -> Iterator[Mention]:
-    from harness.expressions.inspection import names_sought
+    from harness.expressions.inspection import looked_up_names
 
-    for sought in names_sought(that):
-        if role := _SOUGHT.get((sought.path, sought.is_value)):
-            yield Mention(CONDITIONS, role, sought.name, span)
+    for lookup in looked_up_names(that):
+        if role := _LOOKUP_ROLES.get((lookup.path, lookup.is_value)):
+            yield Mention(CONDITIONS, role, lookup.name, span)
 
 
 def _in_calls(values: Mapping[str, Any], at: Document) -> Iterator[Mention]:

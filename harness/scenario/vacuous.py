@@ -127,9 +127,9 @@ def _in_calls(at: Document) -> Iterator[Problem]:
 
 def _in_items(at: Document) -> Iterator[Problem]:
     for index, item in enumerate(at.value.get("checks") or ()):
-        from harness.expressions.inspection import why_true
+        from harness.expressions.inspection import always_true_reason
 
-        if why := why_true(item["that"]):
+        if why := always_true_reason(item["that"]):
             text = f"'{item['that']}' {why}, so that it cannot fail"
             yield _warning(text, at.span(("checks", index, "that")))
     for key in ITEMIZED:
