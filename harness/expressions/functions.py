@@ -88,7 +88,10 @@ def substring(value: Any, start: Any, end: Any) -> str:
 
 
 def template(value: Any, replacements: Any) -> str:
-    """`template`: replace `${key}`, key by key in the map's order. Text put in for one key is searched for later keys."""
+    """`template`: replace `${key}` for each key, in the order of the map.
+
+    Later keys are also replaced in inserted text.
+    """
     if not isinstance(replacements, dict):
         raise TypeError("not a map")
     filled = text(value)

@@ -1,1 +1,1 @@
-"""Value matchers: what `state`, `output`, `args` and the other expectations are written with."""
+"""Value matchers: the language of expected values in `state`, `output`, `args` and other keys of a scenario."""

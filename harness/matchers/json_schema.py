@@ -1,6 +1,6 @@
-"""Values under a JSON Schema (2020-12).
+"""Validation of values with JSON Schema (2020-12).
 
-A schema that refers to another document must carry it: nothing is fetched.
+Nothing is fetched: a schema must contain every document that it refers to.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ MOST_ERRORS = 50
 
 
 def schema_errors(schema: Any, value: Any) -> list[str]:
-    """Why `value` is not valid, one text (`path: reason`) an error, by path; empty when it is.
+    """Return one text (`path: reason`) for each error of `value`, sorted by path; empty if it is valid.
 
-    Of very many errors, only the first that are found.
+    At most `MOST_ERRORS` errors are collected.
 
     Raises:
-        FormatError: `schema` is not a JSON Schema, or refers to one that is not in it.
+        FormatError: `schema` is not a JSON Schema, or a reference in it cannot be resolved.
     """
     from referencing.exceptions import Unresolvable
 
@@ -43,7 +43,7 @@ def schema_errors(schema: Any, value: Any) -> list[str]:
 
 
 def schema_validator(schema: Any) -> Draft202012Validator:
-    """The validator of this schema; equal schemas share one.
+    """Return the validator of a schema; equal schemas share one.
 
     Raises:
         FormatError: `schema` is not a JSON Schema.
@@ -66,13 +66,13 @@ def _validator(schema_text: str) -> Draft202012Validator:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         raise _bad_schema(f"{error.json_path}: {clip(error.message, LONGEST_MESSAGE)}") from error
-    # An empty registry: jsonschema's own default would fetch a remote $ref over the network.
+    # With an empty registry: jsonschema's default would fetch a remote $ref over the network.
     return _class()(schema, registry=Registry())
 
 
 @cache
 def _class() -> type[Draft202012Validator]:
-    """The validator of jsonschema, with patterns searched as `$regex` searches them."""
+    """Return jsonschema's validator class, extended to search patterns in the same way as `$regex`."""
     from jsonschema import Draft202012Validator, ValidationError
     from jsonschema.validators import extend
 

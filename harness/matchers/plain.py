@@ -1,7 +1,7 @@
-"""The matchers whose argument is plain data. Those that take matchers stand in `harness.matchers.value`.
+"""Matchers whose argument is plain data. Those whose argument may contain matchers are in `harness.matchers.value`.
 
-Each function takes the argument as written and returns the test of a value, or raises `FormatError`
-when the argument is malformed.
+Each function takes the argument as written and returns the test of a value. It raises `FormatError` if the argument
+is malformed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from harness.units import is_number
 _SHOWN: Final = 80
 
 Test = Callable[[Any], str | None]
-"""What a matcher is once its argument is known: None when the value holds, otherwise the reason."""
+"""A matcher with its argument bound: returns None if the value matches, otherwise the reason why not."""
 
 
 class _Absent:
-    """The value where a key is not there."""
+    """The actual value where the key does not exist."""
 
     def __repr__(self) -> str:
         return "(absent)"
@@ -34,7 +34,7 @@ ABSENT: Final = _Absent()
 
 
 def icontains(argument: Any) -> Test:
-    """Text that holds this text, or a list or the keys of a mapping with it, in any case."""
+    """A text that contains this text, or a list or mapping with it as an item or key, ignoring case."""
     if not isinstance(argument, str):
         raise bad_argument("$icontains", "text", argument)
     wanted = argument.casefold()
@@ -52,7 +52,7 @@ def icontains(argument: Any) -> Test:
 
 
 def regex(argument: Any) -> Test:
-    """Text in which this pattern (Python's `re`) is found anywhere."""
+    """A text in which this pattern (Python's `re`) is found anywhere."""
     if not isinstance(argument, str):
         raise bad_argument("$regex", "a regular expression", argument)
     try:
@@ -69,7 +69,10 @@ def regex(argument: Any) -> Test:
 
 
 def order(name: str, sign: str, holds: Callable[[Any, Any], bool]) -> Callable[[Any], Test]:
-    """The matcher `name`: numbers compared with numbers, texts with texts (ISO 8601 dates sort as text)."""
+    """Return the matcher `name`: it compares numbers with numbers and texts with texts.
+
+    ISO 8601 dates sort as text.
+    """
 
     def build(argument: Any) -> Test:
         if not (_is_number(argument) or isinstance(argument, str)):
@@ -87,9 +90,9 @@ def order(name: str, sign: str, holds: Callable[[Any, Any], bool]) -> Callable[[
 
 
 def approx(argument: Any) -> Test:
-    """A number near `value`: `|actual - value| <= max(rel * |value|, abs)`.
+    """A number close to `value`: `|actual - value| <= max(rel * |value|, abs)`.
 
-    Without `rel` and `abs`, rel is 1e-6; otherwise the one not given is 0.
+    If neither `rel` nor `abs` is given, `rel` is 1e-6; if only one is given, the other is 0.
     """
     wants = "{value, rel?, abs?} with numbers, rel and abs not below 0"
     if (
@@ -116,7 +119,7 @@ TYPES: Final = ("null", "boolean", "integer", "number", "string", "array", "obje
 
 
 def type_(argument: Any) -> Test:
-    """Types as JSON Schema has them: 1.0 is an integer, and an integer is a number."""
+    """A value of this JSON Schema type: 1.0 is an integer, and an integer is a number."""
     from jsonschema import Draft202012Validator
 
     if argument not in TYPES:
@@ -128,14 +131,14 @@ def type_(argument: Any) -> Test:
 
 
 def any_(argument: Any) -> Test:
-    """Whatever is there, null too."""
+    """Any value that exists, null included."""
     if argument is not True:
         raise bad_argument("$any", "true", argument)
     return lambda _: None
 
 
 def missing(argument: Any) -> Test:
-    """No such key (`true`), or whatever is there (`false`)."""
+    """`true`: the key does not exist. `false`: it exists, with any value."""
     if not isinstance(argument, bool):
         raise bad_argument("$missing", "true or false", argument)
 
@@ -148,13 +151,16 @@ def missing(argument: Any) -> Test:
 
 
 def schema(argument: Any) -> Test:
-    """Valid under this JSON Schema."""
+    """A value that is valid under this JSON Schema."""
     schema_validator(argument)
     return lambda actual: "; ".join(schema_errors(argument, actual)) or None
 
 
 def cel(argument: Any) -> Test:
-    """The CEL expression, which sees `value`, is true. Where it has no value, the test raises `CannotEvaluate`."""
+    """A value for which this CEL expression over `value` is true.
+
+    The test raises `CannotEvaluate` if it has no value.
+    """
     from harness.expressions.cel import compile as compile_cel
 
     if not isinstance(argument, str):
@@ -178,12 +184,12 @@ def cel(argument: Any) -> Test:
 
 
 def bad_argument(name: str, wants: str, argument: Any) -> FormatError:
-    """The error for a matcher with an argument that it does not take."""
+    """Return the error for a matcher with an invalid argument."""
     return FormatError(Problem("bad-matcher", f"{name} wants {wants}, not {shown(argument)}"))
 
 
 def kind_of(value: Any) -> str:
-    """What a value is, in words: `a number`, `text`, `null`."""
+    """Return the kind of a value in words: `a number`, `text`, `null`."""
     if value is None:
         return "null"
     kinds = {
@@ -202,5 +208,5 @@ def _is_number(value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """A value as one short line of JSON."""
+    """Return a value as JSON on one short line."""
     return clip(json.dumps(beginning(value, _SHOWN), ensure_ascii=False, default=str), _SHOWN)

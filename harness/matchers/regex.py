@@ -1,8 +1,8 @@
-"""Searching text with a regular expression of a scenario or a schema, in linear time where that changes nothing.
+"""Search with regular expressions of scenarios and schemas, in linear time where that gives the same result.
 
-Patterns are Python's. Its engine may take exponential time (`(a+)+$`), RE2 never does, and in ASCII text both find
-the same, but for a few signs. So RE2 searches where none of those is in the way, and `re` everywhere else: there a
-run's limit of real time ends a search that never would.
+The syntax is that of Python's `re`, which may take exponential time (`(a+)+$`). RE2 never does, and both agree on
+ASCII text, except for a few constructs. RE2 is therefore used for patterns and texts without those, and `re` for all
+others; a search of `re` that does not end is stopped by the run's limit of real time.
 """
 
 from __future__ import annotations
@@ -13,19 +13,21 @@ from functools import lru_cache
 from typing import Any, Final
 
 _MEANS_SOMETHING_ELSE: Final = re.compile(r"\$|\\B|\{,|\[\[|\[\^?\[:|[^\x00-\x7f]")
-"""In a pattern: `$` before a last line break, `\\B` in empty text, `{,3}`, POSIX classes, other letters."""
+r"""Parts of a pattern that RE2 reads differently: `$` before a last line break, `\B` in an empty text, `{,3}`,
+POSIX classes, and letters that are not ASCII.
+"""
 _BY_LINES: Final = re.compile(r"\(\?[a-zA-Z]*m")
 _LAST_DOLLAR: Final = re.compile(r"(?<!\\)((?:\\\\)*)\$\Z")
 _UNLIKE: Final = re.compile(r"[^\x00-\x7f]|[\x0b\x1c-\x1f]")
-"""In a text: what is a letter, a digit or a blank for `re` alone."""
+"""Characters of a text that only `re` takes for a letter, a digit or white space."""
 
 
 @lru_cache(maxsize=256)
 def searcher(pattern: str) -> Callable[[str], bool]:
-    """Whether this pattern is found anywhere in a text.
+    """Return a function that is true if the pattern is found anywhere in a text.
 
     Raises:
-        re.error: it is not a pattern of Python's `re`.
+        re.error: `pattern` is not a valid pattern of Python's `re`.
     """
     search = re.compile(pattern).search
     linear = _linear(pattern)
@@ -35,15 +37,15 @@ def searcher(pattern: str) -> Callable[[str], bool]:
 
 
 def _linear(pattern: str) -> Any:
-    """The pattern for RE2; None where it does not know it, or takes it for something else."""
-    # `$` is the end of the text for RE2, and may stand before a last line break for `re`.
+    """Return the pattern compiled by RE2, or None if RE2 does not support it or reads it differently."""
+    # In RE2 `$` matches only at the end of the text, in `re` also before a last line break.
     exact = pattern if _BY_LINES.search(pattern) else _LAST_DOLLAR.sub(r"\1(?:\n?\\z)", pattern)
     if _MEANS_SOMETHING_ELSE.search(exact):
         return None
     import re2  # type: ignore[import-untyped]
 
     options = re2.Options()
-    options.log_errors = False  # it would print past Python
+    options.log_errors = False  # RE2 would write to the file descriptor of stderr
     try:
         return re2.compile(exact, options)
     except re2.error:

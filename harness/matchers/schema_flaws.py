@@ -1,4 +1,4 @@
-"""Flaws of JSON Schemas: what makes one invalid, keywords that nobody knows, and schemas that accept everything."""
+"""Flaws of JSON Schemas: errors that make one invalid, unknown keywords, and schemas that accept every value."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ _OF_SCHEMA: Final = (
 )
 """Keywords whose value is a schema."""
 _OF_LIST: Final = ("prefixItems", "allOf", "anyOf", "oneOf")
+"""Keywords whose value is a list of schemas."""
 _OF_MAPPING: Final = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
+"""Keywords whose value is a mapping from name to schema."""
 _OF_VALUES: Final = (
     *("type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum"),
     *("maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems"),
     *("maxContains", "minContains", "maxProperties", "minProperties", "required"),
     *("dependentRequired", "$ref", "$dynamicRef"),
 )
+"""Keywords whose value contains no schema."""
 _NOTES: Final = (
     *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "format"),
     *("contentMediaType", "contentEncoding", "$schema", "$id", "$comment", "$anchor", "$dynamicAnchor"),
     *("$vocabulary", "$defs", "definitions", "then", "else", "contentSchema", "maxContains", "minContains"),
     "example",  # of OpenAPI
 )
-"""Keywords that ask for nothing by themselves."""
+"""Keywords that by themselves require nothing of a value."""
 KEYWORDS: Final = frozenset((*_OF_SCHEMA, *_OF_LIST, *_OF_MAPPING, *_OF_VALUES, *_NOTES))
-_MEANT: Final = KEYWORDS - {"not"}  # else a `note` would be a misspelt one
+_MEANT: Final = KEYWORDS - {"not"}  # else `note` would be reported as a misspelt `not`
 _ASKING: Final = KEYWORDS - set(_NOTES)
 _OF_TYPE: Final[tuple[tuple[type | tuple[type, ...], frozenset[str]], ...]] = (
     (
@@ -62,14 +65,14 @@ _OF_TYPE: Final[tuple[tuple[type | tuple[type, ...], frozenset[str]], ...]] = (
         frozenset(("multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum")),
     ),
 )
-"""Keywords that ask for something of values of one type; to all others they say nothing."""
+"""Keywords that apply only to values of one type; values of all other types pass them."""
 _LONGEST_MESSAGE: Final = 200
 _MISSPELT: Final = 0.8
-"""So alike are a misspelt keyword and the one that is meant; others are the schema's own notes."""
+"""Minimum similarity at which an unknown keyword is reported as misspelt; others are the schema's own annotations."""
 
 
 class Invalid(NamedTuple):
-    """Why a value is no JSON Schema; `path` leads to what is wrong in it."""
+    """A reason why a value is not a JSON Schema; `path` leads to the invalid part."""
 
     path: tuple[str | int, ...]
     message: str
@@ -77,7 +80,7 @@ class Invalid(NamedTuple):
 
 
 class Misspelt(NamedTuple):
-    """A keyword that JSON Schema does not know, and therefore ignores; `path` leads to it."""
+    """A keyword that JSON Schema does not define, and therefore ignores; `path` leads to it."""
 
     path: tuple[str | int, ...]
     keyword: str
@@ -85,10 +88,12 @@ class Misspelt(NamedTuple):
 
 
 def invalid(schema: Any, *, patterns: bool = True) -> Invalid | None:
-    """The first flaw of what is no JSON Schema (2020-12), of its patterns too; None if it is one.
+    """Return the first flaw of a value that is not a JSON Schema (2020-12), or None if it is one.
+
+    With `patterns`, regular expressions in it must be valid too.
 
     Raises:
-        RecursionError: it is nested too deep to be checked.
+        RecursionError: it is nested too deeply to be checked.
     """
     from jsonschema import Draft202012Validator, FormatChecker  # takes as long as loading a manifest
     from jsonschema.exceptions import SchemaError
@@ -97,7 +102,7 @@ def invalid(schema: Any, *, patterns: bool = True) -> Invalid | None:
         checker = Draft202012Validator.FORMAT_CHECKER if patterns else FormatChecker(())
         Draft202012Validator.check_schema(schema, checker)
     except SchemaError as error:
-        if error.validator == "anyOf":  # in the metaschema that is a `type`
+        if error.validator == "anyOf":  # the metaschema uses `anyOf` only for the value of `type`
             return _bad_type(tuple(error.absolute_path), error.instance)
         return Invalid(tuple(error.absolute_path), clip(error.message, _LONGEST_MESSAGE))
     return None
@@ -114,12 +119,15 @@ def _bad_type(path: tuple[str | int, ...], found: Any) -> Invalid:
 
 
 def accepts_everything(schema: Any) -> bool:
-    """No value can be invalid: there is no keyword that asks for anything."""
+    """True if the schema has no keyword that requires anything, so that every value is valid."""
     return schema is True or (isinstance(schema, Mapping) and not _ASKING.intersection(schema))
 
 
 def keywords_of_other_types(schema: Any, value: Any) -> list[str]:
-    """The keywords of a schema if every one of them is of values of another type, so that it says nothing of this."""
+    """Return the schema's keywords if all of them apply to other types than that of `value`; otherwise none.
+
+    Such a schema says nothing about the value.
+    """
     asking = [keyword for keyword in schema if keyword in _ASKING] if isinstance(schema, Mapping) else []
     others = frozenset[str]().union(
         *(keywords for kind, keywords in _OF_TYPE if isinstance(value, bool) or not isinstance(value, kind))
@@ -130,7 +138,7 @@ def keywords_of_other_types(schema: Any, value: Any) -> list[str]:
 def misspelt_keywords(
     schema: Any, path: tuple[str | int, ...] = (), *, cutoff: float = _MISSPELT
 ) -> Iterator[Misspelt]:
-    """The keywords of a schema, and of those inside it, that are nearly one that JSON Schema knows."""
+    """Yield the unknown keywords of a schema, and of schemas inside it, that are similar to a known one."""
     for at, inside in schemas_inside(schema, path):
         for keyword in inside:
             if keyword not in KEYWORDS and (meant := nearest(str(keyword), _MEANT, cutoff=cutoff)):
@@ -140,7 +148,7 @@ def misspelt_keywords(
 def schemas_inside(
     schema: Any, path: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], Mapping[Any, Any]]]:
-    """A schema and those inside it, each with its path, the outer before the inner."""
+    """Yield the schema and those inside it, outer before inner, each with its path."""
     if not isinstance(schema, Mapping):
         return
     yield path, schema

@@ -1,4 +1,4 @@
-"""The references (`$ref`) of a JSON Schema that cannot be followed. A run that needs one would fail at it."""
+"""References (`$ref`) of a JSON Schema that cannot be resolved. A run that validates with one would fail."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEYWORDS: Final = ("$ref", "$dynamicRef")
 
 
 class Lost(NamedTuple):
-    """A reference that leads to no schema; `path` leads to it."""
+    """A reference that does not lead to a schema; `path` leads to the reference."""
 
     path: tuple[str | int, ...]
     reference: str
@@ -21,7 +21,7 @@ class Lost(NamedTuple):
 
 
 def lost_references(schema: Any) -> Iterator[Lost]:
-    """The references in a valid schema that lead nowhere, or round in a circle. Nothing is fetched."""
+    """Yield the references in a valid schema that cannot be resolved, or that form a circle. Nothing is fetched."""
     from referencing import Registry
     from referencing.jsonschema import DRAFT202012
 
@@ -37,7 +37,7 @@ def lost_references(schema: Any) -> Iterator[Lost]:
 
 
 def _fault(schema: Any, keyword: str, resolver: Any) -> str:
-    """Why a reference cannot be followed to its end; "" if it can."""
+    """Return the reason why a reference cannot be resolved; empty if it can."""
     from referencing.exceptions import Unresolvable
 
     seen = [schema]

@@ -1,4 +1,4 @@
-"""Expected values that say nothing: what holds for every value of its kind, or for every value."""
+"""Detects expected values that match everything, or everything of their kind."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from harness.matchers.schema_flaws import accepts_everything, misspelt_keywords
 from harness.matchers.value import is_matcher
 
 _PROBES: Final = ("", "a", "Z9 _-", "\n\t", "é∑", "{}[]")
-"""A pattern that is found in each of these is found in any text."""
+"""A pattern that is found in each of these is taken to be found in any text."""
 
 
 class Vacuous(NamedTuple):
-    """A part of an expected value that says nothing; `path` leads to it, `on_key` to its key."""
+    """A part of an expected value that cannot fail; `path` leads to the part, or to its key if `on_key`."""
 
     path: tuple[str | int, ...]
     message: str
@@ -23,7 +23,7 @@ class Vacuous(NamedTuple):
 
 
 def vacuous_parts(expected: Any, path: tuple[str | int, ...] = ()) -> Iterator[Vacuous]:
-    """The parts of an expected value that say nothing. `$any` is none of them: it says that something is there."""
+    """Yield the parts of an expected value that cannot fail. `$any` is not one: it requires that the value exists."""
     if is_matcher(expected):
         ((name, argument),) = expected.items()
         yield from _of_matcher(name, argument, (*path, name))
@@ -35,12 +35,12 @@ def vacuous_parts(expected: Any, path: tuple[str | int, ...] = ()) -> Iterator[V
             yield from vacuous_parts(value, (*path, key))
     elif isinstance(expected, list | tuple):
         for index, item in enumerate(expected):
-            if item != {}:  # it keeps the place of an item that is not looked at
+            if item != {}:  # here `{}` is a placeholder for an item that may be any mapping
                 yield from vacuous_parts(item, (*path, index))
 
 
 def holds_for_whatever(expected: Any) -> bool:
-    """True of what holds for any value that is there: `$any`, and `$missing: false`."""
+    """True if every existing value matches: `$any` and `$missing: false`."""
     if not is_matcher(expected):
         return False
     ((name, argument),) = expected.items()
@@ -50,7 +50,7 @@ def holds_for_whatever(expected: Any) -> bool:
 
 
 def holds_for_every_count(expected: Any) -> bool:
-    """True of a matcher that no count can fail."""
+    """True if the expected value is a matcher that every count matches."""
     if not is_matcher(expected):
         return False
     ((name, argument),) = expected.items()
@@ -88,7 +88,7 @@ def _of_matcher(name: str, argument: Any, path: tuple[str | int, ...]) -> Iterat
 
 
 def vacuous_schema(schema: Any, path: tuple[str | int, ...] = ()) -> Iterator[Vacuous]:
-    """What a JSON Schema says in vain."""
+    """Yield the parts of a JSON Schema that have no effect."""
     misspelt = list(misspelt_keywords(schema, path))
     for keyword in misspelt:
         text = f"'{keyword.keyword}' is no keyword of JSON Schema, and is ignored"
@@ -98,7 +98,7 @@ def vacuous_schema(schema: Any, path: tuple[str | int, ...] = ()) -> Iterator[Va
 
 
 def _is_found_anywhere(pattern: Any) -> bool:
-    """Whether the pattern needs nothing of a text. Look-arounds and anchors may need something."""
+    """True if the pattern is found in every text. Look-arounds and anchors are taken to require something."""
     if not isinstance(pattern, str) or re.search(r"\(\?|\\[bBAZz]|\$|\^", pattern):
         return False
     try:

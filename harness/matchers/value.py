@@ -1,16 +1,16 @@
-"""Value matchers: what an expected value says about an actual one.
+"""Comparison of an expected value, which may contain matchers, with an actual value.
 
     a plain value     equals (`1` is `1.0`, but `true` is not `1`; text is compared exactly)
     a mapping         a mapping that contains it
     a list            a list of the same length, item by item
-    {$name: argument} the only key starts with `$`: the matcher of that name in `MATCHERS`
+    {$name: argument} a mapping whose only key starts with `$`: the matcher of that name in `MATCHERS`
 
-A key that is not there is `ABSENT`. `$missing: true` holds for it and every other matcher fails, `$not`
-and `$any` too: they test a value that is present (`null` is one).
+The actual value of a missing key is `ABSENT`. Only `$missing: true` matches it; every other matcher fails, `$not` and
+`$any` too, since they test a value that exists (`null` does).
 
-*Leaves* are what partial scores count. A matcher and a plain value are one leaf each; a mapping and a
-list have the leaves of what is in them, and one when they are empty. Where the actual value is no
-mapping, or a list of another length, all leaves below are missed at once.
+Partial scores count *leaves*. A matcher and a plain value are one leaf each; a mapping and a list have the leaves of
+their items, and one leaf if they are empty. If the actual value is not a mapping, or is a list of another length, all
+leaves below it fail at once.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from harness.matchers.plain import ABSENT, Test, bad_argument, kind_of, shown
 from harness.source.suggest import did_you_mean
 
 MISMATCHES_KEPT: Final = 100
-"""So many places that differ are kept: nobody reads more, and there may be millions."""
+"""Maximum number of mismatches that are kept; there may be millions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """One place where the values differ. `path` is like `messages[2].content`, empty for the whole value."""
+    """A place where the values differ. `path` is like `messages[2].content`, and empty for the whole value."""
 
     path: str
     expected: Any
@@ -48,17 +48,23 @@ class Mismatch:
 
 
 def matches(expected: Any, actual: Any) -> bool:
-    """`actual` is what `expected` says.
+    """True if `actual` matches `expected`.
 
     Raises:
         FormatError: a matcher in `expected` is malformed.
-        CannotEvaluate: a `$cel` in it has no value for `actual`.
+        CannotEvaluate: a `$cel` expression in it has no value for `actual`.
     """
     return all(leaf.mismatch is None for leaf in _leaves(expected, actual, None, subset=True))
 
 
 class Comparison(NamedTuple):
-    """`score` is the share of leaves (0 to 1) that match; `mismatches` are the first of the places that do not."""
+    """The result of `compare`.
+
+    Attributes:
+        score: the share of leaves (0 to 1) that match.
+        mismatches: the first `MISMATCHES_KEPT` mismatches.
+        mismatch_count: the number of all mismatches.
+    """
 
     score: float
     mismatches: list[Mismatch]
@@ -66,11 +72,11 @@ class Comparison(NamedTuple):
 
 
 def compare(expected: Any, actual: Any) -> Comparison:
-    """Which leaves match; the score is 1 exactly when `matches` holds.
+    """Compare leaf by leaf. The score is 1 exactly when `matches` is true.
 
     Raises:
         FormatError: a matcher in `expected` is malformed.
-        CannotEvaluate: a `$cel` in it has no value for `actual`.
+        CannotEvaluate: a `$cel` expression in it has no value for `actual`.
     """
     total = missed = count = 0
     found: list[Mismatch] = []
@@ -85,14 +91,14 @@ def compare(expected: Any, actual: Any) -> Comparison:
 
 
 def leaf_score(expected: Any, actual: Any) -> tuple[float, list[Mismatch]]:
-    """The share of leaves (0 to 1) that match, and the first that do not; see `compare`."""
+    """Return the share of leaves (0 to 1) that match, and the first mismatches; see `compare`."""
     score, found, _ = compare(expected, actual)
     return score, found
 
 
 @dataclass(frozen=True, slots=True)
 class MalformedMatcher:
-    """A malformed matcher; `path` leads to its argument, or, where its name is wrong (`on_name`), to its key."""
+    """A malformed matcher; `path` leads to its argument, or to its key if its name is wrong (`on_name`)."""
 
     path: tuple[str | int, ...]
     message: str
@@ -102,7 +108,7 @@ class MalformedMatcher:
 
 
 def malformed(expected: Any, path: tuple[str | int, ...] = ()) -> Iterator[MalformedMatcher]:
-    """Each malformed matcher in `expected`; of matchers inside each other the inner one."""
+    """Yield each malformed matcher in `expected`; of nested ones, only the inner."""
     if is_matcher(expected):
         ((name, argument),) = expected.items()
         inner = list(malformed(argument, (*path, name))) if name in OF_MATCHERS else []
@@ -128,7 +134,7 @@ def _flaws_of(name: str, argument: Any, path: tuple[str | int, ...]) -> Iterator
 
 
 def _mixed(expected: Mapping[Any, Any], path: tuple[str | int, ...]) -> Iterator[MalformedMatcher]:
-    """A matcher beside other keys is none: that is never what was meant."""
+    """Report a matcher that stands beside other keys: there it is a plain key, which is never intended."""
     first = next((key for key in expected if key in MATCHERS), None)
     if first is not None:
         several = all(key in MATCHERS for key in expected)
@@ -138,7 +144,7 @@ def _mixed(expected: Mapping[Any, Any], path: tuple[str | int, ...]) -> Iterator
 
 
 def is_matcher(expected: Any) -> bool:
-    """A mapping whose only key starts with `$`."""
+    """True if `expected` is a mapping whose only key starts with `$`."""
     if not isinstance(expected, Mapping) or len(expected) != 1:
         return False
     key = next(iter(expected))
@@ -149,7 +155,7 @@ def is_matcher(expected: Any) -> bool:
 
 
 class _Leaf(NamedTuple):
-    """So many `leaves` that hold or fail together; `mismatch` says where and why they fail."""
+    """A number of leaves that match or fail together; `mismatch` builds the mismatch if they fail."""
 
     leaves: int
     mismatch: Callable[[], Mismatch] | None = None
@@ -157,14 +163,14 @@ class _Leaf(NamedTuple):
 
 _HELD: Final = _Leaf(1)
 _MOST_KEYS: Final = 100
-"""Of a larger mapping no nearest key is looked for."""
+"""In a larger mapping the nearest key is not searched for."""
 
 _At = tuple[Any, Any] | None
-"""A place in a value: the place above it, and the key or index; None is the whole value."""
+"""A position in a value: the parent position, and the key or index; None is the whole value."""
 
 
 def _leaves(expected: Any, actual: Any, at: _At, *, subset: bool) -> Iterator[_Leaf]:
-    """Compare; with `subset` False (inside `$exact`) a mapping must not contain more than expected."""
+    """Compare two values. With `subset` False (inside `$exact`), keys that are not expected are mismatches."""
     if is_matcher(expected):
         try:
             reason = _absent_reason(expected) if actual is ABSENT else _test_of(expected)(actual)
@@ -197,7 +203,7 @@ def _mapping_leaves(expected: Mapping[Any, Any], actual: Any, at: _At, subset: b
 
 
 def _suggesting(leaf: _Leaf, key: Any, actual: Mapping[Any, Any]) -> _Leaf:
-    """The leaf of a key that is not there, with the key that is nearest to it."""
+    """Add the nearest existing key to the mismatch of a missing key."""
     missing = leaf.mismatch
     if missing is None or len(actual) > _MOST_KEYS:
         return leaf
@@ -208,7 +214,7 @@ def _suggesting(leaf: _Leaf, key: Any, actual: Mapping[Any, Any]) -> _Leaf:
 
 
 def _suggesting_matcher(leaf: _Leaf, expected: Mapping[Any, Any]) -> _Leaf:
-    """The leaf of a mapping that is none, with the matcher whose name it has but for the `$`."""
+    """Add a hint if the expected mapping looks like a matcher without its `$`."""
     name = next(iter(expected), None) if len(expected) == 1 else None
     missing = leaf.mismatch
     if missing is None or f"${name}" not in MATCHERS:
@@ -237,7 +243,7 @@ def _leaf(count: int, reason: str | None, at: _At, expected: Any, actual: Any) -
 
 
 def _invisible(expected: Any, actual: Any) -> str:
-    """A hint if two texts differ in Unicode form only: a letter with an accent may be one character or two."""
+    """Return a hint if two texts differ only in Unicode form: an accented letter may be one character or two."""
     if not (isinstance(expected, str) and isinstance(actual, str)):
         return ""
     same = normalize("NFC", expected) == normalize("NFC", actual)
@@ -245,7 +251,7 @@ def _invisible(expected: Any, actual: Any) -> str:
 
 
 class _Index(int):
-    """An index of a list; a mapping may have integers as keys."""
+    """An index of a list. A mapping may have integer keys, so that a plain int would be ambiguous."""
 
 
 def _path(at: _At) -> str:
@@ -256,7 +262,7 @@ def _path(at: _At) -> str:
 
 
 def _count(expected: Any) -> int:
-    """Leaves below an expected value."""
+    """Return the number of leaves of an expected value."""
     if is_matcher(expected):
         return 1
     if isinstance(expected, Mapping):
@@ -273,7 +279,7 @@ def _equal(expected: Any, actual: Any) -> bool:
 
 
 def _absent_reason(expected: Mapping[str, Any]) -> str | None:
-    test = _test_of(expected)  # raises for a malformed matcher even where there is nothing to test
+    test = _test_of(expected)  # raises for a malformed matcher even if there is no value to test
     return test(ABSENT) if "$missing" in expected else "missing"
 
 
@@ -301,7 +307,7 @@ def _test_of(expected: Mapping[str, Any]) -> Test:
 
 
 def _reason(expected: Any, actual: Any) -> str | None:
-    """Why `expected` does not hold: its first mismatch."""
+    """Return the first mismatch as text, or None if `actual` matches."""
     leaves = _leaves(expected, actual, None, subset=True)
     failed = next((leaf.mismatch for leaf in leaves if leaf.mismatch is not None), None)
     if failed is None:
@@ -313,7 +319,7 @@ def _reason(expected: Any, actual: Any) -> str | None:
 def _contains(argument: Any) -> Test:
     def test(actual: Any) -> str | None:
         if isinstance(actual, str):
-            # A number is looked for as it is written: in YAML and in tables of cases it needs no quotes.
+            # A number is searched for as written, so that it needs no quotes in YAML and in tables of cases.
             number = isinstance(argument, int | float) and not isinstance(argument, bool)
             held = (number and str(argument) in actual) or (isinstance(argument, str) and argument in actual)
         elif isinstance(actual, Mapping):
@@ -397,7 +403,7 @@ def _exact(argument: Any) -> Test:
 
 
 def _any_matches(wanted: Any, items: Sequence[Any]) -> bool:
-    """One of the items matches; as with CEL's `||`, one that does answers for those that cannot be evaluated."""
+    """True if an item matches; like CEL's `||`, a match absorbs items that cannot be evaluated."""
     unclear = None
     for item in items:
         try:
@@ -438,4 +444,4 @@ MATCHERS: Final[Mapping[str, Callable[[Any], Test]]] = {
 }
 
 OF_MATCHERS: Final = frozenset({"$contains", "$not", "$in", "$len", "$all", "$some", "$json", "$exact"})
-"""Those in whose argument matchers may stand."""
+"""Matchers whose argument may contain matchers."""
