@@ -39,7 +39,7 @@ def schema_errors(schema: Any, value: Any) -> list[str]:
         errors = sorted(found, key=lambda error: [str(part) for part in error.path])
     except (Unresolvable, re.error) as error:
         raise _bad_schema(str(error)) from error
-    return [_text(error) for error in errors]
+    return [_error_text(error) for error in errors]
 
 
 def schema_validator(schema: Any) -> Draft202012Validator:
@@ -67,11 +67,11 @@ def _validator(schema_text: str) -> Draft202012Validator:
     except SchemaError as error:
         raise _bad_schema(f"{error.json_path}: {clip(error.message, LONGEST_MESSAGE)}") from error
     # With an empty registry: jsonschema's default would fetch a remote $ref over the network.
-    return _class()(schema, registry=Registry())
+    return _validator_class()(schema, registry=Registry())
 
 
 @cache
-def _class() -> type[Draft202012Validator]:
+def _validator_class() -> type[Draft202012Validator]:
     """Return jsonschema's validator class, extended to search patterns in the same way as `$regex`."""
     from jsonschema import Draft202012Validator, ValidationError
     from jsonschema.validators import extend
@@ -105,7 +105,7 @@ def _class() -> type[Draft202012Validator]:
     return validator
 
 
-def _text(error: ValidationError) -> str:
+def _error_text(error: ValidationError) -> str:
     path = error.json_path.removeprefix("$").removeprefix(".")
     message = clip(error.message, LONGEST_MESSAGE)
     return f"{path}: {message}" if path else message

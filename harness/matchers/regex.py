@@ -12,13 +12,13 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-_MEANS_SOMETHING_ELSE: Final = re.compile(r"\$|\\B|\{,|\[\[|\[\^?\[:|[^\x00-\x7f]")
+_PATTERN_DIFFERS_IN_RE2: Final = re.compile(r"\$|\\B|\{,|\[\[|\[\^?\[:|[^\x00-\x7f]")
 r"""Parts of a pattern that RE2 reads differently: `$` before a last line break, `\B` in an empty text, `{,3}`,
 POSIX classes, and letters that are not ASCII.
 """
-_BY_LINES: Final = re.compile(r"\(\?[a-zA-Z]*m")
+_MULTILINE: Final = re.compile(r"\(\?[a-zA-Z]*m")
 _LAST_DOLLAR: Final = re.compile(r"(?<!\\)((?:\\\\)*)\$\Z")
-_UNLIKE: Final = re.compile(r"[^\x00-\x7f]|[\x0b\x1c-\x1f]")
+_TEXT_DIFFERS_IN_RE2: Final = re.compile(r"[^\x00-\x7f]|[\x0b\x1c-\x1f]")
 """Characters of a text that only `re` takes for a letter, a digit or white space."""
 
 
@@ -33,14 +33,16 @@ def searcher(pattern: str) -> Callable[[str], bool]:
     linear = _linear(pattern)
     if linear is None:
         return lambda text: search(text) is not None
-    return lambda text: (search(text) if _UNLIKE.search(text) else linear.search(text)) is not None
+    return lambda text: (
+        (search(text) if _TEXT_DIFFERS_IN_RE2.search(text) else linear.search(text)) is not None
+    )
 
 
 def _linear(pattern: str) -> Any:
     """Return the pattern compiled by RE2, or None if RE2 does not support it or reads it differently."""
     # In RE2 `$` matches only at the end of the text, in `re` also before a last line break.
-    exact = pattern if _BY_LINES.search(pattern) else _LAST_DOLLAR.sub(r"\1(?:\n?\\z)", pattern)
-    if _MEANS_SOMETHING_ELSE.search(exact):
+    exact = pattern if _MULTILINE.search(pattern) else _LAST_DOLLAR.sub(r"\1(?:\n?\\z)", pattern)
+    if _PATTERN_DIFFERS_IN_RE2.search(exact):
         return None
     import re2  # type: ignore[import-untyped]
 

@@ -11,33 +11,41 @@ from harness.source.suggest import did_you_mean, nearest
 
 TYPES: Final = ("null", "boolean", "string", "integer", "number", "array", "object")
 
-_OF_SCHEMA: Final = (
+_SCHEMA_KEYWORDS: Final = (
     *("items", "contains", "additionalProperties", "propertyNames", "unevaluatedItems"),
     *("unevaluatedProperties", "not", "if", "then", "else", "contentSchema"),
 )
 """Keywords whose value is a schema."""
-_OF_LIST: Final = ("prefixItems", "allOf", "anyOf", "oneOf")
+_SCHEMA_LIST_KEYWORDS: Final = ("prefixItems", "allOf", "anyOf", "oneOf")
 """Keywords whose value is a list of schemas."""
-_OF_MAPPING: Final = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
+_SCHEMA_MAPPING_KEYWORDS: Final = (
+    "properties",
+    "patternProperties",
+    "dependentSchemas",
+    "$defs",
+    "definitions",
+)
 """Keywords whose value is a mapping from name to schema."""
-_OF_VALUES: Final = (
+_VALUE_KEYWORDS: Final = (
     *("type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum"),
     *("maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems"),
     *("maxContains", "minContains", "maxProperties", "minProperties", "required"),
     *("dependentRequired", "$ref", "$dynamicRef"),
 )
 """Keywords whose value contains no schema."""
-_NOTES: Final = (
+_ANNOTATIONS: Final = (
     *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "format"),
     *("contentMediaType", "contentEncoding", "$schema", "$id", "$comment", "$anchor", "$dynamicAnchor"),
     *("$vocabulary", "$defs", "definitions", "then", "else", "contentSchema", "maxContains", "minContains"),
     "example",  # of OpenAPI
 )
 """Keywords that by themselves require nothing of a value."""
-KEYWORDS: Final = frozenset((*_OF_SCHEMA, *_OF_LIST, *_OF_MAPPING, *_OF_VALUES, *_NOTES))
-_MEANT: Final = KEYWORDS - {"not"}  # else `note` would be reported as a misspelt `not`
-_ASKING: Final = KEYWORDS - set(_NOTES)
-_OF_TYPE: Final[tuple[tuple[type | tuple[type, ...], frozenset[str]], ...]] = (
+KEYWORDS: Final = frozenset(
+    (*_SCHEMA_KEYWORDS, *_SCHEMA_LIST_KEYWORDS, *_SCHEMA_MAPPING_KEYWORDS, *_VALUE_KEYWORDS, *_ANNOTATIONS)
+)
+_SUGGESTED: Final = KEYWORDS - {"not"}  # else `note` would be reported as a misspelt `not`
+_ASSERTIONS: Final = KEYWORDS - set(_ANNOTATIONS)
+_TYPE_KEYWORDS: Final[tuple[tuple[type | tuple[type, ...], frozenset[str]], ...]] = (
     (
         dict,
         frozenset(
@@ -67,11 +75,11 @@ _OF_TYPE: Final[tuple[tuple[type | tuple[type, ...], frozenset[str]], ...]] = (
 )
 """Keywords that apply only to values of one type; values of all other types pass them."""
 _LONGEST_MESSAGE: Final = 200
-_MISSPELT: Final = 0.8
+_SIMILARITY: Final = 0.8
 """Minimum similarity at which an unknown keyword is reported as misspelt; others are the schema's own annotations."""
 
 
-class Invalid(NamedTuple):
+class SchemaFlaw(NamedTuple):
     """A reason why a value is not a JSON Schema; `path` leads to the invalid part."""
 
     path: tuple[str | int, ...]
@@ -79,7 +87,7 @@ class Invalid(NamedTuple):
     hint: str = ""
 
 
-class Misspelt(NamedTuple):
+class MisspeltKeyword(NamedTuple):
     """A keyword that JSON Schema does not define, and therefore ignores; `path` leads to it."""
 
     path: tuple[str | int, ...]
@@ -87,7 +95,7 @@ class Misspelt(NamedTuple):
     meant: str
 
 
-def invalid(schema: Any, *, patterns: bool = True) -> Invalid | None:
+def schema_flaw(schema: Any, *, patterns: bool = True) -> SchemaFlaw | None:
     """Return the first flaw of a value that is not a JSON Schema (2020-12), or None if it is one.
 
     With `patterns`, regular expressions in it must be valid too.
@@ -104,23 +112,23 @@ def invalid(schema: Any, *, patterns: bool = True) -> Invalid | None:
     except SchemaError as error:
         if error.validator == "anyOf":  # the metaschema uses `anyOf` only for the value of `type`
             return _bad_type(tuple(error.absolute_path), error.instance)
-        return Invalid(tuple(error.absolute_path), clip(error.message, _LONGEST_MESSAGE))
+        return SchemaFlaw(tuple(error.absolute_path), clip(error.message, _LONGEST_MESSAGE))
     return None
 
 
-def _bad_type(path: tuple[str | int, ...], found: Any) -> Invalid:
+def _bad_type(path: tuple[str | int, ...], found: Any) -> SchemaFlaw:
     unknown = [at for at, one in enumerate(found) if one not in TYPES] if isinstance(found, list) else []
     if unknown:
         path, found = (*path, unknown[0]), found[unknown[0]]
     hint = did_you_mean(found, TYPES) if isinstance(found, str) else ""
     if found is None:
         hint = "quote it to name the type: 'null'"
-    return Invalid(path, f"expected a type, or a list of different types, found {describe(found)}", hint)
+    return SchemaFlaw(path, f"expected a type, or a list of different types, found {describe(found)}", hint)
 
 
 def accepts_everything(schema: Any) -> bool:
     """True if the schema has no keyword that requires anything, so that every value is valid."""
-    return schema is True or (isinstance(schema, Mapping) and not _ASKING.intersection(schema))
+    return schema is True or (isinstance(schema, Mapping) and not _ASSERTIONS.intersection(schema))
 
 
 def keywords_of_other_types(schema: Any, value: Any) -> list[str]:
@@ -128,21 +136,25 @@ def keywords_of_other_types(schema: Any, value: Any) -> list[str]:
 
     Such a schema says nothing about the value.
     """
-    asking = [keyword for keyword in schema if keyword in _ASKING] if isinstance(schema, Mapping) else []
+    asking = [keyword for keyword in schema if keyword in _ASSERTIONS] if isinstance(schema, Mapping) else []
     others = frozenset[str]().union(
-        *(keywords for kind, keywords in _OF_TYPE if isinstance(value, bool) or not isinstance(value, kind))
+        *(
+            keywords
+            for kind, keywords in _TYPE_KEYWORDS
+            if isinstance(value, bool) or not isinstance(value, kind)
+        )
     )
     return asking if others.issuperset(asking) else []
 
 
 def misspelt_keywords(
-    schema: Any, path: tuple[str | int, ...] = (), *, cutoff: float = _MISSPELT
-) -> Iterator[Misspelt]:
+    schema: Any, path: tuple[str | int, ...] = (), *, cutoff: float = _SIMILARITY
+) -> Iterator[MisspeltKeyword]:
     """Yield the unknown keywords of a schema, and of schemas inside it, that are similar to a known one."""
     for at, inside in schemas_inside(schema, path):
         for keyword in inside:
-            if keyword not in KEYWORDS and (meant := nearest(str(keyword), _MEANT, cutoff=cutoff)):
-                yield Misspelt((*at, keyword), str(keyword), meant)
+            if keyword not in KEYWORDS and (meant := nearest(str(keyword), _SUGGESTED, cutoff=cutoff)):
+                yield MisspeltKeyword((*at, keyword), str(keyword), meant)
 
 
 def schemas_inside(
@@ -154,11 +166,11 @@ def schemas_inside(
     yield path, schema
     for keyword, value in schema.items():
         at = (*path, keyword)
-        if keyword in _OF_SCHEMA:
+        if keyword in _SCHEMA_KEYWORDS:
             yield from schemas_inside(value, at)
-        elif keyword in _OF_LIST and isinstance(value, list):
+        elif keyword in _SCHEMA_LIST_KEYWORDS and isinstance(value, list):
             for index, item in enumerate(value):
                 yield from schemas_inside(item, (*at, index))
-        elif keyword in _OF_MAPPING and isinstance(value, Mapping):
+        elif keyword in _SCHEMA_MAPPING_KEYWORDS and isinstance(value, Mapping):
             for name, item in value.items():
                 yield from schemas_inside(item, (*at, name))

@@ -7,12 +7,12 @@ from typing import Any, Final, NamedTuple
 
 from harness.matchers.schema_flaws import schemas_inside
 
-NOWHERE: Final = "leads nowhere"
-ELSEWHERE: Final = "leads out of the schema, and nothing is fetched"
+NO_TARGET: Final = "leads nowhere"
+EXTERNAL: Final = "leads out of the schema, and nothing is fetched"
 _KEYWORDS: Final = ("$ref", "$dynamicRef")
 
 
-class Lost(NamedTuple):
+class UnresolvedReference(NamedTuple):
     """A reference that does not lead to a schema; `path` leads to the reference."""
 
     path: tuple[str | int, ...]
@@ -20,7 +20,7 @@ class Lost(NamedTuple):
     why: str
 
 
-def lost_references(schema: Any) -> Iterator[Lost]:
+def unresolved_references(schema: Any) -> Iterator[UnresolvedReference]:
     """Yield the references in a valid schema that cannot be resolved, or that form a circle. Nothing is fetched."""
     from referencing import Registry
     from referencing.jsonschema import DRAFT202012
@@ -33,7 +33,7 @@ def lost_references(schema: Any) -> Iterator[Lost]:
         for keyword in _KEYWORDS:
             reference = inside.get(keyword)
             if isinstance(reference, str) and (why := _fault(inside, keyword, resolvers[path])):
-                yield Lost((*path, keyword), reference, why)
+                yield UnresolvedReference((*path, keyword), reference, why)
 
 
 def _fault(schema: Any, keyword: str, resolver: Any) -> str:
@@ -46,7 +46,7 @@ def _fault(schema: Any, keyword: str, resolver: Any) -> str:
         try:
             found = resolver.lookup(reference)
         except (Unresolvable, ValueError):
-            return NOWHERE if reference.startswith("#") else ELSEWHERE
+            return NO_TARGET if reference.startswith("#") else EXTERNAL
         schema, resolver = found.contents, found.resolver
         if isinstance(schema, bool):
             break

@@ -13,7 +13,7 @@ _PROBES: Final = ("", "a", "Z9 _-", "\n\t", "é∑", "{}[]")
 """A pattern that is found in each of these is taken to be found in any text."""
 
 
-class Vacuous(NamedTuple):
+class VacuousPart(NamedTuple):
     """A part of an expected value that cannot fail; `path` leads to the part, or to its key if `on_key`."""
 
     path: tuple[str | int, ...]
@@ -22,7 +22,7 @@ class Vacuous(NamedTuple):
     on_key: bool = False
 
 
-def vacuous_parts(expected: Any, path: tuple[str | int, ...] = ()) -> Iterator[Vacuous]:
+def vacuous_parts(expected: Any, path: tuple[str | int, ...] = ()) -> Iterator[VacuousPart]:
     """Yield the parts of an expected value that cannot fail. `$any` is not one: it requires that the value exists."""
     if is_matcher(expected):
         ((name, argument),) = expected.items()
@@ -30,7 +30,7 @@ def vacuous_parts(expected: Any, path: tuple[str | int, ...] = ()) -> Iterator[V
     elif isinstance(expected, Mapping):
         if not expected:
             text = "an empty mapping is contained in every mapping"
-            yield Vacuous(path, text, "{$exact: {}} matches an empty mapping alone")
+            yield VacuousPart(path, text, "{$exact: {}} matches an empty mapping alone")
         for key, value in expected.items():
             yield from vacuous_parts(value, (*path, key))
     elif isinstance(expected, list | tuple):
@@ -39,62 +39,62 @@ def vacuous_parts(expected: Any, path: tuple[str | int, ...] = ()) -> Iterator[V
                 yield from vacuous_parts(item, (*path, index))
 
 
-def holds_for_whatever(expected: Any) -> bool:
+def matches_anything(expected: Any) -> bool:
     """True if every existing value matches: `$any` and `$missing: false`."""
     if not is_matcher(expected):
         return False
     ((name, argument),) = expected.items()
     if name == "$all" and isinstance(argument, list):
-        return all(map(holds_for_whatever, argument))
+        return all(map(matches_anything, argument))
     return name == "$any" or (name == "$missing" and argument is False)
 
 
-def holds_for_every_count(expected: Any) -> bool:
+def matches_every_count(expected: Any) -> bool:
     """True if the expected value is a matcher that every count matches."""
     if not is_matcher(expected):
         return False
     ((name, argument),) = expected.items()
     if name == "$all" and isinstance(argument, list):
-        return all(map(holds_for_every_count, argument))
+        return all(map(matches_every_count, argument))
     if name in ("$gte", "$gt") and isinstance(argument, int | float):
         return argument < 0 or (argument == 0 and name == "$gte")
-    return (name, argument) in (("$type", "integer"), ("$type", "number")) or holds_for_whatever(expected)
+    return (name, argument) in (("$type", "integer"), ("$type", "number")) or matches_anything(expected)
 
 
-def _of_matcher(name: str, argument: Any, path: tuple[str | int, ...]) -> Iterator[Vacuous]:
+def _of_matcher(name: str, argument: Any, path: tuple[str | int, ...]) -> Iterator[VacuousPart]:
     if name == "$all" and isinstance(argument, list):
         if not argument:
-            yield Vacuous(path, "'$all' lists nothing, so that it cannot fail", on_key=True)
+            yield VacuousPart(path, "'$all' lists nothing, so that it cannot fail", on_key=True)
         yield from vacuous_parts(argument, path)
     elif name in ("$some", "$json"):
         yield from vacuous_parts(argument, path)
     elif name in ("$contains", "$icontains") and argument == "":
         hint = "{$type: string} matches every text"
-        yield Vacuous(path, f"every text contains '', so that '{name}' cannot fail", hint)
+        yield VacuousPart(path, f"every text contains '', so that '{name}' cannot fail", hint)
     elif name == "$regex" and _is_found_anywhere(argument):
         hint = "a pattern is found anywhere in a text; ^ and $ bind it to the ends"
-        yield Vacuous(path, f"the pattern '{argument}' is found in every text", hint)
-    elif name == "$len" and holds_for_every_count(argument):
-        yield Vacuous(path, "every length fits, so that '$len' cannot fail")
+        yield VacuousPart(path, f"the pattern '{argument}' is found in every text", hint)
+    elif name == "$len" and matches_every_count(argument):
+        yield VacuousPart(path, "every length fits, so that '$len' cannot fail")
     elif name == "$not" and argument == {"$in": []}:
-        yield Vacuous(path, "nothing is in an empty list, so that this cannot fail")
+        yield VacuousPart(path, "nothing is in an empty list, so that this cannot fail")
     elif name == "$cel" and isinstance(argument, str):
         from harness.expressions.inspection import always_true_reason
 
         if always_true_reason(argument):
-            yield Vacuous(path, f"'{argument}' is true of every value, so that it cannot fail")
+            yield VacuousPart(path, f"'{argument}' is true of every value, so that it cannot fail")
     elif name == "$schema":
         yield from vacuous_schema(argument, path)
 
 
-def vacuous_schema(schema: Any, path: tuple[str | int, ...] = ()) -> Iterator[Vacuous]:
+def vacuous_schema(schema: Any, path: tuple[str | int, ...] = ()) -> Iterator[VacuousPart]:
     """Yield the parts of a JSON Schema that have no effect."""
     misspelt = list(misspelt_keywords(schema, path))
     for keyword in misspelt:
         text = f"'{keyword.keyword}' is no keyword of JSON Schema, and is ignored"
-        yield Vacuous(keyword.path, text, f"did you mean '{keyword.meant}'?", on_key=True)
+        yield VacuousPart(keyword.path, text, f"did you mean '{keyword.meant}'?", on_key=True)
     if not misspelt and accepts_everything(schema):
-        yield Vacuous(path, "this schema accepts everything, so that it cannot fail")
+        yield VacuousPart(path, "this schema accepts everything, so that it cannot fail")
 
 
 def _is_found_anywhere(pattern: Any) -> bool:

@@ -111,10 +111,10 @@ def malformed(expected: Any, path: tuple[str | int, ...] = ()) -> Iterator[Malfo
     """Yield each malformed matcher in `expected`; of nested ones, only the inner."""
     if is_matcher(expected):
         ((name, argument),) = expected.items()
-        inner = list(malformed(argument, (*path, name))) if name in OF_MATCHERS else []
+        inner = list(malformed(argument, (*path, name))) if name in NESTING else []
         yield from inner or _flaws_of(name, argument, (*path, name))
     elif isinstance(expected, Mapping):
-        yield from _mixed(expected, path)
+        yield from _misplaced_matchers(expected, path)
         for key, value in expected.items():
             yield from malformed(value, (*path, key))
     elif isinstance(expected, list | tuple):
@@ -133,7 +133,9 @@ def _flaws_of(name: str, argument: Any, path: tuple[str | int, ...]) -> Iterator
         yield MalformedMatcher(path, error.problems[0].message)
 
 
-def _mixed(expected: Mapping[Any, Any], path: tuple[str | int, ...]) -> Iterator[MalformedMatcher]:
+def _misplaced_matchers(
+    expected: Mapping[Any, Any], path: tuple[str | int, ...]
+) -> Iterator[MalformedMatcher]:
     """Report a matcher that stands beside other keys: there it is a plain key, which is never intended."""
     first = next((key for key in expected if key in MATCHERS), None)
     if first is not None:
@@ -161,15 +163,15 @@ class _Leaf(NamedTuple):
     mismatch: Callable[[], Mismatch] | None = None
 
 
-_HELD: Final = _Leaf(1)
+_MATCHED: Final = _Leaf(1)
 _MOST_KEYS: Final = 100
 """In a larger mapping the nearest key is not searched for."""
 
-_At = tuple[Any, Any] | None
+_Position = tuple[Any, Any] | None
 """A position in a value: the parent position, and the key or index; None is the whole value."""
 
 
-def _leaves(expected: Any, actual: Any, at: _At, *, subset: bool) -> Iterator[_Leaf]:
+def _leaves(expected: Any, actual: Any, at: _Position, *, subset: bool) -> Iterator[_Leaf]:
     """Compare two values. With `subset` False (inside `$exact`), keys that are not expected are mismatches."""
     if is_matcher(expected):
         try:
@@ -182,27 +184,27 @@ def _leaves(expected: Any, actual: Any, at: _At, *, subset: bool) -> Iterator[_L
     elif isinstance(expected, list | tuple):
         yield from _list_leaves(expected, actual, at, subset)
     elif _equal(expected, actual):
-        yield _HELD
+        yield _MATCHED
     else:
         yield _leaf(1, "differs", at, expected, actual)
 
 
-def _mapping_leaves(expected: Mapping[Any, Any], actual: Any, at: _At, subset: bool) -> Iterator[_Leaf]:
+def _mapping_leaves(expected: Mapping[Any, Any], actual: Any, at: _Position, subset: bool) -> Iterator[_Leaf]:
     if not isinstance(actual, Mapping):
         reason = f"expected a mapping, was {kind_of(actual)}"
-        yield _suggesting_matcher(_leaf(_count(expected), reason, at, expected, actual), expected)
+        yield _with_matcher_hint(_leaf(_count(expected), reason, at, expected, actual), expected)
         return
     if not expected:
-        yield _HELD
+        yield _MATCHED
     for key, value in expected.items():
         leaves = _leaves(value, actual.get(key, ABSENT), (at, key), subset=subset)
-        yield from leaves if key in actual else (_suggesting(leaf, key, actual) for leaf in leaves)
+        yield from leaves if key in actual else (_with_nearest_key(leaf, key, actual) for leaf in leaves)
     for key in () if subset else actual:
         if key not in expected:
             yield _leaf(1, "not expected", (at, key), ABSENT, actual[key])
 
 
-def _suggesting(leaf: _Leaf, key: Any, actual: Mapping[Any, Any]) -> _Leaf:
+def _with_nearest_key(leaf: _Leaf, key: Any, actual: Mapping[Any, Any]) -> _Leaf:
     """Add the nearest existing key to the mismatch of a missing key."""
     missing = leaf.mismatch
     if missing is None or len(actual) > _MOST_KEYS:
@@ -213,7 +215,7 @@ def _suggesting(leaf: _Leaf, key: Any, actual: Mapping[Any, Any]) -> _Leaf:
     )
 
 
-def _suggesting_matcher(leaf: _Leaf, expected: Mapping[Any, Any]) -> _Leaf:
+def _with_matcher_hint(leaf: _Leaf, expected: Mapping[Any, Any]) -> _Leaf:
     """Add a hint if the expected mapping looks like a matcher without its `$`."""
     name = next(iter(expected), None) if len(expected) == 1 else None
     missing = leaf.mismatch
@@ -222,7 +224,7 @@ def _suggesting_matcher(leaf: _Leaf, expected: Mapping[Any, Any]) -> _Leaf:
     return _Leaf(leaf.leaves, lambda: replace(missing(), hint=f"did you mean '${name}'?"))
 
 
-def _list_leaves(expected: Sequence[Any], actual: Any, at: _At, subset: bool) -> Iterator[_Leaf]:
+def _list_leaves(expected: Sequence[Any], actual: Any, at: _Position, subset: bool) -> Iterator[_Leaf]:
     reason = None
     if not isinstance(actual, list | tuple):
         reason = f"expected a list, was {kind_of(actual)}"
@@ -235,14 +237,14 @@ def _list_leaves(expected: Sequence[Any], actual: Any, at: _At, subset: bool) ->
         yield from _leaves(wanted, item, (at, _Index(index)), subset=subset)
 
 
-def _leaf(count: int, reason: str | None, at: _At, expected: Any, actual: Any) -> _Leaf:
+def _leaf(count: int, reason: str | None, at: _Position, expected: Any, actual: Any) -> _Leaf:
     if reason is None:
         return _Leaf(count)
     why = "missing" if actual is ABSENT else reason
-    return _Leaf(count, lambda: Mismatch(_path(at), expected, actual, why, _invisible(expected, actual)))
+    return _Leaf(count, lambda: Mismatch(_path(at), expected, actual, why, _unicode_hint(expected, actual)))
 
 
-def _invisible(expected: Any, actual: Any) -> str:
+def _unicode_hint(expected: Any, actual: Any) -> str:
     """Return a hint if two texts differ only in Unicode form: an accented letter may be one character or two."""
     if not (isinstance(expected, str) and isinstance(actual, str)):
         return ""
@@ -254,7 +256,7 @@ class _Index(int):
     """An index of a list. A mapping may have integer keys, so that a plain int would be ambiguous."""
 
 
-def _path(at: _At) -> str:
+def _path(at: _Position) -> str:
     if at is None:
         return ""
     above, step = at
@@ -443,5 +445,5 @@ MATCHERS: Final[Mapping[str, Callable[[Any], Test]]] = {
     "$exact": _exact,
 }
 
-OF_MATCHERS: Final = frozenset({"$contains", "$not", "$in", "$len", "$all", "$some", "$json", "$exact"})
+NESTING: Final = frozenset({"$contains", "$not", "$in", "$len", "$all", "$some", "$json", "$exact"})
 """Matchers whose argument may contain matchers."""

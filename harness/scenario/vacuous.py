@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from harness.errors import Problem, Span
 from harness.matchers.vacuous import (
-    Vacuous,
-    holds_for_every_count,
-    holds_for_whatever,
+    VacuousPart,
+    matches_anything,
+    matches_every_count,
     vacuous_parts,
     vacuous_schema,
 )
@@ -96,7 +96,7 @@ def _in_values(at: Document) -> Iterator[Problem]:
     """Matchers and schemas that hold for whatever they are given."""
     values = at.value
     for key in _ALWAYS_THERE:
-        if key in values and holds_for_whatever(values[key]):
+        if key in values and matches_anything(values[key]):
             yield _warning(f"'{key}' is there in every run, so that this cannot fail", at.span((key,)))
     for key in _MATCHED:
         if key in values and not (key == "error" and not values[key]):  # `error: {}`: there is one
@@ -106,7 +106,7 @@ def _in_values(at: Document) -> Iterator[Problem]:
             yield from _located(vacuous_schema(values[key]), at.at((key,)))
     for key in _COUNTED:
         for name, count in (values.get(key) or {}).items():
-            if holds_for_every_count(count):
+            if matches_every_count(count):
                 yield _warning("every count fits, so that this cannot fail", at.span((key, name)))
 
 
@@ -165,7 +165,7 @@ def _have_weights(items: Any) -> bool:
     return all("weight" in item for item in ([items] if isinstance(items, Mapping) else items))
 
 
-def _located(found: Iterable[Vacuous], at: Document) -> Iterator[Problem]:
+def _located(found: Iterable[VacuousPart], at: Document) -> Iterator[Problem]:
     for part in found:
         span = at.key_span(part.path) if part.on_key else at.span(part.path)
         yield _warning(part.message, span, part.hint)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from harness.dialects.agentspec.casts import cast_as, fits
 from harness.dialects.agentspec.types import TYPES, Type, type_of
-from harness.matchers.schema_flaws import invalid
+from harness.matchers.schema_flaws import schema_flaw
 from harness.source.document import DocumentPath
 from harness.source.models import Mistake, describe
 
@@ -149,7 +149,7 @@ def _is_simple(schema: Any) -> bool:
 
 def _schema_mistakes(schema: Mapping[str, Any]) -> Iterator[Mistake]:
     try:
-        flaw = None if _is_simple(schema) else invalid(schema)
+        flaw = None if _is_simple(schema) else schema_flaw(schema)
     except RecursionError:
         yield Mistake("a JSON Schema that is nested too deep to be checked", code="too-deep")
         return

@@ -11,8 +11,8 @@ from typing import Any
 from harness.dialects.leafmesh.path_patterns import EACH, matches
 from harness.errors import Problem, Severity
 from harness.graph.to_json import to_json
-from harness.matchers.schema_flaws import invalid, misspelt_keywords
-from harness.matchers.schema_references import ELSEWHERE, NOWHERE, lost_references
+from harness.matchers.schema_flaws import misspelt_keywords, schema_flaw
+from harness.matchers.schema_references import EXTERNAL, NO_TARGET, unresolved_references
 from harness.source.document import Document, DocumentPath
 from harness.source.suggest import did_you_mean
 
@@ -35,16 +35,16 @@ def response_format_problems(document: Document) -> Iterator[Problem]:
 
 
 def _of_schema(schema: Mapping[str, Any], document: Document, at: DocumentPath) -> Iterator[Problem]:
-    if (flaw := invalid(schema)) is not None:
+    if (flaw := schema_flaw(schema)) is not None:
         text = f"response_format is not a JSON Schema: {flaw.message}"
         yield Problem("bad-schema", text, document.span((*at, *flaw.path)), flaw.hint)
         return
     defined = [f"#/{key}/{name}" for key in ("$defs", "definitions") for name in schema.get(key, ())]
-    for lost in lost_references(schema):
+    for lost in unresolved_references(schema):
         text = f"response_format: the reference '{lost.reference}' {lost.why}"
-        hint = did_you_mean(lost.reference, defined) if lost.why == NOWHERE else ""
+        hint = did_you_mean(lost.reference, defined) if lost.why == NO_TARGET else ""
         # A model may be given a schema that stands elsewhere; here the reply could not be held against it.
-        severity: Severity = "warning" if lost.why == ELSEWHERE else "error"
+        severity: Severity = "warning" if lost.why == EXTERNAL else "error"
         yield Problem("bad-schema", text, document.span((*at, *lost.path)), hint, severity)
     for keyword in misspelt_keywords(schema):
         text = f"response_format: '{keyword.keyword}' is no keyword of JSON Schema, and is ignored"

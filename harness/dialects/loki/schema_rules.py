@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from harness.dialects.loki import document as doc
 from harness.errors import Problem
-from harness.matchers.schema_flaws import KEYWORDS, invalid, misspelt_keywords
+from harness.matchers.schema_flaws import KEYWORDS, misspelt_keywords, schema_flaw
 from harness.source.document import Document
 
 
@@ -26,6 +26,6 @@ def schema_warnings(graph: doc.GraphFile, document: Document) -> Iterator[Proble
             text = f"node '{id_}': '{found.keyword}' is no keyword of JSON Schema"
             span, hint = document.key_span((*at, *found.path)), f"did you mean '{found.meant}'?"
             yield Problem("unknown-key", text, span, hint, "warning")
-        if (flaw := invalid(schema, patterns=False)) is not None:
+        if (flaw := schema_flaw(schema, patterns=False)) is not None:
             text = f"the output_schema of node '{id_}' is not a JSON Schema: {flaw.message}"
             yield Problem("bad-schema", text, document.span((*at, *flaw.path)), flaw.hint, "warning")

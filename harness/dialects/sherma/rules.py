@@ -13,7 +13,7 @@ from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.graph_document import Retry
 from harness.errors import Problem
 from harness.graph.model import END, START
-from harness.matchers.schema_flaws import invalid
+from harness.matchers.schema_flaws import schema_flaw
 from harness.source.document import Document, DocumentPath
 from harness.source.suggest import did_you_mean
 
@@ -201,7 +201,7 @@ class Rules:
         """spec: `input_schema`, `output_schema` are JSON Schema."""
         schemas = {key: getattr(self.agent, key) for key in ("input_schema", "output_schema")}
         for key, schema in schemas.items():
-            if schema is not None and (flaw := invalid(schema)) is not None:
+            if schema is not None and (flaw := schema_flaw(schema)) is not None:
                 where = self.document.span(("agents", self.name, key, *flaw.path))
                 text = f"{key} is not a JSON Schema: {flaw.message}"
                 yield Problem("bad-schema", text, where, flaw.hint)
